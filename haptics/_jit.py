@@ -1,0 +1,80 @@
+"""The one decorator for compiled code, and the one place that knows about numba's cache.
+
+Numba's file cache checks the source file of the cached function only: a kernel that calls a changed kernel of
+another module is served stale, which here would be silently wrong physics. The cache folder is therefore named
+after a hash of every source file of the project. Where no folder is writable, kernels compile afresh each time.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar, cast
+
+_F = TypeVar("_F", bound=Callable[..., Any])
+_PACKAGES = ("haptics", "devices", "calibration")
+
+
+def _sources_hash() -> str:
+    root = Path(__file__).resolve().parents[1]
+    digest = hashlib.sha256()
+    for package in _PACKAGES:
+        for source in sorted((root / package).rglob("*.py")):
+            digest.update(source.relative_to(root).as_posix().encode())
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
+
+
+def _cache_folder() -> Path | None:
+    """Return a writable folder for this very source code, or None."""
+    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    folder = base / "haptics" / "kernels" / _sources_hash()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return None
+
+
+def _configure() -> bool:
+    if "NUMBA_CACHE_DIR" in os.environ:
+        return True
+    folder = _cache_folder()
+    if folder is not None:
+        os.environ["NUMBA_CACHE_DIR"] = str(folder)
+    return folder is not None
+
+
+_CACHEABLE = _configure()  # must precede the import of numba, which reads the variable once
+
+import numba  # noqa: E402
+import numpy as np  # noqa: E402
+
+
+def kernel(function: _F) -> _F:
+    """Compile `function` in nopython mode, without the GIL and without fast-math (results are reproducible).
+
+    Structured arrays are passed whole and changed in place. With ``NUMBA_DISABLE_JIT=1`` (coverage, debugger) they
+    are wrapped so that their fields can be reached as attributes there too.
+    """
+    if numba.config.DISABLE_JIT:
+        return cast(_F, _interpreted(function))
+    return cast(_F, numba.njit(cache=_CACHEABLE, nogil=True, error_model="numpy")(function))
+
+
+def _interpreted(function: _F) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        return function(*[_with_attributes(argument) for argument in arguments])
+
+    return call
+
+
+def _with_attributes(argument: Any) -> Any:
+    structured = isinstance(argument, np.ndarray) and argument.dtype.names is not None
+    return argument.view(np.recarray) if structured else argument

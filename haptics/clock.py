@@ -1,0 +1,73 @@
+"""The two clocks a run can follow: the wall's, or none at all (as fast as possible).
+
+Everything that moves in a run is a function of the *nominal* time ``tick * period``. A virtual device
+that is told the time by one of these clocks therefore behaves identically at 1 kHz and as fast as the
+machine can go, and two runs with the same seed give the same data bit for bit.
+"""
+
+from __future__ import annotations
+
+import time
+
+SPIN = 50e-6
+"""The last stretch before a deadline is waited out awake [s]: a timer's wake-up delay is of this size."""
+
+
+class Clock:
+    """Counts ticks of a fixed period without waiting for them (simulated time).
+
+    Parameters
+    ----------
+    period : float
+        Nominal period of a tick [s].
+    """
+
+    def __init__(self, period: float) -> None:
+        self.period = period
+        self.tick = 0
+
+    @property
+    def time(self) -> float:
+        """Nominal time of the current tick since the start of the run [s]."""
+        return self.tick * self.period
+
+    def start(self) -> None:
+        """Make now the instant of tick 0."""
+        self.tick = 0
+
+    def elapsed(self) -> float:
+        """Time since the start [s], as this clock sees it; for a simulated clock that is `time`."""
+        return self.time
+
+    def wait(self, tick: int) -> float:
+        """Wait for the deadline of `tick`, make it the current one and return the lateness [s]."""
+        self.tick = tick
+        return 0.0
+
+
+class WallClock(Clock):
+    """Waits for absolute deadlines on the monotonic clock, so that lateness never accumulates."""
+
+    def __init__(self, period: float) -> None:
+        super().__init__(period)
+        self._origin = time.perf_counter()
+
+    def start(self) -> None:
+        """Make now the instant of tick 0."""
+        super().start()
+        self._origin = time.perf_counter()
+
+    def elapsed(self) -> float:
+        """Measured time since the start [s]."""
+        return time.perf_counter() - self._origin
+
+    def wait(self, tick: int) -> float:
+        """Sleep until the deadline of `tick` (`SPIN` of it awake) and return how late it is [s]."""
+        deadline = self._origin + tick * self.period
+        remaining = deadline - time.perf_counter() - SPIN
+        if remaining > 0.0:
+            time.sleep(remaining)
+        while (now := time.perf_counter()) < deadline:
+            pass
+        self.tick = tick
+        return now - deadline

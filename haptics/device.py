@@ -1,0 +1,129 @@
+"""The contract between the servo and a device: four methods and a data sheet.
+
+A driver author writes ``open``, ``read``, ``write`` and ``close`` and fills in a `DeviceSpec`. Units are
+SI throughout; whatever the wire speaks is converted inside the driver.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Protocol, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+Vector = NDArray[np.float64]
+"""A float64 array of shape (2,): x and y."""
+
+
+class Causality(StrEnum):
+    """What a device takes and gives: the element in front of it must be of the same kind."""
+
+    IMPEDANCE = "impedance"
+    """Motion in, force out: a backdrivable device; elements B and C."""
+    ADMITTANCE = "admittance"
+    """Force in, motion out: a device with a force sensor and a stiff position servo; elements A and D."""
+
+
+def _zeros() -> Vector:
+    return np.zeros(2)
+
+
+@dataclass(slots=True)
+class State:
+    """What a device reports at one tick.
+
+    The arrays may be reused by the device at the next ``read``: copy what you keep.
+
+    Attributes
+    ----------
+    time : float
+        When the sample was taken, on the run's clock [s]; the servo turns it into an age.
+    position : (2,) float array
+        End-effector position [m].
+    velocity : (2,) float array
+        End-effector velocity [m/s], estimated by the driver, which knows its encoder.
+    force : (2,) float array
+        Force of the hand on the end effector [N]; zeros where there is no sensor.
+    """
+
+    time: float = 0.0
+    position: Vector = field(default_factory=_zeros)
+    velocity: Vector = field(default_factory=_zeros)
+    force: Vector = field(default_factory=_zeros)
+
+
+@dataclass(frozen=True, slots=True)
+class DeviceSpec:
+    """A device's data sheet: what may be asked of it. The envelope takes its limits from here.
+
+    Attributes
+    ----------
+    name, identity : str
+        Backend name, and what tells this very device from its siblings (serial number, seed).
+    causality : Causality
+        Which elements it can be paired with.
+    rate_min, rate_max : float
+        Servo rates it can serve [Hz].
+    workspace_min, workspace_max : (float, float)
+        Corners of the rectangle the end effector may be in [m].
+    max_force, max_force_rate : float
+        Largest force that may be commanded [N] and its largest rate of change [N/s] (impedance), or the
+        range of the force sensor (admittance).
+    max_speed, max_acceleration : float
+        Largest commanded speed [m/s] and acceleration [m/s^2] of the end effector (admittance).
+    max_sample_age : float
+        Samples older than this are stale [s].
+    position_resolution : float
+        Smallest position step the device can tell [m].
+    mass, damping, delay : float
+        Moving mass [kg], own viscous damping [N s/m] and delay from command to force [s]; zero if unknown.
+    """
+
+    name: str
+    causality: Causality
+    identity: str
+    rate_min: float
+    rate_max: float
+    workspace_min: tuple[float, float]
+    workspace_max: tuple[float, float]
+    max_force: float
+    max_force_rate: float
+    max_speed: float
+    max_acceleration: float
+    max_sample_age: float
+    position_resolution: float = 0.0
+    mass: float = 0.0
+    damping: float = 0.0
+    delay: float = 0.0
+
+
+@runtime_checkable
+class Device(Protocol):
+    """What the servo needs of a device.
+
+    Building a device touches no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be
+    called twice. ``read`` and ``write`` never block for longer than a small part of a period.
+    """
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """The data sheet; known before the device is opened."""
+        ...
+
+    def open(self) -> None:
+        """Connect and energise; raise `DeviceNotFoundError` or `DeviceOpenError` with the remedy."""
+        ...
+
+    def read(self) -> State:
+        """Return the newest sample; raise `DeviceFault` when there will be no more."""
+        ...
+
+    def write(self, command: Vector) -> None:
+        """Take a command: the force on the handle [N] (impedance) or the position reference [m] (admittance)."""
+        ...
+
+    def close(self) -> None:
+        """Leave the device without force (impedance) or holding its position (admittance) and disconnect."""
+        ...

@@ -1,0 +1,420 @@
+"""The four friction elements of Kikuuwe et al. 2006: rigid and compliant admittance, inertial and massless impedance.
+
+=====================  =====  ==========  ==============================================  ========
+class                  model  causality   what it is                                      equation
+=====================  =====  ==========  ==============================================  ========
+`RigidAdmittance`      A      admittance  a mass on a frictional surface                  (26)
+`InertialImpedance`    B      impedance   that mass, pulled through a spring and damper   (36)
+`MasslessImpedance`    C      impedance   a spring and damper ending on the surface       (38)
+`CompliantAdmittance`  D      admittance  a mass, spring and damper ending on the surface (45)
+=====================  =====  ==========  ==============================================  ========
+
+Each solves its implicit Euler step exactly; sticking means a velocity of exactly zero. The friction force has the
+direction of the sliding velocity: it *opposes* the motion when it is subtracted, as in ``M dv/dt = h - f``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from haptics._jit import kernel
+from haptics.device import Causality, Vector
+from haptics.errors import ConfigurationError
+from haptics.friction import LAW_PARAMETERS, Law, implicit_force, require_solvable
+from haptics.settings import bounded, check
+from haptics.trace import Rows
+
+MODEL_A = 0
+MODEL_B = 1
+MODEL_C = 2
+MODEL_D = 3
+
+PARAMETER_FIELDS: list[tuple[Any, ...]] = [
+    ("model", "<i8"),
+    ("law_kind", "<i8"),
+    ("law", "<f8", (LAW_PARAMETERS,)),
+    ("period", "<f8"),
+    ("mass", "<f8"),
+    ("stiffness", "<f8"),
+    ("damping", "<f8"),
+    ("mobility", "<f8"),
+]
+"""What an element is: fields of a kernel's record that only settings change."""
+
+STATE_FIELDS: list[tuple[Any, ...]] = [
+    ("mass_velocity", "<f8", (2,)),
+    ("displacement", "<f8", (2,)),
+    ("output", "<f8", (2,)),
+    ("friction_force", "<f8", (2,)),
+    ("sliding_velocity", "<f8", (2,)),
+    ("sticking", "<i8"),
+]
+"""Where an element is: fields of a kernel's record that `step_element` changes."""
+
+PARAMETERS = np.dtype(PARAMETER_FIELDS)
+ELEMENT = np.dtype(PARAMETER_FIELDS + STATE_FIELDS)
+
+
+# --- kernels: s is a record that has the fields above -------------------------------------------------------------
+
+
+@kernel
+def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
+    s.friction_force[0], s.friction_force[1] = f
+    s.sliding_velocity[0], s.sliding_velocity[1] = v
+    s.sticking = 1 if sticking else 0
+
+
+@kernel
+def _step_a(s: Any, hx: float, hy: float) -> None:
+    """Force h [N] to velocity v [m/s] of the mass; (26)."""
+    T, M, v = s.period, s.mass, s.mass_velocity
+    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, v[0] + T * hx / M, v[1] + T * hy / M, s.mobility)
+    v[0], v[1] = vx, vy
+    s.output[0], s.output[1] = vx, vy
+    _store(s, (fx, fy), (vx, vy), sticking)
+
+
+@kernel
+def _step_b(s: Any, ux: float, uy: float) -> None:
+    """Velocity u [m/s] to force h [N] of the spring-damper; (36) in the state (e, v), free of second differences."""
+    T, M, K, B = s.period, s.mass, s.stiffness, s.damping
+    v, e = s.mass_velocity, s.displacement
+    C = M + T * B + T * T * K
+    coupling = T * B + T * T * K
+    x = (coupling * ux + T * K * e[0] + M * v[0]) / C
+    y = (coupling * uy + T * K * e[1] + M * v[1]) / C
+    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
+    v[0], v[1] = vx, vy
+    e[0] += T * (ux - vx)
+    e[1] += T * (uy - vy)
+    s.output[0] = K * e[0] + B * (ux - vx)
+    s.output[1] = K * e[1] + B * (uy - vy)
+    _store(s, (fx, fy), (vx, vy), sticking)
+
+
+@kernel
+def _contact_displacement(s: Any, u: Any, f: float, e: Any, sticking: bool) -> Any:
+    """Return the new e of a massless contact; (38c), (45c). While it sticks the end moves on by exactly T u."""
+    T, K, B = s.period, s.stiffness, s.damping
+    return e + T * u if sticking else (B * e + T * f) / (B + T * K)
+
+
+@kernel
+def _step_c(s: Any, ux: float, uy: float) -> None:
+    """Velocity u [m/s] to force f [N]; (38)."""
+    T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
+    stretch = K / (B + T * K)
+    x, y = ux + stretch * e[0], uy + stretch * e[1]
+    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
+    e[0] = _contact_displacement(s, ux, fx, e[0], sticking)
+    e[1] = _contact_displacement(s, uy, fy, e[1], sticking)
+    s.output[0], s.output[1] = fx, fy
+    s.mass_velocity[0], s.mass_velocity[1] = vx, vy
+    _store(s, (fx, fy), (vx, vy), sticking)
+
+
+@kernel
+def _step_d(s: Any, hx: float, hy: float) -> None:
+    """Force h [N] to velocity u [m/s] of the mass; (45)."""
+    T, M, K, B = s.period, s.mass, s.stiffness, s.damping
+    u, e = s.mass_velocity, s.displacement
+    stretch = K / (B + T * K)
+    x = u[0] + T * hx / M + stretch * e[0]
+    y = u[1] + T * hy / M + stretch * e[1]
+    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
+    u[0] += T * (hx - fx) / M
+    u[1] += T * (hy - fy) / M
+    e[0] = _contact_displacement(s, u[0], fx, e[0], sticking)
+    e[1] = _contact_displacement(s, u[1], fy, e[1], sticking)
+    s.output[0], s.output[1] = u[0], u[1]
+    _store(s, (fx, fy), (vx, vy), sticking)
+
+
+@kernel
+def step_element(s: Any, x: float, y: float) -> None:
+    """Advance the element in record `s` by one period under the input (x, y)."""
+    if s.model == MODEL_A:
+        _step_a(s, x, y)
+    elif s.model == MODEL_B:
+        _step_b(s, x, y)
+    elif s.model == MODEL_C:
+        _step_c(s, x, y)
+    else:
+        _step_d(s, x, y)
+
+
+@kernel
+def _step_record(records: Rows, x: float, y: float) -> None:
+    step_element(records[0], x, y)
+
+
+# --- classes ------------------------------------------------------------------------------------------------------
+
+
+class Element(ABC):
+    """A friction element: frozen parameters around a small state that `step` advances.
+
+    Attributes
+    ----------
+    law : Law
+        The friction law of the contact.
+    period : float
+        Nominal time between two steps [s].
+    """
+
+    model: ClassVar[str]
+    kind: ClassVar[int]
+    causality: ClassVar[Causality]
+    law: Law
+    period: float
+    _record: NDArray[Any]
+
+    @property
+    @abstractmethod
+    def mobility(self) -> float:
+        """The Z [m/(N s)] with which this element meets its friction law."""
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, Law):
+            raise ConfigurationError(f"law = {self.law!r}: must be a friction law such as Coulomb(4.0).")
+        check(self, "element")
+        require_solvable(self.law, self.mobility, "a larger stiffness, damping or mass, or a higher rate")
+        object.__setattr__(self, "_record", np.zeros(1, ELEMENT))  # frozen: parameters
+        write_parameters(self, self._record)
+
+    def reset(self, velocity: ArrayLike = (0.0, 0.0)) -> None:
+        """Start afresh: no displacement, no force, and a mass (A, B, D) that moves at `velocity`, (2,) [m/s]."""
+        start = _finite_pair(velocity, "velocity")
+        for name, *_ in STATE_FIELDS:
+            self._record[name] = 0
+        self._record["mass_velocity"] = start
+        self._record["sliding_velocity"] = start
+
+    def step(self, input: ArrayLike) -> Vector:  # noqa: A002 (the contract's name)
+        """Advance by one period.
+
+        Parameters
+        ----------
+        input : (2,) array
+            Admittance: the hand's force [N]; impedance: the end effector's velocity [m/s].
+
+        Returns
+        -------
+        (2,) float array
+            Admittance: velocity of the mass [m/s]; impedance: force [N], to be subtracted from the hand's.
+
+        Raises
+        ------
+        ConfigurationError
+            If the input is not finite: the state would be lost for good.
+        """
+        x, y = _finite_pair(input, "input")
+        _step_record(self._record, x, y)
+        return self._copy("output")
+
+    def copy_record(self) -> NDArray[Any]:
+        """Return a copy of the kernel record, (1,) of dtype `ELEMENT`: parameters and state."""
+        return self._record.copy()
+
+    def _copy(self, name: str) -> Vector:
+        return np.array(self._record[name][0])
+
+    @property
+    def friction_force(self) -> Vector:
+        """Friction force f on the contact after the last step, (2,) [N]."""
+        return self._copy("friction_force")
+
+    @property
+    def displacement(self) -> Vector:
+        """Elastic displacement e of the virtual coupling, (2,) [m]; zeros for a rigid element."""
+        return self._copy("displacement")
+
+    @property
+    def velocity(self) -> Vector:
+        """Sliding velocity v of the contact, (2,) [m/s]: the argument of the law."""
+        return self._copy("sliding_velocity")
+
+    @property
+    def sticking(self) -> bool:
+        """Whether the contact is at rest."""
+        return bool(self._record["sticking"][0])
+
+
+def write_parameters(element: Element, record: NDArray[Any]) -> None:
+    """Write what `element` is into a (1,) `record` that has the fields of `PARAMETERS`; its state is left alone."""
+    record["model"] = element.kind
+    record["law_kind"] = element.law.kind
+    record["law"] = element.law.parameters
+    for name in ("mass", "stiffness", "damping", "period"):
+        record[name] = getattr(element, name, 0.0)
+    record["mobility"] = element.mobility
+
+
+def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:
+    try:
+        x, y = map(float, value)  # type: ignore[arg-type]
+        if math.isfinite(x) and math.isfinite(y):
+            return x, y
+    except (TypeError, ValueError):
+        pass
+    raise ConfigurationError(f"{name} = {value!r}: must be two finite numbers.")
+
+
+def _period() -> Any:
+    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two steps")
+
+
+def _mass(**bounds: float) -> Any:
+    return bounded(unit="kg", doc="mass that slides on the surface", **bounds)
+
+
+def _stiffness() -> Any:
+    return bounded(minimum=0.0, unit="N/m", doc="stiffness of the virtual coupling")
+
+
+def _damping() -> Any:
+    return bounded(minimum=0.0, unit="N s/m", doc="damping of the virtual coupling")
+
+
+def _require_coupling(impedance: float) -> None:
+    if not impedance > 0.0:
+        raise ConfigurationError("element.stiffness = 0 with element.damping = 0: at least one must be greater than 0.")
+
+
+@dataclass(frozen=True, eq=False)
+class RigidAdmittance(Element):
+    """Model A: a mass sliding on a surface; force in, velocity out (Kikuuwe et al. 2006, (12), (13), (26)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    mass : float
+        Mass M [kg], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "A"
+    kind: ClassVar[int] = MODEL_A
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(above=0.0)
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """T/M."""
+        return self.period / self.mass
+
+
+@dataclass(frozen=True, eq=False)
+class InertialImpedance(Element):
+    """Model B: model A pulled through a spring and damper; velocity in, force out (Kikuuwe et al. 2006, (29)-(36)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    mass : float
+        Mass M [kg], at least 0; with 0 it is model C.
+    stiffness, damping : float
+        Virtual coupling K [N/m] and B [N s/m], at least 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "B"
+    kind: ClassVar[int] = MODEL_B
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    mass: float = _mass(minimum=0.0)
+    stiffness: float = _stiffness()
+    damping: float = _damping()
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """T/C with C = M + T B + T^2 K; (35)."""
+        coupling = self.period * (self.damping + self.period * self.stiffness)
+        _require_coupling(coupling)
+        return self.period / (self.mass + coupling)
+
+
+@dataclass(frozen=True, eq=False)
+class MasslessImpedance(Element):
+    """Model C: a spring and damper whose end slides; velocity in, force out (Kikuuwe et al. 2006, (38)-(40)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    stiffness, damping : float
+        Virtual coupling K [N/m] and B [N s/m], at least 0, not both 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "C"
+    kind: ClassVar[int] = MODEL_C
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = _stiffness()
+    damping: float = _damping()
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """1/(B + T K)."""
+        coupling = self.damping + self.period * self.stiffness
+        _require_coupling(coupling)
+        return 1.0 / coupling
+
+
+@dataclass(frozen=True, eq=False)
+class CompliantAdmittance(Element):
+    """Model D: a mass on the end of model C; force in, velocity out (Kikuuwe et al. 2006, (39)-(45)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    mass : float
+        Mass M [kg], greater than 0.
+    stiffness, damping : float
+        Virtual coupling K [N/m] and B [N s/m], at least 0, not both 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "D"
+    kind: ClassVar[int] = MODEL_D
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(above=0.0)
+    stiffness: float = _stiffness()
+    damping: float = _damping()
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """A of (44): T/M + 1/(B + T K)."""
+        coupling = self.damping + self.period * self.stiffness
+        _require_coupling(coupling)
+        return self.period / self.mass + 1.0 / coupling
+
+
+ELEMENTS: dict[str, type[Element]] = {
+    "A": RigidAdmittance,
+    "B": InertialImpedance,
+    "C": MasslessImpedance,
+    "D": CompliantAdmittance,
+}
+"""The four elements by the letter of their model."""

@@ -1,0 +1,67 @@
+"""A one-way lane: the latest value of one record, from one writer to any readers in other processes.
+
+The record lies in a mapped file under a sequence lock: the version is odd while the writer is at work. Readers never
+block the writer, and the servo only compares one integer to see that nothing has changed.
+"""
+
+from __future__ import annotations
+
+import mmap
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haptics.errors import ConfigurationError
+
+_RECORD_OFFSET = 64
+
+
+class Lane:
+    """The latest value of a record of `dtype`, in the file at `path`.
+
+    Attributes
+    ----------
+    record : (1,) structured array
+        The mapped record itself. Aligned 8-byte fields may be read and written here one by one (each is written in
+        one store); values that belong together go through `publish` and `read`.
+    """
+
+    def __init__(self, path: Path, dtype: np.dtype[Any], *, create: bool = False) -> None:
+        size = _RECORD_OFFSET + dtype.itemsize
+        self.path = path
+        try:
+            with open(path, "xb+" if create else "rb+") as file:
+                if create:
+                    file.truncate(size)
+                mapping = mmap.mmap(file.fileno(), size)
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"{path} cannot be used to pass settings: {error}") from error
+        self._sequence = np.frombuffer(mapping, "<i8", 1)
+        self.record = np.frombuffer(mapping, dtype, 1, _RECORD_OFFSET)
+
+    @property
+    def version(self) -> int:
+        """Number of values published so far."""
+        return int(self._sequence[0]) >> 1
+
+    def publish(self, value: Any) -> int:
+        """Replace the record by `value` and return its version (one writer only)."""
+        self._sequence[0] += 1
+        self.record[0] = value
+        self._sequence[0] += 1
+        return self.version
+
+    def read(self) -> tuple[int, Any]:
+        """Return the latest complete value, as a (1,) structured array, and its version.
+
+        A writer that died half-way leaves the sequence odd; the bounded number of attempts then ends with the record
+        as it is and the version before it.
+        """
+        value = self.record.copy()
+        for _ in range(1000):
+            before = int(self._sequence[0])
+            value = self.record.copy()
+            if before % 2 == 0 and before == int(self._sequence[0]):
+                return before >> 1, value
+        return self.version, value

@@ -1,0 +1,210 @@
+"""Recordings: a folder per run, written while it runs, complete even if the run is killed.
+
+=================  =============================================================================================
+file               holds
+=================  =============================================================================================
+recording.json     configuration, versions, device, columns with units; written before the first tick, and
+                   once more at the end with the result and the timing certificate
+ticks.npy.part     every tick as a NumPy structured array, appended to; a valid ``.npy`` file at every moment
+ticks.npy          the same, renamed when the run was closed in order
+settings.jsonl     one line per change of parameters: version and the parameters in force from then on
+events.jsonl       one line per event at the end of a run: what, which tick, when (monotonic clock, ns)
+=================  =============================================================================================
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from haptics.errors import RecordingError
+from haptics.trace import ROW, ROW_UNITS, Reader, Rows
+
+METADATA = "recording.json"
+TICKS = "ticks.npy"
+PART = "ticks.npy.part"
+SETTINGS = "settings.jsonl"
+EVENTS = "events.jsonl"
+
+
+class TickFile:
+    """Appends rows to a ``.npy`` file whose header always tells the rows that are in it.
+
+    NumPy pads the header so that the number of rows can grow in place; each append writes the rows first and the new
+    header after them, so that a reader, or a crash, in between finds a shorter but valid file.
+    """
+
+    def __init__(self, path: Path, *, append: bool = False) -> None:
+        self._file: IO[bytes] = open(path, "rb+" if append else "xb+")  # noqa: SIM115 (closed in close)
+        self.count = _rows_in(self._file) if append else 0
+        if not append:
+            self._write_header()
+        self._data_offset = self._file.tell()
+        self._file.seek(self._data_offset + self.count * ROW.itemsize)
+
+    def append(self, rows: Rows) -> None:
+        """Write `rows` at the end and make them part of the file."""
+        if not len(rows):
+            return
+        self._file.write(np.ascontiguousarray(rows, dtype=ROW).tobytes())
+        self._file.flush()
+        self.count += len(rows)
+        self._write_header()
+        self._file.seek(self._data_offset + self.count * ROW.itemsize)
+
+    def close(self) -> None:
+        """Flush to the disk and close."""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.close()
+
+    def _write_header(self) -> None:
+        self._file.seek(0)
+        header = {"descr": npy.dtype_to_descr(ROW), "fortran_order": False, "shape": (self.count,)}
+        npy.write_array_header_1_0(self._file, header)
+        self._file.flush()
+
+
+def _rows_in(file: IO[bytes]) -> int:
+    npy.read_magic(file)
+    shape, _, dtype = npy.read_array_header_1_0(file)
+    if dtype != ROW:
+        raise RecordingError(f"{file.name} holds other columns than this version records.")
+    return int(shape[0])
+
+
+def append_line(path: Path, value: dict[str, Any]) -> None:
+    """Append one JSON line to a journal and hand it to the operating system at once."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(value, allow_nan=False) + "\n")
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Replace `path` by `value` in one step: readers see the old file or the new one."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+class Recorder:
+    """Writes one recording, from before the first tick to its end.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder that does not exist yet.
+    metadata : dict
+        What `recording.json` shall say besides the columns.
+
+    Attributes
+    ----------
+    metadata : dict
+        The present content of ``recording.json``.
+    """
+
+    def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
+        folder.mkdir(parents=True)
+        self.folder = folder
+        self.metadata: dict[str, Any] = {"format": 1, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
+        write_json(folder / METADATA, self.metadata)
+        self._ticks = TickFile(folder / PART)
+        self._reader: Reader | None = None
+
+    def note(self, **facts: Any) -> None:
+        """Add facts to ``recording.json``."""
+        self.metadata |= facts
+        write_json(self.folder / METADATA, self.metadata)
+
+    def follow(self, reader: Reader) -> None:
+        """Record what `reader` gives from now on."""
+        self._reader = reader
+
+    def drain(self) -> None:
+        """Write what the trace has gained since the last call."""
+        if self._reader is not None:
+            self._ticks.append(self._reader.read())
+
+    def rows(self) -> Rows:
+        """Drain the trace and return every row recorded so far."""
+        self.drain()
+        return _read_ticks(self.folder / PART)
+
+    def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
+        """Write down parameters before they come into force as `version`."""
+        append_line(self.folder / SETTINGS, {"version": version, **parameters})
+
+    def close(self, result: dict[str, Any], *, complete: bool) -> None:
+        """End the recording with its `result`.
+
+        A run that was not closed in order (`complete` false) keeps its ``.part`` name; nothing else is missing.
+        """
+        self.drain()
+        self._ticks.close()
+        self.note(state="complete" if complete else "interrupted", **result)
+        if complete:
+            os.replace(self.folder / PART, self.folder / TICKS)
+
+
+def salvage(folder: Path, reader: Reader) -> None:
+    """Add what is still in the trace to the recording of an application that died, and say so in its metadata."""
+    ticks = TickFile(folder / PART, append=True)
+    rows = reader.read()
+    newest = -1 if ticks.count == 0 else int(_read_ticks(folder / PART)["tick"][-1])
+    ticks.append(rows[rows["tick"] > newest])
+    ticks.close()
+    metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+    write_json(folder / METADATA, {**metadata, "state": "interrupted", "reason": "application lost"})
+
+
+class Recording:
+    """A recording on disk, complete or not.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    metadata : dict
+        The content of ``recording.json``.
+    rows : structured array
+        Every recorded tick (dtype `haptics.trace.ROW`).
+    settings : list of dict
+        The parameters of every version, in order.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
+            self.settings = [json.loads(line) for line in _lines(folder / SETTINGS)]
+        except (OSError, ValueError) as error:
+            raise RecordingError(
+                f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
+            ) from error
+        if not isinstance(self.metadata, dict):
+            raise RecordingError(f"{folder / METADATA} is not a recording's description: it must be a JSON object.")
+        complete = folder / TICKS
+        self.rows = _read_ticks(complete if complete.exists() else folder / PART)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the whole lines of a journal; a last line cut short by a crash is left out."""
+    if not path.exists():
+        return []
+    return [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _read_ticks(path: Path) -> NDArray[Any]:
+    try:
+        rows = np.load(path, mmap_mode="r")
+    except (OSError, ValueError, EOFError) as error:
+        raise RecordingError(f"{path} cannot be read: {error}.") from error
+    missing = set(ROW.names or ()) - set(rows.dtype.names or ())
+    if missing:
+        raise RecordingError(f"{path} lacks the columns {', '.join(sorted(missing))}: it is not a recording of ours.")
+    return np.asarray(rows)

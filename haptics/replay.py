@@ -1,0 +1,113 @@
+"""Bit-exact replay: every tick of a recording computed once more from the recorded samples.
+
+The same kernel that ran in the servo is run again over the recorded positions, velocities, forces and sample ages, with
+the parameters that were in force at each tick. Whatever the element and the envelope decide must come out with the same
+bits; if it does not, code, parameters or data are not those of the run.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.device import Causality, DeviceSpec
+from haptics.elements import Element
+from haptics.envelope import ENVELOPE_FLAGS, Limits
+from haptics.errors import ConfigurationError, RecordingError
+from haptics.recording import Recording
+from haptics.rendering import Rendering, parameters_of
+from haptics.tables import make_element
+from haptics.trace import Rows
+
+COMPUTED = (
+    "command",
+    "command_unlimited",
+    "proxy",
+    "displacement",
+    "friction_force",
+    "sliding_velocity",
+    "sticking",
+)
+"""The columns that are compared, besides the envelope's flags in ``status``."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of a replay.
+
+    Attributes
+    ----------
+    ticks : int
+        Ticks computed again.
+    mismatches : int
+        Ticks in which any bit of any compared column differs.
+    first_mismatch : int or None
+        Number of the first such tick.
+    """
+
+    ticks: int
+    mismatches: int
+    first_mismatch: int | None
+
+
+def verify(recording: Recording) -> Verification:
+    """Compute every tick of `recording` again and compare bit for bit.
+
+    Raises
+    ------
+    RecordingError
+        If the recording does not say everything that is needed, or has lost ticks (their effect on the element's
+        state cannot be known).
+    """
+    if recording.metadata.get("certificate", {}).get("lost_ticks"):
+        raise RecordingError(f"{recording.folder} has lost ticks: the run cannot be computed again.")
+    rows = np.array(recording.rows)
+    computed = again(recording, rows)
+    different = _differing(rows, computed)
+    where = np.flatnonzero(different)
+    first = int(rows["tick"][where[0]]) if len(where) else None
+    return Verification(len(rows), len(where), first)
+
+
+def again(recording: Recording, rows: Rows) -> Rows:
+    """Return `rows` of `recording` with the computed columns computed once more from the recorded samples."""
+    try:
+        versions = {entry["version"]: _element(recording, entry) for entry in recording.settings}
+        rendering = Rendering(versions[0], _spec(recording), Limits(**recording.metadata["limits"]))
+        parts = []
+        for start, stop in _stretches(rows["settings_version"]):
+            version = int(rows["settings_version"][start])
+            rendering.configure(parameters_of(versions[version]), version)
+            parts.append(rendering.again(rows[start:stop]))
+    except (KeyError, TypeError, ConfigurationError) as error:
+        raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
+    return np.concatenate(parts) if parts else rows
+
+
+def _element(recording: Recording, entry: dict[str, Any]) -> Element:
+    return make_element(entry["model"], entry["law"], entry["element"], 1.0 / recording.metadata["rate_hz"])
+
+
+def _spec(recording: Recording) -> DeviceSpec:
+    table = dict(recording.metadata["device"])
+    table["causality"] = Causality(table["causality"])
+    return DeviceSpec(**table)
+
+
+def _stretches(versions: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return (start, stop) of each stretch of equal settings."""
+    edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
+    return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+
+
+def _differing(rows: Rows, computed: Rows) -> NDArray[np.bool_]:
+    """Return for each tick whether any compared bit differs; nan equals nan if its bits do."""
+    different: NDArray[np.bool_] = ((rows["status"] ^ computed["status"]) & ENVELOPE_FLAGS) != 0
+    for name in COMPUTED:
+        ours = np.ascontiguousarray(computed[name]).reshape(len(rows), -1).view(np.uint8)
+        theirs = np.ascontiguousarray(rows[name]).reshape(len(rows), -1).view(np.uint8)
+        different |= (ours != theirs).any(axis=1)
+    return different

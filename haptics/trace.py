@@ -1,0 +1,210 @@
+"""The trace: one row per tick in a file mapped into memory, one writer, any number of readers.
+
+The writer fills a slot and then publishes the count; a reader copies slots, reads the count again and drops what may
+have been overwritten meanwhile. There are no locks, so a reader can never delay the servo, and because the ring is a
+plain file it outlives the process that wrote it: after a crash it is the flight recorder.
+
+The publication relies on stores becoming visible in program order, which x86-64 guarantees.
+"""
+
+from __future__ import annotations
+
+import json
+import mmap
+import os
+import tempfile
+from enum import IntFlag
+from pathlib import Path
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+
+Rows = NDArray[Any]
+"""A structured array of trace rows."""
+
+_HEADER = 4096
+_COUNT_OFFSET = 0
+_LAYOUT_OFFSET = 64
+
+
+class Status(IntFlag):
+    """What happened in a tick. The envelope's flags come in the order in which its rules are applied."""
+
+    NOT_FINITE = 1 << 0
+    """The sample or the element's output was nan or infinite: safe output instead."""
+    STALE = 1 << 1
+    """The sample was older than the device allows: safe output instead."""
+    LIMITED = 1 << 2
+    """The norm was clamped (force, or speed of the reference); the direction was kept."""
+    SLEW = 1 << 3
+    """The rate of change was limited (force rate, or acceleration of the reference)."""
+    WORKSPACE = 1 << 4
+    """The end effector or its reference was at the edge of the workspace."""
+    STARTED_LATE = 1 << 8
+    """The tick started more than half a period after its deadline."""
+    ENDED_LATE = 1 << 9
+    """The tick ended after the next deadline."""
+    AFTER_SKIP = 1 << 10
+    """One or more deadlines before this tick were missed whole and skipped."""
+
+
+ROW_UNITS = {
+    "tick": "1",
+    "time": "s",
+    "position": "m",
+    "velocity": "m/s",
+    "force": "N",
+    "command": "N (impedance) or m (admittance)",
+    "command_unlimited": "N (impedance) or m (admittance)",
+    "proxy": "m",
+    "displacement": "m",
+    "friction_force": "N",
+    "sliding_velocity": "m/s",
+    "sample_age": "s",
+    "period_error": "s",
+    "tick_time": "s",
+    "settings_version": "1",
+    "status": "bit flags",
+    "sticking": "0 or 1",
+}
+"""Columns of a trace row with their units, in order."""
+
+ROW = np.dtype(
+    [
+        ("tick", "<i8"),
+        ("time", "<f8"),
+        ("position", "<f8", (2,)),
+        ("velocity", "<f8", (2,)),
+        ("force", "<f8", (2,)),
+        ("command", "<f8", (2,)),
+        ("command_unlimited", "<f8", (2,)),
+        ("proxy", "<f8", (2,)),
+        ("displacement", "<f8", (2,)),
+        ("friction_force", "<f8", (2,)),
+        ("sliding_velocity", "<f8", (2,)),
+        ("sample_age", "<f8"),
+        ("period_error", "<f8"),
+        ("tick_time", "<f8"),
+        ("settings_version", "<i8"),
+        ("status", "<u4"),
+        ("sticking", "<u4"),
+    ]
+)
+"""One tick. ``time`` is nominal (tick x period); ``period_error`` is how late the tick really started."""
+
+
+def ring_folder() -> Path:
+    """Return the folder for rings: in memory where the system has one, else the temporary folder."""
+    shared = Path("/dev/shm")
+    return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
+
+
+class Ring:
+    """A ring of fixed-size records in a mapped file.
+
+    Use `create` in the writer and `attach` in readers.
+    """
+
+    def __init__(self, path: Path, mapping: mmap.mmap, dtype: np.dtype[Any], capacity: int) -> None:
+        self.path = path
+        self.capacity = capacity
+        self._count = np.frombuffer(mapping, "<i8", 1, _COUNT_OFFSET)
+        self.slots: Rows = np.frombuffer(mapping, dtype, capacity, _HEADER)
+
+    @classmethod
+    def create(cls, path: Path, dtype: np.dtype[Any], capacity: int) -> Self:
+        """Make the file at `path` for `capacity` records of `dtype` and map it for writing."""
+        layout = json.dumps({"dtype": dtype.descr, "capacity": capacity}).encode()
+        with open(path, "xb+") as file:
+            file.truncate(_HEADER + capacity * dtype.itemsize)
+            file.seek(_LAYOUT_OFFSET)
+            file.write(len(layout).to_bytes(4, "little") + layout)
+            file.flush()
+            mapping = mmap.mmap(file.fileno(), 0)
+        return cls(path, mapping, dtype, capacity)
+
+    @classmethod
+    def attach(cls, path: Path) -> Self:
+        """Map an existing ring; raise `ConfigurationError` if `path` is none."""
+        try:
+            with open(path, "rb+") as file:
+                mapping = mmap.mmap(file.fileno(), 0)
+            size = int.from_bytes(mapping[_LAYOUT_OFFSET : _LAYOUT_OFFSET + 4], "little")
+            layout = json.loads(mapping[_LAYOUT_OFFSET + 4 : _LAYOUT_OFFSET + 4 + size])
+            dtype = np.dtype([(name, kind, *(tuple(s) for s in shape)) for name, kind, *shape in layout["dtype"]])
+            return cls(path, mapping, dtype, layout["capacity"])
+        except (OSError, ValueError, KeyError) as error:
+            raise ConfigurationError(f"{path} is not a trace: {error}") from error
+
+    @property
+    def count(self) -> int:
+        """Number of records ever published."""
+        return int(self._count[0])
+
+    def publish(self, count: int) -> None:
+        """Make all records before `count` visible to readers (writer only)."""
+        self._count[0] = count
+
+    def append(self, row: Any) -> None:
+        """Copy one record in and publish it (writer only)."""
+        count = self.count
+        self.slots[count % self.capacity] = row
+        self.publish(count + 1)
+
+    def since(self, count: int) -> Rows:
+        """Return a copy of the records from number `count` on, oldest first; overwritten ones are left out."""
+        return self._copy(count)[0]
+
+    def _copy(self, count: int) -> tuple[Rows, int]:
+        """Return the records from `count` on and the number of the record after the last of them."""
+        newest = self.count
+        first = max(count, newest - self.capacity, 0)
+        if first >= newest:
+            return self.slots[:0].copy(), newest
+        start, stop = first % self.capacity, newest % self.capacity
+        if start < stop:
+            rows = self.slots[start:stop].copy()
+        else:
+            rows = np.concatenate((self.slots[start:], self.slots[:stop]))
+        # While we copied, the writer may have gone on: it owns everything up to record `count + 1 - capacity`.
+        overwritten = self.count + 1 - self.capacity - first
+        return rows[max(overwritten, 0) :], newest
+
+
+class Reader:
+    """Follows a ring from its first record on and counts what it was too slow to get.
+
+    Attributes
+    ----------
+    lost : int
+        Records overwritten before they were read.
+    """
+
+    def __init__(self, ring: Ring) -> None:
+        self._ring = ring
+        self._next = 0
+        self.lost = 0
+
+    def read(self) -> Rows:
+        """Return the records published since the last call."""
+        rows, following = self._ring._copy(self._next)
+        self.lost += following - self._next - len(rows)
+        self._next = following
+        return rows
+
+
+class Trace(Ring):
+    """The ring of tick rows (dtype `ROW`); the default capacity holds 16 s at 1 kHz."""
+
+    @classmethod
+    def create(cls, path: Path, dtype: np.dtype[Any] = ROW, capacity: int = 16384) -> Self:
+        """Make a trace at `path` and map it for writing."""
+        return super().create(path, dtype, capacity)
+
+    def save(self, path: Path) -> None:
+        """Write what the ring still holds to `path` as a ``.npy`` file (the flight recorder)."""
+        with open(path, "wb") as file:
+            np.save(file, self.since(0))
