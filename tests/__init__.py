@@ -1,0 +1,1 @@
+"""The tests mirror the tree: tests/haptics for haptics, and so on."""

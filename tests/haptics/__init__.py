@@ -1,0 +1,1 @@
+"""Tests of the core: laws, elements and everything else that lives in `haptics`."""
