@@ -1,0 +1,149 @@
+"""What each sub-command does: request in, answer out. Heavy imports happen only where they are needed."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.session.config import Table, gather
+
+if TYPE_CHECKING:
+    from apps.session.run import Outcome
+    from haptics.recording import Recording
+
+DEMO_DURATION = 30.0
+"""Length of the demonstration [s]: one tour of the hand and a little more."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a command answers.
+
+    Attributes
+    ----------
+    result : dict
+        For ``--json``.
+    text : str
+        The same for people.
+    status : int
+        Exit status.
+    error : str
+        What went wrong, for standard error.
+    """
+
+    result: dict[str, Any] = field(default_factory=dict)
+    text: str = ""
+    status: int = 0
+    error: str = ""
+
+
+def demo(options: Namespace) -> Answer:
+    """Virtual joystick, model C and a hand; live where a display exists."""
+    options.duration = options.duration or DEMO_DURATION
+    return _session(options, {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})
+
+
+def run(options: Namespace) -> Answer:
+    """An interactive session."""
+    return _session(options, gather(options.config, options.assignments))
+
+
+def _session(options: Namespace, tables: dict[str, Table]) -> Answer:
+    from apps.session.application import Application, tell_stderr
+    from apps.session.view_link import why_no_window
+
+    _lay_options(tables, options)
+    obstacle = None if options.headless else why_no_window()
+    if obstacle:
+        tell_stderr(f"no live view: {obstacle}.")
+    application = Application(tables, window=not options.headless and obstacle is None, theme=options.theme)
+    return _answer(application.run())
+
+
+def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
+    """Lay the options of the command line over the tables of the settings."""
+    session = {name: getattr(options, name) for name in ("model", "rate", "duration", "seed", "record")}
+    tables.setdefault("session", {}).update({name: value for name, value in session.items() if value is not None})
+    if options.device is not None:
+        tables.setdefault("device", {})["name"] = options.device
+    if options.hand is not None:
+        from devices.virtual.hands import hand_settings
+
+        tables.setdefault("hand", {}).update(hand_settings(options.hand))
+
+
+def _answer(outcome: Outcome) -> Answer:
+    from apps.session.picture import draw
+    from apps.session.report import describe
+    from haptics.recording import Recording
+
+    summary = dict(outcome.summary)
+    summary["picture"] = draw(Recording(Path(summary["recording"])))
+    if outcome.fault is not None:
+        summary["error"] = str(outcome.fault)
+        message = f"{outcome.fault} Recording: {summary['recording']}"
+        return Answer(summary, describe(summary), status=4, error=message)
+    return Answer(summary, describe(summary), status=130 if outcome.reason == "interrupted" else 0)
+
+
+def devices(options: Namespace) -> Answer:
+    """List the devices."""
+    from apps.session.config import fitting
+    from devices import describe_backends
+
+    models = fitting()
+    table = [
+        {
+            "name": backend.name,
+            "causality": str(backend.causality),
+            "models": list(models[backend.name]),
+            "description": backend.description,
+            "missing": list(backend.missing),
+        }
+        for backend in describe_backends()
+    ]
+    lines = [
+        f"{row['name']:<18} {row['causality']:<11} models {', '.join(row['models'])}   {row['description']}"  # type: ignore[arg-type]
+        for row in table
+    ]
+    return Answer({"devices": table}, "\n".join(lines))
+
+
+def replay(options: Namespace) -> Answer:
+    """Show a recording, or verify it."""
+    from haptics.recording import Recording
+
+    recording = Recording(options.recording)
+    return _verify(recording) if options.verify else _show(recording, options)
+
+
+def _verify(recording: Recording) -> Answer:
+    from haptics.replay import verify
+
+    found = verify(recording)
+    result = {
+        "recording": str(recording.folder),
+        "ticks": found.ticks,
+        "mismatches": found.mismatches,
+        "first_mismatch": found.first_mismatch,
+    }
+    text = f"{found.ticks} ticks computed again, {found.mismatches} differ"
+    if found.first_mismatch is not None:
+        text += f", the first is tick {found.first_mismatch}"
+    return Answer(result, text, status=0 if found.mismatches == 0 else 1)
+
+
+def _show(recording: Recording, options: Namespace) -> Answer:
+    from apps.session.picture import draw
+    from apps.session.view_link import why_no_window
+
+    result = {"recording": str(recording.folder), "ticks": len(recording.rows), "state": recording.metadata.get("state")}
+    if options.headless or why_no_window():
+        picture = draw(recording)
+        return Answer({**result, "picture": picture}, f"{len(recording.rows)} ticks; picture: {picture}")
+    from apps.view.replay import run as show
+
+    show(recording.rows, recording.metadata, options.theme)
+    return Answer(result)

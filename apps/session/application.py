@@ -1,0 +1,193 @@
+"""The application around sessions: one after the other on the same window, until the person has had enough."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from multiprocessing.connection import wait
+from typing import Any
+
+from apps.session import messages as say
+from apps.session.config import ELEMENT_DEFAULTS, LAW_DEFAULTS, MODELS, SessionConfig, Table, complete, fitting
+from apps.session.mouse import Mouse
+from apps.session.run import HEARTBEAT_EVERY, INTERRUPTED, Outcome, Session
+from apps.session.sliders import sliders
+from apps.session.view_link import ViewLink
+from haptics.errors import ConfigurationError, HapticError
+
+MOUSE = "mouse"
+
+
+def tell_stderr(line: str) -> None:
+    """Say one line to the person; standard output belongs to results."""
+    print(line, file=sys.stderr, flush=True)
+
+
+class Application:
+    """Runs sessions, with or without a window.
+
+    Parameters
+    ----------
+    tables : dict
+        The tables of the first session; see `apps.session.config`.
+    window : bool
+        Whether to open the live view.
+    theme : str
+        ``dark``, ``light`` or ``auto``.
+    tell : callable
+        Takes lines for the person.
+    """
+
+    def __init__(
+        self, tables: dict[str, Table], *, window: bool, theme: str = "auto", tell: Callable[[str], None] = tell_stderr
+    ) -> None:
+        self._tables = tables
+        self._window = window
+        self._theme = theme
+        self._tell = tell
+        self._view: ViewLink | None = None
+        self._mouse: Mouse | None = None
+        self._session: Session | None = None
+        self._wish: say.Start | say.Close | None = None
+        self._interrupted = False
+
+    def run(self) -> Outcome:
+        """Run until the first session has ended in order, or the window was closed; return the last outcome."""
+        wants_mouse = self._tables.get("hand", {}).get("name") == MOUSE
+        if wants_mouse and not self._window:
+            raise ConfigurationError("hand.name = 'mouse': needs the live view; leave out --headless and use a display.")
+        with ExitStack() as stack:
+            if self._window:
+                self._mouse = stack.enter_context(Mouse())
+            config = self._configure(self._tables)
+            if self._window:
+                self._view = ViewLink(self._theme)
+                stack.callback(self._view.close)
+            stack.enter_context(_signals(self._interrupt))
+            return self._sessions(config)
+
+    def _sessions(self, config: SessionConfig) -> Outcome:
+        while True:
+            self._wish = None
+            outcome = self._one(config)
+            if self._view is None or not self._view.open or self._over(outcome):
+                return outcome
+            following = self._next(config)
+            if following is None:
+                return outcome
+            config = following
+
+    def _over(self, outcome: Outcome) -> bool:
+        """Whether nobody expects another session: the planned time is over, or the person left."""
+        left = self._interrupted or outcome.reason == INTERRUPTED or isinstance(self._wish, say.Close)
+        return left or (outcome.reason == "completed" and self._wish is None)
+
+    def _one(self, config: SessionConfig) -> Outcome:
+        self._session = session = Session(config, self._tell)
+        self._send(
+            say.SessionStarted(
+                **session.started,
+                parameters=sliders(config),
+                choices={name: models for name, models in fitting().items() if name.startswith("virtual-")},
+                hands=self._hands(),
+            )
+        )
+        listen = (self._view.connection,) if self._view is not None and self._view.open else ()
+        outcome = session.run(self._attend, listen)
+        self._session = None
+        self._send(say.SessionEnded(outcome.reason, outcome.summary))
+        return outcome
+
+    def _next(self, config: SessionConfig) -> SessionConfig | None:
+        """Wait until the person starts another session or closes the window."""
+        while not self._interrupted:
+            if isinstance(self._wish, say.Start):
+                try:
+                    return self._configure(_retabled(config, self._wish))
+                except HapticError as error:
+                    self._send(say.Refused(str(error)))
+            if self._view is None or not self._view.open or isinstance(self._wish, say.Close):
+                return None
+            self._wish = None
+            wait([self._view.connection], HEARTBEAT_EVERY)
+            self._attend()
+        return None
+
+    def _configure(self, tables: dict[str, Table]) -> SessionConfig:
+        hand = tables.get("hand", {})
+        if hand.get("name") == MOUSE and self._mouse is not None:
+            tables = {**tables, "hand": {**hand, "target": self._mouse.path}}
+        return complete(tables)
+
+    def _attend(self) -> None:
+        """Serve the view."""
+        for message in self._view.messages() if self._view is not None else ():
+            match message:
+                case say.HandTarget(x, y) if self._mouse is not None:
+                    self._mouse.move(x, y)
+                case say.SetParameter(key, value):
+                    self._change(key, value)
+                case say.Stop():
+                    self._stop()
+                case say.Start() | say.Close():
+                    self._wish = message
+                    self._stop()
+
+    def _change(self, key: str, value: float) -> None:
+        if self._session is not None:
+            try:
+                self._session.change(key, value)
+            except ConfigurationError as error:
+                self._send(say.Refused(str(error)))
+
+    def _stop(self) -> None:
+        if self._session is not None:
+            self._session.stop()
+
+    def _interrupt(self) -> None:
+        self._interrupted = True
+        if self._session is not None:
+            self._session.interrupt()
+
+    def _send(self, message: Any) -> None:
+        if self._view is not None:
+            self._view.send(message)
+
+    def _hands(self) -> tuple[str, ...]:
+        from devices.virtual.hands import HANDS
+
+        needs_file = {"recorded", "scripted-force"}
+        return tuple(name for name in HANDS if name not in needs_file)
+
+
+def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
+    """Return the tables of the session that `wish` asks for, keeping what still applies of `config`."""
+    tables = config.as_dict()
+    tables["session"] |= {"model": wish.model, "record": config.session.record}
+    tables["hand"] = {"name": wish.hand}
+    same_device = wish.device == config.device
+    kept = {name: value for name, value in config.device_settings.items() if name != "hand"} if same_device else {}
+    tables["device"] = {"name": wish.device, **kept}
+    if wish.model != config.session.model:
+        tables["element"] = dict(ELEMENT_DEFAULTS[wish.model])
+    if MODELS[wish.model] is not config.causality:
+        tables["law"] = {"name": config.law["name"], **LAW_DEFAULTS[MODELS[wish.model]][config.law["name"]]}
+        tables["envelope"] = {}
+    return tables
+
+
+@contextmanager
+def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
+    """Turn Ctrl-C and a request to terminate into an orderly end of the run."""
+    previous = {
+        number: signal.signal(number, lambda *_: interrupt()) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in previous.items():
+            signal.signal(number, handler)
+
+

@@ -1,0 +1,289 @@
+"""From the command line and a TOML file to a complete, validated session: every mistake is found here.
+
+A setting has a table and a name, ``law.force``; the tables are ``session``, ``device``, ``hand``, ``law``, ``element``
+and ``envelope``. Values given with ``--set`` win over the file, options such as ``--rate`` over both. All units are SI.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from haptics.device import Causality
+from haptics.errors import CausalityError, ConfigurationError
+from haptics.settings import bounded, build, check, unknown
+
+if TYPE_CHECKING:
+    from haptics.device import Device, DeviceSpec
+    from haptics.elements import Element
+    from haptics.envelope import Limits
+
+Table = dict[str, Any]
+
+TABLES = ("session", "device", "hand", "law", "element", "envelope")
+
+MODELS = {"A": Causality.ADMITTANCE, "B": Causality.IMPEDANCE, "C": Causality.IMPEDANCE, "D": Causality.ADMITTANCE}
+"""The four models and their causality, known here so that a wrong pair is refused before anything is compiled."""
+
+ELEMENT_DEFAULTS: dict[str, Table] = {
+    "A": {"mass": 2.0},
+    "B": {"mass": 0.1, "stiffness": 6000.0, "damping": 10.0},
+    "C": {"stiffness": 6000.0, "damping": 10.0},
+    "D": {"mass": 2.0, "stiffness": 20000.0, "damping": 400.0},
+}
+"""Models A and C: the values of the experiments in Kikuuwe et al. 2006, section V."""
+
+LAW_DEFAULTS: dict[Causality, dict[str, Table]] = {
+    Causality.ADMITTANCE: {
+        "coulomb": {"force": 6.0},
+        "coulomb-viscous": {"force": 6.0, "viscosity": 5.0},
+        "stribeck": {"kinetic_force": 5.0, "static_force": 6.0, "stribeck_velocity": 0.1},
+    },
+    Causality.IMPEDANCE: {
+        "coulomb": {"force": 4.0},
+        "coulomb-viscous": {"force": 4.0, "viscosity": 5.0},
+        "stribeck": {"kinetic_force": 3.0, "static_force": 4.0, "stribeck_velocity": 0.1},
+    },
+}
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """The table ``session``: what is run, how fast, for how long and where it is recorded."""
+
+    model: str = ""
+    rate: float = bounded(1000.0, above=0.0, unit="Hz", doc="servo rate")
+    duration: float | None = None
+    seed: int = bounded(1, minimum=0, unit="", doc="seed of everything random in a virtual device")
+    record: str = "recordings"
+
+    def __post_init__(self) -> None:
+        check(self, "session")
+        if self.model not in MODELS:
+            raise unknown("model", self.model, MODELS)
+        if not isinstance(self.seed, int):
+            raise ConfigurationError(f"session.seed = {self.seed!r}: must be a whole number of at least 0.")
+        duration = self.duration
+        if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < 1e7):
+            raise ConfigurationError(f"session.duration = {duration!r}: must be a time greater than 0 s.")
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    """A session that is ready to be run.
+
+    Attributes
+    ----------
+    session : SessionSettings
+        Model, rate, duration, seed, folder for recordings.
+    device : str
+        Backend name.
+    device_settings : dict
+        The device's own settings, those of the hand included.
+    law, element, envelope : dict
+        Complete tables of parameters.
+    parameter_file_hash : str or None
+        Identity of the calibration that was used, if any.
+    """
+
+    session: SessionSettings
+    device: str
+    device_settings: Table
+    law: Table
+    element: Table
+    envelope: Table = field(default_factory=dict)
+    parameter_file_hash: str | None = None
+
+    @property
+    def hand(self) -> str:
+        """Name of the hand, empty for a device that has a real one."""
+        hand = self.device_settings.get("hand", {})
+        return str(hand.get("name", ""))
+
+    @property
+    def causality(self) -> Causality:
+        """What the model takes and gives."""
+        return MODELS[self.session.model]
+
+    def make_element(self) -> Element:
+        """Build the element, which checks that it can solve its law."""
+        from haptics.tables import make_element
+
+        return make_element(self.session.model, self.law, self.element, 1.0 / self.session.rate)
+
+    def make_device(self) -> Device:
+        """Build the device without opening it."""
+        from devices import create_device
+
+        return create_device(self.device, self.device_settings)
+
+    def make_limits(self, spec: DeviceSpec) -> Limits:
+        """Build the envelope of this session for the device described by `spec`."""
+        from haptics.envelope import Limits
+
+        return Limits.of(spec, self.envelope)
+
+    def with_parameter(self, key: str, value: float) -> SessionConfig:
+        """Return this configuration with one parameter of the law or the element changed, and validated.
+
+        Raises
+        ------
+        ConfigurationError
+            If there is no such parameter or the value is not allowed.
+        """
+        table, _, name = key.partition(".")
+        if table not in {"law", "element"} or name not in getattr(self, table):
+            known = [f"law.{n}" for n in self.law if n != "name"] + [f"element.{n}" for n in self.element]
+            raise unknown("parameter", key, known)
+        changed = replace(self, **{table: {**getattr(self, table), name: value}})  # type: ignore[arg-type]
+        changed.make_element()
+        return changed
+
+    def as_dict(self) -> Table:
+        """Return everything as plain tables, for the recording."""
+        session = self.session
+        return {
+            "session": {"model": session.model, "rate": session.rate, "duration": session.duration, "seed": session.seed},
+            "device": {"name": self.device, **self.device_settings},
+            "law": self.law,
+            "element": self.element,
+            "envelope": self.envelope,
+        }
+
+
+def read_file(path: Path) -> dict[str, Table]:
+    """Read a configuration file.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, is not TOML or has a table that does not exist.
+    """
+    try:
+        tables = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise ConfigurationError(f"configuration file {path} cannot be read: {error.strerror or error}.") from error
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"configuration file {path} is not valid TOML: {error}.") from error
+    for name, table in tables.items():
+        if name not in TABLES:
+            raise unknown(f"table in {path}:", name, TABLES)
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"{name} in {path}: must be a table, [{name}].")
+    return tables
+
+
+def parse_assignment(text: str) -> tuple[str, str, Any]:
+    """Split ``table.name=value`` of ``--set``; the value is read as TOML, and as plain text where it is not TOML."""
+    key, equals, value = text.partition("=")
+    table, dot, name = key.strip().partition(".")
+    if not equals or not dot or not name:
+        raise ConfigurationError(f"--set {text}: must have the form table.name=value, for instance law.force=3.")
+    if table not in TABLES:
+        raise unknown("setting", key.strip(), [f"{known}.{name}" for known in TABLES])
+    try:
+        return table, name, tomllib.loads(f"value = {value.strip()}")["value"]
+    except tomllib.TOMLDecodeError:
+        return table, name, value.strip()
+
+
+def assign(tables: dict[str, Table], table: str, name: str, value: Any) -> None:
+    """Put one value into nested tables; a dotted `name` goes down further (``device.hand.name``)."""
+    target = tables.setdefault(table, {})
+    *parents, last = name.split(".")
+    for parent in parents:
+        target = target.setdefault(parent, {})
+        if not isinstance(target, dict):
+            raise ConfigurationError(f"{table}.{name}: {parent} is a value, not a table.")
+    target[last] = value
+
+
+def gather(file: Path | None, assignments: Iterable[str]) -> dict[str, Table]:
+    """Read the file, if any, and lay the assignments of ``--set`` over it."""
+    tables: dict[str, Table] = read_file(file) if file else {}
+    for text in assignments:
+        assign(tables, *parse_assignment(text))
+    return tables
+
+
+def complete(tables: Mapping[str, Table]) -> SessionConfig:
+    """Fill in what was not said, refuse what is wrong, and return the session.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the setting, its value and what is allowed. No device has been opened.
+    """
+    session = dict(tables.get("session", {}))
+    device = dict(tables.get("device", {}))
+    name, session["model"] = _pair(device.pop("name", ""), session.get("model", ""))
+    settings = build(SessionSettings, session, "session")
+    config = SessionConfig(
+        session=settings,
+        device=name,
+        device_settings=_device_settings(name, device, dict(tables.get("hand", {})), settings),
+        law=_law(dict(tables.get("law", {})), MODELS[settings.model]),
+        element={**ELEMENT_DEFAULTS[settings.model], **tables.get("element", {})},
+        envelope=dict(tables.get("envelope", {})),
+    )
+    _prove(config)
+    return config
+
+
+def _prove(config: SessionConfig) -> None:
+    """Build everything once, so that whatever is wrong shows now."""
+    from haptics.rendering import require_pair
+
+    element = config.make_element()
+    spec = config.make_device().spec
+    config.make_limits(spec)
+    require_pair(element, spec)
+
+
+def fitting() -> dict[str, tuple[str, ...]]:
+    """Return every device with the models that go with it."""
+    from devices import describe_backends
+
+    return {
+        backend.name: tuple(model for model, causality in MODELS.items() if causality == backend.causality)
+        for backend in describe_backends()
+    }
+
+
+def _pair(device: str, model: str) -> tuple[str, str]:
+    """Return device and model, the missing one chosen to fit; refuse a pair that does not fit."""
+    pairs = fitting()
+    if device and device not in pairs:
+        raise unknown("device", device, pairs)
+    if model and model not in MODELS:
+        raise unknown("model", str(model), MODELS)
+    if not device:
+        device = next(name for name, models in pairs.items() if not model or model in models)
+    if not model:
+        model = "C" if "C" in pairs[device] else pairs[device][0]
+    if model not in pairs[device]:
+        together = "; ".join(f"{name} with model {' or '.join(models)}" for name, models in pairs.items())
+        raise CausalityError(
+            f"model {model} and device {device} do not go together: the model is an {MODELS[model]}, the device is not. "
+            f"Possible: {together}."
+        )
+    return device, model
+
+
+def _law(table: Table, causality: Causality) -> Table:
+    defaults = LAW_DEFAULTS[causality]
+    name = table.get("name", "coulomb")
+    if name not in defaults:
+        raise unknown("law", str(name), defaults)
+    return {"name": name, **defaults[name], **table}
+
+
+def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:
+    """Return the device's own settings; a virtual device also needs a hand, a seed and the period."""
+    if not name.startswith("virtual-"):
+        return device
+    given = dict(device.get("hand", {})) | hand
+    return {"seed": session.seed, "period": 1.0 / session.rate, **device, "hand": {"name": "minimum-jerk", **given}}

@@ -1,0 +1,131 @@
+"""What the session and the view say to each other, over a pipe between their processes.
+
+The view never touches the servo: it reads the trace and sends wishes here; the session validates them, writes them to
+the recording and passes them on. All values are SI.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One number that may be changed while the session runs.
+
+    Attributes
+    ----------
+    key : str
+        Setting name, ``law.force`` or ``element.stiffness``.
+    value, minimum, maximum : float
+        Present value and the range of the slider (SI).
+    unit : str
+        Unit for display.
+    logarithmic : bool
+        Whether the slider should move in equal ratios.
+    """
+
+    key: str
+    value: float
+    minimum: float
+    maximum: float
+    unit: str
+    logarithmic: bool = False
+
+
+# --- from the session to the view
+
+
+@dataclass(frozen=True)
+class SessionStarted:
+    """A run has begun and its trace can be read.
+
+    Attributes
+    ----------
+    trace : str
+        Path of the ring (`haptics.trace.Ring.attach`).
+    choices : dict
+        Device name to the models that go with it.
+    workspace : ((x, y), (x, y))
+        Lower and upper corner [m].
+    mouse : bool
+        Whether the mouse is the hand: then the view sends `HandTarget`.
+    force_scale : float
+        A typical force, for the length of the vectors [N].
+    duration : float or None
+        Planned length [s].
+    """
+
+    trace: str
+    recording: str
+    device: str
+    model: str
+    causality: str
+    rate_hz: float
+    hand: str
+    workspace: tuple[tuple[float, float], tuple[float, float]]
+    parameters: tuple[Parameter, ...]
+    choices: dict[str, tuple[str, ...]]
+    hands: tuple[str, ...]
+    mouse: bool
+    force_scale: float
+    duration: float | None = None
+
+
+@dataclass(frozen=True)
+class SessionEnded:
+    """The run is over; ``summary`` has the keys of the command's JSON output."""
+
+    reason: str
+    summary: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Refused:
+    """A wish could not be granted; ``message`` says why and what is allowed."""
+
+    message: str
+
+
+@dataclass(frozen=True)
+class Quit:
+    """The application ends: close the window."""
+
+
+# --- from the view to the session
+
+
+@dataclass(frozen=True)
+class SetParameter:
+    """Change one parameter from the next tick on."""
+
+    key: str
+    value: float
+
+
+@dataclass(frozen=True)
+class HandTarget:
+    """Where the mouse is on the plane [m]."""
+
+    x: float
+    y: float
+
+
+@dataclass(frozen=True)
+class Start:
+    """End the present run, if any, and begin one with this device, model and hand."""
+
+    device: str
+    model: str
+    hand: str
+
+
+@dataclass(frozen=True)
+class Stop:
+    """Bring the device to its safe output and end the run."""
+
+
+@dataclass(frozen=True)
+class Close:
+    """The window was closed: stop and leave."""

@@ -1,0 +1,46 @@
+"""The mouse as a hand: the view sees it, the virtual device follows it, one small file between them."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path
+from types import TracebackType
+
+import numpy as np
+
+from haptics.lane import Lane
+
+
+class Mouse:
+    """Where the mouse is on the plane, for a virtual device in another process.
+
+    Attributes
+    ----------
+    path : str
+        The file that the device's hand reads; its setting ``hand.target``.
+    """
+
+    def __init__(self) -> None:
+        from devices.virtual.hands import HAND_TARGET
+
+        self._folder = tempfile.TemporaryDirectory(prefix="haptics-mouse-")
+        self._lane = Lane(Path(self._folder.name) / "target", HAND_TARGET, create=True)
+        self._value = np.zeros(1, HAND_TARGET)
+        self.path = str(self._lane.path)
+
+    def move(self, x: float, y: float) -> None:
+        """Put the hand's target at (x, y) [m]."""
+        self._value["position"] = (x, y)
+        self._value["engaged"] = 1
+        self._lane.publish(self._value[0])
+
+    def release(self) -> None:
+        """Let go: no hand is on the device until the mouse moves again."""
+        self._value["engaged"] = 0
+        self._lane.publish(self._value[0])
+
+    def __enter__(self) -> Mouse:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        self._folder.cleanup()

@@ -1,0 +1,292 @@
+"""One session from before the first tick to the summary: recorder, servo process and, where wanted, the view."""
+
+from __future__ import annotations
+
+import datetime
+import functools
+import platform
+import threading
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+import devices
+from apps.session.config import SessionConfig
+from apps.session.summary import certificate, felt, flags_seen
+from haptics.errors import ConfigurationError, DeviceFault, HapticError, ServoLost
+from haptics.process import Job, Paths, ServoProcess
+from haptics.recording import Recorder
+from haptics.rendering import parameters_of
+from haptics.servo import End
+from haptics.trace import Reader
+
+RECORD_EVERY = 0.02
+"""The recorder writes the trace to disk this often [s]: what a killed application can lose from its file."""
+
+HEARTBEAT_EVERY = 0.02
+"""The session gives the servo a sign of life at least this often [s]."""
+
+DEVICE_LOG = "device_log.npy"
+INTERRUPTED = "interrupted"
+FAULT = "fault"
+
+_PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "matplotlib")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session went.
+
+    Attributes
+    ----------
+    summary : dict
+        The keys of the command's JSON output.
+    reason : str
+        ``completed``, ``stopped``, ``interrupted`` or ``fault``.
+    fault : HapticError or None
+        What went wrong, if anything did; the recording was kept.
+    """
+
+    summary: dict[str, Any]
+    reason: str
+    fault: HapticError | None = None
+
+
+class Session:
+    """One run of one configuration.
+
+    Parameters
+    ----------
+    config : SessionConfig
+        Complete and validated.
+    tell : callable
+        Takes a line for the person.
+    """
+
+    def __init__(self, config: SessionConfig, tell: Callable[[str], None]) -> None:
+        self.config = config
+        self._spec = config.make_device().spec
+        self._tell = tell
+        self._interrupted = False
+        self._folder = _new_folder(Path(config.session.record), config)
+        self._recorder = Recorder(self._folder, self._metadata())
+        self._recorder.journal_settings(0, _journal_entry(config))
+        self._servo = ServoProcess(self._job())
+        self._recorder.follow(Reader(self._servo.trace))
+
+    @property
+    def started(self) -> dict[str, Any]:
+        """What a view must know of this run: the fields of `messages.SessionStarted` that the run itself decides."""
+        spec, session = self._spec, self.config.session
+        return {
+            "trace": str(self._servo.trace.path),
+            "recording": str(self._folder),
+            "device": self.config.device,
+            "model": session.model,
+            "causality": str(spec.causality),
+            "rate_hz": session.rate,
+            "hand": self.config.hand,
+            "workspace": (spec.workspace_min, spec.workspace_max),
+            "mouse": self.config.hand == "mouse",
+            "force_scale": self.config.make_element().law.breakaway_force or 1.0,
+            "duration": session.duration,
+        }
+
+    @property
+    def servo_pid(self) -> int:
+        """Process id of the servo."""
+        return self._servo.pid
+
+    def interrupt(self) -> None:
+        """End the run as Ctrl-C does."""
+        self._interrupted = True
+        self._servo.stop()
+
+    def stop(self) -> None:
+        """End the run in order."""
+        self._servo.stop()
+
+    def change(self, key: str, value: float) -> None:
+        """Change one parameter from the next tick on, writing it down first.
+
+        Raises
+        ------
+        ConfigurationError
+            If the value is not allowed; nothing changes.
+        """
+        config = self.config.with_parameter(key, value)
+        self._recorder.journal_settings(self._servo.next_version, _journal_entry(config))
+        self._servo.publish(parameters_of(config.make_element()))
+        self.config = config
+
+    def run(self, attend: Callable[[], None] = lambda: None, listen: tuple[Any, ...] = ()) -> Outcome:
+        """Run to the end, whatever that is; afterwards the recording is complete.
+
+        Parameters
+        ----------
+        attend : callable
+            Called between heartbeats and whenever one of `listen` has something to say; serves the view.
+        listen : tuple of connections
+            What to wait for besides the servo.
+
+        Returns
+        -------
+        Outcome
+            Its ``fault`` is set where a device failed; errors before the device was open are raised.
+        """
+        self._tell(f"recording to {self._folder}")
+        background = _Background(self._recorder, on_error=self._servo.stop)
+        background.start()
+        self._servo.start()
+        reason, fault = FAULT, None
+        try:
+            reason = self._until_the_end(attend, listen)
+        except HapticError as error:
+            fault = error
+        finally:
+            background.finish()
+            self._servo.close()
+        return self._outcome(reason, fault or background.error)
+
+    def _until_the_end(self, attend: Callable[[], None], listen: tuple[Any, ...]) -> str:
+        while True:
+            self._servo.beat()
+            wait([self._servo.connection, *listen], HEARTBEAT_EVERY)
+            message = self._servo.next_message()
+            if message is not None and message[0] == "ready":
+                self._recorder.note(real_time=message[1])
+            elif message is not None:
+                return INTERRUPTED if self._interrupted else str(message[1])
+            attend()
+
+    def _outcome(self, reason: str, fault: HapticError | None) -> Outcome:
+        executed = self._servo.trace.count
+        rate, duration = self.config.session.rate, self.config.session.duration
+        planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
+        rows = self._recorder.rows()
+        timing = certificate(rows, executed, planned)
+        forces = felt(rows, self._spec.causality)
+        real_time = self._recorder.metadata.get("real_time", {})
+        result = {
+            "reason": reason,
+            "error": str(fault) if fault else None,
+            "certificate": {**timing, **real_time},
+            "flags": flags_seen(rows),
+            **forces,
+        }
+        self._recorder.close(result, complete=not isinstance(fault, ServoLost))
+        del timing["late_ticks"]
+        summary = {
+            "recording": str(self._folder),
+            "picture": None,
+            "device": self.config.device,
+            "model": self.config.session.model,
+            "rate_hz": rate,
+            **timing,
+            "realtime": real_time.get("scheduling", "other"),
+            **forces,
+            "reason": reason,
+        }
+        return Outcome(summary, reason, fault)
+
+    def _job(self) -> Job:
+        settings = dict(self.config.device_settings)
+        if self.config.device.startswith("virtual-"):
+            settings["log"] = str(self._folder / DEVICE_LOG)
+        return Job(
+            factory=functools.partial(_make_device, self.config.device, settings),
+            element=self.config.make_element(),
+            limits=self.config.make_limits(self._spec),
+            duration=self.config.session.duration,
+            recording=self._folder,
+            paths=Paths.unique(),
+        )
+
+    def _metadata(self) -> dict[str, Any]:
+        return {
+            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+            "device": asdict(self._spec),
+            "model": self.config.session.model,
+            "rate_hz": self.config.session.rate,
+            "configuration": self.config.as_dict(),
+            "limits": asdict(self.config.make_limits(self._spec)),
+            "parameter_file_hash": self.config.parameter_file_hash,
+            "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        }
+
+
+def _make_device(name: str, settings: dict[str, Any], clock: Any) -> Any:
+    """Build the device inside the servo process."""
+    return devices.create_device(name, settings, clock=clock)
+
+
+class _Background(threading.Thread):
+    """Moves the trace to the disk while the session does other things.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        What to drain.
+    on_error : callable
+        Called once if the disk refuses: a run that cannot be recorded must not go on.
+
+    Attributes
+    ----------
+    error : DeviceFault or None
+        Why recording failed.
+    """
+
+    def __init__(self, recorder: Recorder, on_error: Callable[[], None]) -> None:
+        super().__init__(name="haptics recorder", daemon=True)
+        self._recorder = recorder
+        self._on_error = on_error
+        self._finished = threading.Event()
+        self.error: DeviceFault | None = None
+
+    def run(self) -> None:
+        """Drain until told to finish."""
+        while not self._finished.wait(RECORD_EVERY):
+            try:
+                self._recorder.drain()
+            except OSError as error:
+                self.error = DeviceFault(f"the recording could not be written ({error}): the run was stopped.")
+                self._on_error()
+                return
+
+    def finish(self) -> None:
+        """Stop draining."""
+        self._finished.set()
+        self.join()
+
+
+def _new_folder(parent: Path, config: SessionConfig) -> Path:
+    """Return the name of a folder, not made yet, for a recording in `parent`.
+
+    Raises
+    ------
+    ConfigurationError
+        If nothing can be written there.
+    """
+    now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    stem = parent / f"{now}_{config.device}_{config.session.model}"
+    try:
+        parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(f"session.record = {parent}: no folder can be made there ({error.strerror}).") from error
+    candidates = [stem, *(stem.with_name(f"{stem.name}_{n}") for n in range(2, 1000))]
+    return next(folder for folder in candidates if not folder.exists())
+
+
+def _journal_entry(config: SessionConfig) -> dict[str, Any]:
+    return {"model": config.session.model, "law": config.law, "element": config.element}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
