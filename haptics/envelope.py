@@ -25,7 +25,7 @@ from typing import Any
 from haptics._jit import kernel
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check
+from haptics.settings import bounded, build, check
 from haptics.trace import Status
 
 NOT_FINITE = int(Status.NOT_FINITE)
@@ -80,7 +80,7 @@ class Limits:
                     "the envelope can only be tightened."
                 )
             limits[name] = value
-        return cls(**limits)
+        return build(cls, limits, "envelope")
 
     def pair(self, causality: Causality) -> tuple[float, float]:
         """Return (largest norm, largest rate) of the limited quantity for a device of that `causality`."""

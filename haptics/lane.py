@@ -15,6 +15,7 @@ import numpy as np
 from haptics.errors import ConfigurationError
 
 _RECORD_OFFSET = 64
+_ATTEMPTS = 3
 
 
 class Lane:
@@ -52,16 +53,14 @@ class Lane:
         self._sequence[0] += 1
         return self.version
 
-    def read(self) -> tuple[int, Any]:
-        """Return the latest complete value, as a (1,) structured array, and its version.
+    def read(self) -> tuple[int, Any] | None:
+        """Return the version and the latest complete value, as a (1,) structured array.
 
-        A writer that died half-way leaves the sequence odd; the bounded number of attempts then ends with the record
-        as it is and the version before it.
+        None while the writer is in the middle of a value, or if it died there: keep what you have and ask again.
         """
-        value = self.record.copy()
-        for _ in range(1000):
+        for _ in range(_ATTEMPTS):
             before = int(self._sequence[0])
             value = self.record.copy()
             if before % 2 == 0 and before == int(self._sequence[0]):
                 return before >> 1, value
-        return self.version, value
+        return None

@@ -119,8 +119,10 @@ class _NewSettings:
 
     def __call__(self, rendering: Rendering) -> None:
         if self._lane.version != rendering.version:
-            version, parameters = self._lane.read()
-            rendering.configure(parameters, version)
+            latest = self._lane.read()
+            if latest is not None:
+                version, parameters = latest
+                rendering.configure(parameters, version)
 
 
 def serve(job: Job, connection: Connection) -> None:

@@ -59,7 +59,9 @@ class TickFile:
         self._file.seek(self._data_offset + self.count * ROW.itemsize)
 
     def close(self) -> None:
-        """Flush to the disk and close."""
+        """Flush to the disk and close; closing twice does nothing."""
+        if self._file.closed:
+            return
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()

@@ -44,7 +44,7 @@ def allowed_text(field: dataclasses.Field[Any]) -> str:
     if "allowed" in meta:
         return "one of " + ", ".join(meta["allowed"])
     if "minimum" not in meta:
-        return {"bool": "true or false", "str": "text"}.get(str(field.type), "a value of its kind")
+        return {"bool": "true or false", "str": "text"}.get(_type(field), "a value of its kind")
     unit = f" {meta['unit']}" if meta["unit"] else ""
     limits = []
     if meta["above"] > -math.inf:
@@ -79,9 +79,13 @@ def _acceptable(field: dataclasses.Field[Any], value: Any) -> bool:
         if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
             return False
         return bool(meta["minimum"] <= value <= meta["maximum"] and value > meta["above"])
-    if str(field.type) in {"bool", "str"}:
-        return isinstance(value, {"bool": bool, "str": str}[str(field.type)])
-    return True
+    plain = {"bool": bool, "str": str}.get(_type(field))
+    return plain is None or isinstance(value, plain)
+
+
+def _type(field: dataclasses.Field[Any]) -> str:
+    """Return the name of a field's type, whether annotations are kept as text or not."""
+    return field.type.__name__ if isinstance(field.type, type) else str(field.type)
 
 
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> ConfigurationError:
@@ -123,4 +127,4 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
 
 
 def _converted(field: dataclasses.Field[Any], value: Any) -> Any:
-    return float(value) if str(field.type) == "float" else value
+    return float(value) if _type(field) == "float" else value

@@ -1,0 +1,111 @@
+"""Replay: the same bits for every model, also across changes of parameters, and any changed bit is found."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haptics.clock import Clock
+from haptics.device import Causality, State
+from haptics.envelope import Limits
+from haptics.errors import RecordingError
+from haptics.recording import Recorder, Recording
+from haptics.rendering import Rendering, parameters_of
+from haptics.replay import COMPUTED, verify
+from haptics.servo import Servo
+from haptics.tables import make_element
+from haptics.trace import Reader, Trace
+from tests.haptics.doubles import BenchDevice
+
+ELEMENTS: dict[str, dict[str, float]] = {
+    "A": {"mass": 2.0},
+    "B": {"mass": 0.1, "stiffness": 6000.0, "damping": 10.0},
+    "C": {"stiffness": 6000.0, "damping": 10.0},
+    "D": {"mass": 2.0, "stiffness": 2e4, "damping": 400.0},
+}
+LAWS: list[dict[str, Any]] = [
+    {"name": "coulomb", "force": 4.0},
+    {"name": "stribeck", "kinetic_force": 3.0, "static_force": 4.0, "stribeck_velocity": 0.1, "viscosity": 2.0},
+]
+
+
+def record(folder: Path, trace: Trace, model: str, disturb: Any = None) -> Recording:
+    """Record a run in which the law changes at tick 700 and samples are noisy."""
+    clock = Clock(1e-3)
+    rng = np.random.default_rng(5)
+
+    def shake(state: State, number: int) -> None:
+        state.position += rng.normal(0, 1e-4, 2)
+        state.velocity += rng.normal(0, 0.02, 2)
+        state.force += rng.normal(0, 2.0, 2)
+        if disturb is not None:
+            disturb(state, number)
+
+    elements = [make_element(model, law, ELEMENTS[model], 1e-3) for law in LAWS]
+    device = BenchDevice(clock, elements[0].causality, shake, max_force_rate=2000.0)
+
+    def change(rendering: Rendering) -> None:
+        if clock.tick == 700:
+            rendering.configure(parameters_of(elements[1]), 1)
+
+    limits = Limits.of(device.spec, {"max_force": 3.9})
+    metadata = {"device": asdict(device.spec), "limits": asdict(limits), "rate_hz": 1000.0, "model": model}
+    recorder = Recorder(folder, metadata)
+    for version, law in enumerate(LAWS):
+        recorder.journal_settings(version, {"model": model, "law": law, "element": ELEMENTS[model]})
+    recorder.follow(Reader(trace))
+    Servo(device, elements[0], trace, clock=clock, limits=limits, before_tick=change).run(2.0)
+    recorder.close({}, complete=True)
+    return Recording(folder)
+
+
+@pytest.mark.parametrize("model", ELEMENTS)
+def test_every_tick_comes_out_with_the_same_bits(tmp_path: Path, trace: Trace, model: str) -> None:
+    recording = record(tmp_path / "run", trace, model)
+    assert set(recording.rows["settings_version"]) == {0, 1}
+    found = verify(recording)
+    assert (found.ticks, found.mismatches, found.first_mismatch) == (2000, 0, None)
+
+
+def test_bad_samples_replay_too(tmp_path: Path, trace: Trace) -> None:
+    def spoil(state: State, number: int) -> None:
+        if 300 <= number < 330:
+            state.velocity[1] = np.nan
+
+    assert verify(record(tmp_path / "run", trace, "C", spoil)).mismatches == 0
+
+
+@pytest.mark.parametrize("column", [*COMPUTED, "position"])
+def test_a_single_changed_bit_is_found(tmp_path: Path, trace: Trace, column: str) -> None:
+    recording = record(tmp_path / "run", trace, "C")
+    rows = np.array(recording.rows)
+    cell = rows[column][1234:1235]
+    cell.view(np.uint8).reshape(-1)[0] ^= 1
+    recording.rows = rows
+    found = verify(recording)
+    assert found.mismatches >= 1
+    assert found.first_mismatch == 1234
+
+
+def test_other_parameters_are_found(tmp_path: Path, trace: Trace) -> None:
+    recording = record(tmp_path / "run", trace, "C")
+    recording.settings[0]["element"] = {"stiffness": 6000.0 * (1 + 1e-12), "damping": 10.0}
+    assert verify(recording).mismatches > 0
+
+
+def test_a_recording_that_lost_ticks_or_settings_is_refused(tmp_path: Path, trace: Trace) -> None:
+    recording = record(tmp_path / "run", trace, "C")
+    recording.metadata["certificate"] = {"lost_ticks": 3}
+    with pytest.raises(RecordingError, match="lost ticks"):
+        verify(recording)
+    recording.metadata["certificate"] = {"lost_ticks": 0}
+    del recording.settings[1]
+    with pytest.raises(RecordingError, match="does not hold what a replay needs"):
+        verify(recording)
+
+
+def test_causality_survives_the_way_through_json(tmp_path: Path, trace: Trace) -> None:
+    recording = record(tmp_path / "run", trace, "A")
+    assert recording.metadata["device"]["causality"] == Causality.ADMITTANCE

@@ -1,0 +1,157 @@
+"""The loop: order, deadlines, skipping, and the safe output however it ends."""
+
+import math
+
+import numpy as np
+import pytest
+
+from haptics import CausalityError, ConfigurationError, Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
+from haptics.clock import Clock
+from haptics.device import Causality, State
+from haptics.servo import End
+from haptics.trace import Status, Trace
+from tests.haptics.doubles import BenchDevice
+
+
+def element_c(period: float = 1e-3) -> MasslessImpedance:
+    return MasslessImpedance(Coulomb(4.0), 6000.0, 10.0, period)
+
+
+class TardyClock(Clock):
+    """A clock that is late at given ticks."""
+
+    def __init__(self, period: float, lateness: dict[int, float]) -> None:
+        super().__init__(period)
+        self.lateness = lateness
+
+    def wait(self, tick: int) -> float:
+        super().wait(tick)
+        return self.lateness.pop(tick, 0.0)
+
+
+def run(device: BenchDevice, trace: Trace, clock: Clock, duration: float = 0.1, **options: object) -> End:
+    return Servo(device, element_c(), trace, clock=clock, **options).run(duration)  # type: ignore[arg-type]
+
+
+def test_every_tick_is_read_rendered_written_and_recorded_once(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    device = BenchDevice(clock)
+    assert run(device, trace, clock) is End.COMPLETED
+    rows = trace.since(0)
+    assert rows["tick"].tolist() == list(range(100))
+    assert rows["time"] == pytest.approx(np.arange(100) * 1e-3)
+    assert device.reads == 100
+    assert np.array_equal(device.written[:-1], rows["command"])
+    assert device.written[-1].tolist() == [0.0, 0.0]
+    assert device.closed == 1
+
+
+def test_the_friction_opposes_the_motion(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    run(BenchDevice(clock), trace, clock, 0.5)
+    rows = trace.since(0)[100:]
+    power = np.sum(rows["command"] * rows["velocity"], axis=1)
+    assert (power < 0).all()
+    assert np.hypot(*rows["command"].T) == pytest.approx(4.0, rel=1e-12)
+
+
+def test_a_wrong_pair_is_refused_before_anything_is_opened(trace: Trace) -> None:
+    device = BenchDevice()
+    with pytest.raises(CausalityError, match="use model B or C with bench"):
+        Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace)
+    assert device.opened == 0
+
+
+def test_a_rate_beyond_the_device_is_refused_before_anything_is_opened(trace: Trace) -> None:
+    device = BenchDevice()
+    with pytest.raises(ConfigurationError, match="rate = 10000 Hz: bench can be served at 100 to 4000 Hz"):
+        Servo(device, element_c(1e-4), trace)
+    assert device.opened == 0
+
+
+def test_missed_deadlines_are_skipped_and_flagged_not_caught_up(trace: Trace) -> None:
+    clock = TardyClock(1e-3, {10: 3.2e-3, 20: 0.7e-3})
+    device = BenchDevice(clock)
+    run(device, trace, clock)
+    rows = trace.since(0)
+    assert rows["tick"].tolist() == [*range(10), *range(13, 100)]
+    assert rows["period_error"][10] == pytest.approx(0.2e-3)
+    assert rows["status"][10] & Status.AFTER_SKIP
+    late = rows[rows["tick"] == 20]
+    assert late["status"][0] == Status.STARTED_LATE
+    assert late["period_error"][0] == pytest.approx(0.7e-3)
+
+
+def test_skipping_past_the_end_ends_the_run(trace: Trace) -> None:
+    clock = TardyClock(1e-3, {98: 10e-3})
+    assert run(BenchDevice(clock), trace, clock) is End.COMPLETED
+    assert trace.since(0)["tick"][-1] == 97
+
+
+def test_a_fault_writes_the_safe_output_closes_and_carries_the_last_rows(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    device = BenchDevice(clock, fail_at=42)
+    with pytest.raises(DeviceFault, match="the cable was pulled") as caught:
+        run(device, trace, clock)
+    assert caught.value.rows["tick"].tolist() == list(range(42))
+    assert device.written[-1].tolist() == [0.0, 0.0]
+    assert device.closed == 1
+
+
+def test_an_unexpected_exception_also_leaves_the_device_safe(trace: Trace) -> None:
+    clock = Clock(1e-3)
+
+    def break_down(state: State, number: int) -> None:
+        if number == 5:
+            raise ZeroDivisionError
+
+    device = BenchDevice(clock, disturb=break_down)
+    with pytest.raises(ZeroDivisionError):
+        run(device, trace, clock)
+    assert device.written[-1].tolist() == [0.0, 0.0]
+    assert device.closed == 1
+
+
+def test_a_short_dropout_is_survived_and_a_long_one_is_a_fault(trace: Trace) -> None:
+    def dropout(length: int) -> BenchDevice:
+        def disturb(state: State, number: int) -> None:
+            if 100 <= number < 100 + length:
+                state.position[0] = math.nan
+
+        return BenchDevice(clock, disturb=disturb)
+
+    clock = Clock(1e-3)
+    device = dropout(80)
+    assert run(device, trace, clock, 0.3) is End.COMPLETED
+    assert all(command.tolist() == [0.0, 0.0] for command in device.written[100:180])
+    with pytest.raises(DeviceFault, match="no usable sample for 100 ms"):
+        run(dropout(150), trace, clock, 0.3)
+
+
+def test_an_admittance_device_is_left_holding_its_reference(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    device = BenchDevice(clock, Causality.ADMITTANCE)
+    Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace, clock=clock).run(0.2)
+    assert device.written[-1].tolist() == device.written[-2].tolist()
+    assert np.hypot(*device.written[-1]) > 0
+
+
+def test_stop_ends_the_run_at_the_next_tick(trace: Trace) -> None:
+    clock = Clock(1e-3)
+
+    def stop(state: State, number: int) -> None:
+        if number == 30:
+            servo.stop()
+
+    servo = Servo(BenchDevice(clock, disturb=stop), element_c(), trace, clock=clock)
+    assert servo.run() is End.STOPPED
+    assert trace.since(0)["tick"][-1] == 30
+
+
+def test_a_supervisor_ends_the_run_and_the_instants_are_kept(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    answers = iter([None] * 10 + [End.APPLICATION_LOST])
+    servo = Servo(BenchDevice(clock), element_c(), trace, clock=clock, supervisor=lambda: next(answers))
+    assert servo.run(1.0) is End.APPLICATION_LOST
+    assert trace.count == 10
+    assert 0 < servo.noticed_ns <= servo.safe_output_ns
