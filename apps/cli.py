@@ -81,7 +81,9 @@ def _parser() -> argparse.ArgumentParser:
 def _add_demo(subparsers: Any) -> None:
     parser = subparsers.add_parser("demo", help="the main job with no hardware: virtual joystick, model C, a hand")
     _add_session_options(parser)
-    parser.set_defaults(command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None)
+    parser.set_defaults(
+        command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None
+    )
 
 
 def _add_run(subparsers: Any) -> None:
@@ -107,7 +109,9 @@ def _add_session_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--duration", metavar="S", type=float, help="length of the run; default: until it is stopped")
     parser.add_argument("--record", metavar="DIR", help="folder in which the recording is made (default: recordings)")
     parser.add_argument("--headless", action="store_true", help="without the live view")
-    parser.add_argument("--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)")
+    parser.add_argument(
+        "--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)"
+    )
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the live view")
 
 
@@ -120,6 +124,8 @@ def _add_replay(subparsers: Any) -> None:
     parser = subparsers.add_parser("replay", help="scrub through a recording, or verify it bit for bit")
     parser.add_argument("recording", metavar="RECORDING", type=Path, help="folder of the recording")
     parser.add_argument("--verify", action="store_true", help="compute every tick again and compare bit for bit")
-    parser.add_argument("--headless", action="store_true", help="without a window: say what is in it and draw a picture")
+    parser.add_argument(
+        "--headless", action="store_true", help="without a window: say what is in it and draw a picture"
+    )
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the window")
     parser.set_defaults(command=commands.replay)

@@ -40,26 +40,21 @@ class Answer:
 
 
 def demo(options: Namespace) -> Answer:
-    """Virtual joystick, model C and a hand; live where a display exists."""
+    """Run the virtual joystick with model C and a hand; live where a display exists."""
     options.duration = options.duration or DEMO_DURATION
     return _session(options, {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})
 
 
 def run(options: Namespace) -> Answer:
-    """An interactive session."""
+    """Run an interactive session."""
     return _session(options, gather(options.config, options.assignments))
 
 
 def _session(options: Namespace, tables: dict[str, Table]) -> Answer:
-    from apps.session.application import Application, tell_stderr
-    from apps.session.view_link import why_no_window
+    from apps.session.application import Application
 
     _lay_options(tables, options)
-    obstacle = None if options.headless else why_no_window()
-    if obstacle:
-        tell_stderr(f"no live view: {obstacle}.")
-    application = Application(tables, window=not options.headless and obstacle is None, theme=options.theme)
-    return _answer(application.run())
+    return _answer(Application(tables, window=not options.headless, theme=options.theme).run())
 
 
 def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
@@ -94,7 +89,7 @@ def devices(options: Namespace) -> Answer:
     from devices import describe_backends
 
     models = fitting()
-    table = [
+    table: list[dict[str, Any]] = [
         {
             "name": backend.name,
             "causality": str(backend.causality),
@@ -105,7 +100,7 @@ def devices(options: Namespace) -> Answer:
         for backend in describe_backends()
     ]
     lines = [
-        f"{row['name']:<18} {row['causality']:<11} models {', '.join(row['models'])}   {row['description']}"  # type: ignore[arg-type]
+        f"{row['name']:<18} {row['causality']:<11} models {', '.join(row['models'])}   {row['description']}"
         for row in table
     ]
     return Answer({"devices": table}, "\n".join(lines))
@@ -139,7 +134,11 @@ def _show(recording: Recording, options: Namespace) -> Answer:
     from apps.session.picture import draw
     from apps.session.view_link import why_no_window
 
-    result = {"recording": str(recording.folder), "ticks": len(recording.rows), "state": recording.metadata.get("state")}
+    result = {
+        "recording": str(recording.folder),
+        "ticks": len(recording.rows),
+        "state": recording.metadata.get("state"),
+    }
     if options.headless or why_no_window():
         picture = draw(recording)
         return Answer({**result, "picture": picture}, f"{len(recording.rows)} ticks; picture: {picture}")

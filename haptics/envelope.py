@@ -20,7 +20,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, fields
-from typing import Any
 
 from haptics._jit import kernel
 from haptics.device import Causality, DeviceSpec
@@ -54,11 +53,11 @@ class Limits:
         Age beyond which a sample is stale [s].
     """
 
-    max_force: float = bounded(above=0.0, unit="N")
-    max_force_rate: float = bounded(above=0.0, unit="N/s")
-    max_speed: float = bounded(above=0.0, unit="m/s")
-    max_acceleration: float = bounded(above=0.0, unit="m/s^2")
-    max_sample_age: float = bounded(above=0.0, unit="s")
+    max_force: float = bounded(above=0.0, unit="N", doc="norm of the commanded force (impedance)")
+    max_force_rate: float = bounded(above=0.0, unit="N/s", doc="its rate of change (impedance)")
+    max_speed: float = bounded(above=0.0, unit="m/s", doc="norm of the reference's velocity (admittance)")
+    max_acceleration: float = bounded(above=0.0, unit="m/s^2", doc="its rate of change (admittance)")
+    max_sample_age: float = bounded(above=0.0, unit="s", doc="age beyond which a sample is stale")
 
     def __post_init__(self) -> None:
         check(self, "envelope")
@@ -72,15 +71,15 @@ class Limits:
         ConfigurationError
             If a setting is unknown, not a positive number, or wider than the device allows.
         """
-        limits = {field.name: getattr(spec, field.name) for field in fields(cls)}
-        for name, value in (tighter or {}).items():
-            if name in limits and value > limits[name]:
+        widest = {field.name: getattr(spec, field.name) for field in fields(cls)}
+        limits = build(cls, {**widest, **(tighter or {})}, "envelope")
+        for name, widest_value in widest.items():
+            if getattr(limits, name) > widest_value:
                 raise ConfigurationError(
-                    f"envelope.{name} = {value:g}: must be at most {limits[name]:g}, the limit of {spec.name}; "
-                    "the envelope can only be tightened."
+                    f"envelope.{name} = {getattr(limits, name):g}: must be at most {widest_value:g}, the limit of "
+                    f"{spec.name}; the envelope can only be tightened."
                 )
-            limits[name] = value
-        return build(cls, limits, "envelope")
+        return limits
 
     def pair(self, causality: Causality) -> tuple[float, float]:
         """Return (largest norm, largest rate) of the limited quantity for a device of that `causality`."""

@@ -249,7 +249,8 @@ class Stribeck(Law):
         super().__post_init__()
         if self.static_force < self.kinetic_force:
             raise ConfigurationError(
-                f"law.static_force = {self.static_force!r}: must be at least law.kinetic_force = {self.kinetic_force!r} N."
+                f"law.static_force = {self.static_force!r}: must be at least law.kinetic_force = "
+                f"{self.kinetic_force!r} N."
             )
 
     @property

@@ -41,7 +41,7 @@ class TickFile:
     """
 
     def __init__(self, path: Path, *, append: bool = False) -> None:
-        self._file: IO[bytes] = open(path, "rb+" if append else "xb+")  # noqa: SIM115 (closed in close)
+        self._file: IO[bytes] = open(path, "rb+" if append else "xb+")
         self.count = _rows_in(self._file) if append else 0
         if not append:
             self._write_header()

@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from haptics._jit import kernel
 from haptics.device import Causality, DeviceSpec, State, Vector
-from haptics.elements import ELEMENTS, PARAMETER_FIELDS, PARAMETERS, STATE_FIELDS, Element, step_element, write_parameters
+from haptics.elements import (
+    ELEMENTS,
+    PARAMETER_FIELDS,
+    PARAMETERS,
+    STATE_FIELDS,
+    Element,
+    step_element,
+    write_parameters,
+)
 from haptics.envelope import NOT_FINITE, Limits, keep_inside, limit_norm, limit_slew, push_inside, sample_flag
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.trace import Rows
@@ -133,7 +141,9 @@ def render(s: Any, row: Any) -> None:
 
 
 @kernel
-def _render_slot(core: Rows, slots: Rows, slot: int, tick: int, time: float, period_error: float, version: int, timing_flags: int) -> None:
+def _render_slot(
+    core: Rows, slots: Rows, slot: int, tick: int, time: float, period_error: float, version: int, timing_flags: int
+) -> None:
     row = slots[slot]
     render(core[0], row)
     row.tick = tick

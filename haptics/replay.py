@@ -7,6 +7,7 @@ bits; if it does not, code, parameters or data are not those of the run.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Any
 
@@ -100,7 +101,7 @@ def _spec(recording: Recording) -> DeviceSpec:
 def _stretches(versions: NDArray[np.int64]) -> list[tuple[int, int]]:
     """Return (start, stop) of each stretch of equal settings."""
     edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
-    return [(a, b) for a, b in zip(edges, edges[1:], strict=False) if b > a]
+    return [(a, b) for a, b in itertools.pairwise(edges) if b > a]
 
 
 def _differing(rows: Rows, computed: Rows) -> NDArray[np.bool_]:

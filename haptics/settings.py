@@ -38,11 +38,18 @@ def choice(default: str, allowed: Iterable[str], doc: str = "") -> Any:
     return dataclasses.field(default=default, metadata={"allowed": tuple(allowed), "doc": doc})
 
 
+def free(default: Any, allowed: str, doc: str = "") -> Any:
+    """Declare a dataclass field that its own class checks; `allowed` says in words what it may hold."""
+    return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
+
+
 def allowed_text(field: dataclasses.Field[Any]) -> str:
     """Say in words what a field may hold."""
     meta = field.metadata
     if "allowed" in meta:
         return "one of " + ", ".join(meta["allowed"])
+    if "words" in meta:
+        return str(meta["words"])
     if "minimum" not in meta:
         return {"bool": "true or false", "str": "text"}.get(_type(field), "a value of its kind")
     unit = f" {meta['unit']}" if meta["unit"] else ""

@@ -14,7 +14,7 @@ from apps.session.config import ELEMENT_DEFAULTS, LAW_DEFAULTS, MODELS, SessionC
 from apps.session.mouse import Mouse
 from apps.session.run import HEARTBEAT_EVERY, INTERRUPTED, Outcome, Session
 from apps.session.sliders import sliders
-from apps.session.view_link import ViewLink
+from apps.session.view_link import ViewLink, why_no_window
 from haptics.errors import ConfigurationError, HapticError
 
 MOUSE = "mouse"
@@ -33,7 +33,7 @@ class Application:
     tables : dict
         The tables of the first session; see `apps.session.config`.
     window : bool
-        Whether to open the live view.
+        Whether a live view is wanted; where none can be shown, the person is told why and the run goes on without.
     theme : str
         ``dark``, ``light`` or ``auto``.
     tell : callable
@@ -44,7 +44,9 @@ class Application:
         self, tables: dict[str, Table], *, window: bool, theme: str = "auto", tell: Callable[[str], None] = tell_stderr
     ) -> None:
         self._tables = tables
-        self._window = window
+        self._obstacle = why_no_window() if window else "--headless was given"
+        self._window = self._obstacle is None
+        self._asked_for_window = window
         self._theme = theme
         self._tell = tell
         self._view: ViewLink | None = None
@@ -55,9 +57,8 @@ class Application:
 
     def run(self) -> Outcome:
         """Run until the first session has ended in order, or the window was closed; return the last outcome."""
-        wants_mouse = self._tables.get("hand", {}).get("name") == MOUSE
-        if wants_mouse and not self._window:
-            raise ConfigurationError("hand.name = 'mouse': needs the live view; leave out --headless and use a display.")
+        if self._tables.get("hand", {}).get("name") == MOUSE and not self._window:
+            raise ConfigurationError(f"hand.name = 'mouse': needs the live view, but there is none: {self._obstacle}.")
         with ExitStack() as stack:
             if self._window:
                 self._mouse = stack.enter_context(Mouse())
@@ -86,6 +87,8 @@ class Application:
 
     def _one(self, config: SessionConfig) -> Outcome:
         self._session = session = Session(config, self._tell)
+        if self._obstacle and self._asked_for_window:
+            self._tell(f"no live view: {self._obstacle}.")
         self._send(
             say.SessionStarted(
                 **session.started,
@@ -181,13 +184,9 @@ def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
 @contextmanager
 def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
     """Turn Ctrl-C and a request to terminate into an orderly end of the run."""
-    previous = {
-        number: signal.signal(number, lambda *_: interrupt()) for number in (signal.SIGINT, signal.SIGTERM)
-    }
+    previous = {number: signal.signal(number, lambda *_: interrupt()) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
         for number, handler in previous.items():
             signal.signal(number, handler)
-
-

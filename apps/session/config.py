@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from haptics.device import Causality
 from haptics.errors import CausalityError, ConfigurationError
-from haptics.settings import bounded, build, check, unknown
+from haptics.settings import bounded, build, check, free, unknown
 
 if TYPE_CHECKING:
     from haptics.device import Device, DeviceSpec
@@ -54,11 +54,13 @@ LAW_DEFAULTS: dict[Causality, dict[str, Table]] = {
 class SessionSettings:
     """The table ``session``: what is run, how fast, for how long and where it is recorded."""
 
-    model: str = ""
+    model: str = free("", ", ".join(MODELS), "friction element; the one that suits the device if not given")
     rate: float = bounded(1000.0, above=0.0, unit="Hz", doc="servo rate")
-    duration: float | None = None
+    duration: float | None = free(
+        None, "a time greater than 0 s", "length of the run; until it is stopped if not given"
+    )
     seed: int = bounded(1, minimum=0, unit="", doc="seed of everything random in a virtual device")
-    record: str = "recordings"
+    record: str = free("recordings", "a folder", "where the recordings are made, each in a folder of its own")
 
     def __post_init__(self) -> None:
         check(self, "session")
@@ -69,6 +71,8 @@ class SessionSettings:
         duration = self.duration
         if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < 1e7):
             raise ConfigurationError(f"session.duration = {duration!r}: must be a time greater than 0 s.")
+        if not isinstance(self.record, str) or not self.record:
+            raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
 
 
 @dataclass(frozen=True)
@@ -146,7 +150,12 @@ class SessionConfig:
         """Return everything as plain tables, for the recording."""
         session = self.session
         return {
-            "session": {"model": session.model, "rate": session.rate, "duration": session.duration, "seed": session.seed},
+            "session": {
+                "model": session.model,
+                "rate": session.rate,
+                "duration": session.duration,
+                "seed": session.seed,
+            },
             "device": {"name": self.device, **self.device_settings},
             "law": self.law,
             "element": self.element,
@@ -183,7 +192,7 @@ def parse_assignment(text: str) -> tuple[str, str, Any]:
     if not equals or not dot or not name:
         raise ConfigurationError(f"--set {text}: must have the form table.name=value, for instance law.force=3.")
     if table not in TABLES:
-        raise unknown("setting", key.strip(), [f"{known}.{name}" for known in TABLES])
+        raise unknown("table of settings", table, TABLES)
     try:
         return table, name, tomllib.loads(f"value = {value.strip()}")["value"]
     except tomllib.TOMLDecodeError:
@@ -267,7 +276,7 @@ def _pair(device: str, model: str) -> tuple[str, str]:
     if model not in pairs[device]:
         together = "; ".join(f"{name} with model {' or '.join(models)}" for name, models in pairs.items())
         raise CausalityError(
-            f"model {model} and device {device} do not go together: the model is an {MODELS[model]}, the device is not. "
+            f"model {model} and device {device} do not go together: the model is an {MODELS[model]}, the device not. "
             f"Possible: {together}."
         )
     return device, model

@@ -17,7 +17,6 @@ from haptics.trace import Rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 PICTURE = "picture.png"
 
@@ -165,6 +164,6 @@ def _certificate_text(metadata: dict[str, Any]) -> str:
         f"{certificate['ticks']} ticks, {certificate['skipped']} skipped, {certificate['overruns']} late, "
         f"{certificate['lost_ticks']} lost\n"
         f"lateness: median {period['p50']:.0f}, 99 % {period['p99']:.0f}, max {period['max']:.0f} us\n"
-        f"tick: median {tick['p50']:.0f}, 99 % {tick['p99']:.0f} us; scheduling: {certificate.get('scheduling', 'other')}"
+        f"tick: median {tick['p50']:.0f}, 99 % {tick['p99']:.0f} us; "
+        f"scheduling: {certificate.get('scheduling', 'other')}"
     )
-

@@ -275,7 +275,9 @@ def _new_folder(parent: Path, config: SessionConfig) -> Path:
     try:
         parent.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise ConfigurationError(f"session.record = {parent}: no folder can be made there ({error.strerror}).") from error
+        raise ConfigurationError(
+            f"session.record = {parent}: no folder can be made there ({error.strerror})."
+        ) from error
     candidates = [stem, *(stem.with_name(f"{stem.name}_{n}") for n in range(2, 1000))]
     return next(folder for folder in candidates if not folder.exists())
 
@@ -289,4 +291,3 @@ def _version(package: str) -> str | None:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return None
-

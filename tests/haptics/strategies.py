@@ -116,7 +116,8 @@ def inclusion_residual(law: Law, velocity: ArrayLike, force: ArrayLike, mobility
     divisor = np.where(moving, speed, 1.0)
     sliding = norms(f - (sliding_force(law, speed) / divisor)[:, None] * v)
     unknowable = 4 * EPS * breakaway * (1.0 + mobility * size / divisor)
-    return np.where(moving, np.maximum(sliding - unknowable, 0.0), np.maximum(size - breakaway, 0.0))
+    residual = np.where(moving, np.maximum(sliding - unknowable, 0.0), np.maximum(size - breakaway, 0.0))
+    return np.asarray(residual, dtype=float)
 
 
 @dataclass(frozen=True)

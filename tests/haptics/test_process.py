@@ -51,8 +51,8 @@ Start = Any
 def start(recorder: Recorder) -> Iterator[Start]:
     servos: list[ServoProcess] = []
 
-    def begin(factory: Any = functools.partial(make_bench, None), duration: float | None = None) -> ServoProcess:
-        servo = ServoProcess(make_job(recorder.folder, factory, duration))
+    def begin(factory: Any = None, duration: float | None = None) -> ServoProcess:
+        servo = ServoProcess(make_job(recorder.folder, factory or functools.partial(make_bench, None), duration))
         servos.append(servo)
         recorder.follow(Reader(servo.trace))
         servo.start()

@@ -117,7 +117,9 @@ def test_something_else_is_refused_by_name(tmp_path: Path, recorder: Recorder, d
 
 
 @given(st.lists(st.integers(0, 40), max_size=8))
-def test_any_sequence_of_appends_and_reopenings_keeps_every_row(tmp_path_factory: pytest.TempPathFactory, sizes: list[int]) -> None:
+def test_any_sequence_of_appends_and_reopenings_keeps_every_row(
+    tmp_path_factory: pytest.TempPathFactory, sizes: list[int]
+) -> None:
     path = tmp_path_factory.mktemp("file") / PART
     TickFile(path).close()
     total = 0

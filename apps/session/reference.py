@@ -1,0 +1,72 @@
+"""The reference of all settings, made from the declarations that also check them: ``docs/settings.md``."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+
+from apps.session.config import ELEMENT_DEFAULTS, LAW_DEFAULTS, MODELS, SessionSettings
+from devices.virtual.arm import ArmSettings
+from devices.virtual.hands import HANDS
+from devices.virtual.joystick import JoystickSettings
+from haptics.elements import ELEMENTS
+from haptics.envelope import Limits
+from haptics.friction import LAWS
+from haptics.settings import allowed_text
+
+_INTRODUCTION = """# Settings
+
+Every setting has a table and a name. Give them in a TOML file (`haptics run --config FILE.toml`), one by one
+(`haptics run --set law.force=3`, repeatable), or as the options of `haptics run`; options win over `--set`, `--set`
+over the file. All values are in SI units. What is not given has the default shown here.
+
+This page is made from the declarations that also check the values:
+`python -m apps.session.reference > docs/settings.md`.
+"""
+
+
+def pages() -> Iterator[str]:
+    """Yield the reference, a section at a time."""
+    yield _INTRODUCTION
+    yield _section("session", "What is run, how fast, for how long", SessionSettings)
+    for name, law in LAWS.items():
+        defaults = " or ".join(_numbers(LAW_DEFAULTS[causality][name]) for causality in dict.fromkeys(MODELS.values()))
+        yield _section(
+            "law", f'Friction law `law.name = "{name}"`', law, f"By default {defaults} (admittance, impedance)."
+        )
+    for model, element in ELEMENTS.items():
+        defaults = _numbers(ELEMENT_DEFAULTS[model])
+        yield _section("element", f"Model {model}", element, f"By default {defaults}.", leave_out=("law", "period"))
+    yield _section(
+        "envelope", "Safety envelope", Limits, "By default the limits of the device, which are also the widest."
+    )
+    yield _section("device", "`virtual-joystick`", JoystickSettings)
+    yield _section("device", "`virtual-arm`", ArmSettings)
+    for name, hand in HANDS.items():
+        yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
+
+
+def _numbers(table: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in table.items())
+
+
+def _section(table: str, title: str, cls: type, remark: str = "", leave_out: tuple[str, ...] = ()) -> str:
+    fields = [field for field in dataclasses.fields(cls) if field.name not in leave_out]
+    rows = "".join(
+        f"| `{table}.{f.name}` | {_default(f)} | {allowed_text(f)} | {f.metadata.get('doc', '')} |\n" for f in fields
+    )
+    heading = f"## {title}\n\n" + (f"{remark}\n\n" if remark else "")
+    return f"{heading}| setting | default | allowed | meaning |\n|---|---|---|---|\n{rows}"
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return f"`{field.default_factory()!r}`"
+    if field.default in (dataclasses.MISSING, "", None):
+        return "-"
+    return f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(pages()))

@@ -1,0 +1,62 @@
+"""A virtual screen with a pointer and a keyboard: Xvfb and xdotool, as a person would use a real one."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+
+MISSING = [name for name in ("Xvfb", "xdotool") if shutil.which(name) is None]
+WHY_NOT = f"needs {' and '.join(MISSING)} (Debian packages xvfb and xdotool)" if MISSING else ""
+
+
+class Screen:
+    """One virtual screen of 1280 x 900 pixels."""
+
+    def __init__(self, display: str) -> None:
+        self.environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
+
+    def xdotool(self, *arguments: str, script: str = "") -> str:
+        """Run xdotool with `arguments`, or with a `script` of one command per line, and return what it prints."""
+        done = subprocess.run(
+            ["xdotool", *(arguments or ("-",))],
+            env=self.environment,
+            input=script,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.stdout.strip()
+
+    def window(self, title: str, seconds: float = 60.0) -> str:
+        """Return the id of the window whose title contains `title`, once it is there."""
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            found = self.xdotool("search", "--onlyvisible", "--name", title).splitlines()
+            if found:
+                return found[0]
+            time.sleep(0.2)
+        raise AssertionError(f"no window named {title!r} appeared")
+
+    def trace_path(self, points: Sequence[tuple[int, int]], interval: float) -> None:
+        """Move the pointer along `points`, one every `interval` seconds."""
+        self.xdotool(script="".join(f"mousemove {x} {y}\nsleep {interval}\n" for x, y in points))
+
+
+@contextmanager
+def virtual_screen() -> Iterator[Screen]:
+    """Start a virtual screen on a free display and stop it afterwards."""
+    read_end, write_end = os.pipe()
+    command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", "1280x900x24", "-nolisten", "tcp"]
+    with subprocess.Popen(command, pass_fds=[write_end], stderr=subprocess.DEVNULL) as server:
+        os.close(write_end)
+        with os.fdopen(read_end) as answer:
+            display = answer.readline().strip()
+        try:
+            yield Screen(f":{display}")
+        finally:
+            server.terminate()

@@ -1,0 +1,136 @@
+"""From text to a validated session: every mistake is one line that names the setting and what is allowed."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.session.config import MODELS, complete, gather, parse_assignment
+from apps.session.sliders import sliders
+from haptics.errors import CausalityError, ConfigurationError
+
+
+def config_of(*assignments: str, file: Path | None = None) -> Any:
+    return complete(gather(file, assignments))
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_has_a_device_and_working_defaults(model: str) -> None:
+    config = config_of(f"session.model={model}")
+    element = config.make_element()
+    assert element.model == model
+    assert config.make_device().spec.causality is element.causality
+
+
+def test_the_defaults_are_those_of_the_experiments_in_the_paper() -> None:
+    admittance, impedance = config_of("session.model=A"), config_of("session.model=C")
+    assert (admittance.law, admittance.element) == ({"name": "coulomb", "force": 6.0}, {"mass": 2.0})
+    assert impedance.law == {"name": "coulomb", "force": 4.0}
+    assert impedance.element == {"stiffness": 6000.0, "damping": 10.0}
+
+
+def test_file_assignments_and_their_order(tmp_path: Path) -> None:
+    file = tmp_path / "session.toml"
+    file.write_text('[session]\nmodel = "B"\nrate = 500\n[law]\nforce = 2\n[element]\nmass = 0.3\n')
+    config = config_of("law.force=3", "law.force=3.5", file=file)
+    assert config.session.rate == 500.0
+    assert config.law["force"] == 3.5
+    assert config.element == {"mass": 0.3, "stiffness": 6000.0, "damping": 10.0}
+
+
+def test_words_need_no_quotation_marks() -> None:
+    assert config_of("law.name=stribeck").law["name"] == "stribeck"
+    assert parse_assignment("device.log=/tmp/x.npy") == ("device", "log", "/tmp/x.npy")
+    assert parse_assignment("hand.name='mouse'") == ("hand", "name", "mouse")
+
+
+@pytest.mark.parametrize(
+    ("assignments", "message"),
+    [
+        (["element.mass=-1", "session.model=A"], r"element\.mass = -1: must be a finite number greater than 0 kg"),
+        (["law.force=nan"], r"law\.force = nan: must be a finite number at least 0 N"),
+        (["law.farce=3"], r"unknown setting 'law\.farce'\. Did you mean 'law\.force'"),
+        (["lore.force=3"], r"unknown table of settings 'lore'\. Did you mean 'law'|Allowed: .*law"),
+        (["law.name=karnop"], r"unknown law 'karnop'"),
+        (["session.model=E"], r"unknown model 'E'"),
+        (["session.rate=0"], r"session\.rate = 0: must be a finite number greater than 0 Hz"),
+        (["session.rate=50000"], r"rate = 50000 Hz: virtual-joystick can be served at 100 to 4000 Hz"),
+        (["session.duration=-5"], r"session\.duration = -5"),
+        (["session.seed=-1"], r"session\.seed = -1"),
+        (["session.seed=1.5"], r"session\.seed = 1\.5"),
+        (["device.name=joystik"], r"unknown device 'joystik'\. Did you mean 'virtual-joystick'"),
+        (["device.mass=-0.2"], r"mass = -0\.2"),
+        (["device.colour=red"], r"device\.colour"),
+        (["hand.name=fist"], r"unknown hand 'fist'"),
+        (["hand.stiffness=-3"], r"stiffness = -3"),
+        (["hand.name=mouse"], r"live view"),
+        (["envelope.max_force=99"], r"envelope\.max_force = 99: must be at most 10"),
+        (["envelope.max_force=many"], r"envelope\.max_force = 'many'"),
+        (["law.name=stribeck", "law.stribeck_velocity=0.01"], r"condition 15"),
+        (["force"], r"must have the form table\.name=value"),
+        (["element.stiffness=0", "element.damping=0"], r"at least one must be greater than 0"),
+    ],
+)
+def test_a_mistake_is_one_line_that_names_it(assignments: list[str], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        config_of(*assignments)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("device", "model"), [("virtual-joystick", "A"), ("virtual-joystick", "D"), ("virtual-arm", "C")]
+)
+def test_a_wrong_pair_says_which_go_together(device: str, model: str) -> None:
+    with pytest.raises(CausalityError) as caught:
+        config_of(f"device.name={device}", f"session.model={model}")
+    assert "virtual-joystick with model B or C" in str(caught.value)
+    assert "virtual-arm with model A or D" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (None, "cannot be read: No such file"),
+        (b"[law\n", "not valid TOML"),
+        (b"\xff\xfe", "not valid TOML"),
+        (b"[lav]\nforce = 1\n", "Did you mean 'law'"),
+        (b"law = 3\n", r"must be a table, \[law\]"),
+    ],
+)
+def test_a_wrong_file_is_named(tmp_path: Path, content: bytes | None, message: str) -> None:
+    file = tmp_path / "session.toml"
+    if content is not None:
+        file.write_bytes(content)
+    with pytest.raises(ConfigurationError, match=message) as caught:
+        config_of(file=file)
+    assert str(file) in str(caught.value)
+
+
+@given(st.lists(st.text(alphabet="lawforce.=-0123456789nas[]\"'\n{}#", max_size=30), max_size=3))
+def test_any_assignment_gives_a_session_or_a_configuration_error(assignments: list[str]) -> None:
+    try:
+        config_of(*assignments)
+    except ConfigurationError as error:
+        assert str(error)
+
+
+def test_a_parameter_change_is_validated_and_leaves_the_old_session_alone() -> None:
+    config = config_of("law.name=stribeck")
+    assert config.with_parameter("element.stiffness", 3000.0).element["stiffness"] == 3000.0
+    assert config.element["stiffness"] == 6000.0
+    for key, value in (("element.stiffness", -1.0), ("law.stribeck_velocity", 1e-3), ("law.nothing", 1.0), ("x", 1.0)):
+        with pytest.raises(ConfigurationError):
+            config.with_parameter(key, value)
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("law", ["coulomb", "coulomb-viscous", "stribeck"])
+def test_every_number_has_a_slider_around_its_value(model: str, law: str) -> None:
+    config = config_of(f"session.model={model}", f"law.name={law}")
+    parameters = sliders(config)
+    assert len(parameters) == len(config.element) + len(config.law) - 1
+    for parameter in parameters:
+        assert parameter.minimum <= parameter.value <= parameter.maximum
+        config.with_parameter(parameter.key, parameter.value)

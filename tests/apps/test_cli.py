@@ -1,0 +1,199 @@
+"""The command line from outside: a process, its exit status, one JSON object on standard output."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+JSON_KEYS = {
+    "recording",
+    "picture",
+    "device",
+    "model",
+    "rate_hz",
+    "ticks",
+    "skipped",
+    "lost_ticks",
+    "overruns",
+    "period_error_us",
+    "tick_us",
+    "realtime",
+    "force_n",
+    "stick_fraction",
+}
+
+
+def haptics(*arguments: str, folder: Path, timeout: float = 100.0) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "apps", *arguments]
+    environment = {key: value for key, value in os.environ.items() if key not in {"DISPLAY", "WAYLAND_DISPLAY"}}
+    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
+    )
+
+
+def answer_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+@pytest.mark.parametrize(
+    ("model", "device"),
+    [("A", "virtual-arm"), ("B", "virtual-joystick"), ("C", "virtual-joystick"), ("D", "virtual-arm")],
+)
+def test_a_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path: Path, model: str, device: str) -> None:
+    arguments = ("run", "--device", device, "--model", model, "--duration", "6", "--headless", "--json")
+    done = haptics(*arguments, folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    answer = answer_of(done)
+    assert set(answer) >= JSON_KEYS
+    assert answer["ticks"] + answer["skipped"] == 6000
+    assert answer["lost_ticks"] == 0
+    assert set(answer["period_error_us"]) == {"p50", "p99", "p999", "max"}
+    assert set(answer["tick_us"]) == {"p50", "p99", "max"}
+    assert answer["realtime"] in {"fifo", "other"}
+    assert 0.0 < answer["stick_fraction"] < 1.0
+    assert (tmp_path / answer["picture"]).read_bytes().startswith(b"\x89PNG")
+    rows = np.load(tmp_path / answer["recording"] / "ticks.npy")
+    assert len(rows) == answer["ticks"]
+    verified = haptics("replay", answer["recording"], "--verify", "--json", folder=tmp_path)
+    assert verified.returncode == 0
+    assert answer_of(verified)["mismatches"] == 0
+    assert answer_of(verified)["ticks"] == answer["ticks"]
+
+
+def test_two_runs_with_one_seed_feel_the_same(tmp_path: Path) -> None:
+    recordings = []
+    for _ in range(2):
+        done = haptics("run", "--duration", "1", "--seed", "11", "--headless", "--json", folder=tmp_path)
+        rows = np.load(tmp_path / answer_of(done)["recording"] / "ticks.npy")
+        until_a_skip = int(np.argmax(np.append(np.diff(rows["tick"]), 2) > 1)) + 1
+        recordings.append(rows[:until_a_skip])
+    count = min(map(len, recordings))
+    for column in ("position", "velocity", "command", "proxy"):
+        assert np.array_equal(recordings[0][column][:count], recordings[1][column][:count])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "message"),
+    [
+        (["run", "--device", "virtual-joystick", "--model", "A"], 2, "virtual-arm with model A or D"),
+        (["run", "--set", "element.mass=-1", "--model", "A"], 2, "element.mass = -1"),
+        (["run", "--set", "law.force=nan"], 2, "law.force = nan"),
+        (["run", "--set", "law.colour=3"], 2, "law.colour"),
+        (["run", "--config", "missing.toml"], 2, "missing.toml"),
+        (["run", "--hand", "missing.csv"], 2, "missing.csv"),
+        (["run", "--hand", "mouse", "--headless"], 2, "live view"),
+        (["run", "--rate", "99999"], 2, "100 to 4000 Hz"),
+        (["run", "--rate", "fast"], 2, "--rate"),
+        (["run", "--duration", "nan"], 2, "session.duration"),
+        (["run", "--record", "/proc/nowhere"], 2, "/proc/nowhere"),
+        (["fly"], 2, "fly"),
+        ([], 2, "COMMAND"),
+        (["replay", "missing"], 2, "missing is not a readable recording"),
+    ],
+)
+def test_a_wrong_request_is_one_line_and_status_2(
+    tmp_path: Path, arguments: list[str], status: int, message: str
+) -> None:
+    done = haptics(*arguments, "--json", folder=tmp_path)
+    assert done.returncode == status
+    assert message in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1, done.stderr
+    assert not (tmp_path / "recordings").exists()
+
+
+def test_devices_and_their_models_are_listed(tmp_path: Path) -> None:
+    done = haptics("devices", "--json", folder=tmp_path)
+    assert done.returncode == 0
+    models = {row["name"]: row["models"] for row in answer_of(done)["devices"]}
+    assert models["virtual-joystick"] == ["B", "C"]
+    assert models["virtual-arm"] == ["A", "D"]
+    assert "virtual-arm" in haptics("devices", folder=tmp_path).stdout
+
+
+def test_listing_devices_loads_neither_windows_nor_compilers(tmp_path: Path) -> None:
+    program = (
+        "import sys; from apps.cli import main; main(['devices', '--json']); "
+        "sys.exit(any(name in sys.modules for name in ('numba', 'PySide6', 'scipy', 'matplotlib')))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+
+
+def start_session(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+    """Start a session without end and return it with its recording once ticks are in it."""
+    command = [sys.executable, "-m", "apps", "run", "--headless", "--json", "--record", str(folder)]
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    until = time.monotonic() + 90.0
+    while time.monotonic() < until:
+        parts = list(folder.glob("*/ticks.npy.part"))
+        if parts and len(np.load(parts[0], mmap_mode="r")) > 500:
+            return process, parts[0].parent
+        time.sleep(0.05)
+    process.kill()
+    raise AssertionError("the session never started: " + process.communicate()[1])
+
+
+def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
+    process, recording = start_session(tmp_path)
+    process.send_signal(signal.SIGINT)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads(out)["recording"] == str(recording)
+    assert (recording / "ticks.npy").exists()
+    event = json.loads((recording / "events.jsonl").read_text())
+    assert event["event"] == "stopped"
+
+
+def children_of(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+
+
+def servo_of(pid: int) -> int:
+    """Return the child that runs the servo; the other one is multiprocessing's resource tracker."""
+    for child in children_of(pid):
+        if b"spawn_main" in Path(f"/proc/{child}/cmdline").read_bytes():
+            return child
+    raise AssertionError("no servo process")
+
+
+def test_a_killed_servo_is_status_4_with_the_recording_kept(tmp_path: Path) -> None:
+    process, recording = start_session(tmp_path)
+    os.kill(servo_of(process.pid), signal.SIGKILL)
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "killed by SIGKILL" in err
+    assert str(recording) in err
+    assert json.loads(out)["lost_ticks"] == 0
+    assert len(np.load(recording / "ticks.npy.part")) == json.loads(out)["ticks"]
+
+
+def test_a_killed_application_leaves_the_virtual_device_without_force(tmp_path: Path) -> None:
+    process, recording = start_session(tmp_path)
+    servo = servo_of(process.pid)
+    killed_ns = time.monotonic_ns()
+    process.kill()
+    process.communicate()
+    until = time.monotonic() + 10.0
+    while Path(f"/proc/{servo}").exists() and time.monotonic() < until:
+        time.sleep(0.01)
+    event = json.loads((recording / "events.jsonl").read_text())
+    assert event["event"] == "application lost"
+    log = np.load(recording / "device_log.npy")
+    received = log[np.argsort(log["monotonic_ns"])]
+    # The device's own log: its last command is the safe output, within 20 ms of the servo noticing.
+    assert received["command"][-1].tolist() == [0.0, 0.0]
+    assert received["monotonic_ns"][-1] - event["noticed_monotonic_ns"] < 20e6
+    part = np.load(recording / "ticks.npy.part")
+    assert len(part) == event["ticks"]
+    assert part["time"][-1] > 0.5
+    assert event["noticed_monotonic_ns"] > killed_ns

@@ -1,0 +1,113 @@
+"""A live session with a real window on a virtual screen, moved and stopped as a person would.
+
+The pointer is driven by xdotool: 30 s along a Lissajous figure over the plane of the window, one position every 16 ms
+as a real mouse would send them. What the hand felt is then judged from the recording.
+"""
+
+import json
+import math
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.apps.screen import WHY_NOT, Screen, virtual_screen
+from tests.conftest import WHY_NO_QT
+
+pytestmark = pytest.mark.skipif(bool(WHY_NOT or WHY_NO_QT), reason=WHY_NOT or WHY_NO_QT)
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(scope="module")
+def screen() -> Iterator[Screen]:
+    with virtual_screen() as screen:
+        yield screen
+
+
+def start(screen: Screen, folder: Path, *arguments: str) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "apps", "run", "--json", "--record", str(folder), *arguments]
+    environment = {**screen.environment, "PYTHONPATH": str(ROOT)}
+    return subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
+    )
+
+
+def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
+    out, err = process.communicate(timeout=60)
+    assert process.returncode == 0, err
+    answer: dict[str, Any] = json.loads(out)
+    return answer
+
+
+def smoothed_speed(rows: np.ndarray, window: int = 40) -> np.ndarray:
+    """Return the speed of the handle [m/s], averaged over 40 ms so that single encoder steps do not count."""
+    kernel = np.ones(window) / window
+    return np.hypot(*(np.convolve(rows["velocity"][:, axis], kernel, "same") for axis in range(2)))
+
+
+@pytest.mark.slow
+def test_thirty_seconds_with_the_mouse_feel_four_newtons(screen: Screen, tmp_path: Path) -> None:
+    arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--duration", "32")
+    process = start(screen, tmp_path, *arguments)
+    screen.window("virtual-joystick")
+    # The plane spans about x = 392..760 and y = 83..377 pixels of a window that opens in the upper left corner.
+    ticks = np.arange(0, 30, 0.016)
+    points = [(int(576 + 140 * math.sin(1.9 * t)), int(230 + 100 * math.sin(2.6 * t + 0.4))) for t in ticks]
+    screen.trace_path(points, 0.015)
+    answer = finish(process)
+    assert answer["lost_ticks"] == 0
+    rows = np.load(Path(answer["recording"]) / "ticks.npy")
+    assert np.ptp(rows["position"], axis=0).min() > 0.05, "the handle hardly moved"
+    slipping = rows["sticking"] == 0
+    assert 0.02 < slipping.mean() < 0.999
+    fast = (smoothed_speed(rows) > 0.02) & slipping
+    assert fast.sum() > 5000
+    force = np.hypot(*rows["command"].T)
+    assert force[fast] == pytest.approx(4.0, rel=1e-3)
+    verified = subprocess.run(
+        [sys.executable, "-m", "apps", "replay", answer["recording"], "--verify", "--json"],
+        env={**screen.environment, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert json.loads(verified.stdout)["mismatches"] == 0
+
+
+def test_the_space_bar_stops_and_closing_the_window_leaves(screen: Screen, tmp_path: Path) -> None:
+    process = start(screen, tmp_path, "--device", "virtual-arm", "--model", "A")
+    window = screen.window("virtual-arm")
+    until_running(tmp_path)
+    screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
+    part = next(tmp_path.glob("*/ticks.npy.part"))
+    until(lambda: not part.exists(), "the space bar did not end the run")
+    metadata = json.loads((part.parent / "recording.json").read_text())
+    assert metadata["reason"] == "stopped"
+    assert process.poll() is None, "the window should stay until it is closed"
+    screen.xdotool("windowkill", window)
+    answer = finish(process)
+    assert answer["reason"] == "stopped"
+
+
+def until(condition: Any, otherwise: str, seconds: float = 30.0) -> None:
+    """Wait until `condition` holds."""
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end, otherwise
+        time.sleep(0.05)
+
+
+def until_running(folder: Path) -> None:
+    """Wait until ticks arrive in the recording."""
+
+    def running() -> bool:
+        parts = list(folder.glob("*/ticks.npy.part"))
+        return bool(parts) and len(np.load(parts[0], mmap_mode="r")) > 200
+
+    until(running, "the session never started", 60.0)
