@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
@@ -12,12 +14,16 @@ from typing import Any
 from apps.session import messages as say
 from apps.session.config import ELEMENT_DEFAULTS, LAW_DEFAULTS, MODELS, SessionConfig, Table, complete, fitting
 from apps.session.mouse import Mouse
-from apps.session.run import HEARTBEAT_EVERY, INTERRUPTED, Outcome, Session
+from apps.session.run import HEARTBEAT_EVERY, Outcome, Session
 from apps.session.sliders import sliders
 from apps.session.view_link import ViewLink, why_no_window
 from haptics.errors import ConfigurationError, HapticError
+from haptics.servo import End
 
 MOUSE = "mouse"
+
+LINGER = 5.0
+"""How long the window shows the result of a run of planned length before it closes [s]."""
 
 
 def tell_stderr(line: str) -> None:
@@ -73,17 +79,13 @@ class Application:
         while True:
             self._wish = None
             outcome = self._one(config)
-            if self._view is None or not self._view.open or self._over(outcome):
-                return outcome
-            following = self._next(config)
+            # A run of a planned length leaves its result on the screen for a moment; one that was stopped by hand
+            # leaves the window to the person.
+            patience = LINGER if outcome.reason == End.COMPLETED else math.inf
+            following = None if self._interrupted else self._next(config, patience)
             if following is None:
                 return outcome
             config = following
-
-    def _over(self, outcome: Outcome) -> bool:
-        """Whether nobody expects another session: the planned time is over, or the person left."""
-        left = self._interrupted or outcome.reason == INTERRUPTED or isinstance(self._wish, say.Close)
-        return left or (outcome.reason == "completed" and self._wish is None)
 
     def _one(self, config: SessionConfig) -> Outcome:
         self._session = session = Session(config, self._tell)
@@ -103,16 +105,17 @@ class Application:
         self._send(say.SessionEnded(outcome.reason, outcome.summary))
         return outcome
 
-    def _next(self, config: SessionConfig) -> SessionConfig | None:
-        """Wait until the person starts another session or closes the window."""
-        while not self._interrupted:
+    def _next(self, config: SessionConfig, patience: float) -> SessionConfig | None:
+        """Wait until the person starts another session; None if they leave, or for `patience` [s] do nothing."""
+        until = time.monotonic() + patience
+        while not self._interrupted and time.monotonic() < until:
+            if self._view is None or not self._view.open or isinstance(self._wish, say.Close):
+                return None
             if isinstance(self._wish, say.Start):
                 try:
                     return self._configure(_retabled(config, self._wish))
                 except HapticError as error:
                     self._send(say.Refused(str(error)))
-            if self._view is None or not self._view.open or isinstance(self._wish, say.Close):
-                return None
             self._wish = None
             wait([self._view.connection], HEARTBEAT_EVERY)
             self._attend()

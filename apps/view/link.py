@@ -1,0 +1,53 @@
+"""The view's end of the pipe to the session. No Qt."""
+
+from __future__ import annotations
+
+import select
+from multiprocessing.connection import Connection
+from typing import Any
+
+from apps.session.messages import HandTarget
+
+
+class Link:
+    """Sends and receives messages, and notices when the other side is no more.
+
+    Attributes
+    ----------
+    gone : bool
+        The application has closed its end or has died.
+    """
+
+    def __init__(self, connection: Connection[Any, Any]) -> None:
+        self._connection = connection
+        self.gone = False
+
+    def receive(self) -> list[Any]:
+        """Return the messages that have come since the last call, oldest first; never waits."""
+        messages: list[Any] = []
+        try:
+            while not self.gone and self._connection.poll():
+                messages.append(self._connection.recv())
+        except (EOFError, OSError):
+            self.gone = True
+        return messages
+
+    def send(self, message: Any) -> None:
+        """Send a message; a hand target is left out while the other side is too busy to read."""
+        if self.gone or (isinstance(message, HandTarget) and not self._has_room()):
+            return
+        try:
+            self._connection.send(message)
+        except OSError:
+            self.gone = True
+
+    def _has_room(self) -> bool:
+        try:
+            return bool(select.select([], [self._connection.fileno()], [], 0)[1])
+        except (OSError, ValueError):
+            return True  # this kind of pipe cannot tell (Windows); sending will say more
+
+    def close(self) -> None:
+        """Close this end."""
+        self.gone = True
+        self._connection.close()

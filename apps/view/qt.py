@@ -1,0 +1,153 @@
+"""The one place that imports Qt and pyqtgraph, and the helpers that every window shares."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import cast
+
+# pyqtgraph takes the first Qt binding it finds unless it is told.
+os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
+
+import pyqtgraph as pg
+from PySide6 import QtCore, QtGui, QtWidgets
+
+from apps.view.theme import Theme, by_name
+
+__all__ = [
+    "POINT_SIZE",
+    "KeyFilter",
+    "KeyPress",
+    "QtCore",
+    "QtGui",
+    "QtWidgets",
+    "application",
+    "desktop_theme",
+    "dress",
+    "font",
+    "label",
+    "pg",
+]
+
+POINT_SIZE = 10.5
+"""Size of ordinary text."""
+
+KeyPress = Callable[[QtCore.Qt.Key, QtCore.Qt.KeyboardModifier], bool]
+"""Gets a key and its modifiers; returns whether it has dealt with them."""
+
+
+def application() -> QtWidgets.QApplication:
+    """Return the application object, made and dressed if there is none yet."""
+    running = QtWidgets.QApplication.instance()
+    if running is None:
+        running = QtWidgets.QApplication(["haptics"])
+    app = cast(QtWidgets.QApplication, running)
+    app.setStyle("Fusion")
+    font = app.font()
+    font.setPointSizeF(POINT_SIZE)
+    app.setFont(font)
+    return app
+
+
+def desktop_theme(name: str) -> Theme:
+    """Return the theme called `name`, where ``auto`` follows the desktop."""
+    scheme = QtGui.QGuiApplication.styleHints().colorScheme()
+    return by_name(name, scheme == QtCore.Qt.ColorScheme.Dark)
+
+
+def font(size: float = POINT_SIZE, bold: bool = False) -> QtGui.QFont:
+    """Return the application's font in another size."""
+    result = QtGui.QFont(QtWidgets.QApplication.font())
+    result.setPointSizeF(size)
+    result.setBold(bold)
+    return result
+
+
+def label(text: str = "", size: float = POINT_SIZE, bold: bool = False, faint: bool = False) -> QtWidgets.QLabel:
+    """Return a label; `faint` ones get the theme's less important text colour."""
+    result = QtWidgets.QLabel(text)
+    result.setFont(font(size, bold))
+    if faint:
+        result.setProperty("faint", True)
+    return result
+
+
+class KeyFilter(QtCore.QObject):
+    """Sees every key press of the application before any widget does, spin boxes and lists included.
+
+    Parameters
+    ----------
+    press : callable
+        Called once per press (not for repeats unless `repeats`); the press is swallowed if it returns True.
+    """
+
+    def __init__(self, press: KeyPress, repeats: bool = False, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._press = press
+        self._repeats = repeats
+        QtWidgets.QApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
+
+    def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
+        """Hand key presses on (Qt calls this)."""
+        if event.type() == QtCore.QEvent.Type.KeyPress and isinstance(event, QtGui.QKeyEvent):
+            if event.isAutoRepeat() and not self._repeats:
+                return event.key() == QtCore.Qt.Key.Key_Space
+            return self._press(QtCore.Qt.Key(event.key()), event.modifiers())
+        return False
+
+    def remove(self) -> None:
+        """See no more keys."""
+        app = QtWidgets.QApplication.instance()
+        if app is not None:
+            app.removeEventFilter(self)
+
+
+def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
+    """Give a window and all it holds the colours of `theme`."""
+    # From these two the style derives the shades of frames, gradients and arrows.
+    palette = QtGui.QPalette(QtGui.QColor(theme.panel), QtGui.QColor(theme.ground))
+    role = QtGui.QPalette.ColorRole
+    for target, colour in (
+        (role.Window, theme.ground),
+        (role.Base, theme.panel),
+        (role.AlternateBase, theme.ground),
+        (role.Button, theme.panel),
+        (role.WindowText, theme.text),
+        (role.Text, theme.text),
+        (role.ButtonText, theme.text),
+        (role.ToolTipBase, theme.panel),
+        (role.ToolTipText, theme.text),
+        (role.Highlight, theme.motion),
+        (role.HighlightedText, theme.panel),
+    ):
+        palette.setColor(target, QtGui.QColor(colour))
+    for target in (role.WindowText, role.Text, role.ButtonText):
+        palette.setColor(QtGui.QPalette.ColorGroup.Disabled, target, QtGui.QColor(theme.faint))
+    # For the application, not the window: a window's palette does not reach widgets that a style sheet touches.
+    QtWidgets.QApplication.setPalette(palette)
+    window.setStyleSheet(_sheet(theme))
+
+
+def _sheet(theme: Theme) -> str:
+    return f"""
+    QWidget {{ color: {theme.text}; }}
+    QLabel[faint="true"] {{ color: {theme.faint}; }}
+    QFrame#panel {{ background: {theme.panel}; border: 1px solid {theme.border}; border-radius: 6px; }}
+    QFrame#notice {{ background: {theme.notice}; border-radius: 6px; }}
+    QFrame#notice QLabel {{ color: #000000; }}
+    QPushButton#start {{ background: {theme.panel}; border: 2px solid {theme.force}; border-radius: 6px;
+                         padding: 5px; font-weight: bold; }}
+    QPushButton#start:hover {{ background: {theme.ground}; }}
+    QPushButton#start:disabled {{ border-color: {theme.border}; color: {theme.faint}; }}
+    QPushButton#stop {{ background: {theme.stop}; color: {theme.on_stop}; border: none; border-radius: 8px; }}
+    QPushButton#stop:hover {{ background: #d93b3b; }}
+    QPushButton#stop:pressed {{ background: #9d1d1d; }}
+    QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {theme.border}; }}
+    QSlider::sub-page:horizontal {{ height: 4px; border-radius: 2px; background: {theme.motion}; }}
+    QSlider::handle:horizontal {{ width: 14px; margin: -5px 0; border-radius: 7px; background: {theme.text}; }}
+    QSlider::handle:horizontal:focus {{ background: {theme.motion}; }}
+    QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {theme.faint}; }}
+    QScrollArea {{ background: transparent; border: none; }}
+    QScrollArea > QWidget > QWidget {{ background: transparent; }}
+    QToolTip {{ color: {theme.text}; background: {theme.panel}; border: 1px solid {theme.border}; }}
+    """

@@ -1,0 +1,203 @@
+"""The panels over a recorded array, with a slider to scrub through it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from apps.view.charts import Panel
+from apps.view.dashboard import Dashboard
+from apps.view.feed import ReplayFeed
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, label
+from apps.view.run import RunInfo, from_metadata, levels
+from apps.view.theme import Theme, other
+from apps.view.transport import Transport
+from haptics.errors import RecordingError
+from haptics.trace import Rows
+
+FRAME_MS = 33
+
+
+def _about(info: RunInfo) -> QtWidgets.QWidget:
+    """Return a panel with what is known of the recorded run."""
+    panel = Panel("Recording")
+    grid = QtWidgets.QGridLayout()
+    grid.setHorizontalSpacing(12)
+    lines = [("device", info.device), ("model", info.model), ("rate", f"{info.rate:g} Hz")]
+    if info.hand:
+        lines.append(("hand", info.hand))
+    lines += [(p.key.replace("_", " "), f"{p.value:.6g} {p.unit}") for p in info.parameters]
+    for row, (name, value) in enumerate(lines):
+        words = label(value)
+        words.setWordWrap(True)
+        grid.addWidget(label(name, 10, faint=True), row, 0)
+        grid.addWidget(words, row, 1)
+    panel.body.addLayout(grid)
+    panel.body.addStretch(1)
+    return panel
+
+
+class ReplayWindow(QtWidgets.QWidget):
+    """A window that plays recorded rows (dtype `haptics.trace.ROW`) back.
+
+    Attributes
+    ----------
+    index : int
+        The row shown as the newest.
+    """
+
+    def __init__(self, rows: Rows, metadata: Mapping[str, Any], theme: Theme) -> None:
+        super().__init__()
+        if not len(rows):
+            raise RecordingError("the recording holds no ticks, so there is nothing to replay")
+        info = from_metadata(metadata, rows)
+        self._feed = ReplayFeed(rows, info.rate, info.causality)
+        self._per_second = max(round(info.rate), 1)
+        self._now = 0.0
+        self._stamp = 0.0
+        self.theme = theme
+        self.playing = False
+        self.dashboard = Dashboard()
+        self.transport = Transport(len(rows))
+        self._lay_out(info)
+        self.dashboard.configure(info)
+        self.dashboard.series.set_levels(levels({p.key: p.value for p in info.parameters}))
+        self.transport.moved.connect(self.seek)
+        self.transport.play_asked.connect(self.toggle)
+        self._timer = QtCore.QTimer(self)
+        self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self._play_on)
+        self._keys = KeyFilter(self._key, repeats=True, parent=self)
+        self.apply(theme)
+        self.seek(0)
+
+    def _lay_out(self, info: RunInfo) -> None:
+        self.theme_button = QtWidgets.QPushButton()
+        self.theme_button.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
+        side = QtWidgets.QVBoxLayout()
+        side.setSpacing(8)
+        about = _about(info)
+        about.setFixedWidth(240)
+        side.addWidget(about, 1)
+        side.addWidget(self.theme_button)
+        top = QtWidgets.QHBoxLayout()
+        top.setSpacing(8)
+        top.addLayout(side)
+        top.addWidget(self.dashboard, 1)
+        column = QtWidgets.QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(8)
+        column.addLayout(top, 1)
+        column.addWidget(self.transport)
+        self.setMinimumSize(1000, 640)
+        self.resize(1240, 760)
+        self.setWindowTitle(f"haptics: replay of {info.title}")
+
+    @property
+    def index(self) -> int:
+        """The row shown as the newest."""
+        return self._feed.index
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.theme = theme
+        self.theme_button.setText("Light theme" if theme.name == "dark" else "Dark theme")
+        dress(self, theme)
+        self.dashboard.apply(theme)
+        if self._feed.index >= 0:
+            self._show()
+
+    def seek(self, index: int) -> None:
+        """Show row `index` as the newest one."""
+        self._feed.seek(index)
+        self._now = float(self._feed.times[self._feed.index])
+        self._show()
+
+    def _show(self) -> None:
+        self.dashboard.refresh(self._feed, everything=not self.playing)
+        row = self._feed.rows[self._feed.index]
+        self.transport.show_place(self._feed.index, int(row["tick"]), float(row["time"]), float(self._feed.times[-1]))
+
+    def toggle(self) -> None:
+        """Play, or pause; from the end play begins anew."""
+        if not self.playing and self.index == len(self._feed.rows) - 1:
+            self.seek(0)
+        self._set_playing(not self.playing)
+
+    def _set_playing(self, playing: bool) -> None:
+        self.playing = playing
+        self._stamp = time.monotonic()
+        if playing:
+            self._timer.start(FRAME_MS)
+        else:
+            self._timer.stop()
+            self._show()
+        self.transport.show_playing(playing)
+
+    def _play_on(self) -> None:
+        now = time.monotonic()
+        self.advance(now - self._stamp)
+        self._stamp = now
+
+    def advance(self, seconds: float) -> None:
+        """Go on by `seconds` of the clock on the wall, times the chosen speed; stop at the end."""
+        self._now += seconds * self.transport.factor
+        index = int(np.searchsorted(self._feed.times, self._now, side="right")) - 1
+        self._feed.seek(max(index, self.index))
+        self._show()
+        if self.index == len(self._feed.rows) - 1:
+            self._set_playing(False)
+
+    def _key(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
+        keys = QtCore.Qt.Key
+        step = self._per_second // 10 if modifiers & QtCore.Qt.KeyboardModifier.ShiftModifier else 1
+        targets = {
+            keys.Key_Right: self.index + step,
+            keys.Key_Left: self.index - step,
+            keys.Key_PageUp: self.index - self._per_second,
+            keys.Key_PageDown: self.index + self._per_second,
+            keys.Key_Home: 0,
+            keys.Key_End: len(self._feed.rows) - 1,
+        }
+        if key == keys.Key_Space:
+            self.toggle()
+        elif key in targets:
+            self.seek(targets[key])
+        else:
+            return False
+        return True
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
+        """Stop playing (Qt calls this)."""
+        self._timer.stop()
+        self._keys.remove()
+        super().closeEvent(event)
+
+
+def run(rows: Rows, metadata: Mapping[str, Any], theme: str = "auto") -> None:
+    """Show `rows` in a window until it is closed.
+
+    Parameters
+    ----------
+    rows : structured array
+        Ticks, dtype `haptics.trace.ROW`.
+    metadata : mapping
+        The recording's ``recording.json``. Used are ``device`` (a table with ``name``, ``workspace_min`` and
+        ``workspace_max``), ``model``, ``causality``, ``rate_hz``, ``hand`` and ``parameters``; what is missing is
+        guessed.
+    theme : str
+        ``dark``, ``light`` or ``auto``.
+
+    Raises
+    ------
+    RecordingError
+        When there are no rows.
+    """
+    app = application()
+    window = ReplayWindow(rows, metadata, desktop_theme(theme))
+    window.show()
+    app.exec()

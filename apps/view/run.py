@@ -1,0 +1,166 @@
+"""What the panels must know of a run beside its rows, from the session's message or from a recording. No Qt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from apps.session.messages import Parameter, SessionStarted
+from haptics.device import Causality
+from haptics.trace import Rows
+
+LEVEL_KEYS = ("law.force", "law.kinetic_force", "law.static_force")
+"""Parameters that are levels of the friction force [N]."""
+
+Corner = tuple[float, float]
+"""A point (x, y) [m]."""
+
+
+@dataclass(frozen=True)
+class RunInfo:
+    """A run, for display.
+
+    Attributes
+    ----------
+    workspace : (corner, corner)
+        Lower and upper corner [m].
+    force_scale : float
+        A typical force [N]: the length of the vectors and the least height of the force axis follow from it.
+    parameters : tuple of Parameter
+        What can be, or was, set.
+    mouse : bool
+        Whether the mouse over the plane is the hand.
+    """
+
+    device: str = "no device"
+    model: str = "-"
+    causality: str = Causality.IMPEDANCE
+    rate: float = 1000.0
+    hand: str = ""
+    workspace: tuple[Corner, Corner] = ((-0.05, -0.05), (0.05, 0.05))
+    force_scale: float = 4.0
+    parameters: tuple[Parameter, ...] = ()
+    recording: str = ""
+    mouse: bool = False
+    duration: float | None = None
+
+    @property
+    def title(self) -> str:
+        """Model and device in words."""
+        return f"model {self.model} on {self.device}"
+
+    @property
+    def force_name(self) -> str:
+        """What the vectors are: the force that is sent, or the force that is measured."""
+        return "command" if self.causality == Causality.IMPEDANCE else "hand force"
+
+
+def from_message(message: SessionStarted) -> RunInfo:
+    """Return what `message` says of its run."""
+    return RunInfo(
+        device=message.device,
+        model=message.model,
+        causality=message.causality,
+        rate=message.rate_hz,
+        hand=message.hand,
+        workspace=message.workspace,
+        force_scale=message.force_scale,
+        parameters=message.parameters,
+        recording=message.recording,
+        mouse=message.mouse,
+        duration=message.duration,
+    )
+
+
+def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
+    """Return what a recording says of its run; what it does not say is guessed from the rows."""
+    device = metadata.get("device")
+    spec: Mapping[str, Any] = device if isinstance(device, Mapping) else {"name": device or "unknown device"}
+    model = str(metadata.get("model", "?"))
+    guess = Causality.ADMITTANCE if model in ("A", "D") else Causality.IMPEDANCE
+    parameters = tuple(_parameters(metadata.get("parameters") or _configured(metadata)))
+    return RunInfo(
+        device=str(spec.get("name", "unknown device")),
+        model=model,
+        causality=str(metadata.get("causality", spec.get("causality", guess))),
+        rate=float(metadata.get("rate_hz", 1000.0)),
+        hand=str(metadata.get("hand", "") or _hand(metadata)),
+        workspace=_workspace(spec, rows),
+        force_scale=float(metadata.get("force_scale", _force_scale(parameters, rows))),
+        parameters=parameters,
+        recording=str(metadata.get("recording", "")),
+    )
+
+
+def levels(parameters: Mapping[str, float]) -> tuple[float, ...]:
+    """Return the levels of the law [N] that the parameters name, without repetition."""
+    return tuple(dict.fromkeys(parameters[key] for key in LEVEL_KEYS if key in parameters))
+
+
+def _hand(metadata: Mapping[str, Any]) -> str:
+    """Return the name of the hand from a recorded configuration, empty if there is none."""
+    found: Any = metadata
+    for key in ("configuration", "device", "hand", "name"):
+        found = found.get(key, "") if isinstance(found, Mapping) else ""
+    return str(found)
+
+
+def _configured(metadata: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the tables of the law and the element from a recorded configuration."""
+    configuration = metadata.get("configuration")
+    tables = configuration if isinstance(configuration, Mapping) else {}
+    return {name: tables[name] for name in ("law", "element") if isinstance(tables.get(name), Mapping)}
+
+
+def _parameters(table: Mapping[str, Any], prefix: str = "") -> list[Parameter]:
+    """Flatten a table of numbers: ``{"law": {"force": 4}}`` and ``{"law.force": 4}`` mean the same."""
+    found: list[Parameter] = []
+    for key, value in table.items():
+        name = f"{prefix}{key}"
+        if isinstance(value, Mapping):
+            found += _parameters(value, f"{name}.")
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            found.append(_parameter(name, float(value)))
+    return found
+
+
+def _parameter(key: str, value: float) -> Parameter:
+    """Return a parameter of a recording: no range was recorded, so a decade to either side stands for it."""
+    last = key.rsplit(".", 1)[-1]
+    unit = next((unit for word, unit in _UNITS if last.endswith(word)), "")
+    if value > 0:
+        return Parameter(key, value, value / 10, value * 10, unit, logarithmic=True)
+    return Parameter(key, value, min(2 * value, -1.0), max(-2 * value, 1.0), unit)
+
+
+_UNITS = (
+    ("stiffness", "N/m"),
+    ("damping", "N s/m"),
+    ("viscosity", "N s/m"),
+    ("mass", "kg"),
+    ("velocity", "m/s"),
+    ("force", "N"),
+)
+
+
+def _workspace(spec: Mapping[str, Any], rows: Rows) -> tuple[Corner, Corner]:
+    if "workspace_min" in spec and "workspace_max" in spec:
+        lower, upper = spec["workspace_min"], spec["workspace_max"]
+        return (float(lower[0]), float(lower[1])), (float(upper[0]), float(upper[1]))
+    position = rows["position"][np.isfinite(rows["position"]).all(axis=1)]
+    if not len(position):
+        return RunInfo.workspace
+    lower, upper = position.min(axis=0) - 0.01, position.max(axis=0) + 0.01
+    return (float(lower[0]), float(lower[1])), (float(upper[0]), float(upper[1]))
+
+
+def _force_scale(parameters: tuple[Parameter, ...], rows: Rows) -> float:
+    known = levels({parameter.key: parameter.value for parameter in parameters})
+    if known:
+        return max(known)
+    friction = np.hypot(rows["friction_force"][:, 0], rows["friction_force"][:, 1])
+    friction = friction[np.isfinite(friction)]
+    return max(float(np.percentile(friction, 95)), 0.1) if len(friction) else RunInfo.force_scale

@@ -1,0 +1,113 @@
+"""Numbers for people: slider positions, axis ends, texts. No Qt."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+STEPS = 1000
+"""Positions of a slider, less one."""
+
+
+@dataclass(frozen=True)
+class SliderScale:
+    """Maps the positions 0..`STEPS` of a slider to a range of values and back.
+
+    Attributes
+    ----------
+    minimum, maximum : float
+        Ends of the range.
+    logarithmic : bool
+        Equal steps are equal ratios; needs ``minimum > 0``, else the scale is linear.
+    """
+
+    minimum: float
+    maximum: float
+    logarithmic: bool = False
+
+    @property
+    def by_ratio(self) -> bool:
+        """Whether the scale really is logarithmic."""
+        return self.logarithmic and 0 < self.minimum < self.maximum
+
+    @property
+    def decimals(self) -> int:
+        """Digits after the point that make a step of the slider visible."""
+        if self.by_ratio:
+            digits = 1 - math.floor(math.log10(self.minimum))
+        else:
+            digits = round(-math.log10((self.maximum - self.minimum) / STEPS)) if self.maximum > self.minimum else 2
+        return min(max(digits, 0), 6)
+
+    def value(self, position: int) -> float:
+        """Return the value at a slider position."""
+        share = min(max(position / STEPS, 0.0), 1.0)
+        if self.by_ratio:
+            return float(self.minimum * (self.maximum / self.minimum) ** share)
+        return self.minimum + share * (self.maximum - self.minimum)
+
+    def position(self, value: float) -> int:
+        """Return the slider position nearest to a value."""
+        if self.maximum <= self.minimum:
+            return 0
+        if self.by_ratio:
+            share = math.log(max(value, self.minimum) / self.minimum) / math.log(self.maximum / self.minimum)
+        else:
+            share = (value - self.minimum) / (self.maximum - self.minimum)
+        return round(STEPS * min(max(share, 0.0), 1.0))
+
+
+_STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)
+
+
+def nice_ceiling(value: float) -> float:
+    """Return the smallest of 1, 1.5, 2, 2.5, 3, 4, 5, 6 or 8 times a power of ten that is at least `value`."""
+    if not value > 0 or not math.isfinite(value):
+        return 1.0
+    power = 10.0 ** math.floor(math.log10(value))
+    return next((step * power for step in _STEPS if step * power >= value * (1 - 1e-9)), 10 * power)
+
+
+class AxisTop:
+    """Upper end of an axis that grows at once and shrinks only after a while, so that the picture stays calm.
+
+    Parameters
+    ----------
+    least : float
+        The axis never ends below this.
+    patience : int
+        Frames for which a smaller end must have been enough.
+    """
+
+    def __init__(self, least: float, patience: int = 90) -> None:
+        self._least = least
+        self._patience = patience
+        self._waited = 0
+        self.top = nice_ceiling(least)
+
+    def follow(self, largest: float) -> bool:
+        """Take the largest value of a frame; return whether `top` has changed."""
+        wanted = nice_ceiling(max(1.08 * largest, self._least))
+        self._waited = self._waited + 1 if wanted < self.top else 0
+        if wanted > self.top or self._waited > self._patience:
+            self.top, self._waited = wanted, 0
+            return True
+        return False
+
+
+def microseconds(value: float) -> str:
+    """Write a time given in microseconds: ``0.034 µs``, ``21 µs``, ``1.38 ms``."""
+    if abs(value) < 10:
+        return f"{value:.2g} µs"
+    return f"{value:.0f} µs" if abs(value) < 1000 else f"{value / 1000:.3g} ms"
+
+
+def clock(seconds: float) -> str:
+    """Write a duration [s] as ``0:12.3``."""
+    tenths = int(10 * max(seconds, 0.0) + 0.5)
+    return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
+
+
+def grouped(count: int) -> str:
+    """Write a count with a thin space between groups of three digits."""
+    return f"{count:,}".replace(",", "\u2009")

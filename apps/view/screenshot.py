@@ -1,0 +1,98 @@
+"""A picture of the live window, made from recorded rows without a display.
+
+``python -m apps.view.screenshot RECORDING OUT.png [--theme dark]``
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from haptics.errors import HapticError, RecordingError
+from haptics.recording import Recording
+from haptics.trace import Rows
+
+SIZE = (1280, 800)
+
+
+def grab(
+    rows: Rows, metadata: Mapping[str, Any], path: Path, theme: str = "dark", size: tuple[int, int] = SIZE
+) -> None:
+    """Save a picture of the live window as it was at the last of `rows`.
+
+    Parameters
+    ----------
+    rows : structured array
+        Ticks, dtype `haptics.trace.ROW`.
+    metadata : mapping
+        As for `apps.view.replay.run`; `choices` and `hands` fill the lists of the left column.
+    path : Path
+        PNG file to write.
+    theme : str
+        ``dark`` or ``light``.
+    size : (width, height)
+        Of the window [pixel].
+
+    Raises
+    ------
+    RecordingError
+        When there are no rows, or the picture cannot be written.
+    """
+    if not len(rows):
+        raise RecordingError("the recording holds no ticks, so there is no picture of it")
+    _prefer_no_display()
+    from apps.view.feed import ReplayFeed
+    from apps.view.qt import QtCore, application
+    from apps.view.run import from_metadata
+    from apps.view.theme import by_name
+    from apps.view.window import LiveWindow
+
+    app = application()
+    info = from_metadata(metadata, rows)
+    window = LiveWindow(None, by_name(theme))
+    window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
+    window.resize(*size)
+    choices = {str(name): tuple(models) for name, models in dict(metadata.get("choices") or {}).items()}
+    window.show_run(info, choices or {info.device: (info.model,)}, tuple(metadata.get("hands") or (info.hand,)))
+    window.show()
+    feed = ReplayFeed(rows, info.rate, info.causality)
+    feed.seek(len(rows) - 1)
+    window.show_feed(feed)
+    for _ in range(3):  # layouts and the plots' ranges settle over a few rounds of events
+        app.processEvents()
+    saved = window.grab().save(str(path))
+    window.close()
+    window.deleteLater()
+    if not saved:
+        raise RecordingError(f"the picture could not be written to {path}")
+
+
+def _prefer_no_display() -> None:
+    """Have Qt draw into memory, unless it runs already."""
+    if "PySide6.QtWidgets" not in sys.modules:
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run from the command line; return the exit status."""
+    parser = argparse.ArgumentParser(prog="python -m apps.view.screenshot", description=(__doc__ or "").split("\n")[0])
+    parser.add_argument("recording", type=Path, help="folder of a recording")
+    parser.add_argument("picture", type=Path, help="PNG file to write")
+    parser.add_argument("--theme", choices=("dark", "light"), default="dark")
+    chosen = parser.parse_args(arguments)
+    try:
+        recording = Recording(chosen.recording)
+        metadata = {"recording": str(chosen.recording), **recording.metadata}
+        grab(recording.rows, metadata, chosen.picture, chosen.theme)
+    except HapticError as error:
+        sys.stderr.write(f"{error}\n")
+        return 2
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,48 @@
+"""Keeps a stream of positions down to a rate, without losing the last one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from apps.view.qt import QtCore
+
+Send = Callable[[float, float], None]
+"""Takes x and y."""
+
+
+class Throttle(QtCore.QObject):
+    """Passes a position on at once, or when the pause after the previous one is over; then only the newest counts.
+
+    Parameters
+    ----------
+    send : callable
+        Gets x and y.
+    pause_ms : int
+        Least time between two calls [ms].
+    """
+
+    def __init__(self, send: Send, pause_ms: int, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._send = send
+        self._waiting: tuple[float, float] | None = None
+        self._timer = QtCore.QTimer(self)
+        self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+        self._timer.setSingleShot(True)
+        self._timer.setInterval(pause_ms)
+        self._timer.timeout.connect(self._over)
+
+    def offer(self, x: float, y: float) -> None:
+        """Take a position."""
+        if self._timer.isActive():
+            self._waiting = (x, y)
+        else:
+            self._pass(x, y)
+
+    def _over(self) -> None:
+        if self._waiting is not None:
+            self._pass(*self._waiting)
+
+    def _pass(self, x: float, y: float) -> None:
+        self._waiting = None
+        self._timer.start()
+        self._send(x, y)

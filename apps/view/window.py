@@ -1,0 +1,208 @@
+"""The live window: messages in, rows in, wishes out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from apps.session.messages import (
+    Close,
+    HandTarget,
+    Quit,
+    Refused,
+    SessionEnded,
+    SessionStarted,
+    SetParameter,
+    Start,
+    Stop,
+)
+from apps.view.controls import ControlPanel
+from apps.view.dashboard import Dashboard
+from apps.view.feed import Feed, LiveFeed
+from apps.view.link import Link
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress
+from apps.view.run import RunInfo, from_message, levels
+from apps.view.theme import Theme, other
+from apps.view.throttle import Throttle
+from haptics.errors import ConfigurationError
+
+FRAME_MS = 33
+HAND_PAUSE_MS = 8
+_FAREWELL_MS = 2500
+
+
+class LiveWindow(QtWidgets.QWidget):
+    """Everything a person sees and touches during a session.
+
+    Parameters
+    ----------
+    link : Link or None
+        The session; None shows what `show_run` and `show_feed` give it (pictures).
+    theme : Theme
+        Colours at the start.
+    """
+
+    def __init__(self, link: Link | None, theme: Theme) -> None:
+        super().__init__()
+        self._link = link
+        self._feed: Feed | None = None
+        self._values: dict[str, float] = {}
+        self._told_to_quit = False
+        self.theme = theme
+        self.running = False
+        self.controls = ControlPanel()
+        self.dashboard = Dashboard()
+        self._throttle = Throttle(self._send_hand, HAND_PAUSE_MS, self)
+        self._lay_out()
+        self._connect()
+        self.apply(theme)
+        self._keys = KeyFilter(self._key, parent=self)
+        self._timer = QtCore.QTimer(self)
+        self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+        self._timer.timeout.connect(self.frame)
+        if link is not None:
+            self._timer.start(FRAME_MS)
+
+    def _lay_out(self) -> None:
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(8, 8, 8, 6)
+        row.setSpacing(8)
+        row.addWidget(self.controls)
+        row.addWidget(self.dashboard, 1)
+        self.setMinimumSize(1000, 640)
+        self.resize(1240, 760)
+        self.setWindowTitle("haptics: waiting for the session")
+
+    def _connect(self) -> None:
+        self.controls.start_asked.connect(self._ask_start)
+        self.controls.stop_asked.connect(self._ask_stop)
+        self.controls.parameter_changed.connect(self._set_parameter)
+        self.controls.theme_asked.connect(lambda: self.apply(other(self.theme)))
+        self.dashboard.plane.pointer_moved.connect(self._throttle.offer)
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.theme = theme
+        dress(self, theme)
+        self.controls.apply(theme)
+        self.dashboard.apply(theme)
+        if self._feed is not None:
+            self.dashboard.refresh(self._feed, everything=True)
+
+    # --- what comes in
+
+    def frame(self) -> None:
+        """Take messages and rows and draw them; the timer calls this."""
+        if self._link is None:
+            return
+        for message in self._link.receive():
+            self._take(message)
+        self._pull()
+        if self._link.gone and not self._told_to_quit:
+            self._say_farewell()
+
+    def _pull(self) -> None:
+        if isinstance(self._feed, LiveFeed):
+            self._feed.pull(time.monotonic())
+            self.dashboard.refresh(self._feed)
+
+    def _take(self, message: Any) -> None:
+        if isinstance(message, SessionStarted):
+            self._begin(message)
+        elif isinstance(message, SessionEnded):
+            self._end(message)
+        elif isinstance(message, Refused):
+            self.dashboard.notice.tell(message.message)
+            self.controls.allow_start()
+        elif isinstance(message, Quit):
+            self._told_to_quit = True
+            self.close()
+
+    def _begin(self, message: SessionStarted) -> None:
+        info = from_message(message)
+        self.show_run(info, dict(message.choices), message.hands)
+        try:
+            self._feed = LiveFeed(Path(message.trace), message.rate_hz, message.causality)
+        except ConfigurationError as error:
+            self._feed = None
+            self.dashboard.notice.tell(f"The run cannot be shown: {error}")
+
+    def show_run(self, info: RunInfo, choices: dict[str, tuple[str, ...]], hands: tuple[str, ...]) -> None:
+        """Prepare all panels for a run."""
+        self._feed = None
+        self.running = True
+        self.setWindowTitle(f"haptics: {info.title}")
+        self.dashboard.notice.hide()
+        self.dashboard.configure(info)
+        self.controls.offer(choices, hands, info)
+        self.controls.set_parameters(info.parameters)
+        self.controls.set_running(True)
+        self._values = {parameter.key: parameter.value for parameter in info.parameters}
+        self.dashboard.series.set_levels(levels(self._values))
+
+    def show_feed(self, feed: Feed) -> None:
+        """Show the rows of a feed that somebody else fills."""
+        self._feed = feed
+        self.dashboard.refresh(feed, everything=True)
+
+    def _end(self, message: SessionEnded) -> None:
+        self._pull()
+        if self._feed is not None:
+            self.show_feed(self._freeze(self._feed))
+        self.running = False
+        self.dashboard.plane.set_mouse(False)
+        self.dashboard.end.tell(message.reason, message.summary)
+        self.controls.set_running(False)
+        self.controls.allow_start()
+        self.setWindowTitle(f"{self.windowTitle().removesuffix(' (ended)')} (ended)")
+
+    @staticmethod
+    def _freeze(feed: Feed) -> Feed:
+        """Return a feed with the same picture that no longer follows the trace, whose file may go away."""
+        frozen = Feed(feed.nominal_rate)
+        frozen.history, frozen.counts, frozen.lateness = feed.history, feed.counts, feed.lateness
+        frozen.unseen = feed.unseen
+        return frozen
+
+    def _say_farewell(self) -> None:
+        self._told_to_quit = True
+        self._timer.stop()
+        self.setEnabled(False)
+        self.dashboard.notice.tell("The session's application has gone; this window closes.", 60.0)
+        QtCore.QTimer.singleShot(_FAREWELL_MS, self.close)
+
+    # --- what goes out
+
+    def _send(self, message: Any) -> None:
+        if self._link is not None:
+            self._link.send(message)
+
+    def _send_hand(self, x: float, y: float) -> None:
+        self._send(HandTarget(x, y))
+
+    def _ask_start(self, device: str, model: str, hand: str) -> None:
+        self.controls.start.setEnabled(False)
+        self._send(Start(device, model, hand))
+
+    def _ask_stop(self) -> None:
+        self._send(Stop())
+
+    def _set_parameter(self, key: str, value: float) -> None:
+        self._send(SetParameter(key, value))
+        self._values[key] = value
+        self.dashboard.series.set_levels(levels(self._values))
+
+    def _key(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
+        if key == QtCore.Qt.Key.Key_Space:
+            self._ask_stop()
+            return True
+        return False
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
+        """Tell the session that the window was closed, unless it asked for that (Qt calls this)."""
+        self._timer.stop()
+        self._keys.remove()
+        if not self._told_to_quit:
+            self._send(Close())
+        super().closeEvent(event)

@@ -1,0 +1,179 @@
+"""Replay and pictures, offscreen."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.apps.view import view_rows
+
+pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
+
+from PySide6 import QtCore, QtGui, QtTest, QtWidgets
+
+from apps.view import replay
+from apps.view.replay import ReplayWindow
+from apps.view.screenshot import grab
+from apps.view.screenshot import main as screenshot
+from apps.view.theme import DARK, LIGHT
+from haptics.errors import RecordingError
+from haptics.recording import Recorder
+from haptics.trace import ROW, Reader, Trace
+
+
+@pytest.fixture
+def window(qtbot, rows):
+    """A replay, paused at the first tick."""
+    shown = ReplayWindow(rows, view_rows.METADATA, DARK)
+    qtbot.addWidget(shown)
+    shown.show()
+    yield shown
+    shown.close()
+
+
+def press(window, code: QtCore.Qt.Key, modifier=QtCore.Qt.KeyboardModifier.NoModifier) -> None:
+    """Type a key while the speed list has the focus, which would like to have it."""
+    QtTest.QTest.keyClick(window.transport.speed, code, modifier)
+
+
+def shown_tick(window) -> int:
+    """Return the tick that the window names."""
+    return int(window.transport.place.text().split("\u2002")[0].removeprefix("tick ").replace("\u2009", ""))
+
+
+@pytest.mark.parametrize("index", [6499, 1234, 0, 5001])
+def test_scrubbing_shows_that_tick(window, rows, index: int) -> None:
+    window.transport.slider.setValue(6000)
+    window.transport.slider.setValue(index)
+    assert shown_tick(window) == index
+    assert window.index == index
+    x, _ = window.dashboard.plane._effector.getData()
+    assert x[0] == pytest.approx(1e3 * rows["position"][index, 0])
+    assert f"{index + 1:,} ticks".replace(",", "\u2009") in window.dashboard.numbers.text()
+
+
+def test_keys_step_and_jump(window) -> None:
+    keys = QtCore.Qt.Key
+    window.seek(3000)
+    for code, modifier, expected in (
+        (keys.Key_Right, QtCore.Qt.KeyboardModifier.NoModifier, 3001),
+        (keys.Key_Left, QtCore.Qt.KeyboardModifier.ShiftModifier, 2901),
+        (keys.Key_PageDown, QtCore.Qt.KeyboardModifier.NoModifier, 3901),
+        (keys.Key_PageUp, QtCore.Qt.KeyboardModifier.NoModifier, 2901),
+        (keys.Key_End, QtCore.Qt.KeyboardModifier.NoModifier, 6499),
+        (keys.Key_Right, QtCore.Qt.KeyboardModifier.NoModifier, 6499),
+        (keys.Key_Home, QtCore.Qt.KeyboardModifier.NoModifier, 0),
+        (keys.Key_Left, QtCore.Qt.KeyboardModifier.NoModifier, 0),
+    ):
+        press(window, code, modifier)
+        assert window.index == expected
+
+
+def test_space_plays_and_pauses(window) -> None:
+    press(window, QtCore.Qt.Key.Key_Space)
+    assert window.playing
+    assert window.transport.button.text() == "Pause"
+    press(window, QtCore.Qt.Key.Key_Space)
+    assert not window.playing
+    assert window.transport.button.text() == "Play"
+
+
+def test_playing_moves_by_the_wall_clock_times_the_speed(window) -> None:
+    window.advance(1.0)
+    assert window.index == pytest.approx(1000, abs=1)
+    window.transport.speed.setCurrentText("0.1 ×")
+    window.advance(1.0)
+    assert window.index == pytest.approx(1100, abs=1)
+
+
+def test_slow_motion_does_not_stand_still(window) -> None:
+    window.transport.speed.setCurrentText("0.01 ×")
+    for _ in range(100):
+        window.advance(0.033)
+    assert window.index == pytest.approx(33, abs=1)
+
+
+def test_playing_ends_at_the_end_and_begins_anew(window) -> None:
+    window.toggle()
+    window.advance(100.0)
+    assert (window.index, window.playing) == (6499, False)
+    window.toggle()
+    assert (window.index, window.playing) == (0, True)
+
+
+def test_time_goes_on_through_gaps(qtbot, rows) -> None:
+    holed = np.concatenate((rows[:1000], rows[2000:3000]))
+    window = ReplayWindow(holed, view_rows.METADATA, DARK)
+    qtbot.addWidget(window)
+    window.advance(1.5)
+    assert window.index == 999
+    window.advance(1.0)
+    assert window.index == pytest.approx(1500, abs=1)
+    assert "1\u2009000 skipped" in window.dashboard.numbers.text()
+
+
+def test_the_recording_is_described(window) -> None:
+    texts = [widget.text() for widget in window.findChildren(QtWidgets.QLabel)]
+    assert "virtual-joystick" in texts
+    assert "6000 N/m" in texts
+    assert window.windowTitle() == "haptics: replay of model C on virtual-joystick"
+
+
+def test_theme_of_a_replay(window) -> None:
+    window.theme_button.click()
+    assert window.theme is LIGHT
+
+
+def test_a_replay_without_metadata_is_possible(qtbot, rows) -> None:
+    window = ReplayWindow(rows, {}, LIGHT)
+    qtbot.addWidget(window)
+    window.seek(100)
+    assert shown_tick(window) == 100
+
+
+def test_a_recording_without_ticks_is_refused() -> None:
+    with pytest.raises(RecordingError, match="no ticks"):
+        ReplayWindow(np.zeros(0, ROW), {}, DARK)
+    with pytest.raises(RecordingError, match="no ticks"):
+        grab(np.zeros(0, ROW), {}, Path("never.png"))
+
+
+def test_run_shows_until_the_window_is_closed(qapp, rows) -> None:
+    QtCore.QTimer.singleShot(200, qapp.closeAllWindows)
+    replay.run(rows[:100], view_rows.METADATA, "light")
+    assert not any(widget.isVisible() for widget in qapp.topLevelWidgets())
+
+
+@pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
+def test_a_picture_shows_path_sticking_and_vectors(qapp, rows, tmp_path: Path, theme) -> None:
+    path = tmp_path / "picture.png"
+    grab(rows, view_rows.METADATA, path, theme.name)
+    picture = QtGui.QImage(str(path)).convertToFormat(QtGui.QImage.Format.Format_RGB32)
+    assert (picture.width(), picture.height()) == (1280, 800)
+    pixels = np.frombuffer(picture.constBits(), np.uint32).reshape(800, 1280) & 0xFFFFFF
+    for colour in (theme.panel, theme.ground, theme.motion, theme.force, theme.friction, theme.stop):
+        assert np.count_nonzero(pixels == int(colour[1:], 16)) > 30, colour
+
+
+def test_picture_of_a_recording_from_the_command_line(qapp, rows, tmp_path: Path) -> None:
+    trace = Trace.create(tmp_path / "trace")
+    recorder = Recorder(tmp_path / "recording", {"model": "C", "rate_hz": 1000.0})
+    recorder.follow(Reader(trace))
+    for row in rows[:1000]:
+        trace.append(row)
+    recorder.close({}, complete=True)
+    picture = tmp_path / "out.png"
+    assert screenshot([str(tmp_path / "recording"), str(picture), "--theme", "light"]) == 0
+    assert not QtGui.QImage(str(picture)).isNull()
+
+
+def test_no_picture_of_what_is_no_recording(capsys, tmp_path: Path) -> None:
+    assert screenshot([str(tmp_path), str(tmp_path / "out.png")]) == 2
+    assert "is not a readable recording" in capsys.readouterr().err
+
+
+def test_a_picture_that_cannot_be_written_is_told(qapp, rows, tmp_path: Path) -> None:
+    with pytest.raises(RecordingError, match="could not be written"):
+        grab(rows[:100], view_rows.METADATA, tmp_path / "no" / "such" / "folder.png")
