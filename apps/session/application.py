@@ -23,7 +23,7 @@ from haptics.servo import End
 MOUSE = "mouse"
 
 LINGER = 5.0
-"""How long the window shows the result of a run of planned length before it closes [s]."""
+"""How long the window shows the result of a run that ended by itself before it closes [s]."""
 
 
 def tell_stderr(line: str) -> None:
@@ -79,9 +79,8 @@ class Application:
         while True:
             self._wish = None
             outcome = self._one(config)
-            # A run of a planned length leaves its result on the screen for a moment; one that was stopped by hand
-            # leaves the window to the person.
-            patience = LINGER if outcome.reason == End.COMPLETED else math.inf
+            # A run that was stopped by hand leaves the window to the person; any other end is shown for a moment.
+            patience = math.inf if outcome.reason == End.STOPPED else LINGER
             following = None if self._interrupted else self._next(config, patience)
             if following is None:
                 return outcome

@@ -29,8 +29,9 @@ _MILLI = 1e3
 
 
 def draw(recording: Recording) -> str | None:
-    """Draw the picture of `recording` into its folder; return its path, or None for a run without ticks."""
-    if len(recording.rows) == 0:
+    """Draw the picture of `recording` into its folder; return its path, or None for a run without usable ticks."""
+    rows = _finite(np.array(recording.rows))
+    if len(rows) == 0:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -38,7 +39,6 @@ def draw(recording: Recording) -> str | None:
     figure = Figure(figsize=(14, 8), dpi=110, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(4, 2, width_ratios=(1.25, 1), height_ratios=(1, 1, 0.8, 0.9))
-    rows = np.array(recording.rows)
     metadata = recording.metadata
     impedance = metadata["device"]["causality"] == Causality.IMPEDANCE
     _path(figure.add_subplot(grid[:, 0]), rows, metadata, impedance)
@@ -50,6 +50,14 @@ def draw(recording: Recording) -> str | None:
     path = recording.folder / PICTURE
     figure.savefig(path)
     return str(path)
+
+
+def _finite(rows: Rows) -> Rows:
+    """Return the rows that can be drawn: a sample that was no number has no place in a picture."""
+    usable = np.ones(len(rows), dtype=bool)
+    for name in ("position", "force", "command"):
+        usable &= np.isfinite(rows[name]).all(axis=1)
+    return rows[usable]
 
 
 def _title(metadata: dict[str, Any]) -> str:

@@ -1,0 +1,120 @@
+"""Sessions in their real processes: parameters that change on the way, stops, and a disk that refuses."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.session.config import complete
+from apps.session.run import Session, _new_folder
+from haptics.errors import ConfigurationError, DeviceFault
+from haptics.recording import Recording
+from haptics.replay import verify
+
+
+def make_session(folder: Path, **tables: dict[str, Any]) -> Session:
+    session = {"model": "C", "record": str(folder), **tables.pop("session", {})}
+    return Session(complete({"session": session, **tables}), lambda line: None)
+
+
+class Script:
+    """Does one thing after the other, each once the given number of ticks has been recorded."""
+
+    def __init__(self, session: Session, steps: list[tuple[int, Any]]) -> None:
+        self.session = session
+        self.steps = steps
+
+    def __call__(self) -> None:
+        rows = self.session._servo.trace.count
+        while self.steps and rows >= self.steps[0][0]:
+            self.steps.pop(0)[1]()
+
+
+def test_parameters_changed_on_the_way_act_are_journalled_and_replay(tmp_path: Path) -> None:
+    session = make_session(tmp_path)
+    script = Script(
+        session,
+        [
+            (800, lambda: session.change("law.force", 2.5)),
+            (1200, lambda: session.change("element.stiffness", 3000.0)),
+            (1600, session.stop),
+        ],
+    )
+    outcome = session.run(script)
+    assert outcome.reason == "stopped"
+    recording = Recording(Path(outcome.summary["recording"]))
+    assert [entry["version"] for entry in recording.settings] == [0, 1, 2]
+    assert recording.settings[2]["law"]["force"] == 2.5
+    assert recording.settings[2]["element"]["stiffness"] == 3000.0
+    rows = recording.rows
+    assert set(rows["settings_version"]) == {0, 1, 2}
+    slipping = (rows["sticking"] == 0) & (rows["settings_version"] == 1)
+    assert np.hypot(*rows["friction_force"][slipping].T) == pytest.approx(2.5)
+    assert verify(recording).mismatches == 0
+
+
+def test_a_change_that_is_not_allowed_changes_nothing(tmp_path: Path) -> None:
+    session = make_session(tmp_path)
+    refused: list[str] = []
+
+    def change() -> None:
+        with pytest.raises(ConfigurationError, match=r"element\.stiffness = -5") as caught:
+            session.change("element.stiffness", -5.0)
+        refused.append(str(caught.value))
+
+    outcome = session.run(Script(session, [(100, change), (200, session.stop)]))
+    assert refused
+    recording = Recording(Path(outcome.summary["recording"]))
+    assert set(recording.rows["settings_version"]) == {0}
+    assert len(recording.settings) == 1
+
+
+def test_a_run_that_cannot_be_recorded_any_more_is_stopped(tmp_path: Path) -> None:
+    session = make_session(tmp_path)
+    drain = session._recorder.drain
+
+    def refuse() -> None:
+        def full() -> None:
+            raise OSError(28, "No space left on device")
+
+        session._recorder.drain = full  # type: ignore[method-assign]
+
+    def make_room() -> None:
+        session._recorder.drain = drain  # type: ignore[method-assign]
+
+    background_stop = session._servo.stop
+
+    def stop() -> None:
+        make_room()
+        background_stop()
+
+    session._servo.stop = stop  # type: ignore[method-assign]
+    outcome = session.run(Script(session, [(300, refuse)]))
+    assert isinstance(outcome.fault, DeviceFault)
+    assert "No space left" in str(outcome.fault)
+    assert len(Recording(Path(outcome.summary["recording"])).rows) >= 300
+
+
+def test_the_description_of_a_run_is_complete(tmp_path: Path) -> None:
+    session = make_session(tmp_path, session={"duration": 0.3, "seed": 9}, hand={"name": "minimum-jerk"})
+    outcome = session.run()
+    assert outcome.reason == "completed"
+    metadata = Recording(Path(outcome.summary["recording"])).metadata
+    assert metadata["state"] == "complete"
+    assert metadata["device"]["identity"] == "virtual, seed 9"
+    assert metadata["configuration"]["law"] == {"name": "coulomb", "force": 4.0}
+    assert metadata["certificate"]["ticks"] + metadata["certificate"]["skipped"] == 300
+    assert metadata["certificate"]["scheduling"] in {"fifo", "other"}
+    assert metadata["versions"]["numpy"] == np.__version__
+    assert metadata["parameter_file_hash"] is None
+
+
+def test_two_sessions_in_one_second_get_two_folders(tmp_path: Path) -> None:
+    config = complete({"session": {"model": "C"}})
+    folders = set()
+    for _ in range(3):
+        folder = _new_folder(tmp_path, config)
+        folder.mkdir()  # fails if it is there already
+        folders.add(folder)
+    assert len(folders) == 3

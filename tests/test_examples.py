@@ -1,0 +1,39 @@
+"""The examples run as they stand."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+
+
+def run(*arguments: str, folder: Path) -> str:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, *arguments]
+    return subprocess.run(
+        command, cwd=folder, env=environment, capture_output=True, text=True, check=True, timeout=100
+    ).stdout
+
+
+def test_the_sliding_block_stops_where_the_paper_says(tmp_path: Path) -> None:
+    said = run(str(ROOT / "examples" / "sliding_block.py"), folder=tmp_path)
+    assert "T = 1 ms: stops at tick 78" in said
+    assert "T = 4 ms: stops at tick 20" in said
+    assert said.count("afterwards 0.0 m/s") == 2
+
+
+def test_the_virtual_session_slides_at_four_newtons(tmp_path: Path) -> None:
+    assert "while slipping: 4.000000 N" in run(str(ROOT / "examples" / "virtual_session.py"), folder=tmp_path)
+
+
+def test_a_session_from_the_example_settings_can_be_read_by_the_example(tmp_path: Path) -> None:
+    config = str(ROOT / "examples" / "rubber.toml")
+    run("-m", "apps", "run", "--config", config, "--duration", "2", "--headless", "--json", folder=tmp_path)
+    recording = next((tmp_path / "recordings").iterdir())
+    assert "model C" in run(str(ROOT / "examples" / "read_recording.py"), str(recording), folder=tmp_path)
+
+
+def test_every_example_is_run_here() -> None:
+    known = {"sliding_block.py", "virtual_session.py", "read_recording.py", "rubber.toml"}
+    assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known
