@@ -1,0 +1,146 @@
+"""Columns of numbers from a CSV file that a person wrote or a machine recorded: every mistake is named with its line.
+
+Lines that begin with ``#`` are comments and kept: recordings state their geometry there. The first other line names
+the columns; empty lines are skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+
+LARGEST_FILE = 200_000_000
+"""Files beyond this size [bytes] are refused."""
+
+TIME_NAMES = ("t", "t_s", "time", "time_s")
+
+
+@dataclass(frozen=True)
+class Table:
+    """A CSV file in memory.
+
+    Attributes
+    ----------
+    path : str
+        Where it came from.
+    comments : tuple of str
+        Comment lines without their ``#``.
+    names : tuple of str
+        Column names.
+    values : (n, columns) float array
+        All numbers, finite.
+    lines : (n,) int array
+        Line number of each row in the file, for messages.
+    """
+
+    path: str
+    comments: tuple[str, ...]
+    names: tuple[str, ...]
+    values: NDArray[np.float64]
+    lines: NDArray[np.int64]
+
+    def find(self, *alternatives: Iterable[str]) -> NDArray[np.float64] | None:
+        """Return the columns (n, k) of the first of `alternatives`, tuples of k names, that are all there, or None."""
+        lower = [name.lower() for name in self.names]
+        for names in alternatives:
+            wanted = list(names)
+            if all(name in lower for name in wanted):
+                return self.values[:, [lower.index(name) for name in wanted]]
+        return None
+
+    def times(self) -> NDArray[np.float64]:
+        """Return the time column, (n,) [s], beginning at zero.
+
+        Raises
+        ------
+        ConfigurationError
+            If there is none or it does not increase from row to row.
+        """
+        column = self.find(*((name,) for name in TIME_NAMES))
+        if column is None:
+            raise self.error(f"there is no time column (one of {', '.join(TIME_NAMES)}); it has {self._columns()}")
+        time = column[:, 0]
+        with np.errstate(over="ignore", invalid="ignore"):
+            since_start = time - time[0]  # which may swallow steps that are tiny against the first time
+            later = np.diff(since_start) > 0.0
+        if not later.all():
+            bad = int(np.argmin(later)) + 1
+            raise self.error(f"time {time[bad]:g} does not come after {time[bad - 1]:g}", bad)
+        return np.asarray(since_start)
+
+    def error(self, message: str, row: int | None = None) -> ConfigurationError:
+        """Return the error saying what is wrong with this file, in which row."""
+        place = "" if row is None else f", line {self.lines[row]}"
+        return ConfigurationError(f"{self.path}{place}: {message}.")
+
+    def _columns(self) -> str:
+        return ", ".join(repr(name) for name in self.names)
+
+    def missing(self, wanted: str) -> ConfigurationError:
+        """Return the error for columns that are not there."""
+        return self.error(f"there are no columns for {wanted}; it has {self._columns()}")
+
+
+def read_table(path: str) -> Table:
+    """Read the CSV file at `path`.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read or is not a table of at least two rows of finite numbers.
+    """
+    comments: list[str] = []
+    names: tuple[str, ...] = ()
+    rows: list[list[float]] = []
+    lines: list[int] = []
+    for number, text in enumerate(_text(path).split("\n"), start=1):
+        line = text.strip()
+        if line.startswith("#"):
+            comments.append(line[1:].strip())
+        elif line and not names:
+            names = tuple(cell.strip().strip('"') for cell in line.split(","))
+        elif line:
+            rows.append(_numbers(path, number, line, names))
+            lines.append(number)
+    if len(rows) < 2:
+        raise ConfigurationError(f"{path}: must hold a line of column names and at least two rows of numbers.")
+    return Table(path, tuple(comments), names, np.array(rows), np.array(lines))
+
+
+def _text(path: str) -> str:
+    file = Path(path)
+    try:
+        if not file.is_file():
+            raise ConfigurationError(f"{path}: there is no such file.")
+        if file.stat().st_size > LARGEST_FILE:
+            raise ConfigurationError(f"{path}: must be at most {LARGEST_FILE // 1_000_000} MB.")
+        return file.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{path}: is not a text file (byte {error.start} is not UTF-8).") from error
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        if isinstance(error, ConfigurationError):
+            raise
+        raise ConfigurationError(f"{path!r}: cannot be read ({error}).") from error
+
+
+def _numbers(path: str, number: int, line: str, names: tuple[str, ...]) -> list[float]:
+    cells = line.split(",")
+    if len(cells) != len(names):
+        raise ConfigurationError(f"{path}, line {number}: has {len(cells)} values for {len(names)} columns.")
+    values = []
+    for name, cell in zip(names, cells, strict=True):
+        try:
+            value = float(cell)
+        except ValueError:
+            value = float("nan")
+        if not abs(value) < float("inf"):
+            place = f"{path}, line {number}, column {name!r}"
+            raise ConfigurationError(f"{place}: {cell.strip()!r} is not a finite number.")
+        values.append(value)
+    return values

@@ -1,0 +1,235 @@
+"""A hand on a tour: minimum-jerk strokes, a curve, and rests during which it keeps fluctuating.
+
+Between two points a hand moves with a bell-shaped speed that minimises jerk (Flash and Hogan 1985); the path fraction
+is ``10 u^3 - 15 u^4 + 6 u^5`` of the time fraction ``u``. Unless other points are given, the tour makes the motions
+with which Kikuuwe et al. 2006, section V, show their models: straight strokes a-b-c-d, a curve d-e, and rests at b and
+c. At rest the hand relaxes its grip and its force wanders about, too weak to overcome the friction it has just moved
+against.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+from devices.virtual.hand import GripSettings, Hand, HandSample, Point, Tremor, Workspace, number_rows
+from haptics.device import Vector
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded
+
+DEFAULT_POINTS: dict[str, Point] = {
+    "a": (-0.07, -0.05),
+    "b": (0.0, -0.05),
+    "c": (0.06, -0.02),
+    "d": (0.06, 0.02),
+    "e": (-0.03, 0.02),
+}
+"""The lettered points [m] of the default tour, relative to the centre of the workspace."""
+
+_ROOM: Point = (0.1, 0.08)
+"""Half width and half height [m] of the workspace the default tour is made for; smaller ones shrink it."""
+
+_CURVE = ("d", "e")
+_RESTS = ("b", "c")
+
+PEAK_TO_MEAN_SPEED = 1.875
+"""How much faster than on average a minimum-jerk stroke is at its middle."""
+
+_RELAXING = 0.25
+"""Time the hand takes to relax, and to take hold again [s]."""
+
+_WANDER = ((0.9, 0.6), (2.3, 0.4))
+"""Frequency [Hz] and share of the waves of the fluctuating force; the shares add up to 1: it stays below its peak."""
+
+
+@dataclass(frozen=True)
+class MinimumJerkSettings(GripSettings):
+    """Settings of the hand "minimum-jerk".
+
+    Attributes
+    ----------
+    points : list of [x, y]
+        Via-points of a tour of straight strokes with a rest at each [m]; empty for the default tour.
+    speed : float
+        Peak speed of a stroke [m/s].
+    pause : float
+        How long the hand stops at a point [s].
+    rest : float
+        How long it rests where it rests [s].
+    rest_force : float
+        Peak of the fluctuating force during a rest [N].
+    rest_grip : float
+        Part of the grip that is left during a rest.
+    """
+
+    tremor: float = bounded(0.1, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
+    points: Any = ()
+    speed: float = bounded(0.15, minimum=0.005, maximum=1.0, unit="m/s", doc="peak speed of a stroke")
+    pause: float = bounded(0.3, minimum=0.0, maximum=60.0, unit="s", doc="stop at a point")
+    rest: float = bounded(1.5, minimum=0.0, maximum=60.0, unit="s", doc="length of a rest")
+    rest_force: float = bounded(1.6, minimum=0.0, maximum=10.0, unit="N", doc="peak of the fluctuating force at rest")
+    rest_grip: float = bounded(0.4, minimum=0.0, maximum=1.0, doc="part of the grip left at rest")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        points = number_rows(self.points, 2, "device.hand.points")
+        if len(points) == 1:
+            raise ConfigurationError(
+                "device.hand.points has one point: a tour needs 2 or more, or none for the default."
+            )
+        object.__setattr__(self, "points", points)  # frozen: lists from a file become tuples
+
+    def build(self, seed: int, workspace: Workspace) -> MinimumJerkHand:
+        """Plan the tour within `workspace`; `seed` decides tremor and fluctuation."""
+        return MinimumJerkHand(self, seed, workspace)
+
+
+@dataclass(frozen=True)
+class Phase:
+    """One part of the tour: a stroke, a curve or a stop.
+
+    Attributes
+    ----------
+    label : str
+        The letters it connects (``a-b``), or the letter it stops at.
+    start, duration : float
+        When it begins within the tour and how long it takes [s].
+    origin, goal : (x, y)
+        Where it begins and ends [m].
+    centre : (x, y) or None
+        Centre of the half circle, for a curve; it is run through anticlockwise.
+    rest : bool
+        Whether the hand relaxes and its force fluctuates.
+    """
+
+    label: str
+    start: float
+    duration: float
+    origin: Point
+    goal: Point
+    centre: Point | None = None
+    rest: bool = False
+
+    def at(self, elapsed: float) -> Point:
+        """Return where the hand is, `elapsed` [s] after the phase began [m]."""
+        if self.origin == self.goal:
+            return self.origin
+        u = min(elapsed / self.duration, 1.0)
+        s = u * u * u * (10.0 + u * (6.0 * u - 15.0))
+        x, y = self.origin
+        if self.centre is None:
+            return x + s * (self.goal[0] - x), y + s * (self.goal[1] - y)
+        dx, dy = x - self.centre[0], y - self.centre[1]
+        cos, sin = math.cos(math.pi * s), math.sin(math.pi * s)
+        return self.centre[0] + cos * dx - sin * dy, self.centre[1] + sin * dx + cos * dy
+
+    def relaxation(self, elapsed: float) -> float:
+        """Return how far the hand has relaxed, 0 to 1, `elapsed` [s] after the phase began; 0 unless it rests."""
+        if not self.rest:
+            return 0.0
+        u = min(max(min(elapsed, self.duration - elapsed) / min(_RELAXING, 0.5 * self.duration), 0.0), 1.0)
+        return u * u * (3.0 - 2.0 * u)
+
+
+class MinimumJerkHand(Hand):
+    """A hand that tours its points for ever. Build it with `MinimumJerkSettings.build`.
+
+    Attributes
+    ----------
+    points : dict
+        Letter to point (x, y) [m].
+    phases : tuple of Phase
+        The tour in order; after ``length`` [s] it begins again.
+    """
+
+    def __init__(self, settings: MinimumJerkSettings, seed: int, workspace: Workspace) -> None:
+        self.stiffness, self.damping = settings.stiffness, settings.damping
+        self.points = _lettered(settings, workspace)
+        self.phases = _plan(settings, self.points)
+        self.length = self.phases[-1].start + self.phases[-1].duration
+        self.start = self.phases[0].origin
+        self._starts = [phase.start for phase in self.phases]
+        self._rest_grip, self._rest_force = settings.rest_grip, settings.rest_force
+        self._tremor = Tremor(settings.tremor, seed)
+        self._wander = _wandering(random.Random(seed + 1))
+
+    def phase_at(self, time: float) -> Phase:
+        """Return the part of the tour the hand is in at `time` [s]."""
+        return self.phases[bisect_right(self._starts, time % self.length) - 1]
+
+    def sample(self, time: float, handle: Vector) -> HandSample:
+        """Return the hand at `time` [s]; where the handle is does not matter to it."""
+        within = time % self.length
+        phase = self.phases[bisect_right(self._starts, within) - 1]
+        elapsed = within - phase.start
+        x, y = phase.at(elapsed)
+        force_x, force_y = self._tremor.force(time)
+        relaxed = phase.relaxation(elapsed)
+        if relaxed == 0.0:
+            return HandSample(x, y, force_x, force_y, 1.0)
+        wander_x, wander_y = self._fluctuation(time, relaxed)
+        grip = 1.0 - (1.0 - self._rest_grip) * relaxed
+        return HandSample(x, y, force_x + wander_x, force_y + wander_y, grip)
+
+    def _fluctuation(self, time: float, relaxed: float) -> Point:
+        """Return the fluctuating force of a rest [N]; its norm stays below ``rest_force``."""
+        size = relaxed * self._rest_force
+        x = y = 0.0
+        for pulsation, share, phase, direction in self._wander:
+            wave = size * share * math.sin(pulsation * time + phase)
+            x += wave * math.cos(direction)
+            y += wave * math.sin(direction)
+        return x, y
+
+
+def _wandering(generator: random.Random) -> list[tuple[float, float, float, float]]:
+    return [
+        (2.0 * math.pi * frequency, share, 2.0 * math.pi * generator.random(), 2.0 * math.pi * generator.random())
+        for frequency, share in _WANDER
+    ]
+
+
+def _lettered(settings: MinimumJerkSettings, workspace: Workspace) -> dict[str, Point]:
+    """Return the points of the tour by letter, all inside the workspace."""
+    if not settings.points:
+        cx, cy = workspace.centre
+        shrink = min(1.0, (workspace.upper[0] - cx) / _ROOM[0], (workspace.upper[1] - cy) / _ROOM[1])
+        return {letter: (cx + shrink * x, cy + shrink * y) for letter, (x, y) in DEFAULT_POINTS.items()}
+    for number, (x, y) in enumerate(settings.points):
+        if not workspace.contains(x, y):
+            raise ConfigurationError(
+                f"device.hand.points[{number}] = [{x:g}, {y:g}] m: must be inside the workspace, {workspace}."
+            )
+    return {_letter(number): point for number, point in enumerate(settings.points)}
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + number) if number < 26 else f"p{number + 1}"
+
+
+def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phase, ...]:
+    """Lay stops and strokes one after the other."""
+    phases: list[Phase] = []
+    now = 0.0
+    letters = list(points)
+    for letter, following in zip(letters, letters[1:] + letters[:1], strict=True):
+        rests = bool(settings.points) or letter in _RESTS
+        origin, goal = points[letter], points[following]
+        curved = not settings.points and (letter, following) == _CURVE
+        centre = ((origin[0] + goal[0]) / 2.0, (origin[1] + goal[1]) / 2.0) if curved else None
+        distance = math.dist(origin, goal) * (math.pi / 2.0 if curved else 1.0)
+        stop = settings.rest if rests else settings.pause
+        travel = PEAK_TO_MEAN_SPEED * distance / settings.speed
+        for phase in (
+            Phase(letter, now, stop, origin, origin, rest=rests),
+            Phase(f"{letter}-{following}", now + stop, travel, origin, goal, centre),
+        ):
+            if phase.duration > 0.0:
+                phases.append(phase)
+        now += stop + travel
+    if not phases:
+        raise ConfigurationError("device.hand.points are all the same and rest = 0: the hand has nothing to do.")
+    return tuple(phases)

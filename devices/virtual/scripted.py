@@ -1,0 +1,92 @@
+"""A hand that only pushes: a force written down as a function of time, with no grip on the handle."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from devices.virtual.csv_table import read_table
+from devices.virtual.hand import Hand, HandSample, HandSettings, Workspace, number_rows
+from haptics.device import Vector
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check
+
+FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
+"""Column names a force may have in a file [N]."""
+
+LARGEST_FORCE = 100.0
+"""More than a hand can do with a handle [N]."""
+
+
+@dataclass(frozen=True)
+class ScriptedForceSettings(HandSettings):
+    """Settings of the hand "scripted-force".
+
+    Attributes
+    ----------
+    script : list of [time, fx, fy]
+        The force [N] at increasing times [s], linear in between, held before the first and after the last.
+    file : str
+        CSV file to take the script from instead, with a time column and columns fx, fy.
+    repeat : float
+        Begin the script again after this long [s]; 0 to run through it once.
+    """
+
+    script: Any = ()
+    file: str = ""
+    repeat: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="s", doc="period after which the script starts again")
+
+    def __post_init__(self) -> None:
+        check(self, "device.hand")
+        rows = number_rows(self.script, 3, "device.hand.script")
+        if bool(rows) == bool(self.file):
+            raise ConfigurationError(
+                "the hand scripted-force needs either device.hand.script, rows of [time, fx, fy], or device.hand.file."
+            )
+        object.__setattr__(self, "script", rows)  # frozen: lists from a file become tuples
+
+    def build(self, seed: int, workspace: Workspace) -> ScriptedForceHand:
+        """Read and check the script; `seed` does not matter."""
+        rows = _rows_of(self.file) if self.file else self.script
+        where = self.file or "device.hand.script"
+        for number, row in enumerate(rows):
+            if number and not row[0] > rows[number - 1][0]:
+                raise ConfigurationError(f"{where}: time {row[0]:g} s does not come after {rows[number - 1][0]:g} s.")
+            if not max(abs(row[1]), abs(row[2])) <= LARGEST_FORCE:
+                raise ConfigurationError(
+                    f"{where}: the force at {row[0]:g} s must be at most {LARGEST_FORCE:g} N in each direction."
+                )
+        return ScriptedForceHand(rows, self.repeat, workspace)
+
+
+class ScriptedForceHand(Hand):
+    """A force as a function of time. Build it with `ScriptedForceSettings.build`."""
+
+    def __init__(self, rows: tuple[tuple[float, ...], ...], repeat: float, workspace: Workspace) -> None:
+        self.stiffness = self.damping = 0.0
+        self.start = workspace.centre
+        self._rows = rows
+        self._times = [row[0] for row in rows]
+        self._repeat = repeat
+
+    def sample(self, time: float, handle: Vector) -> HandSample:
+        """Return the force at `time` [s]; the target is meaningless without a grip."""
+        now = time % self._repeat if self._repeat > 0.0 else time
+        after = bisect_right(self._times, now)
+        if after in {0, len(self._rows)}:
+            row = self._rows[min(after, len(self._rows) - 1)]
+            return HandSample(*self.start, row[1], row[2], 0.0)
+        (t0, x0, y0), (t1, x1, y1) = self._rows[after - 1], self._rows[after]
+        part = (now - t0) / (t1 - t0)
+        return HandSample(*self.start, x0 + part * (x1 - x0), y0 + part * (y1 - y0), 0.0)
+
+
+def _rows_of(path: str) -> tuple[tuple[float, ...], ...]:
+    table = read_table(path)
+    times, forces = table.times(), table.find(*FORCE_NAMES)
+    if forces is None:
+        raise table.missing("the force (fx and fy, in N)")
+    return tuple(tuple(row) for row in np.column_stack((times, forces)).tolist())

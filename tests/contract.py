@@ -1,0 +1,299 @@
+"""What every device must do, as a test class: subclass it, name the backend, and it is tested like all the others.
+
+`DeviceContract` holds for every backend, `VirtualDeviceContract` adds what only a plant in software can promise.
+"""
+
+import dataclasses
+import math
+import re
+from typing import Any, ClassVar
+
+import numpy as np
+import pytest
+
+import devices
+from haptics.clock import Clock
+from haptics.device import Causality, Device, DeviceSpec, State
+from haptics.envelope import Limits
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+
+
+def safe_command(device: Device) -> np.ndarray:
+    """Return a command that does no harm: no force, or stay where you are."""
+    if device.spec.causality is Causality.IMPEDANCE:
+        return np.zeros(2)
+    return device.read().position.copy()
+
+
+class DeviceContract:
+    """Subclass it as ``TestMyDevice`` and set `name` (a key of `devices.BACKENDS`) and, if needed, `settings`."""
+
+    name: ClassVar[str]
+    settings: ClassVar[dict[str, Any]] = {}
+
+    def make(self, clock: Clock | None = None, **changes: Any) -> Device:
+        return devices.create_device(self.name, {**self.settings, **changes}, clock=clock)
+
+    @pytest.fixture
+    def device(self):
+        device = self.make()
+        device.open()
+        yield device
+        device.close()
+
+    # --- before it is opened
+
+    def test_is_a_device(self):
+        assert isinstance(self.make(), Device)
+
+    def test_data_sheet_is_known_before_it_is_opened(self):
+        spec = self.make().spec
+        assert spec.name == self.name
+        assert spec.identity
+        assert 0.0 < spec.rate_min < spec.rate_max
+        assert all(low < high for low, high in zip(spec.workspace_min, spec.workspace_max, strict=True))
+        numbers = [value for value in dataclasses.asdict(spec).values() if isinstance(value, float)]
+        assert all(math.isfinite(value) and value >= 0.0 for value in numbers)
+
+    def test_envelope_takes_its_limits_from_the_data_sheet(self):
+        spec = self.make().spec
+        assert Limits.of(spec).max_force == spec.max_force
+
+    def test_description_agrees_with_the_data_sheet(self):
+        described = {backend.name: backend for backend in devices.describe_backends()}
+        assert described[self.name].causality is self.make().spec.causality
+        assert described[self.name].description
+
+    def test_cannot_be_read_or_written_before_it_is_open(self):
+        device = self.make()
+        with pytest.raises(DeviceOpenError, match=r"open\(\)"):
+            device.read()
+        with pytest.raises(DeviceOpenError, match=r"open\(\)"):
+            device.write(np.zeros(2))
+
+    def test_closing_what_was_never_open_does_nothing(self):
+        self.make().close()
+
+    def test_unknown_setting_is_refused_by_name(self):
+        with pytest.raises(ConfigurationError, match=re.escape("device.colour")):
+            self.make(colour="red")
+
+    # --- while it is open
+
+    def test_opening_twice_is_opening_once(self, device):
+        device.read()
+        device.open()
+        assert np.isfinite(device.read().position).all()
+
+    def test_reads_finite_vectors(self, device):
+        for _ in range(20):
+            state = device.read()
+            assert isinstance(state, State)
+            for vector in (state.position, state.velocity, state.force):
+                assert vector.shape == (2,)
+                assert vector.dtype == np.float64
+                assert np.isfinite(vector).all()
+
+    def test_sample_is_inside_the_workspace(self, device):
+        position, spec = device.read().position, device.spec
+        assert (position >= np.array(spec.workspace_min)).all()
+        assert (position <= np.array(spec.workspace_max)).all()
+
+    def test_only_an_admittance_device_reports_a_force(self, device):
+        forces = [device.read().force.copy() for _ in range(20)]
+        assert np.any(forces) == (device.spec.causality is Causality.ADMITTANCE)
+
+    def test_takes_commands(self, device):
+        command = safe_command(device)
+        for _ in range(5):
+            device.read()
+            device.write(command)
+        assert np.isfinite(device.read().position).all()
+
+    def test_does_not_keep_the_array_of_the_command(self, device):
+        command = safe_command(device)
+        device.write(command)
+        command[:] = np.nan
+        assert np.isfinite(device.read().position).all()
+
+    @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
+    def test_refuses_a_command_that_is_not_finite(self, device, bad):
+        with pytest.raises(DeviceFault, match=self.name):
+            device.write(np.array((0.0, bad)))
+        assert np.isfinite(device.read().position).all()
+
+    def test_samples_are_fresh(self):
+        clock = Clock(1e-3)
+        device = self.make(clock)
+        device.open()
+        for tick in range(10):
+            clock.wait(tick)
+            age = clock.time - device.read().time
+            assert 0.0 <= age <= device.spec.max_sample_age
+        device.close()
+
+    # --- after it is closed
+
+    def test_closing_twice_is_closing_once(self, device):
+        device.close()
+        device.close()
+        with pytest.raises(DeviceOpenError):
+            device.read()
+
+    def test_can_be_opened_again(self, device):
+        device.close()
+        device.open()
+        assert np.isfinite(device.read().position).all()
+
+
+def drive(device: Device, ticks: range, clock: Clock | None = None) -> np.ndarray:
+    """Close a simple loop around a device and return time, position, velocity and force per tick, (n, 7).
+
+    An impedance device gets viscous friction, an admittance device a reference that gives way to the force.
+    """
+    rows = np.empty((len(ticks), 7))
+    reference = None
+    for row, tick in zip(rows, ticks, strict=True):
+        if clock is not None:
+            clock.wait(tick)
+        state = device.read()
+        row[0] = state.time
+        row[1:3], row[3:5], row[5:7] = state.position, state.velocity, state.force
+        if device.spec.causality is Causality.IMPEDANCE:
+            device.write(-2.0 * state.velocity)
+        else:
+            reference = state.position.copy() if reference is None else reference + 2e-5 * state.force
+            device.write(reference)
+    return rows
+
+
+class VirtualDeviceContract(DeviceContract):
+    """What a plant promises on top: it repeats itself bit for bit, with a clock and without."""
+
+    def run(self, ticks: int = 400, clock: Clock | None = None, **changes: Any) -> np.ndarray:
+        device = self.make(clock, **changes)
+        device.open()
+        rows = drive(device, range(ticks), clock)
+        device.close()
+        return rows
+
+    def test_identity_names_the_seed(self):
+        assert self.make(seed=7).spec.identity == "virtual, seed 7"
+
+    def test_serves_100_to_4000_hz(self):
+        spec: DeviceSpec = self.make().spec
+        assert (spec.rate_min, spec.rate_max) == (100.0, 4000.0)
+
+    def test_moves(self):
+        assert np.ptp(self.run(1000)[:, 1]) > 1e-3
+
+    def test_same_seed_same_bits(self):
+        assert self.run(seed=3).tobytes() == self.run(seed=3).tobytes()
+
+    def test_other_seed_other_bits(self):
+        assert self.run(seed=3).tobytes() != self.run(seed=4).tobytes()
+
+    def test_same_bits_with_a_clock_and_without(self):
+        assert self.run(clock=Clock(1e-3)).tobytes() == self.run().tobytes()
+
+    def test_repeats_itself_when_it_is_opened_again(self):
+        device = self.make()
+        runs = []
+        for _ in range(2):
+            device.open()
+            runs.append(drive(device, range(200)).tobytes())
+            device.close()
+        assert runs[0] == runs[1]
+
+    def test_sample_has_the_nominal_time(self):
+        np.testing.assert_array_equal(self.run(50, Clock(1e-3))[:, 0], np.arange(50) * 1e-3)
+
+    def test_reading_twice_in_a_tick_gives_the_same_sample(self):
+        clock = Clock(1e-3)
+        device = self.make(clock)
+        device.open()
+        clock.wait(5)
+        first = device.read()
+        copies = [first.position.copy(), first.velocity.copy(), first.force.copy()]
+        second = device.read()
+        for copy, vector in zip(copies, (second.position, second.velocity, second.force), strict=True):
+            np.testing.assert_array_equal(copy, vector)
+
+    def test_advances_further_after_missed_ticks(self):
+        clocks = Clock(1e-3), Clock(1e-3)
+        every, some = (self.make(clock) for clock in clocks)
+        for device in (every, some):
+            device.open()
+        steady = safe_command(every)
+        for tick in range(301):
+            clocks[0].wait(tick)
+            all_ticks = every.read()
+            every.write(steady)
+            if tick % 20 == 0:
+                clocks[1].wait(tick)
+                few_ticks = some.read()
+                some.write(steady)
+        assert few_ticks.time == all_ticks.time
+        # The hand is sampled twenty times more coarsely, which is all the difference there may be.
+        np.testing.assert_allclose(few_ticks.position, all_ticks.position, atol=2e-4)
+
+    @pytest.mark.parametrize("rate", [100.0, 250.0, 2500.0, 4000.0])
+    def test_other_rates_give_the_same_motion(self, rate):
+        period = 1.0 / rate
+        end = self.run(round(0.4 * rate) + 1, Clock(period), hand={"name": "minimum-jerk", "tremor": 0.0})[-1]
+        reference = self.run(401, Clock(1e-3), hand={"name": "minimum-jerk", "tremor": 0.0})[-1]
+        assert end[0] == pytest.approx(0.4)
+        np.testing.assert_allclose(end[1:3], reference[1:3], atol=1e-3)
+
+    def test_goes_on_when_the_clock_is_started_afresh(self):
+        clock = Clock(1e-3)
+        clock.wait(5000)
+        device = self.make(clock)
+        device.open()
+        clock.start()
+        rows = drive(device, range(400), clock)
+        assert rows[:, 1:].tobytes() == self.run()[:, 1:].tobytes()
+
+    def test_integrates_nothing_when_it_is_opened_late(self):
+        clock = Clock(1e-3)
+        clock.wait(5000)
+        device = self.make(clock)
+        device.open()
+        np.testing.assert_allclose(device.read().position, device.hand.start, atol=2e-5)
+
+    # --- the log
+
+    def test_log_holds_every_command_in_order(self, tmp_path):
+        path = tmp_path / "log.npy"
+        device = self.make(log=str(path))
+        device.open()
+        sent = []
+        for tick in range(30):
+            position = device.read().position
+            device.write(position * (1.0 - 0.01 * tick))
+            sent.append(position * (1.0 - 0.01 * tick))
+        log = np.load(path)
+        used = log[log["monotonic_ns"] > 0]
+        np.testing.assert_array_equal(used["command"], sent)
+        np.testing.assert_array_equal(used["time"], np.arange(30) * 1e-3)
+        assert (np.diff(used["monotonic_ns"]) >= 0).all()
+        device.close()
+
+    def test_log_ends_with_the_safe_output(self, tmp_path):
+        path = tmp_path / "log.npy"
+        device = self.make(log=str(path))
+        device.open()
+        command = device.read().position * 0.9
+        device.write(command)
+        device.close()
+        log = np.load(path)
+        last = log[log["monotonic_ns"] > 0][-1]
+        safe = np.zeros(2) if device.spec.causality is Causality.IMPEDANCE else command
+        np.testing.assert_array_equal(last["command"], safe)
+
+    def test_log_that_cannot_be_made_is_named(self, tmp_path):
+        device = self.make(log=str(tmp_path / "nowhere" / "log.npy"))
+        with pytest.raises(DeviceOpenError, match=re.escape("device.log")):
+            device.open()
+        with pytest.raises(DeviceOpenError):
+            device.read()

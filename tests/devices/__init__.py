@@ -1,0 +1,1 @@
+"""Tests of the devices: each against the contract, then against the physics it claims."""
