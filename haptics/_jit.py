@@ -11,6 +11,7 @@ import functools
 import hashlib
 import os
 import tempfile
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -54,6 +55,10 @@ _CACHEABLE = _configure()  # must precede the import of numba, which reads the v
 
 import numba  # noqa: E402
 import numpy as np  # noqa: E402
+
+# A kernel for an element's record also serves the larger records that begin with the same fields (haptics.elements,
+# haptics.rendering). Numba does that right but calls it experimental at every first compilation.
+warnings.filterwarnings("ignore", message=r"(?s).*considered a subtype")
 
 
 def kernel(function: _F) -> _F:

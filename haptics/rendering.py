@@ -104,7 +104,10 @@ def _admittance(s: Any, row: Any) -> int:
 
 @kernel
 def _safe_output(s: Any, row: Any) -> None:
-    """No trustworthy sample: zero force, or hold the reference. The element waits, its mass at rest."""
+    """No trustworthy sample: zero force, or hold the reference. The element waits, its mass at rest.
+
+    Before its first good sample an admittance device has no reference to hold: the command is nan, not to be written.
+    """
     for i in range(2):
         s.last[i] = 0.0
         s.mass_velocity[i] = 0.0
@@ -221,16 +224,21 @@ class Rendering:
         core["max_sample_age"] = limits.max_sample_age
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
+        core["reference"] = np.nan  # until the first good sample says where an admittance device is
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
         self._sample_age = core["sample_age"]
         self.command: Vector = core["command"][0]
         self.version = 0
 
     @property
-    def safe_output(self) -> Vector:
-        """The command that leaves the device safe: zero force, or hold the reference; (2,)."""
-        held = self._core["reference"][0].copy()
-        return held if self._core["admittance"][0] else np.zeros(2)
+    def safe_output(self) -> Vector | None:
+        """The command that leaves the device safe: zero force, or hold the reference; (2,).
+
+        None for an admittance device that has not given a good sample yet: it has not been told to move either.
+        """
+        if not self._core["admittance"][0]:
+            return np.zeros(2)
+        return self._core["reference"][0].copy() if self._core["started"][0] else None
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is."""
@@ -255,7 +263,8 @@ class Rendering:
         Returns
         -------
         (2,) float array
-            The command; valid until the next call.
+            The command; valid until the next call. It is nan, and must not be written, as long as an admittance
+            device has not given a good sample.
         """
         self._position[:] = state.position
         self._velocity[:] = state.velocity

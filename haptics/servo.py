@@ -6,6 +6,7 @@ counted, never caught up in a burst. However the loop ends, the device gets its 
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from enum import StrEnum
@@ -137,8 +138,10 @@ class Servo:
     def _leave_safe(self) -> None:
         """Write the safe output and close, each even if the other fails."""
         self.noticed_ns = time.monotonic_ns()
+        safe_output = self.rendering.safe_output
         try:
-            self.device.write(self.rendering.safe_output)
+            if safe_output is not None:
+                self.device.write(safe_output)
             self.safe_output_ns = time.monotonic_ns()
         finally:
             self.device.close()
@@ -177,7 +180,8 @@ class Servo:
             flags |= _STARTED_LATE
         age = max(clock.time - state.time, 0.0)
         command = rendering.tick(state, age, trace.slots, slot, (tick, clock.time, late, flags))
-        self.device.write(command)
+        if not math.isnan(command[0]):  # nothing to hold yet, see Rendering.tick
+            self.device.write(command)
         taken = clock.elapsed() - clock.time - late
         self._tick_time[slot] = taken
         if late + taken > self.period:

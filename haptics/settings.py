@@ -83,11 +83,18 @@ def _acceptable(field: dataclasses.Field[Any], value: Any) -> bool:
     if "allowed" in meta:
         return value in meta["allowed"]
     if "minimum" in meta:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _finite(value):
             return False
         return bool(meta["minimum"] <= value <= meta["maximum"] and value > meta["above"])
     plain = {"bool": bool, "str": str}.get(_type(field))
     return plain is None or isinstance(value, plain)
+
+
+def _finite(value: numbers.Real) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float can hold
+        return False
 
 
 def _type(field: dataclasses.Field[Any]) -> str:

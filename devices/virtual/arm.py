@@ -29,7 +29,7 @@ from devices.virtual.plant import (
 from haptics._jit import kernel
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
-from haptics.settings import bounded
+from haptics.settings import bounded, free
 
 ARM = np.dtype(
     [
@@ -79,7 +79,7 @@ class ArmSettings(PlantSettings):
     mass: float = bounded(5.0, minimum=0.1, maximum=200.0, unit="kg", doc="moving mass")
     natural_frequency: float = bounded(30.0, minimum=1.0, maximum=300.0, unit="Hz", doc="of the position servo")
     damping_ratio: float = bounded(1.0, minimum=0.05, maximum=5.0, doc="of the position servo")
-    velocity_reference: bool = True
+    velocity_reference: bool = free(True, "true or false", "whether the servo is told the reference's velocity")
     resolution: float = bounded(1e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder")
     force_noise: float = bounded(0.05, minimum=0.0, maximum=5.0, unit="N", doc="rms noise of the force sensor")
     force_bias_x: float = bounded(0.1, minimum=-10.0, maximum=10.0, unit="N", doc="bias of the force sensor")

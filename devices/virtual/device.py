@@ -22,7 +22,7 @@ from devices.virtual.log import CommandLog
 from haptics.clock import Clock
 from haptics.device import DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.settings import bounded, build, check
+from haptics.settings import bounded, build, check, free
 
 _S = TypeVar("_S", bound="PlantSettings")
 
@@ -53,7 +53,7 @@ class PlantSettings:
     substep: float = bounded(1e-4, minimum=1e-6, maximum=1e-3, unit="s", doc="step of the integration")
     period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random")
-    log: str = ""
+    log: str = free("", "a file", "where to log what was received and when")
 
     def __post_init__(self) -> None:
         check(self, "device")

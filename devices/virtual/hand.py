@@ -117,7 +117,7 @@ class GripSettings(HandSettings):
     tremor: float = bounded(0.0, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
 
     def __post_init__(self) -> None:
-        check(self, "device.hand")
+        check(self, "hand")
 
 
 class Tremor:

@@ -56,12 +56,12 @@ def parse_hand(table: Mapping[str, Any] | None) -> HandSettings:
         On an unknown hand or a wrong setting.
     """
     if table is not None and not isinstance(table, Mapping):
-        raise ConfigurationError(f"device.hand = {table!r}: must be a table such as {{name = '{DEFAULT_HAND}'}}.")
+        raise ConfigurationError(f"hand = {table!r}: must be a table such as {{name = '{DEFAULT_HAND}'}}.")
     given = dict(table or {})
     name = str(given.pop("name", DEFAULT_HAND))
     if name not in HANDS:
         raise unknown("hand", name, HANDS)
-    return build(HANDS[name], given, "device.hand")
+    return build(HANDS[name], given, "hand")
 
 
 def make_hand(table: Mapping[str, Any] | None, seed: int, workspace: Workspace) -> Hand:

@@ -66,7 +66,7 @@ class JoystickSettings(PlantSettings):
 
     mass: float = bounded(0.2, minimum=0.01, maximum=20.0, unit="kg", doc="moving mass")
     damping: float = bounded(1.0, minimum=0.0, maximum=100.0, unit="N s/m", doc="own viscous friction")
-    resolution: float = bounded(20e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder")
+    resolution: float = bounded(10e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder")
     delay: float = bounded(0.5e-3, minimum=0.0, maximum=0.1, unit="s", doc="delay from command to force")
     max_force: float = bounded(10.0, above=0.0, maximum=100.0, unit="N", doc="saturation of the force")
 

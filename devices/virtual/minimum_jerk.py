@@ -18,7 +18,7 @@ from typing import Any
 from devices.virtual.hand import GripSettings, Hand, HandSample, Point, Tremor, Workspace, number_rows
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded
+from haptics.settings import bounded, free
 
 DEFAULT_POINTS: dict[str, Point] = {
     "a": (-0.07, -0.05),
@@ -66,7 +66,7 @@ class MinimumJerkSettings(GripSettings):
     """
 
     tremor: float = bounded(0.1, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
-    points: Any = ()
+    points: Any = free((), "rows of [x, y] in m", "via-points in place of the default tour")
     speed: float = bounded(0.15, minimum=0.005, maximum=1.0, unit="m/s", doc="peak speed of a stroke")
     pause: float = bounded(0.3, minimum=0.0, maximum=60.0, unit="s", doc="stop at a point")
     rest: float = bounded(1.5, minimum=0.0, maximum=60.0, unit="s", doc="length of a rest")
@@ -75,11 +75,9 @@ class MinimumJerkSettings(GripSettings):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        points = number_rows(self.points, 2, "device.hand.points")
+        points = number_rows(self.points, 2, "hand.points")
         if len(points) == 1:
-            raise ConfigurationError(
-                "device.hand.points has one point: a tour needs 2 or more, or none for the default."
-            )
+            raise ConfigurationError("hand.points has one point: a tour needs 2 or more, or none for the default.")
         object.__setattr__(self, "points", points)  # frozen: lists from a file become tuples
 
     def build(self, seed: int, workspace: Workspace) -> MinimumJerkHand:
@@ -201,7 +199,7 @@ def _lettered(settings: MinimumJerkSettings, workspace: Workspace) -> dict[str, 
     for number, (x, y) in enumerate(settings.points):
         if not workspace.contains(x, y):
             raise ConfigurationError(
-                f"device.hand.points[{number}] = [{x:g}, {y:g}] m: must be inside the workspace, {workspace}."
+                f"hand.points[{number}] = [{x:g}, {y:g}] m: must be inside the workspace, {workspace}."
             )
     return {_letter(number): point for number, point in enumerate(settings.points)}
 
@@ -231,5 +229,5 @@ def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phas
                 phases.append(phase)
         now += stop + travel
     if not phases:
-        raise ConfigurationError("device.hand.points are all the same and rest = 0: the hand has nothing to do.")
+        raise ConfigurationError("hand.points are all the same and rest = 0: the hand has nothing to do.")
     return tuple(phases)

@@ -12,7 +12,7 @@ from devices.virtual.hand import GripSettings, Hand, HandSample, Tremor, Workspa
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
 from haptics.lane import Lane
-from haptics.settings import bounded
+from haptics.settings import bounded, free
 
 HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8")])
 """What the view publishes: where the mouse is on the plane [m], and 1 while it holds the handle, else 0."""
@@ -30,7 +30,7 @@ class MouseSettings(GripSettings):
         Time constant of the filter [s]: both its poles are at minus its inverse.
     """
 
-    target: str = ""
+    target: str = free("", "a file", "where the live view puts the mouse; set by the session")
     smoothing: float = bounded(0.03, minimum=0.001, maximum=1.0, unit="s", doc="time constant of the mouse filter")
 
     def __post_init__(self) -> None:

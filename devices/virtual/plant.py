@@ -100,5 +100,5 @@ def require_stable(mass: float, stiffness: float, damping: float, substep: float
         raise ConfigurationError(
             f"device.mass = {mass:g} kg is too light to be computed in steps of device.substep = {substep:g} s with a "
             f"stiffness of {stiffness:.4g} N/m and a damping of {damping:.4g} N s/m on it: choose a larger mass, a "
-            "softer hand (device.hand.stiffness, device.hand.damping) or a smaller substep."
+            "softer hand (hand.stiffness, hand.damping) or a smaller substep."
         )

@@ -19,7 +19,7 @@ from devices.virtual.csv_table import Table, read_table
 from devices.virtual.hand import GripSettings, Hand, HandSample, Tremor, Workspace
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded
+from haptics.settings import bounded, free
 
 POSITION_NAMES = (("x", "y"), ("x_m", "y_m"), ("position_x", "position_y"), ("px", "py"))
 """Column names positions may have [m]."""
@@ -44,6 +44,8 @@ class RecordedSettings(GripSettings):
 
     Attributes
     ----------
+    stiffness, damping : float
+        The grip [N/m], [N s/m]; as firm as a grip can be, since what was recorded is where the handle *was*.
     file : str
         CSV file with a time column and either positions [m] or the joint angles of a five-bar linkage [rad], whose
         geometry then stands in ``#`` comment lines (``a1=a4=0.1 a2=a3=0.165 a5=0.085``).
@@ -53,14 +55,16 @@ class RecordedSettings(GripSettings):
         Whether to move the middle of the path's bounding box to the middle of the workspace.
     """
 
-    file: str = ""
+    stiffness: float = bounded(3000.0, minimum=0.0, maximum=3000.0, unit="N/m", doc="stiffness of the grip")
+    damping: float = bounded(40.0, minimum=0.0, maximum=50.0, unit="N s/m", doc="damping of the grip")
+    file: str = free("", "a CSV file", "time and path of a hand")
     scale: float = bounded(1.0, above=0.0, maximum=1000.0, doc="factor on the path")
-    centre: bool = True
+    centre: bool = free(True, "true or false", "whether to move the path to the middle of the workspace")
 
     def __post_init__(self) -> None:
         super().__post_init__()
         if not self.file:
-            raise ConfigurationError("the hand recorded needs device.hand.file, a CSV file with the path of a hand.")
+            raise ConfigurationError("the hand recorded needs hand.file, a CSV file with the path of a hand.")
 
     def build(self, seed: int, workspace: Workspace) -> RecordedHand:
         """Read the path and fit it into `workspace`; `seed` decides the tremor, if there is any."""
@@ -187,7 +191,7 @@ def _require_inside(table: Table, path: Points, workspace: Workspace) -> None:
     extent = np.ptp(path, axis=0)
     raise table.error(
         f"the path leaves the workspace, {workspace}, at ({path[row, 0]:.4g}, {path[row, 1]:.4g}) m; it spans "
-        f"{extent[0]:.4g} m by {extent[1]:.4g} m: choose a smaller device.hand.scale",
+        f"{extent[0]:.4g} m by {extent[1]:.4g} m: choose a smaller hand.scale",
         row,
     )
 

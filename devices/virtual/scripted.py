@@ -12,7 +12,7 @@ from devices.virtual.csv_table import read_table
 from devices.virtual.hand import Hand, HandSample, HandSettings, Workspace, number_rows
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, free
 
 FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
 """Column names a force may have in a file [N]."""
@@ -35,23 +35,23 @@ class ScriptedForceSettings(HandSettings):
         Begin the script again after this long [s]; 0 to run through it once.
     """
 
-    script: Any = ()
-    file: str = ""
+    script: Any = free((), "rows of [time, fx, fy] in s and N", "force against time, linear in between")
+    file: str = free("", "a CSV file", "the script from a file")
     repeat: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="s", doc="period after which the script starts again")
 
     def __post_init__(self) -> None:
-        check(self, "device.hand")
-        rows = number_rows(self.script, 3, "device.hand.script")
+        check(self, "hand")
+        rows = number_rows(self.script, 3, "hand.script")
         if bool(rows) == bool(self.file):
             raise ConfigurationError(
-                "the hand scripted-force needs either device.hand.script, rows of [time, fx, fy], or device.hand.file."
+                "the hand scripted-force needs either hand.script, rows of [time, fx, fy], or hand.file."
             )
         object.__setattr__(self, "script", rows)  # frozen: lists from a file become tuples
 
     def build(self, seed: int, workspace: Workspace) -> ScriptedForceHand:
         """Read and check the script; `seed` does not matter."""
         rows = _rows_of(self.file) if self.file else self.script
-        where = self.file or "device.hand.script"
+        where = self.file or "hand.script"
         for number, row in enumerate(rows):
             if number and not row[0] > rows[number - 1][0]:
                 raise ConfigurationError(f"{where}: time {row[0]:g} s does not come after {rows[number - 1][0]:g} s.")

@@ -58,11 +58,11 @@ def test_unknown_backend_is_refused_with_the_nearest_and_all_others():
         ({"delay": 0.05}, r"device\.delay = 0\.05 s: .*at most 0\.0255 s"),
         ({"mass": 0.01, "hand": {"damping": 50.0}}, r"device\.mass = 0\.01 kg is too light .*smaller substep"),
         ({"substep": 1e-3, "delay": 0.0}, r"device\.mass = 0\.2 kg is too light"),
-        ({"hand": "mouse"}, r"device\.hand = 'mouse': must be a table"),
+        ({"hand": "mouse"}, r"hand = 'mouse': must be a table"),
         ({"hand": {"name": "foot"}}, r"unknown hand 'foot'.*minimum-jerk"),
-        ({"hand": {"stiffness": 3001.0}}, r"device\.hand\.stiffness = 3001\.0: .*at most 3000 N/m"),
-        ({"hand": {"stifness": 1.0}}, r"Did you mean 'device\.hand\.stiffness'"),
-        ({"log": 3}, r"device\.log = 3: must be text"),
+        ({"hand": {"stiffness": 3001.0}}, r"hand.stiffness = 3001\.0: .*at most 3000 N/m"),
+        ({"hand": {"stifness": 1.0}}, r"Did you mean 'hand.stiffness'"),
+        ({"log": 3}, r"device\.log = 3: must be a file"),
     ],
 )
 def test_wrong_setting_of_the_joystick_is_named_with_what_is_allowed(settings, message):

@@ -128,13 +128,13 @@ class TestMinimumJerk:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({"points": [[0.0, 0.0], [0.3, 0.0]]}, r"device\.hand\.points\[1\] = \[0\.3, 0\] m: must be inside"),
-            ({"points": [[0.0, 0.0], [0.0]]}, r"device\.hand\.points\[1\] = \[0\.0\]: must be 2 finite numbers"),
+            ({"points": [[0.0, 0.0], [0.3, 0.0]]}, r"hand.points\[1\] = \[0\.3, 0\] m: must be inside"),
+            ({"points": [[0.0, 0.0], [0.0]]}, r"hand.points\[1\] = \[0\.0\]: must be 2 finite numbers"),
             ({"points": [[0.0, math.nan]]}, r"points\[0\]"),
-            ({"points": "a b"}, r"device\.hand\.points = 'a b': must be a list"),
+            ({"points": "a b"}, r"hand.points = 'a b': must be a list"),
             ({"points": [[0.0, 0.0]]}, r"one point"),
             ({"points": [[0.0, 0.0], [0.0, 0.0]], "rest": 0.0}, r"nothing to do"),
-            ({"speed": 2.0}, r"device\.hand\.speed = 2\.0: .*at most 1 m/s"),
+            ({"speed": 2.0}, r"hand.speed = 2\.0: .*at most 1 m/s"),
         ],
     )
     def test_wrong_setting_is_named(self, changes, message):

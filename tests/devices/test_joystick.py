@@ -188,7 +188,7 @@ def test_end_stop_pushes_back_but_does_not_hold_on(side):
 def test_hand_moves_on_within_a_tick_and_its_damper_knows_how_fast(tmp_path, period):
     path = tmp_path / "straight.csv"
     path.write_text("t,x,y\n" + "".join(f"{t},{0.1 * t - 0.05:.17g},0\n" for t in np.linspace(0.0, 1.0, 11)))
-    hand = {"name": "recorded", "file": str(path), "centre": False}
+    hand = {"name": "recorded", "file": str(path), "centre": False, "stiffness": 400.0, "damping": 8.0}
     device, clock = joystick(period, hand=hand, resolution=0.0)
     wait(device, clock, round(0.8 / period))
     assert device.handle_velocity[0] == pytest.approx(0.1, rel=1e-4)

@@ -57,8 +57,8 @@ class TestScriptedForce:
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
-            ({}, r"either device\.hand\.script.* or device\.hand\.file"),
-            ({"script": [[0.0, 1.0]]}, r"device\.hand\.script\[0\] = \[0\.0, 1\.0\]: must be 3 finite numbers"),
+            ({}, r"either hand.script.* or hand.file"),
+            ({"script": [[0.0, 1.0]]}, r"hand.script\[0\] = \[0\.0, 1\.0\]: must be 3 finite numbers"),
             ({"script": [[0, 0, 0], [0, 1, 1]]}, r"time 0 s does not come after 0 s"),
             ({"script": [[0.0, 101.0, 0.0]]}, r"at most 100 N"),
             ({"script": [[0.0, 1.0, 0.0]], "file": "x.csv"}, r"either"),

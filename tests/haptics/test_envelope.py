@@ -162,3 +162,15 @@ def test_an_admittance_reference_respects_speed_and_acceleration() -> None:
 def test_an_admittance_device_starts_where_it_is() -> None:
     command, _ = tick(admittance(), moving(0.0, x=0.04))
     assert command.tolist() == [0.04, 0.0]
+
+
+def test_an_admittance_device_is_told_nothing_before_its_first_good_sample() -> None:
+    rendering = admittance()
+    command, row = tick(rendering, moving(math.nan))
+    assert np.isnan(command).all()
+    assert np.isnan(row["command"]).all()
+    assert rendering.safe_output is None
+    command, _ = tick(rendering, moving(0.0, x=0.03))
+    assert command.tolist() == [0.03, 0.0]
+    assert rendering.safe_output is not None
+    assert rendering.safe_output.tolist() == [0.03, 0.0]

@@ -155,3 +155,17 @@ def test_a_supervisor_ends_the_run_and_the_instants_are_kept(trace: Trace) -> No
     assert servo.run(1.0) is End.APPLICATION_LOST
     assert trace.count == 10
     assert 0 < servo.noticed_ns <= servo.safe_output_ns
+
+
+def test_an_admittance_device_that_starts_with_bad_samples_is_not_moved(trace: Trace) -> None:
+    clock = Clock(1e-3)
+
+    def blind(state: State, number: int) -> None:
+        if number < 20:
+            state.force[0] = math.nan
+
+    device = BenchDevice(clock, Causality.ADMITTANCE, blind)
+    Servo(device, RigidAdmittance(Coulomb(50.0), 2.0), trace, clock=clock).run(0.1)
+    assert len(device.written) == 80 + 1
+    assert np.ptp(device.written, axis=0).tolist() == [0.0, 0.0]
+    assert device.written[0].tolist() == trace.since(0)["position"][20].tolist()

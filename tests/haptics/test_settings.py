@@ -29,6 +29,7 @@ class Plate:
         ({"mass": float("nan")}, r"plate\.mass = nan"),
         ({"mass": float("inf")}, r"plate\.mass = inf"),
         ({"mass": True}, r"plate\.mass = True"),
+        ({"mass": 10**400}, r"plate\.mass = 1000"),
         ({"mass": "heavy"}, r"plate\.mass = 'heavy'"),
         ({}, r"plate\.mass is missing"),
         ({"mass": 1, "stifness": 3}, r"unknown setting 'plate\.stifness'\. Did you mean 'plate\.stiffness'"),

@@ -10,7 +10,6 @@ import pytest
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
 
 from PySide6 import QtCore, QtGui, QtOpenGLWidgets, QtTest, QtWidgets
-from test_view_data import SUMMARY
 
 from apps.session.messages import (
     Close,
@@ -30,6 +29,7 @@ from apps.view.scale import STEPS
 from apps.view.theme import DARK, LIGHT
 from apps.view.throttle import Throttle
 from haptics.trace import Status
+from tests.apps.view.test_view_data import SUMMARY
 
 
 def publish(trace, rows) -> None:
