@@ -146,7 +146,8 @@ def render(s: Any, row: Any) -> None:
 @kernel
 def _render_slot(
     core: Rows, slots: Rows, slot: int, tick: int, time: float, period_error: float, version: int, timing_flags: int
-) -> None:
+) -> int:
+    """Render the sample in `core` into the trace row `slot`, timing columns included; return its status."""
     row = slots[slot]
     render(core[0], row)
     row.tick = tick
@@ -154,6 +155,7 @@ def _render_slot(
     row.period_error = period_error
     row.settings_version = version
     row.status |= timing_flags
+    return int(row.status)
 
 
 @kernel
@@ -207,6 +209,15 @@ class Rendering:
     limits : Limits, optional
         The envelope; the device's own limits by default.
 
+    Attributes
+    ----------
+    command : (2,) float array
+        The command of the last tick.
+    version : int
+        Version of the settings in force.
+    status : int
+        Status bits of the last tick (`haptics.trace.Status`).
+
     Raises
     ------
     CausalityError, ConfigurationError
@@ -229,6 +240,7 @@ class Rendering:
         self._sample_age = core["sample_age"]
         self.command: Vector = core["command"][0]
         self.version = 0
+        self.status = 0
 
     @property
     def safe_output(self) -> Vector | None:
@@ -271,7 +283,7 @@ class Rendering:
         self._force[:] = state.force
         self._sample_age[0] = age
         tick, time, period_error, flags = timing
-        _render_slot(self._core, slots, slot, tick, time, period_error, self.version, flags)
+        self.status = _render_slot(self._core, slots, slot, tick, time, period_error, self.version, flags)
         return self.command
 
     def again(self, recorded: Rows) -> Rows:

@@ -101,6 +101,7 @@ class Servo:
         self.safe_output_ns = 0
         self._stopping = False
         self._bad_ticks = 0
+        self._count = trace.count
         self._tick_time = trace.slots["tick_time"]
         self._status = trace.slots["status"]
 
@@ -174,20 +175,20 @@ class Servo:
         if self._before_tick is not None:
             self._before_tick(rendering)
         state = self.device.read()
-        count = trace.count
-        slot = count % trace.capacity
+        now, slot = clock.time, self._count % trace.capacity
         if late > LATE_FRACTION * self.period:
             flags |= _STARTED_LATE
-        age = max(clock.time - state.time, 0.0)
-        command = rendering.tick(state, age, trace.slots, slot, (tick, clock.time, late, flags))
+        command = rendering.tick(state, max(now - state.time, 0.0), trace.slots, slot, (tick, now, late, flags))
         if not math.isnan(command[0]):  # nothing to hold yet, see Rendering.tick
             self.device.write(command)
-        taken = clock.elapsed() - clock.time - late
+        taken = clock.elapsed() - now - late
         self._tick_time[slot] = taken
         if late + taken > self.period:
             self._status[slot] |= _ENDED_LATE
-        trace.publish(count + 1)
-        self._watch_samples(int(self._status[slot]))
+        self._count += 1
+        trace.publish(self._count)
+        if self._bad_ticks or rendering.status & _UNUSABLE:
+            self._watch_samples(rendering.status)
 
     def _watch_samples(self, status: int) -> None:
         """Raise `DeviceFault` when there has been no usable sample for `FAULT_AFTER`."""
