@@ -16,7 +16,7 @@ from haptics.clock import Clock
 from haptics.device import Causality, Device
 from haptics.settings import unknown
 
-__all__ = ["BACKENDS", "BackendInfo", "create_device", "describe_backends", "open_device"]
+__all__ = ["BACKENDS", "BackendInfo", "create_device", "describe_backends", "is_virtual", "open_device"]
 
 BACKENDS: dict[str, tuple[str, str]] = {
     "virtual-joystick": ("devices.virtual.joystick", "VirtualJoystick"),
@@ -37,6 +37,8 @@ class BackendInfo:
         Which models go with it.
     description : str
         One line.
+    virtual : bool
+        Whether it is a plant in software, which needs a hand and has a seed and a log.
     missing : tuple of str
         What must be installed or plugged in before it can be used; empty if nothing.
     """
@@ -44,18 +46,33 @@ class BackendInfo:
     name: str
     causality: Causality
     description: str
+    virtual: bool = False
     missing: tuple[str, ...] = ()
 
 
-_DESCRIPTIONS: dict[str, tuple[Causality, str]] = {
-    "virtual-joystick": (Causality.IMPEDANCE, "backdrivable joystick in software, moved by a hand and the force on it"),
-    "virtual-arm": (Causality.ADMITTANCE, "arm with force sensor and position servo in software, pushed by a hand"),
+_DESCRIPTIONS: dict[str, tuple[Causality, str, bool]] = {
+    "virtual-joystick": (
+        Causality.IMPEDANCE,
+        "backdrivable joystick, moved by a hand and by the force on it",
+        True,
+    ),
+    "virtual-arm": (
+        Causality.ADMITTANCE,
+        "arm with force sensor and position servo, pushed by a hand",
+        True,
+    ),
 }
+"""Causality, description and whether it is virtual, known without importing the backend."""
 
 
 def describe_backends() -> tuple[BackendInfo, ...]:
     """Return what is known of every backend without importing any of them."""
     return tuple(BackendInfo(name, *_DESCRIPTIONS[name]) for name in BACKENDS)
+
+
+def is_virtual(name: str) -> bool:
+    """Tell whether the backend `name` is a plant in software."""
+    return _DESCRIPTIONS[name][2]
 
 
 def create_device(name: str, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> Device:

@@ -17,6 +17,7 @@ from apps.session.mouse import Mouse
 from apps.session.run import HEARTBEAT_EVERY, Outcome, Session
 from apps.session.sliders import sliders
 from apps.session.view_link import ViewLink, why_no_window
+from devices import is_virtual
 from haptics.errors import ConfigurationError, HapticError
 from haptics.servo import End
 
@@ -94,7 +95,7 @@ class Application:
             say.SessionStarted(
                 **session.started,
                 parameters=sliders(config),
-                choices={name: models for name, models in fitting().items() if name.startswith("virtual-")},
+                choices={name: models for name, models in fitting().items() if is_virtual(name)},
                 hands=self._hands(),
             )
         )

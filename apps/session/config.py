@@ -292,7 +292,9 @@ def _law(table: Table, causality: Causality) -> Table:
 
 def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:
     """Return the device's own settings; a virtual device also needs a hand, a seed and the period."""
-    if not name.startswith("virtual-"):
+    from devices import is_virtual
+
+    if not is_virtual(name):
         return device
     given = dict(device.get("hand", {})) | hand
     return {"seed": session.seed, "period": 1.0 / session.rate, **device, "hand": {"name": "minimum-jerk", **given}}

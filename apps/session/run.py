@@ -15,6 +15,7 @@ from typing import Any
 
 import devices
 from apps.session.config import SessionConfig
+from apps.session.progress import Progress
 from apps.session.summary import certificate, felt, flags_seen
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, ServoLost
 from haptics.process import Job, Paths, ServoProcess
@@ -71,6 +72,7 @@ class Session:
         self._spec = config.make_device().spec
         self._tell = tell
         self._interrupted = False
+        self._progress = Progress(config.session.duration)
         self._folder = _new_folder(Path(config.session.record), config)
         self._recorder = Recorder(self._folder, self._metadata())
         self._recorder.journal_settings(0, _journal_entry(config))
@@ -147,6 +149,7 @@ class Session:
         except HapticError as error:
             fault = error
         finally:
+            self._progress.clear()
             background.finish()
             self._servo.close()
         return self._outcome(reason, fault or background.error)
@@ -160,6 +163,7 @@ class Session:
                 self._recorder.note(real_time=message[1])
             elif message is not None:
                 return INTERRUPTED if self._interrupted else str(message[1])
+            self._progress.show(self._servo.trace)
             attend()
 
     def _outcome(self, reason: str, fault: HapticError | None) -> Outcome:
@@ -194,7 +198,7 @@ class Session:
 
     def _job(self) -> Job:
         settings = dict(self.config.device_settings)
-        if self.config.device.startswith("virtual-"):
+        if devices.is_virtual(self.config.device):
             settings["log"] = str(self._folder / DEVICE_LOG)
         return Job(
             factory=functools.partial(_make_device, self.config.device, settings),

@@ -2,28 +2,42 @@
 
 from __future__ import annotations
 
+import dataclasses
+from typing import Any
+
 from apps.session.config import SessionConfig
 from apps.session.messages import Parameter
 
-_RANGES: dict[str, tuple[float, float, str, bool]] = {
-    "law.force": (0.0, 8.0, "N", False),
-    "law.kinetic_force": (0.0, 8.0, "N", False),
-    "law.static_force": (0.0, 8.0, "N", False),
-    "law.viscosity": (0.0, 50.0, "N s/m", False),
-    "law.stribeck_velocity": (0.001, 1.0, "m/s", True),
-    "element.mass": (0.01, 20.0, "kg", True),
-    "element.stiffness": (100.0, 50000.0, "N/m", True),
-    "element.damping": (0.1, 1000.0, "N s/m", True),
+_RANGES: dict[str, tuple[float, float, bool]] = {
+    "law.force": (0.0, 8.0, False),
+    "law.kinetic_force": (0.0, 8.0, False),
+    "law.static_force": (0.0, 8.0, False),
+    "law.viscosity": (0.0, 50.0, False),
+    "law.stribeck_velocity": (0.001, 1.0, True),
+    "element.mass": (0.01, 20.0, True),
+    "element.stiffness": (100.0, 50000.0, True),
+    "element.damping": (0.1, 1000.0, True),
 }
+"""Lowest and highest value, and whether equal ratios are equally far apart; others get a range around their value."""
 
 
 def sliders(config: SessionConfig) -> tuple[Parameter, ...]:
     """Return a slider for every number of the law and of the element."""
     values = {f"law.{name}": value for name, value in config.law.items() if name != "name"}
     values |= {f"element.{name}": value for name, value in config.element.items()}
-    return tuple(_slider(key, float(value)) for key, value in values.items())
+    return tuple(_slider(config, key, float(value)) for key, value in values.items())
 
 
-def _slider(key: str, value: float) -> Parameter:
-    minimum, maximum, unit, logarithmic = _RANGES[key]
-    return Parameter(key, value, min(minimum, value), max(maximum, value), unit, logarithmic and value > 0.0)
+def _slider(config: SessionConfig, key: str, value: float) -> Parameter:
+    minimum, maximum, logarithmic = _RANGES.get(key, (min(0.0, 2.0 * value), max(1.0, 2.0 * value), False))
+    minimum, maximum = min(minimum, value), max(maximum, value)
+    return Parameter(key, value, minimum, maximum, _unit(config, key), logarithmic and value > 0.0)
+
+
+def _unit(config: SessionConfig, key: str) -> str:
+    """Return the unit with which the law or the element declares its parameter."""
+    table, _, name = key.partition(".")
+    element = config.make_element()
+    owner: Any = element.law if table == "law" else element
+    fields = {field.name: field for field in dataclasses.fields(owner)}
+    return str(fields[name].metadata.get("unit", ""))

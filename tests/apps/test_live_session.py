@@ -111,3 +111,29 @@ def until_running(folder: Path) -> None:
         return bool(parts) and len(np.load(parts[0], mmap_mode="r")) > 200
 
     until(running, "the session never started", 60.0)
+
+
+def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: Screen, tmp_path: Path) -> None:
+    process = start(screen, tmp_path, "--device", "virtual-joystick", "--model", "C", "--seed", "3")
+    window = screen.window("virtual-joystick")
+    until_running(tmp_path)
+    first = next(tmp_path.iterdir())
+    screen.xdotool("mousemove", "60", "266", "click", "1")  # left on the track of the first slider, the friction force
+    until(lambda: len((first / "settings.jsonl").read_text().splitlines()) > 1, "the slider did nothing")
+    time.sleep(0.5)
+    screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
+    until((first / "ticks.npy").exists, "the space bar did not end the run")
+    settings = [json.loads(line) for line in (first / "settings.jsonl").read_text().splitlines()]
+    rows = np.load(first / "ticks.npy")
+    assert set(rows["settings_version"]) >= {0, settings[-1]["version"]}
+    last = rows[rows["settings_version"] == settings[-1]["version"]]
+    assert settings[-1]["law"]["force"] < 4.0
+    assert np.hypot(*last["friction_force"].T).max() <= settings[-1]["law"]["force"] * (1 + 1e-9)
+    screen.xdotool("mousemove", "140", "151", "click", "1")  # Start again
+    until(lambda: len(list(tmp_path.iterdir())) == 2, "no second session was started")
+    second = next(folder for folder in tmp_path.iterdir() if folder != first)
+    until(lambda: len(np.load(second / "ticks.npy.part", mmap_mode="r")) > 100, "the second session did not run")
+    screen.xdotool("windowkill", window)
+    answer = finish(process)
+    assert answer["recording"] == str(second)
+    assert json.loads((second / "recording.json").read_text())["state"] == "complete"

@@ -1,0 +1,52 @@
+"""A line on the terminal that shows how far a run has come."""
+
+from __future__ import annotations
+
+import sys
+import time
+
+import numpy as np
+
+from haptics.trace import Ring
+
+_EVERY = 0.2
+
+
+class Progress:
+    """Keeps one line of standard error up to date; silent where that is not a terminal.
+
+    Parameters
+    ----------
+    duration : float or None
+        Planned length of the run [s].
+    """
+
+    def __init__(self, duration: float | None) -> None:
+        self._duration = duration
+        self._shown = sys.stderr.isatty()
+        self._next = 0.0
+
+    def show(self, trace: Ring) -> None:
+        """Show where the run is, at most five times a second."""
+        now = time.monotonic()
+        if self._shown and now >= self._next:
+            self._next = now + _EVERY
+            self._write(self._line(trace))
+
+    def _line(self, trace: Ring) -> str:
+        newest = trace.since(trace.count - 1)
+        if len(newest) == 0:
+            return "preparing (the first run after a change compiles for some seconds)"
+        row = newest[-1]
+        done = f"{row['time']:.1f} s" + (f" of {self._duration:g} s" if self._duration else " (Ctrl-C ends the run)")
+        friction = float(np.hypot(*row["friction_force"]))
+        return f"{done}   friction {friction:5.2f} N   {'sticking' if row['sticking'] else 'slipping'}"
+
+    def clear(self) -> None:
+        """Remove the line."""
+        if self._shown:
+            self._write("")
+
+    def _write(self, text: str) -> None:
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()
