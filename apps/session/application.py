@@ -23,6 +23,8 @@ from haptics.servo import End
 
 MOUSE = "mouse"
 
+_HANDS_WITH_FILES = ("recorded", "scripted-force")
+
 LINGER = 5.0
 """How long the window shows the result of a run that ended by itself before it closes [s]."""
 
@@ -96,7 +98,7 @@ class Application:
                 **session.started,
                 parameters=sliders(config),
                 choices={name: models for name, models in fitting().items() if is_virtual(name)},
-                hands=self._hands(),
+                hands=_hands(config.hand),
             )
         )
         listen = (self._view.connection,) if self._view is not None and self._view.open else ()
@@ -161,18 +163,19 @@ class Application:
         if self._view is not None:
             self._view.send(message)
 
-    def _hands(self) -> tuple[str, ...]:
-        from devices.virtual.hands import HANDS
 
-        needs_file = {"recorded", "scripted-force"}
-        return tuple(name for name in HANDS if name not in needs_file)
+def _hands(present: str) -> tuple[str, ...]:
+    """Return the hands that can be chosen in the window: those that need no file, and the present one."""
+    from devices.virtual.hands import HANDS
+
+    return tuple(name for name in HANDS if name == present or name not in _HANDS_WITH_FILES)
 
 
 def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
     """Return the tables of the session that `wish` asks for, keeping what still applies of `config`."""
     tables = config.as_dict()
     tables["session"] |= {"model": wish.model, "record": config.session.record}
-    tables["hand"] = {"name": wish.hand}
+    tables["hand"] = config.device_settings["hand"] if wish.hand == config.hand else {"name": wish.hand}
     same_device = wish.device == config.device
     kept = {name: value for name, value in config.device_settings.items() if name != "hand"} if same_device else {}
     tables["device"] = {"name": wish.device, **kept}

@@ -1,0 +1,59 @@
+"""What a wish from the window makes of the present session."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.session.application import Application, _hands, _retabled
+from apps.session.config import SessionConfig, complete, gather
+from apps.session.messages import Start
+from haptics.errors import ConfigurationError
+
+
+def config_of(*assignments: str) -> SessionConfig:
+    return complete(gather(None, assignments))
+
+
+def after(config: SessionConfig, device: str, model: str, hand: str) -> SessionConfig:
+    return complete(_retabled(config, Start(device, model, hand)))
+
+
+def test_starting_again_repeats_the_session() -> None:
+    config = config_of("session.model=C", "law.force=2.5", "device.mass=0.3", "envelope.max_force=8", "session.seed=4")
+    assert after(config, "virtual-joystick", "C", "minimum-jerk") == config
+
+
+def test_another_model_of_the_same_device_keeps_the_law() -> None:
+    config = after(config_of("session.model=C", "law.force=2.5"), "virtual-joystick", "B", "minimum-jerk")
+    assert config.law["force"] == 2.5
+    assert config.element == {"mass": 0.1, "stiffness": 6000.0, "damping": 10.0}
+
+
+def test_another_device_begins_with_its_own_values() -> None:
+    present = config_of("session.model=C", "law.force=2.5", "device.mass=0.3", "envelope.max_force=8")
+    config = after(present, "virtual-arm", "A", "minimum-jerk")
+    assert config.law == {"name": "coulomb", "force": 6.0}
+    assert config.envelope == {}
+    assert "mass" not in config.device_settings
+
+
+def test_the_present_hand_keeps_its_settings_and_can_be_chosen(tmp_path: Path) -> None:
+    path = tmp_path / "path.csv"
+    path.write_text("t,x,y\n0,0,0\n1,0.01,0\n2,0,0\n")
+    present = config_of("hand.name=recorded", f"hand.file={path}")
+    assert after(present, "virtual-joystick", "B", "recorded").device_settings["hand"]["file"] == str(path)
+    assert after(present, "virtual-joystick", "B", "minimum-jerk").hand == "minimum-jerk"
+    assert "recorded" in _hands("recorded")
+    assert "recorded" not in _hands("mouse")
+
+
+def test_a_pair_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="Possible"):
+        after(config_of("session.model=C"), "virtual-arm", "C", "minimum-jerk")
+
+
+def test_the_mouse_needs_a_window() -> None:
+    tables: dict[str, dict[str, Any]] = {"hand": {"name": "mouse"}}
+    with pytest.raises(ConfigurationError, match="live view"):
+        Application(tables, window=False).run()
