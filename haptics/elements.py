@@ -17,145 +17,17 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
-from typing import Any, ClassVar
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from haptics._jit import kernel
 from haptics.device import Causality, Vector
+from haptics.element_kernels import ELEMENT, MODEL_A, MODEL_B, MODEL_C, MODEL_D, STATE_FIELDS, step_record
 from haptics.errors import ConfigurationError
-from haptics.friction import LAW_PARAMETERS, Law, implicit_force, require_solvable
+from haptics.friction import Law, require_solvable
 from haptics.settings import bounded, check
-from haptics.trace import Rows
-
-MODEL_A = 0
-MODEL_B = 1
-MODEL_C = 2
-MODEL_D = 3
-
-PARAMETER_FIELDS: list[tuple[Any, ...]] = [
-    ("model", "<i8"),
-    ("law_kind", "<i8"),
-    ("law", "<f8", (LAW_PARAMETERS,)),
-    ("period", "<f8"),
-    ("mass", "<f8"),
-    ("stiffness", "<f8"),
-    ("damping", "<f8"),
-    ("mobility", "<f8"),
-]
-"""What an element is: fields of a kernel's record that only settings change."""
-
-STATE_FIELDS: list[tuple[Any, ...]] = [
-    ("mass_velocity", "<f8", (2,)),
-    ("displacement", "<f8", (2,)),
-    ("output", "<f8", (2,)),
-    ("friction_force", "<f8", (2,)),
-    ("sliding_velocity", "<f8", (2,)),
-    ("sticking", "<i8"),
-]
-"""Where an element is: fields of a kernel's record that `step_element` changes."""
-
-PARAMETERS = np.dtype(PARAMETER_FIELDS)
-ELEMENT = np.dtype(PARAMETER_FIELDS + STATE_FIELDS)
-
-
-# --- kernels: s is a record that has the fields above -------------------------------------------------------------
-
-
-@kernel
-def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
-    s.friction_force[0], s.friction_force[1] = f
-    s.sliding_velocity[0], s.sliding_velocity[1] = v
-    s.sticking = 1 if sticking else 0
-
-
-@kernel
-def _step_a(s: Any, hx: float, hy: float) -> None:
-    """Force h [N] to velocity v [m/s] of the mass; (26)."""
-    T, M, v = s.period, s.mass, s.mass_velocity
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, v[0] + T * hx / M, v[1] + T * hy / M, s.mobility)
-    v[0], v[1] = vx, vy
-    s.output[0], s.output[1] = vx, vy
-    _store(s, (fx, fy), (vx, vy), sticking)
-
-
-@kernel
-def _step_b(s: Any, ux: float, uy: float) -> None:
-    """Velocity u [m/s] to force h [N] of the spring-damper; (36) in the state (e, v), free of second differences."""
-    T, M, K, B = s.period, s.mass, s.stiffness, s.damping
-    v, e = s.mass_velocity, s.displacement
-    C = M + T * B + T * T * K
-    coupling = T * B + T * T * K
-    x = (coupling * ux + T * K * e[0] + M * v[0]) / C
-    y = (coupling * uy + T * K * e[1] + M * v[1]) / C
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
-    v[0], v[1] = vx, vy
-    e[0] += T * (ux - vx)
-    e[1] += T * (uy - vy)
-    s.output[0] = K * e[0] + B * (ux - vx)
-    s.output[1] = K * e[1] + B * (uy - vy)
-    _store(s, (fx, fy), (vx, vy), sticking)
-
-
-@kernel
-def _contact_displacement(s: Any, u: Any, f: float, e: Any, sticking: bool) -> Any:
-    """Return the new e of a massless contact; (38c), (45c). While it sticks the end moves on by exactly T u."""
-    T, K, B = s.period, s.stiffness, s.damping
-    return e + T * u if sticking else (B * e + T * f) / (B + T * K)
-
-
-@kernel
-def _step_c(s: Any, ux: float, uy: float) -> None:
-    """Velocity u [m/s] to force f [N]; (38)."""
-    T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
-    stretch = K / (B + T * K)
-    x, y = ux + stretch * e[0], uy + stretch * e[1]
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
-    e[0] = _contact_displacement(s, ux, fx, e[0], sticking)
-    e[1] = _contact_displacement(s, uy, fy, e[1], sticking)
-    s.output[0], s.output[1] = fx, fy
-    s.mass_velocity[0], s.mass_velocity[1] = vx, vy
-    _store(s, (fx, fy), (vx, vy), sticking)
-
-
-@kernel
-def _step_d(s: Any, hx: float, hy: float) -> None:
-    """Force h [N] to velocity u [m/s] of the mass; (45)."""
-    T, M, K, B = s.period, s.mass, s.stiffness, s.damping
-    u, e = s.mass_velocity, s.displacement
-    stretch = K / (B + T * K)
-    x = u[0] + T * hx / M + stretch * e[0]
-    y = u[1] + T * hy / M + stretch * e[1]
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
-    u[0] += T * (hx - fx) / M
-    u[1] += T * (hy - fy) / M
-    e[0] = _contact_displacement(s, u[0], fx, e[0], sticking)
-    e[1] = _contact_displacement(s, u[1], fy, e[1], sticking)
-    s.output[0], s.output[1] = u[0], u[1]
-    _store(s, (fx, fy), (vx, vy), sticking)
-
-
-@kernel
-def step_element(s: Any, x: float, y: float) -> None:
-    """Advance the element in record `s` by one period under the input (x, y)."""
-    if s.model == MODEL_A:
-        _step_a(s, x, y)
-    elif s.model == MODEL_B:
-        _step_b(s, x, y)
-    elif s.model == MODEL_C:
-        _step_c(s, x, y)
-    else:
-        _step_d(s, x, y)
-
-
-@kernel
-def _step_record(records: Rows, x: float, y: float) -> None:
-    step_element(records[0], x, y)
-
-
-# --- classes ------------------------------------------------------------------------------------------------------
 
 
 class Element(ABC):
@@ -216,8 +88,14 @@ class Element(ABC):
             If the input is not finite: the state would be lost for good.
         """
         x, y = _finite_pair(input, "input")
-        _step_record(self._record, x, y)
+        step_record(self._record, x, y)
         return self._copy("output")
+
+    def __copy__(self) -> Self:
+        """Return an element of its own in the same state."""
+        twin = replace(self)  # type: ignore[type-var]
+        twin._record[:] = self._record
+        return twin
 
     def copy_record(self) -> NDArray[Any]:
         """Return a copy of the kernel record, (1,) of dtype `ELEMENT`: parameters and state."""

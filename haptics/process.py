@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from haptics.clock import Clock, WallClock
 from haptics.device import Device
-from haptics.elements import PARAMETERS, Element
+from haptics.element_kernels import PARAMETERS
+from haptics.elements import Element
 from haptics.envelope import Limits
 from haptics.errors import HapticError, ServoLost
 from haptics.lane import Lane

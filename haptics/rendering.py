@@ -18,15 +18,8 @@ from numpy.typing import NDArray
 
 from haptics._jit import kernel
 from haptics.device import Causality, DeviceSpec, State, Vector
-from haptics.elements import (
-    ELEMENTS,
-    PARAMETER_FIELDS,
-    PARAMETERS,
-    STATE_FIELDS,
-    Element,
-    step_element,
-    write_parameters,
-)
+from haptics.element_kernels import PARAMETER_FIELDS, PARAMETERS, STATE_FIELDS, step_element
+from haptics.elements import ELEMENTS, Element, write_parameters
 from haptics.envelope import NOT_FINITE, Limits, keep_inside, limit_norm, limit_slew, push_inside, sample_flag
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.trace import Rows

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics._jit import kernel
-from haptics.elements import Element, step_element
+from haptics.element_kernels import step_element
+from haptics.elements import Element
 from haptics.errors import ConfigurationError
 from haptics.trace import Rows
 

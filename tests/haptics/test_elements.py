@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from typing import Any
 
@@ -355,3 +356,13 @@ def test_a_contact_that_nothing_holds_is_refused(kind: str) -> None:
         limp["mass"] = 0.0
     with pytest.raises(ConfigurationError):
         element(Coulomb(4.0), **limp)
+
+
+def test_a_copied_element_goes_its_own_way() -> None:
+    element = MasslessImpedance(Coulomb(4.0), 6000.0, 10.0)
+    element.step((0.05, 0.0))
+    twin = copy.copy(element)
+    assert twin.step((0.05, 0.0)).tolist() == simulate(element, [(0.05, 0.0)]).output[0].tolist()
+    before = element.displacement
+    twin.step((0.1, 0.1))
+    assert element.displacement.tolist() == before.tolist()
