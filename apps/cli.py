@@ -51,6 +51,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except HapticError as error:
         status = next(number for kind, number in _STATUS if isinstance(error, kind))
         answer = commands.Answer({"error": str(error)}, status=status, error=str(error))
+    except OSError as error:
+        answer = commands.Answer({"error": str(error)}, status=WRONG_REQUEST, error=f"{error}.")
     except KeyboardInterrupt:
         answer = commands.Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
     _print(answer, as_json)

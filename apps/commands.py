@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.session.config import Table, gather
@@ -41,7 +40,8 @@ class Answer:
 
 def demo(options: Namespace) -> Answer:
     """Run the virtual joystick with model C and a hand; live where a display exists."""
-    options.duration = options.duration or DEMO_DURATION
+    if options.duration is None:
+        options.duration = DEMO_DURATION
     return _session(options, {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})
 
 
@@ -70,12 +70,9 @@ def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
 
 
 def _answer(outcome: Outcome) -> Answer:
-    from apps.session.picture import draw
     from apps.session.report import describe
-    from haptics.recording import Recording
 
-    summary = dict(outcome.summary)
-    summary["picture"] = draw(Recording(Path(summary["recording"])))
+    summary = outcome.summary
     if outcome.fault is not None:
         summary["error"] = str(outcome.fault)
         message = f"{outcome.fault} Recording: {summary['recording']}"
@@ -108,10 +105,14 @@ def devices(options: Namespace) -> Answer:
 
 def replay(options: Namespace) -> Answer:
     """Show a recording, or verify it."""
+    from haptics.errors import RecordingError
     from haptics.recording import Recording
 
     recording = Recording(options.recording)
-    return _verify(recording) if options.verify else _show(recording, options)
+    try:
+        return _verify(recording) if options.verify else _show(recording, options)
+    except (KeyError, TypeError, AttributeError) as error:
+        raise RecordingError(f"{recording.folder} lacks what is needed to show it: {error}.") from error
 
 
 def _verify(recording: Recording) -> Answer:

@@ -32,13 +32,13 @@ def _sources_hash() -> str:
 
 def _cache_folder() -> Path | None:
     """Return a writable folder for this very source code, or None."""
-    base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    folder = base / "haptics" / "kernels" / _sources_hash()
     try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base / "haptics" / "kernels" / _sources_hash()
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryFile(dir=folder):
             return folder
-    except OSError:
+    except (OSError, RuntimeError):  # not writable, or a user without a home
         return None
 
 

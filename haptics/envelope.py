@@ -3,15 +3,15 @@
 The rules act on the quantity that can hurt: the force of an impedance device [N], or the velocity of the reference of
 an admittance device [m/s].
 
-=====  ==============  =====================================================  ==================================
+=====  ==============  =====================================================  ======================================
 order  flag            impedance device                                       admittance device
-=====  ==============  =====================================================  ==================================
+=====  ==============  =====================================================  ======================================
 1      `NOT_FINITE`    sample or output not finite: zero force                hold the reference
 2      `STALE`         sample too old: zero force                             hold the reference
 3      `LIMITED`       norm of the force, direction kept                      norm of the velocity, direction kept
 4      `SLEW`          change of force per period                             change of velocity per period
-5      `WORKSPACE`     outside, no force component that points further out    the reference stays inside
-=====  ==============  =====================================================  ==================================
+5      `WORKSPACE`     outside, no force component that points further out    the reference comes to rest at the edge
+=====  ==============  =====================================================  ======================================
 
 Limits come from the device's data sheet; configuration may tighten them, never widen them.
 """
@@ -121,13 +121,20 @@ def limit_slew(x: float, y: float, last_x: float, last_y: float, step: float) ->
 
 
 @kernel
-def keep_inside(x: float, low: float, high: float) -> tuple[float, int]:
-    """Rule 5 for one coordinate of an admittance reference: stay within [low, high]."""
-    if x < low:
-        return low, WORKSPACE
-    if x > high:
-        return high, WORKSPACE
-    return x, 0
+def approach(v: float, x: float, low: float, high: float, deceleration: float, period: float) -> tuple[float, int]:
+    """Rule 5 for one coordinate of an admittance reference at `x` that is to move at `v`.
+
+    It comes to rest at the edge of [low, high] with no more than `deceleration`. From outside, where a device may have
+    been left, it can only move in.
+    """
+    room = max(high - x, 0.0) if v > 0.0 else max(x - low, 0.0)
+    # Stopping in steps takes v^2 / (2 a) + v T / 2. The very last step may have to brake by 9/8 of a: allow for that.
+    a = deceleration * 8.0 / 9.0
+    half = 0.5 * a * period
+    fastest = min(math.sqrt(half * half + 2.0 * a * room) - half, room / period)
+    if abs(v) <= fastest:
+        return v, 0
+    return math.copysign(fastest, v), WORKSPACE
 
 
 @kernel

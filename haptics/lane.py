@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from haptics.errors import ConfigurationError
+from haptics.trace import reserve
 
 _RECORD_OFFSET = 64
 _ATTEMPTS = 3
@@ -34,7 +35,7 @@ class Lane:
         try:
             with open(path, "xb+" if create else "rb+") as file:
                 if create:
-                    file.truncate(size)
+                    reserve(file.fileno(), size)
                 mapping = mmap.mmap(file.fileno(), size)
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{path} cannot be used to pass settings: {error}") from error

@@ -13,6 +13,7 @@ import multiprocessing
 import os
 import signal
 import time
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
@@ -27,7 +28,7 @@ from haptics.device import Device
 from haptics.element_kernels import PARAMETERS
 from haptics.elements import Element
 from haptics.envelope import Limits
-from haptics.errors import HapticError, ServoLost
+from haptics.errors import DeviceFault, HapticError, ServoLost
 from haptics.lane import Lane
 from haptics.realtime import enter
 from haptics.recording import EVENTS, append_line, salvage
@@ -40,6 +41,10 @@ SILENCE = 1.0
 
 CONTROL = np.dtype([("heartbeat_ns", "<i8"), ("stop", "<i8")])
 """What the application tells the servo besides settings; each field is one aligned store."""
+
+_FOR_THE_APPLICATION = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP)
+"""What a terminal sends to every process in it: the application decides what it means; a frozen servo would leave its
+last force on."""
 
 DeviceFactory = Callable[[Clock], Device]
 """Builds the device inside the servo process; must be picklable, for instance a `functools.partial`."""
@@ -128,35 +133,41 @@ class _NewSettings:
 
 def serve(job: Job, connection: Connection) -> None:
     """Run `job`; the target of the servo process. Everything that happens is reported through `connection`."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the application decides what Ctrl-C means
-    servo, trace = None, Trace.attach(job.paths.trace)
+    for number in _FOR_THE_APPLICATION:
+        signal.signal(number, signal.SIG_IGN)
+    trace = Trace.attach(job.paths.trace)
+    application = os.getppid()
     try:
         servo = _build(job, trace)
+        servo.warm_up()
         signal.signal(signal.SIGTERM, lambda *_: servo.stop())
-        servo.open()
-        _send(connection, ("ready", enter().as_dict()))
-        end = servo.run(job.duration)
+        real_time = enter()
+        end = servo.run(job.duration, lambda: _send(connection, ("ready", real_time.as_dict())))
     except HapticError as error:
-        if servo is not None:
-            _journal_end(job.recording, servo, "fault")
+        if isinstance(error, DeviceFault):
+            _journal_end(job.recording, servo, "fault", "".join(traceback.format_exception(error)))
         _send(connection, ("error", error))
         return
     _journal_end(job.recording, servo, end)
     _send(connection, ("ended", str(end)))
-    if end is End.APPLICATION_LOST:
-        salvage(job.recording, Reader(trace))
-        job.paths.remove()
+    if os.getppid() != application:
+        try:
+            salvage(job.recording, Reader(trace))
+        finally:
+            job.paths.remove()
 
 
-def _journal_end(folder: Path, servo: Servo, event: str) -> None:
+def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = None) -> None:
     """Write down when the end was noticed and when the device had its safe output."""
     line = {
         "event": str(event),
         "ticks": servo.trace.count,
         "noticed_monotonic_ns": servo.noticed_ns,
         "safe_output_monotonic_ns": servo.safe_output_ns,
+        "details": details,
     }
-    append_line(folder / EVENTS, line)
+    with contextlib.suppress(OSError):  # a folder that is gone must not hide how the run went
+        append_line(folder / EVENTS, line)
 
 
 def _build(job: Job, trace: Trace) -> Servo:
@@ -251,7 +262,7 @@ class ServoProcess:
                 return None
             kind, content = self._connection.recv()
         except (EOFError, ConnectionResetError):
-            self._process.join()
+            self._process.join(SILENCE)
             rows = self.trace.since(max(self.trace.count - 1000, 0))
             raise ServoLost(
                 f"the servo process died ({_death(self._process.exitcode)}); its device watches over itself now. "

@@ -78,10 +78,9 @@ def _enter_fifo() -> bool:
 def _hold_low_latency() -> bool:
     """Ask for zero wake-up latency; the request lasts as long as the file stays open, that is, the process."""
     try:
-        descriptor = os.open("/dev/cpu_dma_latency", os.O_WRONLY)
+        os.write(os.open("/dev/cpu_dma_latency", os.O_WRONLY), struct.pack("i", 0))
     except OSError:
         return False
-    os.write(descriptor, struct.pack("i", 0))
     return True
 
 

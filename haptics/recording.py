@@ -133,8 +133,7 @@ class Recorder:
             self._ticks.append(self._reader.read())
 
     def rows(self) -> Rows:
-        """Drain the trace and return every row recorded so far."""
-        self.drain()
+        """Return every row recorded so far."""
         return _read_ticks(self.folder / PART)
 
     def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
@@ -146,7 +145,6 @@ class Recorder:
 
         A run that was not closed in order (`complete` false) keeps its ``.part`` name; nothing else is missing.
         """
-        self.drain()
         self._ticks.close()
         self.note(state="complete" if complete else "interrupted", **result)
         if complete:

@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 
 from haptics._jit import kernel
 from haptics.device import Causality, DeviceSpec, State, Vector
-from haptics.element_kernels import PARAMETER_FIELDS, PARAMETERS, STATE_FIELDS, step_element
+from haptics.element_kernels import MODEL_D, PARAMETER_FIELDS, PARAMETERS, STATE_FIELDS, step_element
 from haptics.elements import ELEMENTS, Element, write_parameters
-from haptics.envelope import NOT_FINITE, Limits, keep_inside, limit_norm, limit_slew, push_inside, sample_flag
+from haptics.envelope import NOT_FINITE, Limits, approach, limit_norm, limit_slew, push_inside, sample_flag
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.trace import Rows
 
@@ -82,28 +82,43 @@ def _admittance(s: Any, row: Any) -> int:
     row.command_unlimited[0] = s.reference[0] + T * s.output[0]
     row.command_unlimited[1] = s.reference[1] + T * s.output[1]
     vx, vy, flags = _limited(s, s.output[0], s.output[1])
-    x, flag_x = keep_inside(s.reference[0] + T * vx, s.workspace_min[0], s.workspace_max[0])
-    y, flag_y = keep_inside(s.reference[1] + T * vy, s.workspace_min[1], s.workspace_max[1])
-    vx = (x - s.reference[0]) / T if flag_x != 0 else vx
-    vy = (y - s.reference[1]) / T if flag_y != 0 else vy
+    vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
+    vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
     flags |= flag_x | flag_y
-    if flags != 0:  # what the reference could not follow, the virtual mass must not keep as momentum
-        s.mass_velocity[0], s.mass_velocity[1] = vx, vy
+    if flags != 0:
+        _follow_only(s, vx, vy)
     s.last[0], s.last[1] = vx, vy
-    s.reference[0], s.reference[1] = x, y
-    s.command[0], s.command[1] = x, y
+    s.reference[0] += T * vx
+    s.reference[1] += T * vy
+    s.command[0], s.command[1] = s.reference[0], s.reference[1]
     return flags
 
 
 @kernel
+def _follow_only(s: Any, vx: float, vy: float) -> None:
+    """Let the virtual mass have moved at the velocity (vx, vy) that the envelope left of the element's output.
+
+    What the reference could not follow must be kept neither as momentum nor, in model D, as tension of a coupling whose
+    end stuck while the mass seemed to move on.
+    """
+    if s.sticking != 0 and s.model == MODEL_D:
+        s.displacement[0] -= s.period * (s.output[0] - vx)
+        s.displacement[1] -= s.period * (s.output[1] - vy)
+    s.mass_velocity[0], s.mass_velocity[1] = vx, vy
+
+
+@kernel
 def _safe_output(s: Any, row: Any) -> None:
-    """No trustworthy sample: zero force, or hold the reference. The element waits, its mass at rest.
+    """No trustworthy sample: zero force, or hold the reference. The element waits, its mass at rest, without friction.
 
     Before its first good sample an admittance device has no reference to hold: the command is nan, not to be written.
     """
+    s.sticking = 0
     for i in range(2):
         s.last[i] = 0.0
         s.mass_velocity[i] = 0.0
+        s.friction_force[i] = 0.0
+        s.sliding_velocity[i] = 0.0
         s.command[i] = s.reference[i] if s.admittance else 0.0
         row.command_unlimited[i] = s.command[i]
 

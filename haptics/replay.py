@@ -21,7 +21,7 @@ from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording import Recording
 from haptics.rendering import Rendering, parameters_of
 from haptics.tables import make_element
-from haptics.trace import Rows
+from haptics.trace import Rows, Status
 
 COMPUTED = (
     "command",
@@ -63,9 +63,10 @@ def verify(recording: Recording) -> Verification:
         If the recording does not say everything that is needed, or has lost ticks (their effect on the element's
         state cannot be known).
     """
-    if recording.metadata.get("certificate", {}).get("lost_ticks"):
-        raise RecordingError(f"{recording.folder} has lost ticks: the run cannot be computed again.")
     rows = np.array(recording.rows)
+    unexplained = (np.diff(rows["tick"]) > 1) & ((rows["status"][1:] & int(Status.AFTER_SKIP)) == 0)
+    if recording.metadata.get("certificate", {}).get("lost_ticks") or unexplained.any():
+        raise RecordingError(f"{recording.folder} has lost ticks: the run cannot be computed again.")
     computed = again(recording, rows)
     different = _differing(rows, computed)
     where = np.flatnonzero(different)

@@ -6,6 +6,7 @@ counted, never caught up in a burst. However the loop ends, the device gets its 
 
 from __future__ import annotations
 
+import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -105,13 +106,19 @@ class Servo:
         self._tick_time = trace.slots["tick_time"]
         self._status = trace.slots["status"]
 
-    def open(self) -> None:
-        """Compile and touch what a tick needs, then open the device: it is energised last."""
+    def warm_up(self) -> None:
+        """Compile and touch what a tick needs; the device is not involved."""
         self.rendering.warm_up(self.trace.slots)
-        self.device.open()
 
-    def run(self, duration: float | None = None) -> End:
-        """Open the device if it is not open yet, run for `duration` [s] (None: until stopped) and close it.
+    def run(self, duration: float | None = None, opened: Callable[[], None] | None = None) -> End:
+        """Open the device, run for `duration` [s] (None: until stopped) and close it.
+
+        Parameters
+        ----------
+        duration : float or None
+            Length of the run [s].
+        opened : callable, optional
+            Called once when the device is open, before the first tick.
 
         Returns
         -------
@@ -120,17 +127,32 @@ class Servo:
 
         Raises
         ------
+        DeviceNotFoundError, DeviceOpenError
+            If the device could not be opened.
         DeviceFault
-            If the device failed; it carries the last rows of the trace. The safe output has been written.
+            If anything failed after that; it carries the last rows of the trace. The safe output has been written if
+            the device still took it.
         """
-        self.open()
+        self.warm_up()
+        self.device.open()
         try:
-            return self._loop(None if duration is None else round(duration / self.period))
-        except HapticError as error:
+            if opened is not None:
+                opened()
+            end = self._loop(None if duration is None else round(duration / self.period))
+        except Exception as error:
+            # Whatever it was, a driver's OSError or a mistake in somebody's law: the hand comes first, words later.
+            with contextlib.suppress(Exception):
+                self._leave_safe()
             rows = self.trace.since(max(self.trace.count - 1000, 0))
-            raise DeviceFault(str(error), rows) from error
-        finally:
+            if isinstance(error, HapticError):
+                raise DeviceFault(str(error), rows) from error
+            name = self.device.spec.name
+            raise DeviceFault(f"{name} failed with {type(error).__name__}: {error}", rows) from error
+        except BaseException:
             self._leave_safe()
+            raise
+        self._leave_safe()
+        return end
 
     def stop(self) -> None:
         """End the run at the next tick; may be called from another thread or a signal handler."""
@@ -178,7 +200,10 @@ class Servo:
         now, slot = clock.time, self._count % trace.capacity
         if late > LATE_FRACTION * self.period:
             flags |= _STARTED_LATE
-        command = rendering.tick(state, max(now - state.time, 0.0), trace.slots, slot, (tick, now, late, flags))
+        age = now - state.time
+        if age < 0.0:  # taken within this tick, or by another clock: such a time says nothing
+            age = 0.0 if age > -self.period else math.inf
+        command = rendering.tick(state, age, trace.slots, slot, (tick, now, late, flags))
         if not math.isnan(command[0]):  # nothing to hold yet, see Rendering.tick
             self.device.write(command)
         taken = clock.elapsed() - now - late
@@ -196,6 +221,6 @@ class Servo:
         if self._bad_ticks * self.period > FAULT_AFTER:
             kind = "not a finite number" if status & NOT_FINITE else "too old"
             raise DeviceFault(
-                f"{self.device.spec.name} gave no usable sample for {FAULT_AFTER * 1e3:.0f} ms (the last was {kind}): "
-                "check its connection and start again."
+                f"{self.device.spec.name} gave no usable sample for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what "
+                f"the element made of it, was {kind}): check its connection and start again."
             )

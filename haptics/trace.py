@@ -102,6 +102,22 @@ def ring_folder() -> Path:
     return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
 
 
+def reserve(descriptor: int, size: int) -> None:
+    """Give a new file its full `size` [bytes] with real pages: a store into a page that cannot be had kills a process.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no room.
+    """
+    try:
+        os.posix_fallocate(descriptor, 0, size)
+    except OSError as error:
+        raise ConfigurationError(
+            f"no room for {size} bytes in {ring_folder()} ({error.strerror}): make some."
+        ) from error
+
+
 class Ring:
     """A ring of fixed-size records in a mapped file.
 
@@ -119,7 +135,7 @@ class Ring:
         """Make the file at `path` for `capacity` records of `dtype` and map it for writing."""
         layout = json.dumps({"dtype": dtype.descr, "capacity": capacity}).encode()
         with open(path, "xb+") as file:
-            file.truncate(_HEADER + capacity * dtype.itemsize)
+            reserve(file.fileno(), _HEADER + capacity * dtype.itemsize)
             file.seek(_LAYOUT_OFFSET)
             file.write(len(layout).to_bytes(4, "little") + layout)
             file.flush()

@@ -9,16 +9,19 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import Any
 
 from apps.session import messages as say
 from apps.session.config import ELEMENT_DEFAULTS, LAW_DEFAULTS, MODELS, SessionConfig, Table, complete, fitting
 from apps.session.mouse import Mouse
+from apps.session.picture import draw
 from apps.session.run import HEARTBEAT_EVERY, Outcome, Session
 from apps.session.sliders import sliders
 from apps.session.view_link import ViewLink, why_no_window
 from devices import is_virtual
-from haptics.errors import ConfigurationError, HapticError
+from haptics.errors import ConfigurationError, HapticError, RecordingError
+from haptics.recording import Recording
 from haptics.servo import End
 
 MOUSE = "mouse"
@@ -81,7 +84,7 @@ class Application:
     def _sessions(self, config: SessionConfig) -> Outcome:
         while True:
             self._wish = None
-            outcome = self._one(config)
+            outcome, config = self._one(config)
             # A run that was stopped by hand leaves the window to the person; any other end is shown for a moment.
             patience = math.inf if outcome.reason == End.STOPPED else LINGER
             following = None if self._interrupted else self._next(config, patience)
@@ -89,7 +92,8 @@ class Application:
                 return outcome
             config = following
 
-    def _one(self, config: SessionConfig) -> Outcome:
+    def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
+        """Run one session; return how it went and its configuration as it was at the end."""
         self._session = session = Session(config, self._tell)
         if self._obstacle and self._asked_for_window:
             self._tell(f"no live view: {self._obstacle}.")
@@ -101,11 +105,23 @@ class Application:
                 hands=_hands(config.hand),
             )
         )
-        listen = (self._view.connection,) if self._view is not None and self._view.open else ()
-        outcome = session.run(self._attend, listen)
+        if self._interrupted:
+            session.interrupt()
+        outcome = session.run(self._attend, self._connections)
         self._session = None
         self._send(say.SessionEnded(outcome.reason, outcome.summary))
-        return outcome
+        outcome.summary["picture"] = self._draw(outcome)
+        return outcome, session.config
+
+    def _connections(self) -> tuple[Any, ...]:
+        return (self._view.connection,) if self._view is not None and self._view.open else ()
+
+    def _draw(self, outcome: Outcome) -> str | None:
+        try:
+            return draw(Recording(Path(outcome.summary["recording"])))
+        except (OSError, RecordingError) as error:
+            self._tell(f"no picture: {error}")
+            return None
 
     def _next(self, config: SessionConfig, patience: float) -> SessionConfig | None:
         """Wait until the person starts another session; None if they leave, or for `patience` [s] do nothing."""
@@ -130,8 +146,13 @@ class Application:
         return complete(tables)
 
     def _attend(self) -> None:
-        """Serve the view."""
-        for message in self._view.messages() if self._view is not None else ():
+        """Serve the view; one that died is missed, but the run goes on."""
+        if self._view is None or not self._view.open:
+            return
+        received = self._view.messages()
+        if self._view.gone:
+            self._tell("the live view is gone; the run goes on without it.")
+        for message in received:
             match message:
                 case say.HandTarget(x, y) if self._mouse is not None:
                     self._mouse.move(x, y)
@@ -189,8 +210,9 @@ def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
 
 @contextmanager
 def _signals(interrupt: Callable[[], None]) -> Iterator[None]:
-    """Turn Ctrl-C and a request to terminate into an orderly end of the run."""
-    previous = {number: signal.signal(number, lambda *_: interrupt()) for number in (signal.SIGINT, signal.SIGTERM)}
+    """Turn Ctrl-C, a request to terminate and a closed terminal into an orderly end of the run."""
+    numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+    previous = {number: signal.signal(number, lambda *_: interrupt()) for number in numbers}
     try:
         yield
     finally:

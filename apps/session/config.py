@@ -55,17 +55,16 @@ class SessionSettings:
     """The table ``session``: what is run, how fast, for how long and where it is recorded."""
 
     model: str = free("", ", ".join(MODELS), "friction element; the one that suits the device if not given")
-    rate: float = bounded(1000.0, above=0.0, unit="Hz", doc="servo rate")
+    rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
     duration: float | None = free(
         None, "a time greater than 0 s", "length of the run; until it is stopped if not given"
     )
-    seed: int = bounded(1, minimum=0, unit="", doc="seed of everything random in a virtual device")
+    seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
     record: str = free("recordings", "a folder", "where the recordings are made, each in a folder of its own")
 
     def __post_init__(self) -> None:
         check(self, "session")
-        if self.model not in MODELS:
-            raise unknown("model", self.model, MODELS)
+        _known("model", self.model, MODELS)
         if not isinstance(self.seed, int):
             raise ConfigurationError(f"session.seed = {self.seed!r}: must be a whole number of at least 0.")
         duration = self.duration
@@ -265,10 +264,10 @@ def fitting() -> dict[str, tuple[str, ...]]:
 def _pair(device: str, model: str) -> tuple[str, str]:
     """Return device and model, the missing one chosen to fit; refuse a pair that does not fit."""
     pairs = fitting()
-    if device and device not in pairs:
-        raise unknown("device", device, pairs)
-    if model and model not in MODELS:
-        raise unknown("model", str(model), MODELS)
+    if device:
+        _known("device", device, pairs)
+    if model:
+        _known("model", model, MODELS)
     if not device:
         device = next(name for name, models in pairs.items() if not model or model in models)
     if not model:
@@ -282,11 +281,16 @@ def _pair(device: str, model: str) -> tuple[str, str]:
     return device, model
 
 
+def _known(kind: str, name: Any, allowed: Iterable[str]) -> None:
+    """Raise `ConfigurationError` unless `name` is one of the `allowed` words; whatever else it may be."""
+    if not isinstance(name, str) or name not in allowed:
+        raise unknown(kind, str(name), allowed)
+
+
 def _law(table: Table, causality: Causality) -> Table:
     defaults = LAW_DEFAULTS[causality]
     name = table.get("name", "coulomb")
-    if name not in defaults:
-        raise unknown("law", str(name), defaults)
+    _known("law", name, defaults)
     return {"name": name, **defaults[name], **table}
 
 
@@ -295,6 +299,13 @@ def _device_settings(name: str, device: Table, hand: Table, session: SessionSett
     from devices import is_virtual
 
     if not is_virtual(name):
+        if hand:
+            raise ConfigurationError(
+                f"hand.{next(iter(hand))}: a hand can be set for a virtual device only, not for {name}."
+            )
         return device
-    given = dict(device.get("hand", {})) | hand
+    given = device.get("hand", {})
+    if not isinstance(given, dict):
+        raise ConfigurationError(f"device.hand = {given!r}: must be a table.")
+    given = given | hand
     return {"seed": session.seed, "period": 1.0 / session.rate, **device, "hand": {"name": "minimum-jerk", **given}}

@@ -34,11 +34,6 @@ class Mouse:
         self._value["engaged"] = 1
         self._lane.publish(self._value[0])
 
-    def release(self) -> None:
-        """Let go: no hand is on the device until the mouse moves again."""
-        self._value["engaged"] = 0
-        self._lane.publish(self._value[0])
-
     def __enter__(self) -> Mouse:
         return self
 

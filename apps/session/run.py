@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import datetime
 import functools
+import itertools
 import platform
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from multiprocessing.connection import wait
@@ -18,7 +19,7 @@ from apps.session.config import SessionConfig
 from apps.session.progress import Progress
 from apps.session.summary import certificate, felt, flags_seen
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, ServoLost
-from haptics.process import Job, Paths, ServoProcess
+from haptics.process import SILENCE, Job, Paths, ServoProcess
 from haptics.recording import Recorder
 from haptics.rendering import parameters_of
 from haptics.servo import End
@@ -56,6 +57,9 @@ class Outcome:
     fault: HapticError | None = None
 
 
+Listen = Callable[[], Iterable[Any]]
+
+
 class Session:
     """One run of one configuration.
 
@@ -73,8 +77,8 @@ class Session:
         self._tell = tell
         self._interrupted = False
         self._progress = Progress(config.session.duration)
-        self._folder = _new_folder(Path(config.session.record), config)
-        self._recorder = Recorder(self._folder, self._metadata())
+        self._recorder = self._new_recorder(Path(config.session.record))
+        self._folder = self._recorder.folder
         self._recorder.journal_settings(0, _journal_entry(config))
         self._servo = ServoProcess(self._job())
         self._recorder.follow(Reader(self._servo.trace))
@@ -96,11 +100,6 @@ class Session:
             "force_scale": self.config.make_element().law.breakaway_force or 1.0,
             "duration": session.duration,
         }
-
-    @property
-    def servo_pid(self) -> int:
-        """Process id of the servo."""
-        return self._servo.pid
 
     def interrupt(self) -> None:
         """End the run as Ctrl-C does."""
@@ -124,27 +123,32 @@ class Session:
         self._servo.publish(parameters_of(config.make_element()))
         self.config = config
 
-    def run(self, attend: Callable[[], None] = lambda: None, listen: tuple[Any, ...] = ()) -> Outcome:
+    def run(self, attend: Callable[[], None] = lambda: None, listen: Listen = tuple) -> Outcome:
         """Run to the end, whatever that is; afterwards the recording is complete.
 
         Parameters
         ----------
         attend : callable
             Called between heartbeats and whenever one of `listen` has something to say; serves the view.
-        listen : tuple of connections
-            What to wait for besides the servo.
+        listen : callable
+            Returns the connections to wait for besides the servo's.
 
         Returns
         -------
         Outcome
-            Its ``fault`` is set where a device failed; errors before the device was open are raised.
+            Its ``fault`` is set where something failed after the device was open.
+
+        Raises
+        ------
+        HapticError
+            What kept the device from being opened.
         """
         self._tell(f"recording to {self._folder}")
         background = _Background(self._recorder, on_error=self._servo.stop)
         background.start()
-        self._servo.start()
         reason, fault = FAULT, None
         try:
+            self._servo.start()
             reason = self._until_the_end(attend, listen)
         except HapticError as error:
             fault = error
@@ -152,26 +156,46 @@ class Session:
             self._progress.clear()
             background.finish()
             self._servo.close()
-        return self._outcome(reason, fault or background.error)
+        if not background.error:
+            self._last_rows(background)
+        if fault is not None and "real_time" not in self._recorder.metadata:
+            self._close({"reason": FAULT, "error": str(fault)}, complete=False)
+            raise fault
+        return self._outcome(reason if fault is None and background.error is None else FAULT, background.error or fault)
 
-    def _until_the_end(self, attend: Callable[[], None], listen: tuple[Any, ...]) -> str:
+    def _last_rows(self, background: _Background) -> None:
+        """Record what the trace has gained since the background drained it last."""
+        try:
+            self._recorder.drain()
+        except OSError as error:
+            background.error = _not_recorded(error)
+
+    def _until_the_end(self, attend: Callable[[], None], listen: Listen) -> str:
         while True:
             self._servo.beat()
-            wait([self._servo.connection, *listen], HEARTBEAT_EVERY)
+            wait([self._servo.connection, *listen()], HEARTBEAT_EVERY)
             message = self._servo.next_message()
             if message is not None and message[0] == "ready":
                 self._recorder.note(real_time=message[1])
             elif message is not None:
-                return INTERRUPTED if self._interrupted else str(message[1])
+                return self._reason(End(message[1]))
             self._progress.show(self._servo.trace)
             attend()
+
+    def _reason(self, end: End) -> str:
+        if end is End.APPLICATION_LOST:
+            raise DeviceFault(
+                f"the session gave the servo no sign of life for more than {SILENCE:g} s (it was stopped, or the "
+                "machine was too busy), so the device was brought to its safe output: start again."
+            )
+        return INTERRUPTED if self._interrupted else str(end)
 
     def _outcome(self, reason: str, fault: HapticError | None) -> Outcome:
         executed = self._servo.trace.count
         rate, duration = self.config.session.rate, self.config.session.duration
         planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
         rows = self._recorder.rows()
-        timing = certificate(rows, executed, planned)
+        timing = certificate(rows, executed, planned, 1.0 / rate)
         forces = felt(rows, self._spec.causality)
         real_time = self._recorder.metadata.get("real_time", {})
         result = {
@@ -181,7 +205,7 @@ class Session:
             "flags": flags_seen(rows),
             **forces,
         }
-        self._recorder.close(result, complete=not isinstance(fault, ServoLost))
+        self._close(result, complete=not isinstance(fault, ServoLost))
         del timing["late_ticks"]
         summary = {
             "recording": str(self._folder),
@@ -196,10 +220,17 @@ class Session:
         }
         return Outcome(summary, reason, fault)
 
+    def _close(self, result: dict[str, Any], *, complete: bool) -> None:
+        """Close the recording; on a full disk what is written must do."""
+        try:
+            self._recorder.close(result, complete=complete)
+        except OSError as error:
+            self._tell(f"the end of the recording could not be written ({error.strerror}); its ticks are kept.")
+
     def _job(self) -> Job:
         settings = dict(self.config.device_settings)
         if devices.is_virtual(self.config.device):
-            settings["log"] = str(self._folder / DEVICE_LOG)
+            settings.setdefault("log", str(self._folder / DEVICE_LOG))
         return Job(
             factory=functools.partial(_make_device, self.config.device, settings),
             element=self.config.make_element(),
@@ -208,6 +239,28 @@ class Session:
             recording=self._folder,
             paths=Paths.unique(),
         )
+
+    def _new_recorder(self, parent: Path) -> Recorder:
+        """Begin a recording in a new folder of `parent`.
+
+        Raises
+        ------
+        ConfigurationError
+            If nothing can be written there.
+        """
+        now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+        name = f"{now}_{self.config.device}_{self.config.session.model}"
+        for number in itertools.count(1):
+            try:
+                return Recorder(parent / (name if number == 1 else f"{name}_{number}"), self._metadata())
+            except FileExistsError:
+                if not parent.is_dir():
+                    raise ConfigurationError(f"session.record = {parent}: must be a folder.") from None
+            except OSError as error:
+                raise ConfigurationError(
+                    f"session.record = {parent}: no recording can be made there ({error.strerror})."
+                ) from error
+        raise AssertionError  # pragma: no cover - counting does not end
 
     def _metadata(self) -> dict[str, Any]:
         return {
@@ -256,7 +309,7 @@ class _Background(threading.Thread):
             try:
                 self._recorder.drain()
             except OSError as error:
-                self.error = DeviceFault(f"the recording could not be written ({error}): the run was stopped.")
+                self.error = _not_recorded(error)
                 self._on_error()
                 return
 
@@ -266,24 +319,8 @@ class _Background(threading.Thread):
         self.join()
 
 
-def _new_folder(parent: Path, config: SessionConfig) -> Path:
-    """Return the name of a folder, not made yet, for a recording in `parent`.
-
-    Raises
-    ------
-    ConfigurationError
-        If nothing can be written there.
-    """
-    now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    stem = parent / f"{now}_{config.device}_{config.session.model}"
-    try:
-        parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"session.record = {parent}: no folder can be made there ({error.strerror})."
-        ) from error
-    candidates = [stem, *(stem.with_name(f"{stem.name}_{n}") for n in range(2, 1000))]
-    return next(folder for folder in candidates if not folder.exists())
+def _not_recorded(error: OSError) -> DeviceFault:
+    return DeviceFault(f"the recording could not be written ({error.strerror or error}): the run was stopped.")
 
 
 def _journal_entry(config: SessionConfig) -> dict[str, Any]:

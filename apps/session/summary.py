@@ -22,7 +22,7 @@ def quantiles(values: NDArray[np.float64], *, scale: float, p999: bool = False) 
     return {name: round(float(value), 3) for name, value in zip(wanted, found, strict=True)}
 
 
-def certificate(rows: Rows, executed: int, planned: int | None) -> dict[str, Any]:
+def certificate(rows: Rows, executed: int, planned: int | None, period: float) -> dict[str, Any]:
     """Return the timing certificate of a run.
 
     Parameters
@@ -33,12 +33,15 @@ def certificate(rows: Rows, executed: int, planned: int | None) -> dict[str, Any
         Ticks that were executed, recorded or not.
     planned : int or None
         Deadlines of a run that reached its planned end; None if it was ended before.
+    period : float
+        Nominal period [s].
 
     Returns
     -------
     dict
         ``ticks``, ``skipped``, ``lost_ticks``, ``overruns``, ``period_error_us`` and ``tick_us`` as the command prints
-        them, and ``late_ticks``: the numbers of the first 100 late ones.
+        them; ``longest_gap_us``: the longest time between two ticks, whose lateness alone says nothing of the deadlines
+        skipped before it; and ``late_ticks``: the numbers of the first 100 late ones.
     """
     late = rows["tick"][(rows["status"] & _LATE) != 0]
     if planned is None:
@@ -50,8 +53,14 @@ def certificate(rows: Rows, executed: int, planned: int | None) -> dict[str, Any
         "overruns": len(late),
         "period_error_us": quantiles(rows["period_error"], scale=1e6, p999=True),
         "tick_us": quantiles(rows["tick_time"], scale=1e6),
+        "longest_gap_us": _longest_gap(rows, period),
         "late_ticks": [int(tick) for tick in late[:100]],
     }
+
+
+def _longest_gap(rows: Rows, period: float) -> float | None:
+    starts = rows["tick"] * period + rows["period_error"]
+    return round(float(np.diff(starts).max()) * 1e6, 3) if len(rows) > 1 else None
 
 
 def felt(rows: Rows, causality: Causality) -> dict[str, Any]:

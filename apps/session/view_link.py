@@ -8,7 +8,7 @@ import sys
 from multiprocessing.connection import Connection
 from typing import Any
 
-from apps.session.messages import Close, Quit
+from apps.session.messages import Quit
 
 
 def why_no_window() -> str | None:
@@ -42,6 +42,11 @@ class ViewLink:
         far_end.close()
         self.open = True
 
+    @property
+    def gone(self) -> bool:
+        """Whether the view has ended or died."""
+        return not self.open
+
     def send(self, message: Any) -> None:
         """Send one message; without effect once the view is gone."""
         if self.open:
@@ -51,14 +56,13 @@ class ViewLink:
                 self.open = False
 
     def messages(self) -> list[Any]:
-        """Return what the view has said since the last call; a view that is gone says `Close`."""
+        """Return what the view has said since the last call; afterwards `gone` tells whether it died."""
         received: list[Any] = []
         try:
             while self.open and self.connection.poll():
                 received.append(self.connection.recv())
         except (EOFError, OSError):
             self.open = False
-            received.append(Close())
         return received
 
     def close(self) -> None:

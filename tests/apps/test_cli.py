@@ -77,6 +77,7 @@ def test_two_runs_with_one_seed_feel_the_same(tmp_path: Path) -> None:
         until_a_skip = int(np.argmax(np.append(np.diff(rows["tick"]), 2) > 1)) + 1
         recordings.append(rows[:until_a_skip])
     count = min(map(len, recordings))
+    assert count > 100, "too many deadlines were missed to compare anything"
     for column in ("position", "velocity", "command", "proxy"):
         assert np.array_equal(recordings[0][column][:count], recordings[1][column][:count])
 
@@ -91,7 +92,12 @@ def test_two_runs_with_one_seed_feel_the_same(tmp_path: Path) -> None:
         (["run", "--config", "missing.toml"], 2, "missing.toml"),
         (["run", "--hand", "missing.csv"], 2, "missing.csv"),
         (["run", "--hand", "mouse", "--headless"], 2, "live view"),
-        (["run", "--rate", "99999"], 2, "100 to 4000 Hz"),
+        (["run", "--rate", "5000"], 2, "100 to 4000 Hz"),
+        (["run", "--rate", "99999"], 2, "session.rate = 99999"),
+        (["run", "--set", "session.model=['A']"], 2, "unknown model"),
+        (["run", "--set", "law.name=['x']"], 2, "unknown law"),
+        (["run", "--set", "device.hand=3"], 2, "device.hand = 3"),
+        (["run", "--record", "/proc"], 2, "session.record = /proc"),
         (["run", "--rate", "fast"], 2, "--rate"),
         (["run", "--duration", "nan"], 2, "session.duration"),
         (["run", "--record", "/proc/nowhere"], 2, "/proc/nowhere"),
@@ -128,11 +134,18 @@ def test_listing_devices_loads_neither_windows_nor_compilers(tmp_path: Path) -> 
     assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
 
 
-def start_session(folder: Path) -> tuple[subprocess.Popen[str], Path]:
+def start_session(folder: Path, start_new_session: bool = False) -> tuple[subprocess.Popen[str], Path]:
     """Start a session without end and return it with its recording once ticks are in it."""
     command = [sys.executable, "-m", "apps", "run", "--headless", "--json", "--record", str(folder)]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        command,
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        start_new_session=start_new_session,
+    )
     until = time.monotonic() + 90.0
     while time.monotonic() < until:
         parts = list(folder.glob("*/ticks.npy.part"))
@@ -197,3 +210,35 @@ def test_a_killed_application_leaves_the_virtual_device_without_force(tmp_path: 
     assert len(part) == event["ticks"]
     assert part["time"][-1] > 0.5
     assert event["noticed_monotonic_ns"] > killed_ns
+
+
+def test_a_closed_terminal_ends_in_order(tmp_path: Path) -> None:
+    process, recording = start_session(tmp_path, start_new_session=True)
+    os.killpg(process.pid, signal.SIGHUP)
+    process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert json.loads((recording / "recording.json").read_text())["state"] == "complete"
+    assert json.loads((recording / "events.jsonl").read_text())["event"] == "stopped"
+
+
+def ignored_signals(pid: int) -> int:
+    """Return the mask of the signals that a process ignores."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    return int(next(line for line in lines if line.startswith("SigIgn:")).split()[1], 16)
+
+
+def test_a_suspended_session_leaves_no_force_on(tmp_path: Path) -> None:
+    process, recording = start_session(tmp_path)
+    # Ctrl-Z reaches every process of the terminal; the servo must not freeze with its last force on.
+    assert ignored_signals(servo_of(process.pid)) >> (signal.SIGTSTP - 1) & 1
+    process.send_signal(signal.SIGSTOP)
+    try:
+        time.sleep(2.5)
+        event = json.loads((recording / "events.jsonl").read_text())
+        assert event["event"] == "application lost"
+    finally:
+        process.send_signal(signal.SIGCONT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "no sign of life" in err
+    assert len(np.load(recording / "ticks.npy")) == event["ticks"]

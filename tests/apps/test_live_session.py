@@ -6,6 +6,7 @@ as a real mouse would send them. What the hand felt is then judged from the reco
 
 import json
 import math
+import os
 import subprocess
 import sys
 import time
@@ -133,7 +134,31 @@ def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: S
     until(lambda: len(list(tmp_path.iterdir())) == 2, "no second session was started")
     second = next(folder for folder in tmp_path.iterdir() if folder != first)
     until(lambda: len(np.load(second / "ticks.npy.part", mmap_mode="r")) > 100, "the second session did not run")
+    screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
+    until((second / "ticks.npy").exists, "the space bar did not end the second run")
     screen.xdotool("windowkill", window)
     answer = finish(process)
     assert answer["recording"] == str(second)
     assert json.loads((second / "recording.json").read_text())["state"] == "complete"
+
+
+def test_a_run_goes_on_when_the_view_dies(screen: Screen, tmp_path: Path) -> None:
+    process = start(screen, tmp_path, "--device", "virtual-joystick", "--model", "C", "--duration", "6")
+    window = screen.window("virtual-joystick")
+    until_running(tmp_path)
+    screen.xdotool("windowkill", window)
+    answer = finish(process)
+    assert answer["reason"] == "completed"
+    assert answer["ticks"] + answer["skipped"] == 6000
+
+
+def test_a_display_that_is_not_there_is_no_obstacle(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "apps", "demo", "--duration", "2", "--json"]
+    environment = {**os.environ, "DISPLAY": ":4242", "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=100, check=False
+    )
+    assert done.returncode == 0
+    answer = json.loads(done.stdout)
+    assert answer["ticks"] + answer["skipped"] == 2000
+    assert "the live view is gone" in done.stderr

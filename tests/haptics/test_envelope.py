@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haptics import Coulomb, MasslessImpedance, RigidAdmittance
+from haptics import CompliantAdmittance, Coulomb, MasslessImpedance, RigidAdmittance
 from haptics.device import Causality, State
-from haptics.envelope import Limits, keep_inside, limit_norm, limit_slew, push_inside, sample_flag
+from haptics.envelope import Limits, approach, limit_norm, limit_slew, push_inside, sample_flag
 from haptics.errors import ConfigurationError
 from haptics.rendering import Rendering
 from haptics.trace import ROW, Status
@@ -48,11 +48,24 @@ def test_outside_the_workspace_no_force_points_further_out(force: float, positio
     assert (flag == Status.WORKSPACE) == outwards
 
 
-@given(st.floats(-1, 1))
-def test_a_reference_stays_inside(x: float) -> None:
-    kept, flag = keep_inside(x, -0.1, 0.1)
-    assert -0.1 <= kept <= 0.1
-    assert (flag == 0) == (kept == x)
+@given(st.floats(-3, 3), st.floats(-0.1, 0.1), st.sampled_from([1e-3, 4e-3]))
+def test_a_reference_stays_inside_and_brakes_no_harder_than_it_may(v: float, x: float, period: float) -> None:
+    allowed, flag = approach(v, x, -0.1, 0.1, 50.0, period)
+    assert (flag == 0) == (allowed == v)
+    assert abs(allowed) <= abs(v)
+    assert allowed * v >= 0.0
+    for _ in range(500):
+        x += period * allowed
+        assert -0.1 - 1e-12 <= x <= 0.1 + 1e-12
+        slower, _ = approach(allowed, x, -0.1, 0.1, 50.0, period)
+        assert abs(allowed - slower) <= 50.0 * period * (1 + 1e-6) + 1e-9
+        allowed = slower
+
+
+@given(st.floats(-1, 1), st.floats(0.1001, 1.0))
+def test_from_outside_a_reference_can_only_move_in(v: float, x: float) -> None:
+    allowed, _ = approach(v, x, -0.1, 0.1, 50.0, 1e-3)
+    assert allowed == min(v, 0.0)
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, -math.inf])
@@ -145,10 +158,34 @@ def test_an_admittance_reference_stops_at_the_fence_and_does_not_wind_up() -> No
     rendering = admittance()
     for _ in range(3000):
         command, row = tick(rendering, moving(0.0, fx=30.0))
-    assert command.tolist() == [0.1, 0.0]
+    assert command == pytest.approx([0.1, 0.0], abs=1e-15)
     assert row["status"] & Status.WORKSPACE
     back, _ = tick(rendering, moving(0.0, fx=-8.0))
     assert back[0] == pytest.approx(0.1 - 1e-3 * 1e-3 * (8.0 - 6.0) / 2.0, abs=1e-12)
+
+
+@pytest.mark.parametrize("stiffness", [100.0, 20000.0])
+def test_a_compliant_reference_at_the_fence_stores_no_tension(stiffness: float) -> None:
+    spec = make_spec(Causality.ADMITTANCE)
+    rendering = Rendering(CompliantAdmittance(Coulomb(6.0), 2.0, stiffness, 10.0), spec)
+    for _ in range(4000):
+        command, _ = tick(rendering, moving(0.0, fx=8.0))
+    assert command[0] == pytest.approx(0.1)
+    _, row = tick(rendering, moving(0.0, fx=8.0))
+    for _ in range(1000):
+        _, later = tick(rendering, moving(0.0, fx=8.0))
+    assert later["displacement"].tolist() == row["displacement"].tolist()
+    travel = [tick(rendering, moving(0.0))[0][0] for _ in range(2000)]
+    # What comes back is the tension of sliding, F/K, and the swing of the mass on that spring, as away from the fence.
+    assert 0.1 - min(travel) <= 2.0 * 6.0 / stiffness + 1e-6
+
+
+def test_an_arm_left_outside_its_workspace_is_not_thrown_back() -> None:
+    rendering = admittance()
+    path = np.array([tick(rendering, moving(0.0, x=-0.25, fx=fx))[0][0] for fx in [0.0] * 50 + [-20.0] * 50])
+    assert (path == -0.25).all()
+    path = np.array([tick(rendering, moving(0.0, x=-0.25, fx=20.0))[0][0] for _ in range(100)])
+    assert 0.0 < np.diff(path).max() <= 1e-3
 
 
 def test_an_admittance_reference_respects_speed_and_acceleration() -> None:

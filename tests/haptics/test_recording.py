@@ -59,6 +59,7 @@ def test_rows_cut_off_by_a_crash_do_not_spoil_those_before(recorder: Recorder, t
 
 def test_closing_completes_and_renames(recorder: Recorder, trace: Trace) -> None:
     append(trace, ticks(0, 10))
+    recorder.drain()
     recorder.close({"reason": "completed"}, complete=True)
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(10))
@@ -69,6 +70,7 @@ def test_closing_completes_and_renames(recorder: Recorder, trace: Trace) -> None
 
 def test_a_run_that_was_not_closed_in_order_keeps_its_part_file(recorder: Recorder, trace: Trace) -> None:
     append(trace, ticks(0, 10))
+    recorder.drain()
     recorder.close({"reason": "fault"}, complete=False)
     recording = Recording(recorder.folder)
     assert len(recording.rows) == 10

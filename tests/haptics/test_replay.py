@@ -57,6 +57,7 @@ def record(folder: Path, trace: Trace, model: str, disturb: Any = None) -> Recor
         recorder.journal_settings(version, {"model": model, "law": law, "element": ELEMENTS[model]})
     recorder.follow(Reader(trace))
     Servo(device, elements[0], trace, clock=clock, limits=limits, before_tick=change).run(2.0)
+    recorder.drain()
     recorder.close({}, complete=True)
     return Recording(folder)
 

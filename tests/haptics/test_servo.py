@@ -10,7 +10,7 @@ from haptics.clock import Clock
 from haptics.device import Causality, State
 from haptics.servo import End
 from haptics.trace import Status, Trace
-from tests.haptics.doubles import BenchDevice
+from tests.haptics.doubles import BenchDevice, Vector
 
 
 def element_c(period: float = 1e-3) -> MasslessImpedance:
@@ -106,8 +106,10 @@ def test_an_unexpected_exception_also_leaves_the_device_safe(trace: Trace) -> No
             raise ZeroDivisionError
 
     device = BenchDevice(clock, disturb=break_down)
-    with pytest.raises(ZeroDivisionError):
+    with pytest.raises(DeviceFault, match="bench failed with ZeroDivisionError") as caught:
         run(device, trace, clock)
+    assert isinstance(caught.value.__cause__, ZeroDivisionError)
+    assert len(caught.value.rows) == 5
     assert device.written[-1].tolist() == [0.0, 0.0]
     assert device.closed == 1
 
@@ -169,3 +171,43 @@ def test_an_admittance_device_that_starts_with_bad_samples_is_not_moved(trace: T
     assert len(device.written) == 80 + 1
     assert np.ptp(device.written, axis=0).tolist() == [0.0, 0.0]
     assert device.written[0].tolist() == trace.since(0)["position"][20].tolist()
+
+
+class DeadDevice(BenchDevice):
+    """Fails on every write after its first failed read."""
+
+    dead = False
+
+    def read(self) -> State:
+        try:
+            return super().read()
+        except DeviceFault:
+            self.dead = True
+            raise
+
+    def write(self, command: Vector) -> None:
+        if self.dead:
+            raise OSError("no such device")
+        super().write(command)
+
+
+def test_a_device_that_fails_twice_is_reported_with_its_first_fault(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    device = DeadDevice(clock, fail_at=41)
+    with pytest.raises(DeviceFault, match="the cable was pulled") as caught:
+        run(device, trace, clock)
+    assert len(caught.value.rows) == 41
+    assert device.closed == 1
+
+
+def test_a_sample_from_the_future_is_stale(trace: Trace) -> None:
+    clock = Clock(1e-3)
+
+    def disturb(state: State, number: int) -> None:
+        state.time += 0.9e-3 if number < 50 else 3.0
+
+    with pytest.raises(DeviceFault, match="too old"):
+        run(BenchDevice(clock, disturb=disturb), trace, clock, 0.3)
+    rows = trace.since(0)
+    assert (rows["status"][:50] == 0).all()
+    assert (rows["status"][50:] == Status.STALE).all()

@@ -27,6 +27,7 @@ def record(folder: Path, rows: np.ndarray, causality: Causality) -> Recording:
     recorder.follow(Reader(trace))
     for row in rows:
         trace.append(row)
+    recorder.drain()
     recorder.close({}, complete=True)
     return Recording(recorder.folder)
 

@@ -1,5 +1,6 @@
 """Sessions in their real processes: parameters that change on the way, stops, and a disk that refuses."""
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -7,8 +8,9 @@ import numpy as np
 import pytest
 
 from apps.session.config import complete
-from apps.session.run import Session, _new_folder
-from haptics.errors import ConfigurationError, DeviceFault
+from apps.session.run import Session
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.process import SILENCE
 from haptics.recording import Recording
 from haptics.replay import verify
 
@@ -72,28 +74,34 @@ def test_a_change_that_is_not_allowed_changes_nothing(tmp_path: Path) -> None:
 
 def test_a_run_that_cannot_be_recorded_any_more_is_stopped(tmp_path: Path) -> None:
     session = make_session(tmp_path)
-    drain = session._recorder.drain
 
-    def refuse() -> None:
-        def full() -> None:
-            raise OSError(28, "No space left on device")
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(28, "No space left on device")
 
+    def fill_the_disk() -> None:
         session._recorder.drain = full  # type: ignore[method-assign]
+        session._recorder.close = full  # type: ignore[method-assign]
 
-    def make_room() -> None:
-        session._recorder.drain = drain  # type: ignore[method-assign]
-
-    background_stop = session._servo.stop
-
-    def stop() -> None:
-        make_room()
-        background_stop()
-
-    session._servo.stop = stop  # type: ignore[method-assign]
-    outcome = session.run(Script(session, [(300, refuse)]))
+    outcome = session.run(Script(session, [(300, fill_the_disk)]))
     assert isinstance(outcome.fault, DeviceFault)
     assert "No space left" in str(outcome.fault)
-    assert len(Recording(Path(outcome.summary["recording"])).rows) >= 300
+    assert outcome.summary["lost_ticks"] >= 0
+    assert len(Recording(Path(outcome.summary["recording"])).rows) >= 250
+    session._recorder._ticks.close()
+
+
+def test_a_session_that_was_frozen_ends_with_a_fault(tmp_path: Path) -> None:
+    session = make_session(tmp_path)
+    outcome = session.run(Script(session, [(300, lambda: time.sleep(2 * SILENCE))]))
+    assert isinstance(outcome.fault, DeviceFault)
+    assert "no sign of life" in str(outcome.fault)
+    assert outcome.summary["lost_ticks"] == 0
+
+
+def test_a_device_that_cannot_be_opened_is_no_fault_of_the_run(tmp_path: Path) -> None:
+    session = make_session(tmp_path, device={"log": str(tmp_path / "missing" / "log.npy")})
+    with pytest.raises(DeviceOpenError, match=r"log\.npy"):
+        session.run()
 
 
 def test_the_description_of_a_run_is_complete(tmp_path: Path) -> None:
@@ -110,11 +118,10 @@ def test_the_description_of_a_run_is_complete(tmp_path: Path) -> None:
     assert metadata["parameter_file_hash"] is None
 
 
-def test_two_sessions_in_one_second_get_two_folders(tmp_path: Path) -> None:
-    config = complete({"session": {"model": "C"}})
-    folders = set()
-    for _ in range(3):
-        folder = _new_folder(tmp_path, config)
-        folder.mkdir()  # fails if it is there already
-        folders.add(folder)
-    assert len(folders) == 3
+def test_sessions_begun_in_the_same_second_get_folders_of_their_own(tmp_path: Path) -> None:
+    config = complete({"session": {"model": "C", "record": str(tmp_path)}})
+    sessions = [Session(config, lambda line: None) for _ in range(3)]
+    assert len({session._folder for session in sessions}) == 3
+    for session in sessions:
+        session._recorder._ticks.close()
+        session._servo.job.paths.remove()

@@ -23,21 +23,22 @@ def rows_of(count: int, skipped_from: int | None = None) -> np.ndarray:
 
 def test_ticks_and_skips_add_up_to_what_was_planned() -> None:
     rows = rows_of(95, skipped_from=50)
-    found = certificate(rows, executed=95, planned=100)
+    found = certificate(rows, executed=95, planned=100, period=1e-3)
     assert (found["ticks"], found["skipped"], found["lost_ticks"]) == (95, 5, 0)
+    assert found["longest_gap_us"] == pytest.approx(6001.0)
     # Ended before its time: the plan is what there was up to the last tick.
-    assert certificate(rows, executed=95, planned=None)["skipped"] == 5
+    assert certificate(rows, executed=95, planned=None, period=1e-3)["skipped"] == 5
 
 
 def test_lost_ticks_are_those_executed_but_not_recorded() -> None:
-    assert certificate(rows_of(90), executed=95, planned=95)["lost_ticks"] == 5
+    assert certificate(rows_of(90), executed=95, planned=95, period=1e-3)["lost_ticks"] == 5
 
 
 def test_late_ticks_are_counted_and_named() -> None:
     rows = rows_of(100)
     rows["status"][[3, 7]] = Status.STARTED_LATE
     rows["status"][8] = Status.ENDED_LATE | Status.STARTED_LATE
-    found = certificate(rows, 100, 100)
+    found = certificate(rows, 100, 100, period=1e-3)
     assert found["overruns"] == 3
     assert found["late_ticks"] == [3, 7, 8]
     assert flags_seen(rows) == {"STARTED_LATE": 3, "ENDED_LATE": 1}
@@ -63,5 +64,5 @@ def test_a_force_that_was_not_a_number_does_not_spoil_the_rest() -> None:
 
 def test_an_empty_run_has_a_summary_too() -> None:
     rows = rows_of(0)
-    assert certificate(rows, 0, None)["ticks"] == 0
+    assert certificate(rows, 0, None, period=1e-3)["ticks"] == 0
     assert felt(rows, Causality.IMPEDANCE) == {"force_n": {}, "stick_fraction": None}
