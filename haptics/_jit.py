@@ -43,7 +43,11 @@ def _cache_folder() -> Path | None:
 
 
 def _configure() -> bool:
-    if "NUMBA_CACHE_DIR" in os.environ:
+    """Name numba's cache folder, below a person's own ``NUMBA_CACHE_DIR`` if there is one; tell if there is any."""
+    own = os.environ.get("NUMBA_CACHE_DIR")
+    if own is not None:
+        if Path(own).name != _sources_hash():  # else it is ours, inherited by a child process
+            os.environ["NUMBA_CACHE_DIR"] = str(Path(own) / _sources_hash())
         return True
     folder = _cache_folder()
     if folder is not None:

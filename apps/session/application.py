@@ -169,7 +169,8 @@ class Application:
             try:
                 self._session.change(key, value)
             except ConfigurationError as error:
-                self._send(say.Refused(str(error)))
+                in_force = {parameter.key: parameter.value for parameter in sliders(self._session.config)}
+                self._send(say.Refused(str(error), in_force))
 
     def _stop(self) -> None:
         if self._session is not None:

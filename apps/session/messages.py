@@ -83,9 +83,10 @@ class SessionEnded:
 
 @dataclass(frozen=True)
 class Refused:
-    """A wish could not be granted; ``message`` says why and what is allowed."""
+    """A wish could not be granted; ``message`` says why, ``values`` what stays in force (parameter key to value)."""
 
     message: str
+    values: dict[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -31,7 +31,7 @@ class ParameterSlider(QtWidgets.QWidget):
         self.slider.setPageStep(STEPS // 20)
         self.spin = self._spin(parameter, lower, upper)
         self._lay_out(parameter.key)
-        self._show(parameter.value)
+        self.show_value(parameter.value)
         self.slider.valueChanged.connect(self._slid)
         self.spin.valueChanged.connect(self._typed)
 
@@ -65,7 +65,8 @@ class ParameterSlider(QtWidgets.QWidget):
         """The present value (SI)."""
         return self.spin.value()
 
-    def _show(self, value: float) -> None:
+    def show_value(self, value: float) -> None:
+        """Show a value that the person did not set; nothing is sent."""
         with QtCore.QSignalBlocker(self.slider), QtCore.QSignalBlocker(self.spin):
             self.spin.setValue(value)
             self.slider.setValue(self.scale.position(value))
@@ -237,6 +238,12 @@ class ControlPanel(QtWidgets.QWidget):
             self.sliders.append(slider)
             self._list.addWidget(slider)
         self._list.addStretch(1)
+
+    def show_values(self, values: dict[str, float]) -> None:
+        """Show these values (parameter key to value) on the sliders that have one of the keys."""
+        for slider in self.sliders:
+            if slider.key in values:
+                slider.show_value(values[slider.key])
 
     def set_running(self, running: bool) -> None:
         """Say whether there is a run. The stop button is never disabled: a run may be about to start."""

@@ -115,6 +115,9 @@ class LiveWindow(QtWidgets.QWidget):
         elif isinstance(message, Refused):
             self.dashboard.notice.tell(message.message)
             self.controls.allow_start()
+            self.controls.show_values(message.values)
+            self._values |= message.values
+            self.dashboard.series.set_levels(levels(self._values))
         elif isinstance(message, Quit):
             self._told_to_quit = True
             self.close()

@@ -297,6 +297,18 @@ def test_a_refusal_is_shown_and_start_is_possible_again(live, qtbot) -> None:
     qtbot.waitUntil(notice.isHidden)
 
 
+def test_a_refused_value_goes_back_to_the_one_in_force(live) -> None:
+    live.begin()
+    slider = live.window.controls.sliders[0]
+    before = slider.value
+    slider.spin.setValue(before + 1.0)
+    live.session.send(Refused("not allowed", {slider.key: before}))
+    sent = len(live.sent())
+    frames(live)
+    assert slider.value == before
+    assert len(live.sent()) == 0 and sent == 1
+
+
 def test_the_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:500])
