@@ -46,17 +46,16 @@ class TickFile:
         if not append:
             self._write_header()
         self._data_offset = self._file.tell()
-        self._file.seek(self._data_offset + self.count * ROW.itemsize)
 
     def append(self, rows: Rows) -> None:
         """Write `rows` at the end and make them part of the file."""
         if not len(rows):
             return
+        self._file.seek(self._data_offset + self.count * ROW.itemsize)  # a write that failed may have left it elsewhere
         self._file.write(np.ascontiguousarray(rows, dtype=ROW).tobytes())
         self._file.flush()
         self.count += len(rows)
         self._write_header()
-        self._file.seek(self._data_offset + self.count * ROW.itemsize)
 
     def close(self) -> None:
         """Flush to the disk and close; closing twice does nothing."""

@@ -163,6 +163,7 @@ def test_picture_of_a_recording_from_the_command_line(qapp, rows, tmp_path: Path
     recorder.follow(Reader(trace))
     for row in rows[:1000]:
         trace.append(row)
+    recorder.drain()
     recorder.close({}, complete=True)
     picture = tmp_path / "out.png"
     assert screenshot([str(tmp_path / "recording"), str(picture), "--theme", "light"]) == 0
