@@ -199,8 +199,15 @@ def _lines(path: Path) -> list[str]:
 
 
 def _read_ticks(path: Path) -> NDArray[Any]:
+    """Map the rows of a ``.npy`` file; of one that was cut short, the whole rows that are left."""
     try:
-        rows = np.load(path, mmap_mode="r")
+        with open(path, "rb") as file:
+            npy.read_magic(file)
+            shape, _, dtype = npy.read_array_header_1_0(file)
+            offset, size = file.tell(), os.fstat(file.fileno()).st_size
+        count = min(int(np.prod(shape)), (size - offset) // dtype.itemsize)
+        # An empty file cannot be mapped.
+        rows = np.memmap(path, dtype, "r", offset, (count,)) if count else np.zeros(0, dtype)
     except (OSError, ValueError, EOFError) as error:
         raise RecordingError(f"{path} cannot be read: {error}.") from error
     missing = set(ROW.names or ()) - set(rows.dtype.names or ())

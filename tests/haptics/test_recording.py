@@ -1,6 +1,7 @@
 """Recordings: readable at every moment, complete after every end."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -55,6 +56,14 @@ def test_rows_cut_off_by_a_crash_do_not_spoil_those_before(recorder: Recorder, t
     with open(recorder.folder / PART, "ab") as file:  # rows were written, the header was not yet
         file.write(b"\0" * (3 * ROW.itemsize + 17))
     assert np.load(recorder.folder / PART)["tick"].tolist() == list(range(100))
+
+
+def test_of_a_file_that_was_cut_short_the_whole_rows_are_read(recorder: Recorder, trace: Trace) -> None:
+    append(trace, ticks(0, 100))
+    recorder.drain()
+    part = recorder.folder / PART
+    os.truncate(part, part.stat().st_size - 2 * ROW.itemsize - 17)
+    assert Recording(recorder.folder).rows["tick"].tolist() == list(range(97))
 
 
 def test_closing_completes_and_renames(recorder: Recorder, trace: Trace) -> None:
