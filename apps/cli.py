@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -43,6 +45,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     0 done; 2 the request is wrong; 3 no such device, or it could not be opened; 4 a device failed during the run;
     130 interrupted.
     """
+    _open_standard_streams()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in arguments
     try:
@@ -55,17 +58,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
         answer = commands.Answer({"error": str(error)}, status=WRONG_REQUEST, error=f"{error}.")
     except KeyboardInterrupt:
         answer = commands.Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
-    _print(answer, as_json)
+    with contextlib.suppress(OSError):  # who closed the pipe did not want to hear the end
+        _print(answer, as_json)
     return answer.status
+
+
+def _open_standard_streams() -> None:
+    """Give closed standard streams somewhere to go: else the next file that is opened would take their number."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
+        pass
+    os.close(descriptor)
+    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")
+    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
 
 
 def _print(answer: commands.Answer, as_json: bool) -> None:
     if answer.error:
         print(f"haptics: {answer.error}", file=sys.stderr)
     if as_json:
-        print(json.dumps(answer.result, allow_nan=False))
+        print(json.dumps(answer.result, allow_nan=False), flush=True)
     elif answer.text:
-        print(answer.text)
+        print(answer.text, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

@@ -105,14 +105,18 @@ def devices(options: Namespace) -> Answer:
 
 def replay(options: Namespace) -> Answer:
     """Show a recording, or verify it."""
-    from haptics.errors import RecordingError
+    from haptics.errors import HapticError, RecordingError
     from haptics.recording import Recording
 
     recording = Recording(options.recording)
     try:
         return _verify(recording) if options.verify else _show(recording, options)
-    except (KeyError, TypeError, AttributeError) as error:
-        raise RecordingError(f"{recording.folder} lacks what is needed to show it: {error}.") from error
+    except HapticError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        raise RecordingError(
+            f"{recording.folder} does not describe its run as a recording should ({type(error).__name__}: {error})."
+        ) from error
 
 
 def _verify(recording: Recording) -> Answer:

@@ -104,10 +104,10 @@ class Job:
 class _Watch:
     """Notices a stop request, a dead application and a silent one; a fraction of a microsecond per tick."""
 
-    def __init__(self, control: Lane) -> None:
+    def __init__(self, control: Lane, application: int) -> None:
         self._heartbeat = control.record["heartbeat_ns"]
         self._stop = control.record["stop"]
-        self._parent = os.getppid()
+        self._parent = application
         self._silence_ns = int(SILENCE * 1e9)
 
     def __call__(self) -> End | None:
@@ -136,12 +136,16 @@ def serve(job: Job, connection: Connection) -> None:
     for number in _FOR_THE_APPLICATION:
         signal.signal(number, signal.SIG_IGN)
     trace = Trace.attach(job.paths.trace)
-    application = os.getppid()
+    parent = multiprocessing.parent_process()
+    application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
     try:
-        servo = _build(job, trace)
+        servo = _build(job, trace, application)
         servo.warm_up()
         signal.signal(signal.SIGTERM, lambda *_: servo.stop())
         real_time = enter()
+        if os.getppid() != application:  # it died while we were preparing: nothing has been opened yet
+            job.paths.remove()
+            return
         end = servo.run(job.duration, lambda: _send(connection, ("ready", real_time.as_dict())))
     except HapticError as error:
         if isinstance(error, DeviceFault):
@@ -170,7 +174,7 @@ def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = N
         append_line(folder / EVENTS, line)
 
 
-def _build(job: Job, trace: Trace) -> Servo:
+def _build(job: Job, trace: Trace, application: int) -> Servo:
     clock = WallClock(job.element.period)
     lane = Lane(job.paths.settings, PARAMETERS)
     return Servo(
@@ -179,7 +183,7 @@ def _build(job: Job, trace: Trace) -> Servo:
         trace,
         clock=clock,
         limits=job.limits,
-        supervisor=_Watch(Lane(job.paths.control, CONTROL)),
+        supervisor=_Watch(Lane(job.paths.control, CONTROL), application),
         before_tick=_NewSettings(lane),
     )
 

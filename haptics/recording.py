@@ -179,9 +179,9 @@ class Recording:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.metadata: dict[str, Any] = json.loads((folder / METADATA).read_text(encoding="utf-8"))
-            self.settings = [json.loads(line) for line in _lines(folder / SETTINGS)]
-        except (OSError, ValueError) as error:
+            self.metadata: dict[str, Any] = _parsed((folder / METADATA).read_text(encoding="utf-8"))
+            self.settings = [_parsed(line) for line in _lines(folder / SETTINGS)]
+        except (OSError, ValueError, RecursionError) as error:
             raise RecordingError(
                 f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
             ) from error
@@ -189,6 +189,15 @@ class Recording:
             raise RecordingError(f"{folder / METADATA} is not a recording's description: it must be a JSON object.")
         complete = folder / TICKS
         self.rows = _read_ticks(complete if complete.exists() else folder / PART)
+
+
+def _parsed(text: str) -> Any:
+    """Return the JSON in `text`; nan and infinity, which JSON does not have, are a `ValueError`."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
 
 
 def _lines(path: Path) -> list[str]:
@@ -205,12 +214,13 @@ def _read_ticks(path: Path) -> NDArray[Any]:
             npy.read_magic(file)
             shape, _, dtype = npy.read_array_header_1_0(file)
             offset, size = file.tell(), os.fstat(file.fileno()).st_size
-        count = min(int(np.prod(shape)), (size - offset) // dtype.itemsize)
+        count = min(shape[0] if len(shape) == 1 else 0, (size - offset) // dtype.itemsize)
         # An empty file cannot be mapped.
         rows = np.memmap(path, dtype, "r", offset, (count,)) if count else np.zeros(0, dtype)
     except (OSError, ValueError, EOFError) as error:
         raise RecordingError(f"{path} cannot be read: {error}.") from error
-    missing = set(ROW.names or ()) - set(rows.dtype.names or ())
+    columns = rows.dtype.fields or {}
+    missing = [name for name in ROW.names or () if name not in columns or columns[name][0] != ROW[name]]
     if missing:
-        raise RecordingError(f"{path} lacks the columns {', '.join(sorted(missing))}: it is not a recording of ours.")
+        raise RecordingError(f"{path} lacks the columns {', '.join(missing)}: it is not a recording of ours.")
     return np.asarray(rows)

@@ -84,7 +84,13 @@ def simulate(element: Element, inputs: ArrayLike) -> Simulation:
     ConfigurationError
         If `inputs` has another shape or holds a value that is not finite.
     """
-    array = np.array(inputs, dtype=np.float64, ndmin=2)
+    if not isinstance(element, Element):
+        raise ConfigurationError(f"element = {element!r}: must be an element such as RigidAdmittance(law, mass).")
+    try:
+        array = np.array(inputs, dtype=np.float64, ndmin=2)
+    except (TypeError, ValueError):
+        raise ConfigurationError(f"inputs of type {type(inputs).__name__}: must be (n, 2) finite numbers.") from None
+    array = array.reshape(0, 2) if array.size == 0 else array
     if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
         raise ConfigurationError(f"inputs of shape {array.shape}: must be (n, 2) finite numbers.")
     results: NDArray[Any] = np.zeros(len(array), _RESULT)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -30,7 +31,7 @@ def make_element(model: str, law: Mapping[str, Any], element: Mapping[str, Any],
         raise unknown("model", model, ELEMENTS)
     cls = ELEMENTS[model]
     given = {"law": make_law(law), "period": period}
-    names = [name for name in cls.__dataclass_fields__ if name not in given]  # type: ignore[attr-defined]
+    names = [field.name for field in dataclasses.fields(cls) if field.name not in given]  # type: ignore[arg-type]
     for name in element:
         if name not in names:
             raise unknown("setting", f"element.{name}", [f"element.{known}" for known in names])

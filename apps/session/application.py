@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import signal
 import sys
@@ -34,7 +35,8 @@ LINGER = 5.0
 
 def tell_stderr(line: str) -> None:
     """Say one line to the person; standard output belongs to results."""
-    print(line, file=sys.stderr, flush=True)
+    with contextlib.suppress(OSError):  # a closed or full stream is no reason to disturb a run
+        print(line, file=sys.stderr, flush=True)
 
 
 class Application:

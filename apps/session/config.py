@@ -195,7 +195,15 @@ def parse_assignment(text: str) -> tuple[str, str, Any]:
     try:
         return table, name, tomllib.loads(f"value = {value.strip()}")["value"]
     except tomllib.TOMLDecodeError:
-        return table, name, value.strip()
+        return table, name, _number_or_text(value.strip())
+
+
+def _number_or_text(text: str) -> float | str:
+    """Read what TOML does not accept but a person means as a number (``.5``, ``3.``); else it is text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
 
 
 def assign(tables: dict[str, Table], table: str, name: str, value: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 
@@ -48,5 +49,6 @@ class Progress:
             self._write("")
 
     def _write(self, text: str) -> None:
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()
+        with contextlib.suppress(OSError):
+            sys.stderr.write(f"\r\x1b[K{text}")
+            sys.stderr.flush()

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import functools
 import itertools
 import platform
 import threading
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -18,9 +20,9 @@ import devices
 from apps.session.config import SessionConfig
 from apps.session.progress import Progress
 from apps.session.summary import certificate, felt, flags_seen
-from haptics.errors import ConfigurationError, DeviceFault, HapticError, ServoLost
+from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError, ServoLost
 from haptics.process import SILENCE, Job, Paths, ServoProcess
-from haptics.recording import Recorder
+from haptics.recording import EVENTS, Recorder, append_line
 from haptics.rendering import parameters_of
 from haptics.servo import End
 from haptics.trace import Reader
@@ -30,6 +32,9 @@ RECORD_EVERY = 0.02
 
 HEARTBEAT_EVERY = 0.02
 """The session gives the servo a sign of life at least this often [s]."""
+
+FROZEN = 3.0
+"""A servo that has not executed a tick for this long [s] counts as lost."""
 
 DEVICE_LOG = "device_log.npy"
 INTERRUPTED = "interrupted"
@@ -76,6 +81,7 @@ class Session:
         self._spec = config.make_device().spec
         self._tell = tell
         self._interrupted = False
+        self._stopping = False
         self._progress = Progress(config.session.duration)
         self._recorder = self._new_recorder(Path(config.session.record))
         self._folder = self._recorder.folder
@@ -104,10 +110,11 @@ class Session:
     def interrupt(self) -> None:
         """End the run as Ctrl-C does."""
         self._interrupted = True
-        self._servo.stop()
+        self.stop()
 
     def stop(self) -> None:
         """End the run in order."""
+        self._stopping = True
         self._servo.stop()
 
     def change(self, key: str, value: float) -> None:
@@ -144,7 +151,7 @@ class Session:
             What kept the device from being opened.
         """
         self._tell(f"recording to {self._folder}")
-        background = _Background(self._recorder, on_error=self._servo.stop)
+        background = _Background(self._recorder, on_error=self.stop)
         background.start()
         reason, fault = FAULT, None
         try:
@@ -171,6 +178,7 @@ class Session:
             background.error = _not_recorded(error)
 
     def _until_the_end(self, attend: Callable[[], None], listen: Listen) -> str:
+        count, changed = 0, time.monotonic()
         while True:
             self._servo.beat()
             wait([self._servo.connection, *listen()], HEARTBEAT_EVERY)
@@ -181,8 +189,18 @@ class Session:
                 return self._reason(End(message[1]))
             self._progress.show(self._servo.trace)
             attend()
+            now = time.monotonic()
+            if self._servo.trace.count != count or "real_time" not in self._recorder.metadata:
+                count, changed = self._servo.trace.count, now
+            elif now - changed > FROZEN:
+                raise ServoLost(
+                    f"the servo process has not run for {FROZEN:g} s (it was stopped, or its device blocks) and was "
+                    "ended: its device watches over itself now."
+                )
 
     def _reason(self, end: End) -> str:
+        if end is End.STOPPED and not self._stopping:
+            raise DeviceFault("the servo process was asked to terminate by somebody else: the device is safe.")
         if end is End.APPLICATION_LOST:
             raise DeviceFault(
                 f"the session gave the servo no sign of life for more than {SILENCE:g} s (it was stopped, or the "
@@ -194,7 +212,13 @@ class Session:
         executed = self._servo.trace.count
         rate, duration = self.config.session.rate, self.config.session.duration
         planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
-        rows = self._recorder.rows()
+        try:
+            rows = self._recorder.rows()
+        except RecordingError as error:  # somebody removed it; the end of the run is still in memory
+            rows = self._servo.trace.since(0)
+            fault = fault or DeviceFault(f"the recording was lost in mid-run: {error}")
+        if isinstance(fault, ServoLost):
+            self._journal_loss()
         timing = certificate(rows, executed, planned, 1.0 / rate)
         forces = felt(rows, self._spec.causality)
         real_time = self._recorder.metadata.get("real_time", {})
@@ -219,6 +243,12 @@ class Session:
             "reason": reason,
         }
         return Outcome(summary, reason, fault)
+
+    def _journal_loss(self) -> None:
+        """Write down the end of a servo that could not do so itself."""
+        line = {"event": "servo lost", "ticks": self._servo.trace.count, "noticed_monotonic_ns": time.monotonic_ns()}
+        with contextlib.suppress(OSError):
+            append_line(self._folder / EVENTS, line)
 
     def _close(self, result: dict[str, Any], *, complete: bool) -> None:
         """Close the recording; on a full disk what is written must do."""

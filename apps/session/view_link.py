@@ -70,6 +70,6 @@ class ViewLink:
         self.send(Quit())
         self._process.join(5.0)
         if self._process.is_alive():
-            self._process.terminate()
+            self._process.kill()  # a frozen one would not hear anything else
             self._process.join()
         self.connection.close()

@@ -1,5 +1,7 @@
 """The command line from outside: a process, its exit status, one JSON object on standard output."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -11,6 +13,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+
+from apps.cli import main
 
 JSON_KEYS = {
     "recording",
@@ -242,3 +246,57 @@ def test_a_suspended_session_leaves_no_force_on(tmp_path: Path) -> None:
     assert process.returncode == 4
     assert "no sign of life" in err
     assert len(np.load(recording / "ticks.npy")) == event["ticks"]
+
+
+def test_a_damaged_recording_is_one_line_and_status_2(tmp_path: Path) -> None:
+    done = haptics("run", "--duration", "0.5", "--headless", "--json", "--record", "kept", folder=tmp_path)
+    recording = tmp_path / answer_of(done)["recording"]
+    description = json.loads((recording / "recording.json").read_text())
+    texts = ["{}", "[]", "[" * 100000, '{"state": NaN}', "not json"]
+    for key in ("device", "model", "rate_hz", "configuration", "limits", "certificate"):
+        texts += [json.dumps({**description, key: value}) for value in (None, "x", [], -1)]
+    for text in texts:
+        (recording / "recording.json").write_text(text)
+        for arguments in (["--verify"], ["--headless"]):
+            answer, status = replayed(recording, *arguments)
+            assert status in {0, 2}, (text[:80], answer)
+            assert status == 0 or "\n" not in answer["error"]
+
+
+def replayed(recording: Path, *arguments: str) -> tuple[dict[str, Any], int]:
+    """Run the command in this process, which is faster than many new ones."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(io.StringIO()):
+        status = main(["replay", str(recording), "--json", *arguments])
+    return json.loads(said.getvalue()), status
+
+
+def test_a_frozen_servo_is_status_4(tmp_path: Path) -> None:
+    process, recording = start_session(tmp_path)
+    os.kill(servo_of(process.pid), signal.SIGSTOP)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "has not run for 3 s" in err
+    assert json.loads((recording / "events.jsonl").read_text())["event"] == "servo lost"
+
+
+def test_a_servo_that_is_terminated_by_others_is_status_4(tmp_path: Path) -> None:
+    process, _ = start_session(tmp_path)
+    os.kill(servo_of(process.pid), signal.SIGTERM)
+    _, err = process.communicate(timeout=60)
+    assert process.returncode == 4
+    assert "somebody else" in err
+
+
+@pytest.mark.parametrize("redirection", ["2>&-", ">&-", "<&-", "2>/dev/full", ">/dev/full", "| true"])
+def test_closed_and_full_streams_change_neither_the_run_nor_its_status(tmp_path: Path, redirection: str) -> None:
+    command = f"{sys.executable} -m apps run --duration 0.2 --headless --json {redirection}; exit ${{PIPESTATUS[0]}}"
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert len(list((tmp_path / "recordings").glob("*/ticks.npy"))) == 1
+    assert "Traceback" not in done.stderr
+    if "2>" in redirection:
+        assert json.loads(done.stdout)["ticks"] > 0
