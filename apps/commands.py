@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from apps.session.config import Table, gather
+from apps.answer import Answer
+from apps.session.config import gather
+from apps.session.models import Table
 
 if TYPE_CHECKING:
     from apps.session.run import Outcome
@@ -14,28 +15,6 @@ if TYPE_CHECKING:
 
 DEMO_DURATION = 30.0
 """Length of the demonstration [s]: one tour of the hand and a little more."""
-
-
-@dataclass(frozen=True)
-class Answer:
-    """What a command answers.
-
-    Attributes
-    ----------
-    result : dict
-        For ``--json``.
-    text : str
-        The same for people.
-    status : int
-        Exit status.
-    error : str
-        What went wrong, for standard error.
-    """
-
-    result: dict[str, Any] = field(default_factory=dict)
-    text: str = ""
-    status: int = 0
-    error: str = ""
 
 
 def demo(options: Namespace) -> Answer:
@@ -82,7 +61,7 @@ def _answer(outcome: Outcome) -> Answer:
 
 def devices(options: Namespace) -> Answer:
     """List the devices."""
-    from apps.session.config import fitting
+    from apps.session.models import fitting
     from devices import describe_backends
 
     models = fitting()

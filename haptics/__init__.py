@@ -10,7 +10,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from haptics.anisotropy import Asymmetric, Elliptic
     from haptics.clock import Clock, WallClock
+    from haptics.closed_form import ClosedForm
+    from haptics.custom_law import CustomLaw, friction_law
     from haptics.device import Causality, Device, DeviceSpec, State
     from haptics.elements import (
         CompliantAdmittance,
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
         RigidAdmittance,
     )
     from haptics.errors import (
+        AmbiguousLawWarning,
         CausalityError,
         ConfigurationError,
         DeviceFault,
@@ -28,7 +32,10 @@ if TYPE_CHECKING:
         HapticError,
         RecordingError,
     )
-    from haptics.friction import Coulomb, CoulombViscous, Law, Stribeck
+    from haptics.friction import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
+    from haptics.law import Law
+    from haptics.network import Network
+    from haptics.network_parts import NetworkResult
     from haptics.recording import Recording
     from haptics.servo import Servo
     from haptics.simulation import Simulation, simulate
@@ -39,6 +46,7 @@ _HOMES = {
     "device": ("Causality", "Device", "DeviceSpec", "State"),
     "elements": ("CompliantAdmittance", "Element", "InertialImpedance", "MasslessImpedance", "RigidAdmittance"),
     "errors": (
+        "AmbiguousLawWarning",
         "CausalityError",
         "ConfigurationError",
         "DeviceFault",
@@ -47,7 +55,13 @@ _HOMES = {
         "HapticError",
         "RecordingError",
     ),
-    "friction": ("Coulomb", "CoulombViscous", "Law", "Stribeck"),
+    "custom_law": ("CustomLaw", "friction_law"),
+    "friction": ("Coulomb", "CoulombViscous", "DeadZoneViscous", "GaussianStribeck", "Stribeck"),
+    "law": ("Law",),
+    "anisotropy": ("Asymmetric", "Elliptic"),
+    "closed_form": ("ClosedForm",),
+    "network": ("Network",),
+    "network_parts": ("NetworkResult",),
     "recording": ("Recording",),
     "servo": ("Servo",),
     "simulation": ("Simulation", "simulate"),
@@ -56,23 +70,32 @@ _HOMES = {
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "AmbiguousLawWarning",
+    "Asymmetric",
     "Causality",
     "CausalityError",
     "Clock",
+    "ClosedForm",
     "CompliantAdmittance",
     "ConfigurationError",
     "Coulomb",
     "CoulombViscous",
+    "CustomLaw",
+    "DeadZoneViscous",
     "Device",
     "DeviceFault",
     "DeviceNotFoundError",
     "DeviceOpenError",
     "DeviceSpec",
     "Element",
+    "Elliptic",
+    "GaussianStribeck",
     "HapticError",
     "InertialImpedance",
     "Law",
     "MasslessImpedance",
+    "Network",
+    "NetworkResult",
     "Recording",
     "RecordingError",
     "RigidAdmittance",
@@ -83,6 +106,7 @@ __all__ = [
     "Stribeck",
     "Trace",
     "WallClock",
+    "friction_law",
     "simulate",
 ]
 

@@ -76,6 +76,63 @@ def kernel(function: _F) -> _F:
     return cast(_F, numba.njit(cache=_CACHEABLE, nogil=True, error_model="numpy")(function))
 
 
+# --- custom laws: functions known by their address -----------------------------------------------------------------
+#
+# A function as an argument would keep every kernel that takes it out of the cache. An address is a number: kernels stay
+# as they are, and a person's own law costs one indirect call.
+
+LEVEL_ARGUMENTS = 9
+"""Speed and eight parameters: what a compiled level function takes, all float64."""
+
+_interpreted_levels: list[Callable[..., float]] = []
+
+if numba.config.DISABLE_JIT:
+
+    def call_level(address: int, *arguments: float) -> float:
+        """Call the level function at `address`."""
+        return _interpreted_levels[address](*arguments)
+
+else:
+    from llvmlite import ir
+    from numba import types
+    from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def call_level(typing: Any, address: Any, *arguments: Any) -> Any:
+        """Call the level function at `address`."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            double = ir.DoubleType()
+            pointer = ir.FunctionType(double, [double] * LEVEL_ARGUMENTS).as_pointer()
+            numbers = [builder.extract_value(values[1], k) for k in range(LEVEL_ARGUMENTS)]
+            return builder.call(builder.inttoptr(values[0], pointer), numbers)
+
+        numbers = types.UniTuple(types.float64, LEVEL_ARGUMENTS)
+        return types.float64(types.int64, numbers), generate
+
+
+def compile_level(function: Callable[..., float], count: int) -> tuple[int, object]:
+    """Compile ``function(speed, *parameters)`` with `count` parameters; return its address and what keeps it alive.
+
+    Raises
+    ------
+    Exception
+        Whatever numba has to say about the function.
+    """
+    inner = function if numba.config.DISABLE_JIT else numba.njit(error_model="numpy")(function)
+
+    def level(
+        s: float, p1: float, p2: float, p3: float, p4: float, p5: float, p6: float, p7: float, p8: float
+    ) -> float:
+        return float(inner(s, *(p1, p2, p3, p4, p5, p6, p7, p8)[:count]))
+
+    if numba.config.DISABLE_JIT:
+        _interpreted_levels.append(level)
+        return len(_interpreted_levels) - 1, level
+    compiled = numba.cfunc(numba.float64(*[numba.float64] * LEVEL_ARGUMENTS))(level)
+    return compiled.address, compiled
+
+
 def _interpreted(function: _F) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*arguments: Any) -> Any:

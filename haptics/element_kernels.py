@@ -1,5 +1,6 @@
 """The steps of the four elements as kernels, and the record they work on; `haptics.elements` has the classes.
 
+The elements to compare with (`haptics.classic`) share the record: ``numbers`` and ``memory`` are theirs.
 Every kernel takes a record that begins with the fields of `ELEMENT`; whoever needs more of a tick in one call (the
 rendering) appends its own fields.
 """
@@ -11,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from haptics._jit import kernel
-from haptics.friction import LAW_PARAMETERS, implicit_force
+from haptics.classic_kernels import CLASSIC_NUMBERS, FIRST_CLASSIC, MEMORY, step_classic
+from haptics.friction_kernels import LAW, implicit_force
 from haptics.trace import Rows
 
 MODEL_A = 0
@@ -21,13 +23,13 @@ MODEL_D = 3
 
 PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("model", "<i8"),
-    ("law_kind", "<i8"),
-    ("law", "<f8", (LAW_PARAMETERS,)),
+    ("law", LAW),
     ("period", "<f8"),
     ("mass", "<f8"),
     ("stiffness", "<f8"),
     ("damping", "<f8"),
     ("mobility", "<f8"),
+    ("numbers", "<f8", (CLASSIC_NUMBERS,)),
 ]
 """What an element is: fields of a kernel's record that only settings change."""
 
@@ -38,6 +40,7 @@ STATE_FIELDS: list[tuple[Any, ...]] = [
     ("friction_force", "<f8", (2,)),
     ("sliding_velocity", "<f8", (2,)),
     ("sticking", "<i8"),
+    ("memory", "<f8", (MEMORY,)),
 ]
 """Where an element is: fields of a kernel's record that `step_element` changes."""
 
@@ -59,7 +62,7 @@ def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
 def _step_a(s: Any, hx: float, hy: float) -> None:
     """Force h [N] to velocity v [m/s] of the mass; (26)."""
     T, M, v = s.period, s.mass, s.mass_velocity
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, v[0] + T * hx / M, v[1] + T * hy / M, s.mobility)
+    fx, fy, vx, vy, sticking = implicit_force(s.law, v[0] + T * hx / M, v[1] + T * hy / M, s.mobility)
     v[0], v[1] = vx, vy
     s.output[0], s.output[1] = vx, vy
     _store(s, (fx, fy), (vx, vy), sticking)
@@ -74,7 +77,7 @@ def _step_b(s: Any, ux: float, uy: float) -> None:
     coupling = T * B + T * T * K
     x = (coupling * ux + T * K * e[0] + M * v[0]) / C
     y = (coupling * uy + T * K * e[1] + M * v[1]) / C
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
+    fx, fy, vx, vy, sticking = implicit_force(s.law, x, y, s.mobility)
     v[0], v[1] = vx, vy
     e[0] += T * (ux - vx)
     e[1] += T * (uy - vy)
@@ -96,7 +99,7 @@ def _step_c(s: Any, ux: float, uy: float) -> None:
     T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
     stretch = K / (B + T * K)
     x, y = ux + stretch * e[0], uy + stretch * e[1]
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
+    fx, fy, vx, vy, sticking = implicit_force(s.law, x, y, s.mobility)
     e[0] = _contact_displacement(s, ux, fx, e[0], sticking)
     e[1] = _contact_displacement(s, uy, fy, e[1], sticking)
     s.output[0], s.output[1] = fx, fy
@@ -112,7 +115,7 @@ def _step_d(s: Any, hx: float, hy: float) -> None:
     stretch = K / (B + T * K)
     x = u[0] + T * hx / M + stretch * e[0]
     y = u[1] + T * hy / M + stretch * e[1]
-    fx, fy, vx, vy, sticking = implicit_force(s.law_kind, s.law, x, y, s.mobility)
+    fx, fy, vx, vy, sticking = implicit_force(s.law, x, y, s.mobility)
     u[0] += T * (hx - fx) / M
     u[1] += T * (hy - fy) / M
     e[0] = _contact_displacement(s, u[0], fx, e[0], sticking)
@@ -130,8 +133,10 @@ def step_element(s: Any, x: float, y: float) -> None:
         _step_b(s, x, y)
     elif s.model == MODEL_C:
         _step_c(s, x, y)
-    else:
+    elif s.model < FIRST_CLASSIC:
         _step_d(s, x, y)
+    else:
+        step_classic(s, x, y)
 
 
 @kernel

@@ -26,8 +26,11 @@ from numpy.typing import ArrayLike, NDArray
 from haptics.device import Causality, Vector
 from haptics.element_kernels import ELEMENT, MODEL_A, MODEL_B, MODEL_C, MODEL_D, STATE_FIELDS, step_record
 from haptics.errors import ConfigurationError
-from haptics.friction import Law, require_solvable
+from haptics.law import Law, warn_if_ambiguous
 from haptics.settings import bounded, check
+
+STEADIER = "a larger stiffness, damping or mass, or a higher rate"
+"""What to do about an element that is too mobile for its law."""
 
 
 class Element(ABC):
@@ -53,13 +56,22 @@ class Element(ABC):
     def mobility(self) -> float:
         """The Z [m/(N s)] with which this element meets its friction law."""
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Parameters that only this kind of element has, as its kernel reads them."""
+        return ()
+
     def __post_init__(self) -> None:
         if not isinstance(self.law, Law):
             raise ConfigurationError(f"law = {self.law!r}: must be a friction law such as Coulomb(4.0).")
         check(self, "element")
-        require_solvable(self.law, self.mobility, "a larger stiffness, damping or mass, or a higher rate")
+        self._check_law()
         object.__setattr__(self, "_record", np.zeros(1, ELEMENT))  # frozen: parameters
         write_parameters(self, self._record)
+
+    def _check_law(self) -> None:
+        """Warn if the element meets its law where several forces are possible."""
+        warn_if_ambiguous(self.law, self.mobility, STEADIER)
 
     def reset(self, velocity: ArrayLike = (0.0, 0.0)) -> None:
         """Start afresh: no displacement, no force, and a mass (A, B, D) that moves at `velocity`, (2,) [m/s]."""
@@ -97,6 +109,11 @@ class Element(ABC):
         twin._record[:] = self._record
         return twin
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Come out of another process: a custom law lies at another address here."""
+        self.__dict__.update(state)
+        write_parameters(self, self._record)
+
     def copy_record(self) -> NDArray[Any]:
         """Return a copy of the kernel record, (1,) of dtype `ELEMENT`: parameters and state."""
         return self._record.copy()
@@ -128,8 +145,8 @@ class Element(ABC):
 def write_parameters(element: Element, record: NDArray[Any]) -> None:
     """Write what `element` is into a (1,) `record` that has the fields of `PARAMETERS`; its state is left alone."""
     record["model"] = element.kind
-    record["law_kind"] = element.law.kind
-    record["law"] = element.law.parameters
+    record["law"] = element.law.record
+    record["numbers"][0][: len(element.numbers)] = element.numbers
     for name in ("mass", "stiffness", "damping", "period"):
         record[name] = getattr(element, name, 0.0)
     record["mobility"] = element.mobility

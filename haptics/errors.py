@@ -59,3 +59,7 @@ class DeviceFault(HapticError):
 
 class ServoLost(DeviceFault):
     """The servo process died without a word; its recording is complete up to that instant but was not closed."""
+
+
+class AmbiguousLawWarning(UserWarning):
+    """A friction law falls so steeply that the next force is not unique (condition (15) of Kikuuwe et al. 2006)."""

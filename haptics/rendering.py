@@ -261,9 +261,14 @@ class Rendering:
         return self._core["reference"][0].copy() if self._core["started"][0] else None
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
-        """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is."""
+        """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
+
+        The address of a custom law is that of this process; the one in `parameters` may come from another.
+        """
+        address = self._core["law"]["address"].copy()
         for name in PARAMETERS.names or ():
             self._core[name] = parameters[name]
+        self._core["law"]["address"] = address
         self.version = version
 
     def tick(self, state: State, age: float, slots: Rows, slot: int, timing: tuple[int, float, float, int]) -> Vector:

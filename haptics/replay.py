@@ -92,7 +92,8 @@ def again(recording: Recording, rows: Rows) -> Rows:
 
 
 def _element(recording: Recording, entry: dict[str, Any]) -> Element:
-    return make_element(entry["model"], entry["law"], entry["element"], 1.0 / recording.metadata["rate_hz"])
+    causality = Causality(recording.metadata["device"]["causality"])
+    return make_element(entry["model"], entry["law"], entry["element"], 1.0 / recording.metadata["rate_hz"], causality)
 
 
 def _spec(recording: Recording) -> DeviceSpec:

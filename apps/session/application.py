@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.session import messages as say
-from apps.session.config import ELEMENT_DEFAULTS, LAW_DEFAULTS, MODELS, SessionConfig, Table, complete, fitting
+from apps.session.config import SessionConfig, complete
+from apps.session.models import Table, causality_of, fitting
 from apps.session.mouse import Mouse
 from apps.session.picture import draw
 from apps.session.run import HEARTBEAT_EVERY, Outcome, Session
@@ -96,7 +97,7 @@ class Application:
 
     def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
         """Run one session; return how it went and its configuration as it was at the end."""
-        self._session = session = Session(config, self._tell)
+        self._session = session = Session(config, self._tell, self._warn)
         if self._obstacle and self._asked_for_window:
             self._tell(f"no live view: {self._obstacle}.")
         self._send(
@@ -174,6 +175,11 @@ class Application:
                 in_force = {parameter.key: parameter.value for parameter in sliders(self._session.config)}
                 self._send(say.Refused(str(error), in_force))
 
+    def _warn(self, line: str) -> None:
+        """Say to whoever looks at the terminal or the window that parameters do not suit the device."""
+        self._tell(f"advice: {line}")
+        self._send(say.Advised(line))
+
     def _stop(self) -> None:
         if self._session is not None:
             self._session.stop()
@@ -203,11 +209,13 @@ def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
     same_device = wish.device == config.device
     kept = {name: value for name, value in config.device_settings.items() if name != "hand"} if same_device else {}
     tables["device"] = {"name": wish.device, **kept}
-    if wish.model != config.session.model:
-        tables["element"] = dict(ELEMENT_DEFAULTS[wish.model])
-    if MODELS[wish.model] is not config.causality:
-        tables["law"] = {"name": config.law["name"], **LAW_DEFAULTS[MODELS[wish.model]][config.law["name"]]}
+    same_causality = causality_of(wish.device) is config.causality
+    if wish.model != config.session.model or not same_causality:
+        tables["element"] = {}
+    if not same_causality:
         tables["envelope"] = {}
+        if config.law["name"] != "custom":
+            tables["law"] = {"name": config.law["name"]}
     return tables
 
 

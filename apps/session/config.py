@@ -7,47 +7,22 @@ and ``envelope``. Values given with ``--set`` win over the file, options such as
 from __future__ import annotations
 
 import tomllib
+import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from haptics.device import Causality
-from haptics.errors import CausalityError, ConfigurationError
+from apps.session.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
+from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.settings import bounded, build, check, free, unknown
 
 if TYPE_CHECKING:
-    from haptics.device import Device, DeviceSpec
+    from haptics.device import Causality, Device, DeviceSpec
     from haptics.elements import Element
     from haptics.envelope import Limits
 
-Table = dict[str, Any]
-
 TABLES = ("session", "device", "hand", "law", "element", "envelope")
-
-MODELS = {"A": Causality.ADMITTANCE, "B": Causality.IMPEDANCE, "C": Causality.IMPEDANCE, "D": Causality.ADMITTANCE}
-"""The four models and their causality, known here so that a wrong pair is refused before anything is compiled."""
-
-ELEMENT_DEFAULTS: dict[str, Table] = {
-    "A": {"mass": 2.0},
-    "B": {"mass": 0.1, "stiffness": 6000.0, "damping": 10.0},
-    "C": {"stiffness": 6000.0, "damping": 10.0},
-    "D": {"mass": 2.0, "stiffness": 20000.0, "damping": 400.0},
-}
-"""Models A and C: the values of the experiments in Kikuuwe et al. 2006, section V."""
-
-LAW_DEFAULTS: dict[Causality, dict[str, Table]] = {
-    Causality.ADMITTANCE: {
-        "coulomb": {"force": 6.0},
-        "coulomb-viscous": {"force": 6.0, "viscosity": 5.0},
-        "stribeck": {"kinetic_force": 5.0, "static_force": 6.0, "stribeck_velocity": 0.1},
-    },
-    Causality.IMPEDANCE: {
-        "coulomb": {"force": 4.0},
-        "coulomb-viscous": {"force": 4.0, "viscosity": 5.0},
-        "stribeck": {"kinetic_force": 3.0, "static_force": 4.0, "stribeck_velocity": 0.1},
-    },
-}
 
 
 @dataclass(frozen=True)
@@ -64,7 +39,7 @@ class SessionSettings:
 
     def __post_init__(self) -> None:
         check(self, "session")
-        _known("model", self.model, MODELS)
+        known("model", self.model, MODELS)
         if not isinstance(self.seed, int):
             raise ConfigurationError(f"session.seed = {self.seed!r}: must be a whole number of at least 0.")
         duration = self.duration
@@ -84,6 +59,8 @@ class SessionConfig:
         Model, rate, duration, seed, folder for recordings.
     device : str
         Backend name.
+    causality : Causality
+        What the device takes and gives, and so the form of the model.
     device_settings : dict
         The device's own settings, those of the hand included.
     law, element, envelope : dict
@@ -94,6 +71,7 @@ class SessionConfig:
 
     session: SessionSettings
     device: str
+    causality: Causality
     device_settings: Table
     law: Table
     element: Table
@@ -106,16 +84,18 @@ class SessionConfig:
         hand = self.device_settings.get("hand", {})
         return str(hand.get("name", ""))
 
-    @property
-    def causality(self) -> Causality:
-        """What the model takes and gives."""
-        return MODELS[self.session.model]
-
     def make_element(self) -> Element:
-        """Build the element, which checks that it can solve its law."""
+        """Build the element; refuse one whose next force would not be unique (condition 15)."""
+        from haptics.elements import STEADIER
+        from haptics.law import require_solvable
         from haptics.tables import make_element
 
-        return make_element(self.session.model, self.law, self.element, 1.0 / self.session.rate)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AmbiguousLawWarning)
+            element = make_element(self.session.model, self.law, self.element, 1.0 / self.session.rate, self.causality)
+        if element.mobility > 0.0:
+            require_solvable(element.law, element.mobility, STEADIER)
+        return element
 
     def make_device(self) -> Device:
         """Build the device without opening it."""
@@ -139,8 +119,8 @@ class SessionConfig:
         """
         table, _, name = key.partition(".")
         if table not in {"law", "element"} or name not in getattr(self, table):
-            known = [f"law.{n}" for n in self.law if n != "name"] + [f"element.{n}" for n in self.element]
-            raise unknown("parameter", key, known)
+            names = [f"law.{n}" for n in self.law if n != "name"] + [f"element.{n}" for n in self.element]
+            raise unknown("parameter", key, names)
         changed = replace(self, **{table: {**getattr(self, table), name: value}})  # type: ignore[arg-type]
         changed.make_element()
         return changed
@@ -235,14 +215,16 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
     """
     session = dict(tables.get("session", {}))
     device = dict(tables.get("device", {}))
-    name, session["model"] = _pair(device.pop("name", ""), session.get("model", ""))
+    name, session["model"] = pair(device.pop("name", ""), session.get("model", ""))
     settings = build(SessionSettings, session, "session")
+    causality = causality_of(name)
     config = SessionConfig(
         session=settings,
         device=name,
+        causality=causality,
         device_settings=_device_settings(name, device, dict(tables.get("hand", {})), settings),
-        law=_law(dict(tables.get("law", {})), MODELS[settings.model]),
-        element={**ELEMENT_DEFAULTS[settings.model], **tables.get("element", {})},
+        law=law_table(dict(tables.get("law", {})), causality),
+        element={**element_defaults(settings.model, causality), **tables.get("element", {})},
         envelope=dict(tables.get("envelope", {})),
     )
     _prove(config)
@@ -257,49 +239,6 @@ def _prove(config: SessionConfig) -> None:
     spec = config.make_device().spec
     config.make_limits(spec)
     require_pair(element, spec)
-
-
-def fitting() -> dict[str, tuple[str, ...]]:
-    """Return every device with the models that go with it."""
-    from devices import describe_backends
-
-    return {
-        backend.name: tuple(model for model, causality in MODELS.items() if causality == backend.causality)
-        for backend in describe_backends()
-    }
-
-
-def _pair(device: str, model: str) -> tuple[str, str]:
-    """Return device and model, the missing one chosen to fit; refuse a pair that does not fit."""
-    pairs = fitting()
-    if device:
-        _known("device", device, pairs)
-    if model:
-        _known("model", model, MODELS)
-    if not device:
-        device = next(name for name, models in pairs.items() if not model or model in models)
-    if not model:
-        model = "C" if "C" in pairs[device] else pairs[device][0]
-    if model not in pairs[device]:
-        together = "; ".join(f"{name} with model {' or '.join(models)}" for name, models in pairs.items())
-        raise CausalityError(
-            f"model {model} and device {device} do not go together: the model is an {MODELS[model]}, the device not. "
-            f"Possible: {together}."
-        )
-    return device, model
-
-
-def _known(kind: str, name: Any, allowed: Iterable[str]) -> None:
-    """Raise `ConfigurationError` unless `name` is one of the `allowed` words; whatever else it may be."""
-    if not isinstance(name, str) or name not in allowed:
-        raise unknown(kind, str(name), allowed)
-
-
-def _law(table: Table, causality: Causality) -> Table:
-    defaults = LAW_DEFAULTS[causality]
-    name = table.get("name", "coulomb")
-    _known("law", name, defaults)
-    return {"name": name, **defaults[name], **table}
 
 
 def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:

@@ -62,7 +62,7 @@ def _finite(rows: Rows) -> Rows:
 
 def _title(metadata: dict[str, Any]) -> str:
     law = metadata["configuration"]["law"]
-    words = ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in law.items() if key != "name")
+    words = ", ".join(f"{key.replace('_', ' ')} {value:g}" for key, value in law.items() if not isinstance(value, str))
     element = ", ".join(f"{key} {value:g}" for key, value in metadata["configuration"]["element"].items())
     return f"model {metadata['model']} on {metadata['device']['name']}: {law['name']} ({words} N), {element} (SI)"
 

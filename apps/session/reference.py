@@ -6,14 +6,15 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 
-from apps.session.config import ELEMENT_DEFAULTS, LAW_DEFAULTS, MODELS, SessionSettings
+from apps.session.config import SessionSettings
+from apps.session.models import LAW_DEFAULTS, element_defaults
 from devices.virtual.arm import ArmSettings
 from devices.virtual.hands import HANDS
 from devices.virtual.joystick import JoystickSettings
-from haptics.elements import ELEMENTS
 from haptics.envelope import Limits
 from haptics.friction import LAWS
 from haptics.settings import allowed_text
+from haptics.tables import MODELS
 
 _INTRODUCTION = """# Settings
 
@@ -25,19 +26,40 @@ This page is made from the declarations that also check the values:
 `python -m apps.session.reference > docs/settings.md`.
 """
 
+_CUSTOM_LAW = """## Other laws
+
+With `-closed-form` added to its name a law is solved by the approximation of the paper instead of exactly
+(`law.name = "stribeck-closed-form"`), for comparison.
+
+`law.file = "rubber.py"` names a Python file with one function, the level of a law of your own; its parameters are the
+settings (`law.static`), with their defaults in the file:
+
+```python
+from haptics import friction_law
+
+@friction_law
+def rubber(speed, static=4.0, kinetic=3.0, width=0.1):
+    return kinetic + (static - kinetic) / (1.0 + speed / width)
+```
+"""
+
 
 def pages() -> Iterator[str]:
     """Yield the reference, a section at a time."""
     yield _INTRODUCTION
     yield _section("session", "What is run, how fast, for how long", SessionSettings)
     for name, law in LAWS.items():
-        defaults = " or ".join(_numbers(LAW_DEFAULTS[causality][name]) for causality in dict.fromkeys(MODELS.values()))
+        defaults = " or ".join(_numbers(tables[name]) for tables in LAW_DEFAULTS.values())
         yield _section(
             "law", f'Friction law `law.name = "{name}"`', law, f"By default {defaults} (admittance, impedance)."
         )
-    for model, element in ELEMENTS.items():
-        defaults = _numbers(ELEMENT_DEFAULTS[model])
-        yield _section("element", f"Model {model}", element, f"By default {defaults}.", leave_out=("law", "period"))
+    yield _CUSTOM_LAW
+    for model, forms in MODELS.items():
+        for causality, element in forms.items():
+            title = f"Model {model}" + (f" as an {causality}" if len(forms) > 1 else "")
+            defaults = _numbers(element_defaults(model, causality))
+            remark = f"By default {defaults}." if defaults else "It has no parameters of its own."
+            yield _section("element", title, element, remark, leave_out=("law", "period"))
     yield _section(
         "envelope", "Safety envelope", Limits, "By default the limits of the device, which are also the widest."
     )

@@ -7,10 +7,18 @@ from typing import Any
 
 from apps.session.config import SessionConfig
 from apps.session.messages import Parameter
+from haptics.closed_form import ClosedForm
 
 _RANGES: dict[str, tuple[float, float, bool]] = {
     "law.force": (0.0, 8.0, False),
     "law.kinetic_force": (0.0, 8.0, False),
+    "law.force_x": (0.05, 8.0, False),
+    "law.force_y": (0.05, 8.0, False),
+    "law.forward_force": (0.05, 8.0, False),
+    "law.backward_force": (0.05, 8.0, False),
+    "law.sideways_force": (0.05, 8.0, False),
+    "law.angle": (-1.6, 1.6, False),
+    "law.dead_zone": (0.0, 1.0, False),
     "law.static_force": (0.0, 8.0, False),
     "law.viscosity": (0.0, 50.0, False),
     "law.stribeck_velocity": (0.001, 1.0, True),
@@ -23,7 +31,7 @@ _RANGES: dict[str, tuple[float, float, bool]] = {
 
 def sliders(config: SessionConfig) -> tuple[Parameter, ...]:
     """Return a slider for every number of the law and of the element."""
-    values = {f"law.{name}": value for name, value in config.law.items() if name != "name"}
+    values = {f"law.{name}": value for name, value in config.law.items() if not isinstance(value, str)}
     values |= {f"element.{name}": value for name, value in config.element.items()}
     return tuple(_slider(config, key, float(value)) for key, value in values.items())
 
@@ -35,9 +43,10 @@ def _slider(config: SessionConfig, key: str, value: float) -> Parameter:
 
 
 def _unit(config: SessionConfig, key: str) -> str:
-    """Return the unit with which the law or the element declares its parameter."""
+    """Return the unit with which the law or the element declares its parameter; a custom law declares none."""
     table, _, name = key.partition(".")
     element = config.make_element()
-    owner: Any = element.law if table == "law" else element
-    fields = {field.name: field for field in dataclasses.fields(owner)}
-    return str(fields[name].metadata.get("unit", ""))
+    law = element.law.law if isinstance(element.law, ClosedForm) else element.law
+    owner: Any = law if table == "law" else element
+    units = {field.name: str(field.metadata.get("unit", "")) for field in dataclasses.fields(owner)}
+    return units.get(name, "")

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.session.config import MODELS, complete, gather, parse_assignment
+from apps.session.config import complete, gather, parse_assignment
+from apps.session.models import MODELS
 from apps.session.sliders import sliders
 from haptics.errors import CausalityError, ConfigurationError
 

@@ -1,0 +1,306 @@
+r"""Friction laws as kernels: the record of a law, its level, its force, and its exact implicit counterpart.
+
+A law :math:`\Phi` gives the friction force of a sliding contact; its *implicit counterpart* :math:`\Phi_Z` solves
+:math:`f = \Phi(x - Z f)` (Kikuuwe et al. 2006, (16), (52)). For an isotropic law, :math:`\Phi(v) = g(|v|)\,v/|v|`, the
+vector problem reduces to the scalar one :math:`s + Z g(s) = |x|` in any number of dimensions. `haptics.friction` has
+the classes.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from haptics._jit import call_level, kernel
+from haptics.trace import Rows
+
+LAW_NUMBERS = 10
+"""Room for a law's numbers; the first is always the largest friction force at rest, the last the mobility limit."""
+
+_LIMIT = LAW_NUMBERS - 1
+
+LAW = np.dtype([("kind", "<i8"), ("address", "<i8"), ("numbers", "<f8", (LAW_NUMBERS,))])
+"""A law as kernels read it: which one, where its compiled function lies (custom laws), and its numbers."""
+
+VISCOUS = 0
+STRIBECK = 1
+DEAD_ZONE = 2
+GAUSSIAN = 3
+CUSTOM = 4
+ELLIPTIC = 5
+CLOSED_FORM = 16
+"""Added to one of the kinds above: solved by the approximation of the paper instead of exactly."""
+
+_SCAN = 512
+"""Points at which a custom law that breaks condition (15) is searched for its outermost solution."""
+
+
+# --- levels: isotropic laws -------------------------------------------------------------------------------------
+
+
+@kernel
+def sliding_level(law: Any, s: float) -> Any:
+    """Return the friction level g(s) [N] of an isotropic law at sliding speed s >= 0 [m/s]."""
+    kind, p = law.kind & (CLOSED_FORM - 1), law.numbers
+    if kind == VISCOUS:
+        return p[0] + p[1] * s
+    if kind == STRIBECK:
+        return p[1] + (p[0] - p[1]) * math.exp(-s / p[2]) + p[3] * s
+    if kind == DEAD_ZONE:
+        return p[0] + p[1] * max(s - p[2], 0.0)
+    if kind == GAUSSIAN:
+        return p[1] + (p[0] - p[1]) * math.exp(-((s / p[2]) ** 2)) + p[3] * s
+    return call_level(law.address, s, p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8])
+
+
+@kernel
+def _stribeck_ratio(d: float, q: float) -> float:
+    """Solve t + q (exp(-t) - 1) = d for t = s/v_s > 0, with d > 0 and q >= 0; there is exactly one solution.
+
+    It is t = x + W0(-q exp(-x)) with x = d + q and Lambert's W. Halley's iteration on the equation itself gives it
+    without the cancellation of that form where t is small, and faster.
+    """
+    p = 1.0 - q
+    # Left of the solution from the parabola above the exponential; right of it where the left side first falls.
+    t = max(2.0 * d / (p + math.sqrt(p * p + 2.0 * q * d)), d) if p > 0.0 else d + q
+    for _ in range(50):
+        decay = math.expm1(-t)
+        h = t + q * decay - d
+        curvature = q * (1.0 + decay)
+        slope = 1.0 - curvature
+        step = h / (slope - 0.5 * curvature * h / slope)
+        t -= step
+        if abs(step) <= 1e-6 * t:
+            break
+    return t
+
+
+@kernel
+def _bracketed(law: Any, r: float, Z: float, low: float, high: float) -> float:
+    """Solve s + Z g(s) = r on [low, high], where the left side is below r at `low` and not at `high`.
+
+    Inverse quadratic interpolation where it can be trusted, bisection where not (Chandrupatla 1997), until the bracket
+    is as narrow as two neighbouring numbers.
+    """
+    a, b = high, low
+    fa, fb = a + Z * sliding_level(law, a) - r, b + Z * sliding_level(law, b) - r
+    c, fc, t = a, fa, 0.5
+    for _ in range(200):
+        s = a + t * (b - a)
+        fs = s + Z * sliding_level(law, s) - r
+        if (fs < 0.0) == (fa < 0.0):
+            c, fc = a, fa
+        else:
+            c, fc = b, fb
+            b, fb = a, fa
+        a, fa = s, fs
+        best, f_best = (a, fa) if abs(fa) < abs(fb) else (b, fb)
+        tolerance = 2.3e-16 * abs(best)
+        if f_best == 0.0 or abs(b - a) <= 2.0 * tolerance + 1e-300:
+            return best
+        xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
+        if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
+            t = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
+        else:
+            t = 0.5
+        margin = tolerance / abs(b - a)
+        t = min(max(t, margin), 1.0 - margin)
+    return a
+
+
+@kernel
+def _gaussian_speed(law: Any, r: float, Z: float) -> float:
+    """Outermost solution of s + Z g(s) = r for the Gaussian law, also where condition (15) fails."""
+    p = law.numbers
+    if Z < p[_LIMIT]:
+        return _bracketed(law, r, Z, 0.0, r)
+    # The left side rises, falls and rises again; u is where it turns up for good: u exp(-u^2) = ratio, u > sqrt(1/2).
+    log_ratio = math.log((1.0 + Z * p[3]) * p[2] / (2.0 * Z * (p[0] - p[1])))
+    u = 1.0 + math.sqrt(max(-log_ratio, 0.0))
+    for _ in range(50):
+        step = (math.log(u) - u * u - log_ratio) / (1.0 / u - 2.0 * u)
+        u -= step
+        if abs(step) <= 1e-15 * u:
+            break
+    turn = min(u * p[2], r)
+    if turn + Z * sliding_level(law, turn) <= r:
+        return _bracketed(law, r, Z, turn, r)
+    return _bracketed(law, r, Z, 0.0, turn)
+
+
+@kernel
+def _custom_speed(law: Any, r: float, Z: float) -> float:
+    """Solution of s + Z g(s) = r for a custom law; where condition (15) fails, the outermost that a search finds."""
+    if Z < law.numbers[_LIMIT]:
+        return _bracketed(law, r, Z, 0.0, r)
+    high = r
+    for k in range(1, _SCAN):
+        low = r * (1.0 - k / _SCAN)
+        if low + Z * sliding_level(law, low) < r:
+            return _bracketed(law, r, Z, low, high)
+        high = low
+    return _bracketed(law, r, Z, 0.0, high)
+
+
+@kernel
+def implicit_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s): level and speed solving s + Z g(s) = r for r > Z g(0), i.e. while sliding; (25) and others."""
+    kind, p = law.kind, law.numbers
+    if kind == VISCOUS:
+        return (p[0] + p[1] * r) / (1.0 + Z * p[1]), (r - Z * p[0]) / (1.0 + Z * p[1])
+    if kind == STRIBECK:
+        a = 1.0 + Z * p[3]
+        q = Z * (p[0] - p[1]) / (a * p[2])
+        s = p[2] * _stribeck_ratio((r - Z * p[0]) / (a * p[2]), q)
+    elif kind == DEAD_ZONE:
+        s = r - Z * p[0]
+        if s > p[2]:
+            s = (s + Z * p[1] * p[2]) / (1.0 + Z * p[1])
+    elif kind == GAUSSIAN:
+        s = _gaussian_speed(law, r, Z)
+    else:
+        s = _custom_speed(law, r, Z)
+    return sliding_level(law, s), s
+
+
+# --- vectors ----------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _semi_axes(p: Any, x: float, y: float) -> tuple[float, float]:
+    """Return the semi-axes [N] of the quarter of the elliptic law into which (x, y) points."""
+    return p[1] if x >= 0.0 else p[2], p[3] if y >= 0.0 else p[4]
+
+
+@kernel
+def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
+    """Return Phi(v) [N] of the elliptic law for v = (x, y) != 0: F^2 v/|F v| + D v in the law's own axes."""
+    c, s, D = p[5], p[6], p[7]
+    u, w = c * x + s * y, c * y - s * x
+    a, b = _semi_axes(p, u, w)
+    n = math.hypot(a * u, b * w)
+    fu, fw = a * a * u / n + D * u, b * b * w / n + D * w
+    return c * fu - s * fw, s * fu + c * fw
+
+
+@kernel
+def _implicit_elliptic(p: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
+    """Counterpart of the elliptic law, the Yosida approximation of its dissipation potential; returns as below.
+
+    Without viscosity f is the point of the ellipse nearest to x/Z, found from the one root t of
+    |F x/Z / (t + F^2)| = 1; viscosity only changes x and Z. The velocity is Z t f/F^2: no difference of near numbers.
+    """
+    c, s, D = p[5], p[6], p[7]
+    Z1 = Z / (1.0 + Z * D)
+    u, w = (c * x + s * y) / Z, (c * y - s * x) / Z
+    a, b = _semi_axes(p, u, w)
+    if math.hypot(u / a, w / b) <= 1.0:
+        return x / Z, y / Z, 0.0, 0.0, True
+    A, B = a * a, b * b
+    t = max(math.hypot(a * u, b * w) - max(A, B), 0.0)  # left of the root of a convex, falling function
+    for _ in range(100):
+        gu, gw = a * u / (t + A), b * w / (t + B)
+        n2 = gu * gu + gw * gw
+        n = math.sqrt(n2)
+        step = n2 * (n - 1.0) / (gu * gu / (t + A) + gw * gw / (t + B))  # Newton on 1 - 1/n, nearly a straight line
+        t = max(t + step, 0.0)
+        if abs(step) <= 4e-16 * (t + min(A, B)):
+            break
+    fu, fw = A * u / (t + A), B * w / (t + B)
+    vu, vw = Z1 * t * u / (t + A), Z1 * t * w / (t + B)
+    fu, fw = fu + D * vu, fw + D * vw
+    return c * fu - s * fw, s * fu + c * fw, c * vu - s * vw, s * vu + c * vw, False
+
+
+@kernel
+def law_force(law: Any, x: float, y: float) -> tuple[float, float]:
+    """Return the friction force Phi(v) [N] for v = (x, y) [m/s]; zeros at rest, where the law only bounds the force."""
+    s = math.hypot(x, y)
+    if s == 0.0:
+        return 0.0, 0.0
+    if law.kind & (CLOSED_FORM - 1) == ELLIPTIC:
+        return _elliptic_force(law.numbers, x, y)
+    g = sliding_level(law, s)
+    return g * (x / s), g * (y / s)
+
+
+@kernel
+def _approximate(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
+    """Return as `implicit_force` does, from the closed-form approximation (59); (57) and (46) are its special cases."""
+    r = math.hypot(x, y)
+    fx, fy = law_force(law, x, y)
+    n = math.hypot(fx, fy)
+    if r <= Z * n or r == 0.0:
+        return x / Z, y / Z, 0.0, 0.0, True
+    share = Z * n / r
+    fx += share * (n * (x / r) - fx)
+    fy += share * (n * (y / r) - fy)
+    return fx, fy, x - Z * fx, y - Z * fy, False
+
+
+@kernel
+def implicit_force(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
+    """Return (fx, fy, vx, vy, sticking): f = Phi_Z((x, y)) and v = (x, y) - Z f, exactly zero when sticking; (52).
+
+    What can stick does stick, also where condition (15) fails and sliding would be a solution too. The velocity is
+    built from the scalar solution, not by subtraction: it can then neither point backwards nor be almost zero where it
+    should be zero.
+    """
+    if law.kind == ELLIPTIC:
+        return _implicit_elliptic(law.numbers, x, y, Z)
+    if law.kind >= CLOSED_FORM:
+        return _approximate(law, x, y, Z)
+    r = math.hypot(x, y)
+    if r <= Z * law.numbers[0]:
+        return x / Z, y / Z, 0.0, 0.0, True
+    g, s = implicit_sliding(law, r, Z)
+    return g * (x / r), g * (y / r), s * (x / r), s * (y / r), False
+
+
+# --- for callers in Python: law is a (1,) array of dtype LAW ----------------------------------------------------
+
+
+@kernel
+def levels(law: Rows, speeds: Any, result: Any) -> None:
+    """Fill `result` with the levels [N] of an isotropic law at `speeds`, both (n,)."""
+    for k in range(len(speeds)):
+        result[k] = sliding_level(law[0], speeds[k])
+
+
+@kernel
+def _length(x: Any) -> float:
+    """Euclidean norm without overflow."""
+    r = 0.0
+    for i in range(len(x)):
+        r = math.hypot(r, x[i])
+    return r
+
+
+@kernel
+def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
+    """Fill `result` with Phi_Z(x) of an isotropic law, or with Phi(x) if Z is 0; both (m, n) for n dimensions."""
+    the = law[0]
+    for k in range(len(x)):
+        r = _length(x[k])
+        if Z > 0.0 and the.kind < CLOSED_FORM:
+            sticks = r <= Z * the.numbers[0]
+            scale = 1.0 / Z if sticks else implicit_sliding(the, r, Z)[0] / r
+        elif r > 0.0:
+            g = sliding_level(the, r)
+            scale = 1.0 / Z if r <= Z * g else g / r
+        else:
+            scale = 0.0
+        for i in range(x.shape[1]):
+            result[k, i] = scale * x[k, i]
+
+
+@kernel
+def plane_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
+    """Fill `result` with Phi_Z(x) of any law, or with Phi(x) if Z is 0; both (m, 2)."""
+    for k in range(len(x)):
+        if Z > 0.0:
+            result[k, 0], result[k, 1], _, _, _ = implicit_force(law[0], x[k, 0], x[k, 1], Z)
+        else:
+            result[k, 0], result[k, 1] = law_force(law[0], x[k, 0], x[k, 1])
