@@ -1,5 +1,6 @@
 """The examples run as they stand."""
 
+import json
 import os
 import subprocess
 import sys
@@ -27,6 +28,21 @@ def test_the_virtual_session_slides_at_four_newtons(tmp_path: Path) -> None:
     assert "while slipping: 4.000000 N" in run(str(ROOT / "examples" / "virtual_session.py"), folder=tmp_path)
 
 
+def test_the_network_of_blocks_slips_in_avalanches(tmp_path: Path) -> None:
+    assert "avalanches of 1 to 40 blocks" in run(str(ROOT / "examples" / "stick_slip_network.py"), folder=tmp_path)
+
+
+def test_a_law_of_ones_own_runs_alone_and_in_a_session(tmp_path: Path) -> None:
+    law = str(ROOT / "examples" / "own_law.py")
+    assert "slides at 3.571 N" in run(law, folder=tmp_path)
+    settings = ("--device", "virtual-joystick", "--model", "C", "--set", f"law.file={law}", "--set", "law.static=5")
+    said = run("-m", "apps", "run", *settings, "--duration", "3", "--headless", "--json", folder=tmp_path)
+    outcome = json.loads(said)
+    assert outcome["reason"] == "completed"
+    assert 0.0 < outcome["stick_fraction"] < 1.0
+    assert 4.8 < outcome["force_n"]["max"] <= 5.0
+
+
 def test_a_session_from_the_example_settings_can_be_read_by_the_example(tmp_path: Path) -> None:
     config = str(ROOT / "examples" / "rubber.toml")
     run("-m", "apps", "run", "--config", config, "--duration", "2", "--headless", "--json", folder=tmp_path)
@@ -35,5 +51,12 @@ def test_a_session_from_the_example_settings_can_be_read_by_the_example(tmp_path
 
 
 def test_every_example_is_run_here() -> None:
-    known = {"sliding_block.py", "virtual_session.py", "read_recording.py", "rubber.toml"}
+    known = {
+        "sliding_block.py",
+        "virtual_session.py",
+        "read_recording.py",
+        "rubber.toml",
+        "own_law.py",
+        "stick_slip_network.py",
+    }
     assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known
