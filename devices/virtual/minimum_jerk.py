@@ -32,7 +32,7 @@ DEFAULT_POINTS: dict[str, Point] = {
 _ROOM: Point = (0.1, 0.08)
 """Half width and half height [m] of the workspace the default tour is made for; smaller ones shrink it."""
 
-_CURVE = ("d", "e")
+_CURVES = ("d-e",)
 _RESTS = ("b", "c")
 
 PEAK_TO_MEAN_SPEED = 1.875
@@ -52,7 +52,12 @@ class MinimumJerkSettings(GripSettings):
     Attributes
     ----------
     points : list of [x, y]
-        Via-points of a tour of straight strokes with a rest at each [m]; empty for the default tour.
+        Via-points of a tour [m], lettered a, b, c and so on; empty for the default tour.
+    curves : list of str
+        Strokes such as "d-e" that are half circles, run through anticlockwise; empty for those of the default tour, or
+        none with points of one's own.
+    rests : list of str
+        Letters of the points at which it rests; empty for those of the default tour, or all with points of one's own.
     speed : float
         Peak speed of a stroke [m/s].
     pause : float
@@ -67,6 +72,8 @@ class MinimumJerkSettings(GripSettings):
 
     tremor: float = bounded(0.1, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
     points: Any = free((), "rows of [x, y] in m", "via-points in place of the default tour")
+    curves: Any = free((), "a list of strokes such as 'd-e'", "strokes that are half circles, anticlockwise")
+    rests: Any = free((), "a list of letters", "points at which it rests; all of one's own if empty")
     speed: float = bounded(0.15, minimum=0.005, maximum=1.0, unit="m/s", doc="peak speed of a stroke")
     pause: float = bounded(0.3, minimum=0.0, maximum=60.0, unit="s", doc="stop at a point")
     rest: float = bounded(1.5, minimum=0.0, maximum=60.0, unit="s", doc="length of a rest")
@@ -79,6 +86,8 @@ class MinimumJerkSettings(GripSettings):
         if len(points) == 1:
             raise ConfigurationError("hand.points has one point: a tour needs 2 or more, or none for the default.")
         object.__setattr__(self, "points", points)  # frozen: lists from a file become tuples
+        for name in ("curves", "rests"):
+            object.__setattr__(self, name, _words(getattr(self, name), f"hand.{name}"))
 
     def build(self, seed: int, workspace: Workspace) -> MinimumJerkHand:
         """Plan the tour within `workspace`; `seed` decides tremor and fluctuation."""
@@ -147,6 +156,7 @@ class MinimumJerkHand(Hand):
         self.stiffness, self.damping = settings.stiffness, settings.damping
         self.points = _lettered(settings, workspace)
         self.phases = _plan(settings, self.points)
+        _require_inside(self.phases, workspace)
         self.length = self.phases[-1].start + self.phases[-1].duration
         self.start = self.phases[0].origin
         self._starts = [phase.start for phase in self.phases]
@@ -208,22 +218,40 @@ def _letter(number: int) -> str:
     return chr(ord("a") + number) if number < 26 else f"p{number + 1}"
 
 
+def _words(value: Any, where: str) -> tuple[str, ...]:
+    """Return `value`, a list of words, as a tuple."""
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise ConfigurationError(f"{where} = {value!r}: must be a list of words.")
+    return tuple(value)
+
+
+def _chosen(words: tuple[str, ...], allowed: list[str], default: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Return `words`, or `default` if there are none; refuse a word that is not `allowed`."""
+    for word in words:
+        if word not in allowed:
+            raise ConfigurationError(f"{where} has {word!r}: must be one of {', '.join(allowed)}.")
+    return words or default
+
+
 def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phase, ...]:
     """Lay stops and strokes one after the other."""
     phases: list[Phase] = []
     now = 0.0
     letters = list(points)
-    for letter, following in zip(letters, letters[1:] + letters[:1], strict=True):
-        rests = bool(settings.points) or letter in _RESTS
+    strokes = [f"{letter}-{following}" for letter, following in zip(letters, letters[1:] + letters[:1], strict=True)]
+    own = bool(settings.points)
+    curves = _chosen(settings.curves, strokes, () if own else _CURVES, "hand.curves")
+    rests = _chosen(settings.rests, letters, tuple(letters) if own else _RESTS, "hand.rests")
+    for stroke in strokes:
+        letter, following = stroke.split("-")
         origin, goal = points[letter], points[following]
-        curved = not settings.points and (letter, following) == _CURVE
-        centre = ((origin[0] + goal[0]) / 2.0, (origin[1] + goal[1]) / 2.0) if curved else None
-        distance = math.dist(origin, goal) * (math.pi / 2.0 if curved else 1.0)
-        stop = settings.rest if rests else settings.pause
+        centre = ((origin[0] + goal[0]) / 2.0, (origin[1] + goal[1]) / 2.0) if stroke in curves else None
+        distance = math.dist(origin, goal) * (math.pi / 2.0 if centre else 1.0)
+        stop = settings.rest if letter in rests else settings.pause
         travel = PEAK_TO_MEAN_SPEED * distance / settings.speed
         for phase in (
-            Phase(letter, now, stop, origin, origin, rest=rests),
-            Phase(f"{letter}-{following}", now + stop, travel, origin, goal, centre),
+            Phase(letter, now, stop, origin, origin, rest=letter in rests),
+            Phase(stroke, now + stop, travel, origin, goal, centre),
         ):
             if phase.duration > 0.0:
                 phases.append(phase)
@@ -231,3 +259,15 @@ def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phas
     if not phases:
         raise ConfigurationError("hand.points are all the same and rest = 0: the hand has nothing to do.")
     return tuple(phases)
+
+
+def _require_inside(phases: tuple[Phase, ...], workspace: Workspace) -> None:
+    """Refuse a half circle that leaves the workspace; straight strokes stay where their ends are."""
+    for phase in phases:
+        places = [phase.at(part / 90.0 * phase.duration) for part in range(91)] if phase.centre else []
+        for x, y in places:
+            if not workspace.contains(x, y):
+                raise ConfigurationError(
+                    f"hand.curves: the half circle {phase.label} leaves the workspace, {workspace}, at "
+                    f"({x:.3g}, {y:.3g}) m."
+                )

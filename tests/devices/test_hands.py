@@ -125,9 +125,30 @@ class TestMinimumJerk:
         assert hand.points["c"] == (0.05, -0.05)
         assert hand.start == (0.0, 0.0)
 
+    def test_own_points_can_have_curves_and_choose_where_to_rest(self):
+        hand = make(points=[[0.0, 0.0], [0.05, 0], [0.05, 0.06]], curves=["b-c"], rests=["b"], rest=0.5, pause=0.1)
+        assert [phase.label for phase in hand.phases if phase.rest] == ["b"]
+        assert [phase.duration for phase in hand.phases if phase.label in "abc"] == [0.1, 0.5, 0.1]
+        (curve,) = (phase for phase in hand.phases if phase.centre)
+        assert curve.label == "b-c"
+        np.testing.assert_allclose(curve.at(curve.duration / 2.0), (0.08, 0.03), atol=1e-12)
+
+    def test_default_tour_can_be_bent_and_rest_elsewhere(self):
+        hand = make(curves=["c-d"], rests=["e"])
+        assert [phase.label for phase in hand.phases if phase.centre] == ["c-d"]
+        assert [phase.label for phase in hand.phases if phase.rest] == ["e"]
+
     @pytest.mark.parametrize(
         ("changes", "message"),
         [
+            ({"curves": ["a-c"]}, r"hand.curves has 'a-c': must be one of a-b, b-c, c-d, d-e, e-a"),
+            ({"rests": ["f"]}, r"hand.rests has 'f': must be one of a, b, c, d, e"),
+            ({"rests": "b"}, r"hand.rests = 'b': must be a list of words"),
+            ({"curves": [1]}, r"hand.curves = \[1\]: must be a list of words"),
+            (
+                {"points": [[0.09, -0.05], [0.09, 0.05]], "curves": ["a-b"]},
+                r"hand.curves: the half circle a-b leaves the workspace, .*, at \(0\.1",
+            ),
             ({"points": [[0.0, 0.0], [0.3, 0.0]]}, r"hand.points\[1\] = \[0\.3, 0\] m: must be inside"),
             ({"points": [[0.0, 0.0], [0.0]]}, r"hand.points\[1\] = \[0\.0\]: must be 2 finite numbers"),
             ({"points": [[0.0, math.nan]]}, r"points\[0\]"),

@@ -1,0 +1,77 @@
+"""The command ``haptics reproduce``: the papers' figures and tables, each number beside ours."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from apps.answer import Answer
+
+FOLDER = "reproductions"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.add_argument("ids", metavar="ID", nargs="*", help="which ones, or 'all' (default); see --list")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, default=Path(FOLDER), help=f"folder for the files (default: {FOLDER})"
+    )
+    parser.add_argument("--list", action="store_true", help="list the IDs and what they are")
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Compute the reproductions asked for, write their files and compare."""
+    from apps.reproduce.registry import chosen
+
+    names = chosen(options.ids)
+    return _list(names) if options.list else _reproduce(names, options.out)
+
+
+def _list(names: list[str]) -> Answer:
+    from apps.reproduce.registry import load
+
+    titles = {name: load(name).TITLE for name in names}
+    width = max(map(len, titles))
+    text = "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())
+    return Answer({"reproductions": [{"id": name, "title": title} for name, title in titles.items()]}, text)
+
+
+def _reproduce(names: list[str], folder: Path) -> Answer:
+    from apps.reproduce.registry import load
+    from apps.reproduce.report import describe, write, write_summary
+
+    folder.mkdir(parents=True, exist_ok=True)
+    results = []
+    for name in _with_progress(names):
+        module = load(name)
+        results.append(write(name, module.TITLE, module.reproduce(), folder))
+    summary = write_summary(results, folder)
+    missed = sum(len(result.missed) for result in results)
+    answer = {
+        "reproductions": [result.as_json() for result in results],
+        "all_met": missed == 0,
+        "summary": str(summary),
+    }
+    error = f"{missed} of {sum(len(result.rows) for result in results)} numbers are not met." if missed else ""
+    return Answer(answer, describe(results, summary), status=1 if missed else 0, error=error)
+
+
+def _with_progress(names: list[str]) -> Iterator[str]:
+    """Hand out the names, showing on a terminal how far it has come."""
+    shown = sys.stderr.isatty()
+    for done, name in enumerate(names):
+        if shown:
+            bar = "#" * round(24 * done / len(names))
+            _write_line(f"[{bar:<24}] {done + 1} of {len(names)}: {name}")
+        yield name
+    if shown:
+        _write_line("")
+
+
+def _write_line(text: str) -> None:
+    with contextlib.suppress(OSError):
+        sys.stderr.write(f"\r\x1b[K{text}")
+        sys.stderr.flush()

@@ -1,0 +1,179 @@
+"""Kikuuwe et al. 2006, (26), (36), (38), (45): each model solves its implicit equations, and none makes energy.
+
+All four are driven by the same kind of random planar input, with four laws; their discrete equations are then put
+together again from what they gave. Nothing here knows how the models solve them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.planar import Array, norms
+from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PINK, dress
+from haptics import (
+    CompliantAdmittance,
+    Coulomb,
+    CoulombViscous,
+    InertialImpedance,
+    MasslessImpedance,
+    RigidAdmittance,
+    Simulation,
+    Stribeck,
+    simulate,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from haptics import Element, Law
+
+TITLE = "the models solve their implicit equations and are passive (Kikuuwe et al. 2006, (26), (36), (38), (45))"
+
+PERIOD, MASS, STIFFNESS, DAMPING = 1e-3, 0.3, 6000.0, 10.0
+STEPS = 3000
+EXACT = 2e-12
+
+LAWS: tuple[Law, ...] = (
+    Coulomb(4.0),
+    CoulombViscous(4.0, 8.0),
+    Stribeck(4.0, 5.0, 0.1),
+    Stribeck(4.0, 5.0, 0.1, viscosity=3.0),
+)
+MODELS = ("A", "B", "C", "D")
+EQUATIONS = {"A": "(12)", "B": "(29), (31)", "C": "(40)", "D": "(40), (41)"}
+COLOURS = dict(zip(MODELS, (BLUE, GREEN, ORANGE, PINK), strict=True))
+
+
+def element(model: str, law: Law, stiffness: float = STIFFNESS, mass: float = MASS) -> Element:
+    """Build one of the four."""
+    if model == "A":
+        return RigidAdmittance(law, mass, PERIOD)
+    if model == "B":
+        return InertialImpedance(law, mass, stiffness, DAMPING, PERIOD)
+    if model == "C":
+        return MasslessImpedance(law, stiffness, DAMPING, PERIOD)
+    return CompliantAdmittance(law, mass, stiffness, DAMPING, PERIOD)
+
+
+def wandering(model: str, seed: int) -> Array:
+    """Return a random planar input (n, 2) under which `model` sticks and slides: forces [N] or velocities [m/s]."""
+    noise = np.random.default_rng(seed).standard_normal((STEPS, 2))
+    smooth = np.zeros((STEPS, 2))
+    for k in range(1, STEPS):
+        smooth[k] = 0.98 * smooth[k - 1] + 0.2 * noise[k]
+    swell = 0.5 - 0.5 * np.cos(2.0 * np.pi * np.arange(STEPS) / 600.0)
+    return np.asarray((8.0 if model in "AD" else 0.08) * (swell[:, None] * smooth + 0.02 * noise))
+
+
+def change(values: Array) -> Array:
+    """Return the change per second of `values` (n, 2), from zeros before the first."""
+    return np.diff(values, axis=0, prepend=np.zeros((1, 2))) / PERIOD
+
+
+def residuals(model: str, given: Array, run: Simulation) -> tuple[float, float]:
+    """Return the worst residual of the equations of motion and coupling [N] and of the sliding velocity [m/s]."""
+    e, f, v = run.displacement, run.friction_force, run.velocity
+    spring = STIFFNESS * e + DAMPING * change(e)
+    if model == "A":
+        return worst(MASS * change(v) - (given - f)), worst(run.output - v)
+    if model == "B":
+        balance = MASS * change(v) - (run.output - f)
+        return max(worst(balance), worst(run.output - spring)), worst(given - change(e) - v)
+    if model == "C":
+        return max(worst(f - spring), worst(run.output - f)), worst(given - change(e) - v)
+    balance = MASS * change(run.output) - (given - f)
+    return max(worst(balance), worst(f - spring)), worst(run.output - change(e) - v)
+
+
+def worst(rows: Array) -> float:
+    """Return the length of the longest row."""
+    return float(norms(rows).max())
+
+
+def inclusion(law: Law, run: Simulation) -> float:
+    """Return how far force and velocity are from the law at worst [N]: on it while sliding, below F at rest."""
+    sliding = norms(run.friction_force - law(run.velocity))[~run.sticking]
+    beyond = np.maximum(norms(run.friction_force)[run.sticking] - law.breakaway_force, 0.0)
+    moved = norms(run.velocity)[run.sticking]
+    return float(max(sliding.max(), beyond.max(), moved.max()))
+
+
+def taken(given: Array, run: Simulation) -> Array:
+    """Return the energy (n,) [J] that has gone into the element up to every step: force times velocity at its port."""
+    return np.asarray(np.cumsum(PERIOD * np.sum(given * run.output, axis=1)))
+
+
+def reproduce() -> Outcome:
+    """Drive all models with all laws, put their equations together again and count energies."""
+    rows: list[Row] = []
+    energies: dict[str, Array] = {}
+    for model in MODELS:
+        motion, speed, law_error, lowest, power = 0.0, 0.0, 0.0, np.inf, np.inf
+        for seed, law in enumerate(LAWS):
+            given = wandering(model, seed)
+            run = simulate(element(model, law), given)
+            found = residuals(model, given, run)
+            motion, speed = max(motion, found[0]), max(speed, found[1])
+            law_error = max(law_error, inclusion(law, run))
+            energy = taken(given, run)
+            lowest = min(lowest, float(energy.min()))
+            power = min(power, float(np.sum(run.friction_force * run.velocity, axis=1).min()))
+            energies.setdefault(model, energy)
+        where = f"model {model}, 4 laws, {STEPS} steps each"
+        rows += [
+            Row(f"{where}: worst residual of {EQUATIONS[model]}", 0.0, motion, EXACT, "N"),
+            Row(f"{where}: sliding velocity against its definition", 0.0, speed, EXACT, "m/s"),
+            Row(f"{where}: worst distance of force and velocity from the law", 0.0, law_error, EXACT, "N"),
+            Row(f"{where}: least energy taken in so far", Bound(minimum=0.0), lowest, 1e-15, "J", "derived"),
+            Row(f"{where}: least power of the friction", Bound(minimum=0.0), power, 0.0, "W"),
+        ]
+    distances = _rigid_limit()
+    return Outcome([*rows, *_limit_rows(distances)], lambda figure: _draw(figure, energies, distances))
+
+
+def _rigid_limit() -> dict[float, float]:
+    """Return by how much model D differs from model A at worst [m/s], per stiffness [N/m]."""
+    given = wandering("A", 0)
+    rigid = simulate(element("A", LAWS[0]), given).output
+    stiffnesses = [10.0**exponent for exponent in range(5, 11)]
+    return {k: worst(simulate(element("D", LAWS[0], k), given).output - rigid) for k in stiffnesses}
+
+
+def _limit_rows(distances: dict[float, float]) -> list[Row]:
+    given = wandering("B", 0)
+    massless = simulate(element("C", LAWS[0]), given).output
+    without_mass = simulate(element("B", LAWS[0], mass=0.0), given).output
+    return [
+        Row("model D with K = 1e10 N/m against model A", 0.0, distances[1e10], 1e-6, "m/s"),
+        Row(
+            "model D against model A: gain from ten times the stiffness",
+            10.0,
+            distances[1e9] / distances[1e10],
+            0.5,
+            "",
+            "derived",
+        ),
+        Row("model B without mass against model C", 0.0, worst(massless - without_mass), 1e-14, "N"),
+    ]
+
+
+def _draw(figure: Figure, energies: dict[str, Array], distances: dict[float, float]) -> None:
+    left, right = figure.subplots(1, 2, width_ratios=(1.4, 1.0))
+    time = PERIOD * np.arange(1, STEPS + 1)
+    for model, energy in energies.items():
+        left.plot(
+            time, energy / energy[-1], color=COLOURS[model], linewidth=1.4, label=f"model {model}: {energy[-1]:.2g} J"
+        )
+    left.axhline(0.0, color=INK, linewidth=0.7)
+    left.legend(fontsize=10, title="all of it")
+    dress(
+        left, "time [s]", "energy taken in, as a part of all", "random input: energy goes in, none comes out on balance"
+    )
+    right.loglog(list(distances), list(distances.values()), "o-", color=BLUE)
+    dress(
+        right, "stiffness K of model D [N/m]", "largest difference of the velocities [m/s]", "model D becomes model A"
+    )
+    figure.suptitle("the four models under a random planar input (Coulomb friction of 4 N)", color=INK)

@@ -1,0 +1,48 @@
+"""Kikuuwe et al. 2006, Fig. 17: the run of Fig. 16 against time; the arm does not drift under a fluctuating force.
+
+How strong that force is (at most 4.5 N, swinging by 1 N and more) is a property of the hand that was chosen.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.reproduce.kikuuwe_fig16 import FRICTION, REST, experiment
+from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.planar import norms
+from apps.reproduce.style import INK
+from apps.reproduce.tour import Tour, draw_courses
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "model A on the virtual arm: position and force against time (Kikuuwe et al. 2006, Fig. 17)"
+
+
+def reproduce() -> Outcome:
+    """Look at the rest."""
+    run = experiment()
+    rest = run.rows[run.rest(REST)]
+    force = norms(rest["force"])
+    reference = float(norms(np.ptp(rest["command"], axis=0)[None])[0] * 1e6)
+    rows = [
+        Row(
+            "rest at c: largest measured force, tremor and noise included",
+            Bound(maximum=4.5),
+            float(force.max()),
+            0.0,
+            "N",
+        ),
+        Row("rest at c: the force fluctuates, peak to peak", Bound(minimum=1.0), float(np.ptp(force)), 0.0, "N"),
+        Row("rest at c: largest speed of model A", 0.0, float(norms(rest["sliding_velocity"]).max()), 0.0, "m/s"),
+        Row("rest at c: drift of the position reference", 0.0, reference, 0.0, "um"),
+        Row("rest at c: ticks that slide", 0, int(np.count_nonzero(rest["sticking"] == 0))),
+    ]
+    return Outcome(rows, lambda figure: _draw(figure, run))
+
+
+def _draw(figure: Figure, run: Tour) -> None:
+    draw_courses(figure, run, norms(run.rows["force"]), "|h|", FRICTION)
+    figure.suptitle("Fig. 17: model A (F = 6 N, M = 2 kg) on the virtual arm; position and measured force", color=INK)

@@ -1,0 +1,182 @@
+"""Two blocks, one on the other, on a base: the system of Kikuuwe et al. 2006, Figs. 9 to 11, computed in two ways.
+
+The caption of Fig. 11 gives every number but not which part is where. The ratio of the friction levels, 2 : 1, is that
+of the normal loads if M2 lies on M1 and M1 on a base. Two readings of the velocity u remain:
+
+==========  ================================================================
+``base``    the base moves at u; K1 and K2 hold the blocks to a wall
+``ground``  the base rests; the far end of K1 moves at u
+==========  ================================================================
+
+`compliant` has model-C contacts, as in the paper. `rigid` is the reference: contacts that do not yield, with the
+set-valued law solved exactly at every one of its small steps. It shares no code with the network.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.reproduce.planar import Array, along_x
+from haptics import Coulomb
+from haptics.network import Network
+
+Wiring = Literal["base", "ground"]
+WIRINGS: tuple[Wiring, ...] = ("base", "ground")
+MASSES, SPRINGS, FRICTION = (1.0, 1.0), (100.0, 200.0), (5.0, 2.5)
+CONTACT_STIFFNESS, CONTACT_DAMPING = 3e4, 300.0
+
+Pair = tuple[float, float]
+Modes = tuple[int, int]
+_MODES: tuple[Modes, ...] = tuple(itertools.product((0, 1, -1), repeat=2))  # type: ignore[arg-type]
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What the blocks did along their line, row k being the state after step k, column 0 the lower block.
+
+    Attributes
+    ----------
+    time : (n,) float array
+        Time [s].
+    position, velocity : (n, 2) float array
+        Of the blocks [m], [m/s].
+    friction_force : (n, 2) float array
+        On the contact below each block [N], in the direction in which the block slides.
+    sliding_velocity : (n, 2) float array
+        Of each block over what is below [m/s].
+    sticking : (n, 2) bool array
+        Whether it rests on what is below.
+    """
+
+    time: Array
+    position: Array
+    velocity: Array
+    friction_force: Array
+    sliding_velocity: Array
+    sticking: NDArray[np.bool_]
+
+
+def drive(time: Array) -> Array:
+    """Return the velocity u of the base or of the far end of K1 [m/s]."""
+    return np.asarray(0.5 * np.sin(5.0 * time))
+
+
+def times(duration: float, period: float) -> Array:
+    """Return the times of all steps [s]; the start is none."""
+    return period * np.arange(1, round(duration / period) + 1, dtype=np.float64)
+
+
+def network(
+    wiring: Wiring, period: float = 1e-3, stiffness: float = CONTACT_STIFFNESS, damping: float = CONTACT_DAMPING
+) -> Network:
+    """Return the blocks as a network: bodies M1 and M2, their contacts in the same order, one base to be driven."""
+    blocks = Network(period)
+    driven, wall = blocks.base(), blocks.wall
+    below, far_end = (driven, wall) if wiring == "base" else (wall, driven)
+    lower, upper = (blocks.body(mass) for mass in MASSES)
+    for block, end, spring in zip((lower, upper), (far_end, wall), SPRINGS, strict=True):
+        blocks.spring(block, end, spring)
+    for block, support, force in zip((lower, upper), (below, lower), FRICTION, strict=True):
+        blocks.contact(block, support, Coulomb(force), stiffness, damping)
+    return blocks
+
+
+def compliant(blocks: Network, duration: float) -> Motion:
+    """Run the blocks of `network` from rest, over model-C contacts."""
+    time = times(duration, blocks.period)
+    run = blocks.simulate(len(time), along_x(drive(time))[:, None])
+    return Motion(
+        time,
+        run.body_position[..., 0],
+        run.body_velocity[..., 0],
+        run.friction_force[..., 0],
+        run.sliding_velocity[..., 0],
+        run.sticking,
+    )
+
+
+# --- rigid contacts ---------------------------------------------------------------------------------------------
+
+
+def _forces(modes: Modes, free: Pair, response: tuple[float, float, float], limits: Pair) -> Pair:
+    """Return the friction forces [N] if each contact sticks (0) or slides forwards (1) or backwards (-1)."""
+    a, b, c = response
+    first, second = modes[0] * limits[0], modes[1] * limits[1]
+    if modes == (0, 0):
+        determinant = a * c - b * b
+        return (c * free[0] - b * free[1]) / determinant, (a * free[1] - b * free[0]) / determinant
+    if modes[0] == 0:
+        return (free[0] - b * second) / a, second
+    if modes[1] == 0:
+        return first, (free[1] - b * first) / c
+    return first, second
+
+
+def _admissible(mode: int, force: float, limit: float, velocity: float) -> bool:
+    return abs(force) <= limit + _ROUNDING if mode == 0 else velocity * mode >= -_ROUNDING
+
+
+def rigid_friction(
+    free: Pair, response: tuple[float, float, float], limits: Pair, guess: Modes = (0, 0)
+) -> tuple[Pair, Modes]:
+    """Solve two coupled contacts with Coulomb friction exactly, by trying which of them stick and which way they slide.
+
+    Parameters
+    ----------
+    free : pair
+        Sliding velocities without friction [m/s].
+    response : (a, b, c)
+        Positive definite matrix ((a, b), (b, c)) by which forces reduce the velocities [m/(N s)].
+    limits : pair
+        Friction levels [N].
+    guess : pair
+        Modes to try first: 0 sticks, 1 and -1 slide forwards and backwards.
+
+    Returns
+    -------
+    forces, modes
+        The only forces, and modes that go with them.
+    """
+    a, b, c = response
+    for modes in (guess, *_MODES):
+        forces = _forces(modes, free, response, limits)
+        velocities = free[0] - a * forces[0] - b * forces[1], free[1] - b * forces[0] - c * forces[1]
+        if all(map(_admissible, modes, forces, limits, velocities)):
+            return forces, modes
+    raise ArithmeticError(f"no mode fits velocities {free} and response {response}")
+
+
+def rigid(wiring: Wiring, duration: float, period: float = 2e-5) -> Motion:
+    """Run the blocks from rest over contacts that do not yield, by implicit steps (Moreau's time stepping)."""
+    (m1, m2), (k1, k2), T = MASSES, SPRINGS, period
+    response = T / m1, -T / m1, T / m1 + T / m2
+    time = times(duration, T)
+    rows, sticking = np.zeros((len(time), 8)), np.zeros((len(time), 2), dtype=bool)
+    x1 = x2 = v1 = v2 = far_end = 0.0
+    modes: Modes = (0, 0)
+    for k, u in enumerate(drive(time).tolist()):
+        base = u if wiring == "base" else 0.0
+        far_end += 0.0 if wiring == "base" else T * u
+        w1, w2 = v1 - T * k1 * (x1 - far_end) / m1, v2 - T * k2 * x2 / m2
+        (f1, f2), modes = rigid_friction((w1 - base, w2 - w1), response, FRICTION, modes)
+        v1, v2 = w1 - T * (f1 - f2) / m1, w2 - T * f2 / m2
+        x1, x2 = x1 + T * v1, x2 + T * v2
+        rows[k] = x1, x2, v1, v2, f1, f2, v1 - base, v2 - v1
+        sticking[k] = modes[0] == 0, modes[1] == 0
+    return Motion(time, rows[:, 0:2], rows[:, 2:4], rows[:, 4:6], rows[:, 6:8], sticking)
+
+
+def law_residual(motion: Motion) -> float:
+    """Return how far [N] friction and sliding velocity are from ``f = F sgn(v)``, |f| <= F at rest, at worst.
+
+    The law holds if and only if f is what is left of f + v within the friction levels, for any weight of v.
+    """
+    limits = np.array(FRICTION)
+    held = np.clip(motion.friction_force + 1e3 * motion.sliding_velocity, -limits, limits)
+    return float(np.abs(motion.friction_force - held).max())

@@ -1,0 +1,228 @@
+"""The experiments of Kikuuwe et al. 2006, section V: a hand tours lettered points on a device that renders friction.
+
+The whole haptic loop runs as it does in a session (device, rendering, envelope, servo, trace), by a clock that does not
+wait. The hand makes the paper's motions: straight strokes, a curve, and a rest during which its force fluctuates.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
+
+from apps.reproduce.planar import Array, norms
+from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
+from devices import create_device
+from devices.virtual.device import VirtualDevice
+from devices.virtual.minimum_jerk import MinimumJerkHand, Phase
+from haptics import Clock, Element, Servo, Trace
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from haptics.trace import Rows
+
+SMOOTHING = 0.1
+"""Length of the window over which measured positions and forces are smoothed [s]."""
+
+_LETTER: dict[str, Any] = {"color": ORANGE, "fontsize": 14, "weight": "bold", "ha": "center", "va": "center"}
+
+RELAXED = 0.3
+"""A hand needs less than this to relax, and to take hold again [s]."""
+
+
+@dataclass(frozen=True)
+class Tour:
+    """A finished run.
+
+    Attributes
+    ----------
+    rows : structured array
+        One trace row per tick.
+    hand : MinimumJerkHand
+        Who moved the device: its points and phases.
+    period : float
+        Period of a tick [s].
+    """
+
+    rows: Rows
+    hand: MinimumJerkHand
+    period: float
+
+    def phase(self, label: str) -> Phase:
+        """Return the part of the tour with this label."""
+        return next(phase for phase in self.hand.phases if phase.label == label)
+
+    def at(self, letter: str) -> int:
+        """Return the tick in the middle of the stop at a lettered point."""
+        phase = self.phase(letter)
+        return round((phase.start + 0.5 * phase.duration) / self.period)
+
+    def between(self, start: float, stop: float) -> slice:
+        """Return the ticks from `start` to `stop` [s]."""
+        return slice(round(start / self.period), round(stop / self.period))
+
+    def middle(self, label: str) -> slice:
+        """Return the ticks of the middle half of a stroke: what is left when it has begun and before it ends."""
+        phase = self.phase(label)
+        return self.between(phase.start + 0.25 * phase.duration, phase.start + 0.75 * phase.duration)
+
+    def straight(self, label: str) -> slice:
+        """Return the ticks of a stroke during which the path is straight: from 60 to 90 % of its time.
+
+        The hand is ahead of the handle and on its way already when the handle turns into a new direction, so that the
+        path bends at first. The window was chosen by looking at these very runs: from 50 % on, the bend still turns the
+        force by 0.2 deg on the shortest stroke of the arm.
+        """
+        phase = self.phase(label)
+        return self.between(phase.start + 0.6 * phase.duration, phase.start + 0.9 * phase.duration)
+
+    def rest(self, label: str) -> slice:
+        """Return the ticks during which the hand is relaxed at a point where it rests."""
+        phase = self.phase(label)
+        return self.between(phase.start + RELAXED, phase.start + phase.duration - RELAXED)
+
+    def slide(self, label: str) -> slice:
+        """Return the ticks from where the contact begins to slide in a stroke to where it holds again.
+
+        Its ends are at rest: over it, the mass of a model neither gains nor loses momentum.
+        """
+        phase = self.phase(label)
+        inside = self.between(phase.start, phase.start + phase.duration)
+        sliding = self.rows["sticking"] == 0
+        half = (inside.start + inside.stop) // 2
+        first = int(np.flatnonzero(~sliding[:half])[-1]) + 1
+        return slice(first, half + int(np.argmin(sliding[half:])))
+
+
+def tour(device: str, settings: dict[str, Any], element: Element, last: str) -> Tour:
+    """Run `element` on a virtual device until the hand has been at the point `last`."""
+    clock = Clock(element.period)
+    virtual = cast(VirtualDevice, create_device(device, settings, clock=clock))
+    hand = cast(MinimumJerkHand, virtual.hand)
+    end = next(phase.start + phase.duration for phase in hand.phases if phase.label == last)
+    with tempfile.TemporaryDirectory() as folder:
+        trace = Trace.create(Path(folder) / "trace", capacity=round(end / element.period) + 1)
+        Servo(virtual, element, trace, clock=clock).run(end)
+        return Tour(trace.since(0), hand, element.period)
+
+
+@dataclass(frozen=True)
+class Motion:
+    """The smoothed motion of the end effector, one row per tick, as the trace alone shows it.
+
+    Attributes
+    ----------
+    velocity, acceleration : (n, 2) float array
+        [m/s], [m/s^2]; the backward differences of the position and of that.
+    """
+
+    velocity: Array
+    acceleration: Array
+
+    @property
+    def along(self) -> Array:
+        """Acceleration along the path, (n,) [m/s^2]."""
+        return np.asarray(np.sum(self.acceleration * self.velocity, axis=1) / norms(self.velocity))
+
+    @property
+    def inwards(self) -> Array:
+        """Acceleration across the path, (n,) [m/s^2]; to the left of the motion positive."""
+        v, a = self.velocity, self.acceleration
+        return np.asarray((v[:, 0] * a[:, 1] - v[:, 1] * a[:, 0]) / norms(v))
+
+    @property
+    def radius(self) -> Array:
+        """Radius of the path, (n,) [m]; of a turn to the left positive."""
+        return np.asarray(norms(self.velocity) ** 2 / self.inwards)
+
+
+def smooth(values: Array, period: float) -> Array:
+    """Return the columns of `values` (n, m), smoothed by a bell of the length `SMOOTHING` that delays nothing."""
+    half = round(0.5 * SMOOTHING / period)
+    bell = np.hanning(2 * half + 3)[1:-1]
+    padded = np.pad(values, ((half, half), (0, 0)), mode="edge")
+    columns = [np.convolve(padded[:, i], bell / bell.sum(), mode="valid") for i in range(values.shape[1])]
+    return np.column_stack(columns)
+
+
+def motion_of(run: Tour, ticks: slice) -> Motion:
+    """Return the smoothed motion of the measured position at `ticks`, during which it must be moving."""
+    position = smooth(run.rows["position"], run.period)
+    velocity = np.diff(position, axis=0, prepend=position[:1]) / run.period
+    acceleration = np.diff(velocity, axis=0, prepend=velocity[:1]) / run.period
+    return Motion(velocity[ticks], acceleration[ticks])
+
+
+# --- pictures -----------------------------------------------------------------------------------------------------
+
+
+def draw_path(
+    axes: Axes, run: Tour, vectors: Array, every: float, scale: tuple[float, float], offsets: dict[str, tuple[int, int]]
+) -> None:
+    """Draw the path as a thick line with force vectors as thin ones, and the lettered points.
+
+    Parameters
+    ----------
+    vectors : (n, 2) array
+        Force at every tick [N].
+    every : float
+        Time from one drawn vector to the next [s].
+    scale : (float, float)
+        A length in the picture [mm] and the force it stands for [N].
+    offsets : dict
+        Where each letter is written, seen from its point [points].
+    """
+    from matplotlib.collections import LineCollection
+
+    length, unit = scale
+    place = run.rows["position"] * 1e3
+    axes.plot(place[:, 0], place[:, 1], color="#C4C4C4", linewidth=6.0, zorder=2, label="measured path")
+    step = round(every / run.period)
+    start = place[::step]
+    segments = np.stack((start, start + vectors[::step] * (length / unit)), axis=1)
+    axes.add_collection(LineCollection(list(segments), colors=BLUE, linewidths=0.7, zorder=3))
+    axes.plot([], [], color=BLUE, linewidth=1.5, label=f"force, every {every:g} s")
+    for letter, offset in offsets.items():
+        spot = place[run.at(letter)]
+        axes.plot(*spot, "o", color=ORANGE, markersize=7, zorder=5)
+        axes.annotate(letter, spot, offset, textcoords="offset points", zorder=6, **_LETTER)
+    axes.set_aspect("equal")
+    axes.autoscale_view()
+    corner = axes.get_xlim()[0] + 5.0, axes.get_ylim()[0] + 5.0
+    axes.plot((corner[0], corner[0] + length), (corner[1],) * 2, color=BLUE, linewidth=2.0)
+    axes.annotate(f"{unit:g} N", (corner[0] + length, corner[1]), (5, 0), textcoords="offset points", va="center")
+    dress(axes, "x [mm]", "y [mm]")
+    axes.legend(loc="best", fontsize=10)
+
+
+def draw_courses(figure: Figure, run: Tour, size: Array, label: str, level: float) -> None:
+    """Draw x and y, and the size of a force (n,) [N], against time, and the lettered periods."""
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(1.3, 1.0))
+    time, place = run.rows["time"], run.rows["position"] * 1e3
+    above.plot(time, place[:, 0], color=INK, linewidth=1.6, label="x")
+    above.plot(time, place[:, 1], color=INK, linewidth=1.6, linestyle="--", label="y")
+    below.plot(time, size, color=PALE, linewidth=0.6, label=label)
+    below.plot(
+        time, smooth(size[:, None], run.period), color=INK, linewidth=1.2, label=f"smoothed over {SMOOTHING:g} s"
+    )
+    below.axhline(level, color=ORANGE, linewidth=1.0, linestyle=":", label=f"F = {level:g} N")
+    below.set_ylim(bottom=0.0)
+    for phase in run.hand.phases:
+        if phase.origin != phase.goal or phase.start >= time[-1]:
+            continue
+        for axes in (above, below):
+            axes.axvspan(phase.start, phase.start + phase.duration, color=ORANGE, alpha=0.12, linewidth=0)
+        middle = phase.start + 0.5 * phase.duration, 1.0
+        above.annotate(
+            phase.label, middle, (0, 11), textcoords="offset points", xycoords=("data", "axes fraction"), **_LETTER
+        )
+    dress(above, "", "position [mm]")
+    dress(below, "time [s]", f"{label} [N]")
+    above.set_xlim(0.0, float(time[-1]))
+    above.legend(loc="upper left", fontsize=10)
+    below.legend(loc="lower right", fontsize=10)

@@ -1,0 +1,118 @@
+"""The command ``haptics reproduce``, and that every number of every reproduction is met."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.answer import Answer
+from apps.reproduce import command, kikuuwe_fig7
+from apps.reproduce.outcome import Outcome, Row
+from apps.reproduce.registry import REPRODUCTIONS, load
+from apps.reproduce.report import write
+from haptics.errors import ConfigurationError
+
+SLOW = {"kikuuwe-fig11"}
+
+
+def reproduce(*arguments: str) -> Answer:
+    parser = argparse.ArgumentParser()
+    command.add_options(parser)
+    return command.run(parser.parse_args(arguments))
+
+
+def pixels(picture: Path) -> np.ndarray:
+    from matplotlib.image import imread
+
+    return np.asarray(imread(picture))
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in REPRODUCTIONS]
+)
+def test_every_number_is_met_and_drawn(name: str, tmp_path: Path) -> None:
+    module = load(name)
+    outcome = module.reproduce()
+    assert len({row.what for row in outcome.rows}) == len(outcome.rows) > 0
+    assert [row for row in outcome.rows if not row.met] == []
+    result = write(name, module.TITLE, outcome, tmp_path)
+    with result.table.open(newline="") as file:
+        assert [row["what"] for row in csv.DictReader(file)] == [row.what for row in outcome.rows]
+    ink = (pixels(result.picture)[..., :3] < 0.9).any(axis=2)
+    assert ink.mean() > 0.005
+    assert ink[: len(ink) // 2].any()
+    assert ink[len(ink) // 2 :].any()
+
+
+def test_command_leaves_picture_table_and_summary(tmp_path: Path) -> None:
+    folder = tmp_path / "new" / "folder"
+    answer = reproduce("kikuuwe-fig7", "kikuuwe-fig6", "kikuuwe-fig7", "--out", str(folder))
+    assert answer.status == 0
+    assert answer.result["all_met"] is True
+    found = answer.result["reproductions"]
+    assert [reproduction["id"] for reproduction in found] == ["kikuuwe-fig7", "kikuuwe-fig6"]
+    assert set(found[0]["rows"][0]) == {
+        "what",
+        "expected",
+        "ours",
+        "difference",
+        "tolerance",
+        "unit",
+        "source",
+        "met",
+    }
+    assert sorted(path.name for path in folder.iterdir()) == [
+        "kikuuwe-fig6.csv",
+        "kikuuwe-fig6.png",
+        "kikuuwe-fig7.csv",
+        "kikuuwe-fig7.png",
+        "summary.md",
+    ]
+    assert Path(found[0]["picture"]).is_file()
+    json.dumps(answer.result, allow_nan=False)
+    assert "9 of 9 met" in answer.text
+
+
+def test_number_that_is_not_met_gives_status_1(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    outcome = Outcome([Row("length", 1.0, 2.0, 0.5, "m")], lambda figure: figure.subplots())
+    monkeypatch.setattr(kikuuwe_fig7, "reproduce", lambda: outcome)
+    answer = reproduce("kikuuwe-fig7", "--out", str(tmp_path))
+    assert answer.status == 1
+    assert answer.result["all_met"] is False
+    assert answer.error == "1 of 1 numbers are not met."
+
+
+def test_unknown_id_is_answered_with_all_that_exist(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"'kikuuwe-fig9'.*Allowed: all, .*kikuuwe-fig6"):
+        reproduce("kikuuwe-fig6", "kikuuwe-fig9", "--out", str(tmp_path / "none"))
+    assert not (tmp_path / "none").exists()
+
+
+@pytest.mark.parametrize("arguments", [(), ("all",), ("kikuuwe-fig6", "all")])
+def test_list_has_everything_with_its_title(
+    arguments: tuple[str, ...], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    answer = reproduce(*arguments, "--list")
+    assert [row["id"] for row in answer.result["reproductions"]] == list(REPRODUCTIONS)
+    assert "kikuuwe-fig13" in answer.text
+    assert "Fig. 13" in answer.text
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_is_shown_on_a_terminal_and_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    reproduce("kikuuwe-fig7", "--out", str(tmp_path))
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    reproduce("kikuuwe-fig6", "kikuuwe-fig7", "--out", str(tmp_path))
+    shown = capsys.readouterr().err.split("\r\x1b[K")
+    assert "2 of 2: kikuuwe-fig7" in shown[-2]
+    assert shown[-1] == ""
