@@ -1,7 +1,8 @@
 """The classic models with a bristle: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan.
 
-See `haptics.classic`. For all of them `displacement` is the deflection of the bristle and `velocity` the rest of the
-motion, which is slip.
+See `haptics.classic`. For all of them `displacement` is the deflection z of the bristle and `velocity` the rest of the
+motion, which is slip. The bristle carries the level g of the law at the present speed as far as it does not exceed the
+break-away force; the excess, as of viscosity, opposes the motion directly. Iwan's elements solve the law instead.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ class Dahl(ClassicElement):
 
     The force is K z: along a straight way an exponential. Of the family that Dahl gives it is the one with exponent 1,
     in two dimensions as `LuGre`. It counts as sticking while the bristle takes up at least half of the motion.
+    Integrated exactly for a velocity that is constant over the sample.
 
     Attributes
     ----------
@@ -50,8 +52,9 @@ class LuGre(ClassicElement):
     """Dahl's bristle with a damper and a level that depends on the speed (Canudas de Wit et al. 1995).
 
     In two dimensions dz/dt = u - K |u| z/g as in Velenis et al. 2002, and f = K z + B dz/dt, with the mean of dz/dt
-    over the sample. Viscosity belongs to the law. It counts as sticking while the bristle takes up at least half of the
-    motion; it has no static friction and drifts under a force that swings below the break-away force.
+    over the sample; the viscous term is the law's. It counts as sticking while the bristle takes up at least half of
+    the motion; it has no static friction and drifts under a force that swings below the break-away force. Integrated
+    exactly for a velocity that is constant over the sample.
 
     Attributes
     ----------
@@ -78,7 +81,7 @@ class Elastoplastic(ClassicElement):
 
     The model is one-dimensional; here the bristle slips along its own deflection n = z/|z|, as fast as it is loaded:
     dz/dt = u - alpha(|z|) max(u.n, 0) K z/g, and f = K z + B dz/dt. It sticks where alpha is 0 or the bristle is not
-    being loaded: then the velocity is exactly zero.
+    being loaded: then the velocity is exactly zero. Integrated by implicit Euler, solved to the last digits.
 
     Attributes
     ----------
@@ -114,7 +117,8 @@ class HaywardArmstrong(ClassicElement):
 
     The spring is never longer than g/K; below, its end creeps by ``|du| alpha(z) z`` with
     ``alpha = K/g z^8/(z_s^8 + z^8)``, z_s being `stick_share` of the limit. Without creep and with Coulomb's law it is
-    model C without damping (Kikuuwe et al. 2006, section III-C). It sticks, creeping or not, below the limit.
+    model C without damping (Kikuuwe et al. 2006, section III-C). It sticks, creeping or not, below the limit. The
+    creep is integrated by implicit Euler, solved to the last digits.
 
     Attributes
     ----------

@@ -1,8 +1,11 @@
 """Steps of the classic models with a bristle: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan.
 
 All take the velocity u of the end effector, constant over a sample, and give the force f. The bristle is deflected by
-z (the elastic displacement); what it does not take up is slip, v = u - dz/dt, the sliding velocity. With the level g
-of the law at speed |u| the bristle is at its limit when z = g/K. The numbers of the record are explained at each step.
+z (the elastic displacement); what it does not take up is slip, v = u - dz/dt, the sliding velocity. The level of the
+law at the speed |u| is divided (except by Iwan's model, which solves the law): up to break-away, g, it loads the
+bristle, which is at its limit when z = g/K; what is above, as by viscosity, opposes the motion directly, like the
+viscous term of the LuGre model. So no bristle holds more than the break-away force when the motion stops. The numbers
+of the record are explained at each step.
 """
 
 from __future__ import annotations
@@ -16,12 +19,22 @@ from haptics.friction_kernels import implicit_force, sliding_level
 
 
 @kernel
-def _deflect(s: Any, zx: float, zy: float, ux: float, uy: float, sticking: bool, slipping: bool) -> None:
-    """Deflect the bristle to z; the force is that of its spring and damper, K z + B dz/dt."""
+def _divided(s: Any, ux: float, uy: float) -> tuple[float, float, float]:
+    """Return |u|, the limit g/K of the bristle, and the viscosity D [N s/m] for the level above break-away."""
+    speed = math.hypot(ux, uy)
+    level = sliding_level(s.law, speed)
+    g = min(level, s.law.numbers[0])
+    return speed, g / s.stiffness, (level - g) / speed if speed > 0.0 else 0.0
+
+
+@kernel
+def _deflect(s: Any, zx: float, zy: float, u: Any, D: float, sticking: bool, slipping: bool) -> None:
+    """Deflect the bristle to z; f = K z + B dz/dt + D u with the mean of dz/dt over the sample."""
     T, K, B, z = s.period, s.stiffness, s.damping, s.displacement
+    ux, uy = u
     rate_x, rate_y = ((zx - z[0]) / T, (zy - z[1]) / T) if slipping else (ux, uy)
     z[0], z[1] = zx, zy
-    fx, fy = K * zx + B * rate_x, K * zy + B * rate_y
+    fx, fy = K * zx + B * rate_x + D * ux, K * zy + B * rate_y + D * uy
     s.output[0], s.output[1] = fx, fy
     store(s, (fx, fy), (ux - rate_x, uy - rate_y), sticking)
 
@@ -33,17 +46,15 @@ def step_bristle(s: Any, ux: float, uy: float) -> None:
     With a constant velocity the equation is linear: z goes to g/K u/|u| as an exponential of the way, over g/K.
     Neither model has static friction: it sticks while the bristle takes up at least half of the motion.
     """
-    z = s.displacement
-    speed = math.hypot(ux, uy)
-    if speed == 0.0:
-        _deflect(s, z[0], z[1], ux, uy, True, False)
-        return
-    limit = sliding_level(s.law, speed) / s.stiffness
-    share = -math.expm1(-s.period * speed / limit) if limit > 0.0 else 1.0
-    zx = z[0] + share * (limit * (ux / speed) - z[0])
-    zy = z[1] + share * (limit * (uy / speed) - z[1])
-    slip = math.hypot(ux - (zx - z[0]) / s.period, uy - (zy - z[1]) / s.period)
-    _deflect(s, zx, zy, ux, uy, slip <= 0.5 * speed, True)
+    z, T = s.displacement, s.period
+    speed, limit, D = _divided(s, ux, uy)
+    zx, zy = z[0], z[1]
+    if speed > 0.0:
+        share = -math.expm1(-T * speed / limit) if limit > 0.0 else 1.0
+        zx += share * (limit * (ux / speed) - zx)
+        zy += share * (limit * (uy / speed) - zy)
+    slip = math.hypot(ux - (zx - z[0]) / T, uy - (zy - z[1]) / T)
+    _deflect(s, zx, zy, (ux, uy), D, slip <= 0.5 * speed, True)
 
 
 # --- adhesion maps: how much of the motion is slip, by the deflection -----------------------------------------------
@@ -104,15 +115,15 @@ def step_elastoplastic(s: Any, ux: float, uy: float) -> None:
     alpha is 0 or the bristle is not being loaded. Number 0: the share of the limit up to which alpha is 0.
     """
     z, T, k = s.displacement, s.period, s.numbers[0]
-    limit = sliding_level(s.law, math.hypot(ux, uy)) / s.stiffness
+    _, limit, D = _divided(s, ux, uy)
     x, y = z[0] + T * ux, z[1] + T * uy
     r = math.hypot(x, y)
     load = max(T * (ux * (x / r) + uy * (y / r)), 0.0) if r > k * limit else 0.0
     if load == 0.0:
-        _deflect(s, x, y, ux, uy, True, False)
+        _deflect(s, x, y, (ux, uy), D, True, False)
         return
     scale = _relaxed(True, r / limit, load / limit, k) * (limit / r) if limit > 0.0 else 0.0
-    _deflect(s, scale * x, scale * y, ux, uy, False, True)
+    _deflect(s, scale * x, scale * y, (ux, uy), D, False, True)
 
 
 @kernel
@@ -123,8 +134,7 @@ def step_creep(s: Any, ux: float, uy: float) -> None:
     while |z| is below its limit.
     """
     z, T = s.displacement, s.period
-    speed = math.hypot(ux, uy)
-    limit = sliding_level(s.law, speed) / s.stiffness
+    speed, limit, D = _divided(s, ux, uy)
     x, y = z[0] + T * ux, z[1] + T * uy
     way = s.numbers[1] * T * speed
     r = math.hypot(x, y)
@@ -132,22 +142,22 @@ def step_creep(s: Any, ux: float, uy: float) -> None:
         scale = _relaxed(False, r / limit, way / limit, s.numbers[0]) * (limit / r)
         x, y = scale * x, scale * y
     x, y, sticking = clipped(x, y, limit)
-    _deflect(s, x, y, ux, uy, sticking, way > 0.0 or not sticking)
+    _deflect(s, x, y, (ux, uy), D, sticking, way > 0.0 or not sticking)
 
 
 @kernel
 def step_reset(s: Any, ux: float, uy: float) -> None:
-    """Reset integrator of Haessig and Friedland 1991: f = K (1 + a) z + B u while it sticks, f = K z while it slips.
+    """Reset integrator of Haessig and Friedland 1991: f = K (1 + a) z + B u while it sticks, K z while it slips, + D u.
 
     It slips, and z stays at its limit, when the bristle is at its limit and being loaded. Number 0: the gain a.
     """
     T, K, z = s.period, s.stiffness, s.displacement
-    limit = sliding_level(s.law, math.hypot(ux, uy)) / K
+    _, limit, D = _divided(s, ux, uy)
     x, y = z[0] + T * ux, z[1] + T * uy
     loaded = ux * x + uy * y > 0.0
     x, y, inside = clipped(x, y, limit)
     sticking = inside or not loaded
-    gain, damping = (K * (1.0 + s.numbers[0]), s.damping) if sticking else (K, 0.0)
+    gain, damping = (K * (1.0 + s.numbers[0]), D + s.damping) if sticking else (K, D)
     fx, fy = gain * x + damping * ux, gain * y + damping * uy
     vx, vy = (0.0, 0.0) if inside else (ux - (x - z[0]) / T, uy - (y - z[1]) / T)
     z[0], z[1] = x, y
