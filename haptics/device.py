@@ -75,10 +75,21 @@ class DeviceSpec:
         Largest commanded speed [m/s] and acceleration [m/s^2] of the end effector (admittance).
     max_sample_age : float
         Samples older than this are stale [s].
-    position_resolution : float
-        Smallest position step the device can tell [m].
-    mass, damping, delay : float
-        Moving mass [kg], own viscous damping [N s/m] and delay from command to force [s]; zero if unknown.
+    position_resolution : float or None
+        Smallest position step the device can tell [m]. This and all that follows is for advice on parameters
+        (`haptics.design`); None if it is not known.
+    mass, damping : float or None
+        Moving mass [kg] and own viscous damping [N s/m] (impedance).
+    delay : float or None
+        From taking a sample to the force or the motion commanded for it [s].
+    velocity_lag : float
+        How much later than a backward difference the velocity comes, where it is smoothed [s].
+    servo_frequency, servo_damping_ratio : float or None
+        Of the position servo: natural frequency [Hz], damping relative to critical (admittance).
+    servo_knows_velocity : bool
+        Whether the servo is told the velocity of its reference; without, it lags behind a moving one (admittance).
+    grip_stiffness, grip_damping : float or None
+        The firmest grip to be expected, spring [N/m] and damper [N s/m] (admittance).
     """
 
     name: str
@@ -93,10 +104,16 @@ class DeviceSpec:
     max_speed: float
     max_acceleration: float
     max_sample_age: float
-    position_resolution: float = 0.0
-    mass: float = 0.0
-    damping: float = 0.0
-    delay: float = 0.0
+    position_resolution: float | None = None
+    mass: float | None = None
+    damping: float | None = None
+    delay: float | None = None
+    velocity_lag: float = 0.0
+    servo_frequency: float | None = None
+    servo_damping_ratio: float | None = None
+    servo_knows_velocity: bool = False
+    grip_stiffness: float | None = None
+    grip_damping: float | None = None
 
 
 @runtime_checkable

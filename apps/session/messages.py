@@ -90,6 +90,13 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Advised:
+    """The parameters in force do not suit the device; ``message`` says why and what to do."""
+
+    message: str
+
+
+@dataclass(frozen=True)
 class Quit:
     """The application ends: close the window."""
 

@@ -3,44 +3,33 @@
 from __future__ import annotations
 
 import contextlib
-import datetime
 import functools
-import itertools
-import platform
-import threading
 import time
 from collections.abc import Callable, Iterable
-from dataclasses import asdict, dataclass
-from importlib import metadata
+from dataclasses import dataclass
 from multiprocessing.connection import wait
-from pathlib import Path
 from typing import Any
 
 import devices
+from apps.session.background import Background, FrozenWatch
 from apps.session.config import SessionConfig
+from apps.session.counsel import Counsel
 from apps.session.progress import Progress
+from apps.session.record import new_recorder
 from apps.session.summary import certificate, felt, flags_seen
-from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError, ServoLost
+from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
 from haptics.process import SILENCE, Job, Paths, ServoProcess
-from haptics.recording import EVENTS, Recorder, append_line
+from haptics.recording import EVENTS, append_line
 from haptics.rendering import parameters_of
 from haptics.servo import End
 from haptics.trace import Reader
 
-RECORD_EVERY = 0.02
-"""The recorder writes the trace to disk this often [s]: what a killed application can lose from its file."""
-
 HEARTBEAT_EVERY = 0.02
 """The session gives the servo a sign of life at least this often [s]."""
-
-FROZEN = 3.0
-"""A servo that has not executed a tick for this long [s] counts as lost."""
 
 DEVICE_LOG = "device_log.npy"
 INTERRUPTED = "interrupted"
 FAULT = "fault"
-
-_PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "matplotlib")
 
 
 @dataclass(frozen=True)
@@ -74,16 +63,23 @@ class Session:
         Complete and validated.
     tell : callable
         Takes a line for the person.
+    warn : callable, optional
+        Takes a line about parameters that do not suit the device; as a rule `tell`.
     """
 
-    def __init__(self, config: SessionConfig, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self, config: SessionConfig, tell: Callable[[str], None], warn: Callable[[str], None] | None = None
+    ) -> None:
         self.config = config
         self._spec = config.make_device().spec
         self._tell = tell
+        self._warn = warn or tell
+        self._counsel = Counsel(self._spec)
+        self._counsel.consider(config.make_element(), 0)
         self._interrupted = False
         self._stopping = False
         self._progress = Progress(config.session.duration)
-        self._recorder = self._new_recorder(Path(config.session.record))
+        self._recorder = new_recorder(config, self._spec, self._counsel.record)
         self._folder = self._recorder.folder
         self._recorder.journal_settings(0, _journal_entry(config))
         self._servo = ServoProcess(self._job())
@@ -126,9 +122,16 @@ class Session:
             If the value is not allowed; nothing changes.
         """
         config = self.config.with_parameter(key, value)
-        self._recorder.journal_settings(self._servo.next_version, _journal_entry(config))
-        self._servo.publish(parameters_of(config.make_element()))
+        element, version = config.make_element(), self._servo.next_version
+        self._recorder.journal_settings(version, _journal_entry(config))
+        self._servo.publish(parameters_of(element))
         self.config = config
+        warning = self._counsel.consider(element, version)
+        if warning:
+            self._progress.clear()
+            self._warn(warning)
+            with contextlib.suppress(OSError):  # a full disk ends the run elsewhere
+                self._recorder.note(advice=self._counsel.record)
 
     def run(self, attend: Callable[[], None] = lambda: None, listen: Listen = tuple) -> Outcome:
         """Run to the end, whatever that is; afterwards the recording is complete.
@@ -151,7 +154,9 @@ class Session:
             What kept the device from being opened.
         """
         self._tell(f"recording to {self._folder}")
-        background = _Background(self._recorder, on_error=self.stop)
+        if self._counsel.warnings:
+            self._warn(" ".join(self._counsel.warnings))
+        background = Background(self._recorder, on_error=self.stop)
         background.start()
         reason, fault = FAULT, None
         try:
@@ -164,21 +169,14 @@ class Session:
             background.finish()
             self._servo.close()
         if not background.error:
-            self._last_rows(background)
+            background.drain()
         if fault is not None and "real_time" not in self._recorder.metadata:
             self._close({"reason": FAULT, "error": str(fault)}, complete=False)
             raise fault
         return self._outcome(reason if fault is None and background.error is None else FAULT, background.error or fault)
 
-    def _last_rows(self, background: _Background) -> None:
-        """Record what the trace has gained since the background drained it last."""
-        try:
-            self._recorder.drain()
-        except OSError as error:
-            background.error = _not_recorded(error)
-
     def _until_the_end(self, attend: Callable[[], None], listen: Listen) -> str:
-        count, changed = 0, time.monotonic()
+        watch = FrozenWatch()
         while True:
             self._servo.beat()
             wait([self._servo.connection, *listen()], HEARTBEAT_EVERY)
@@ -189,14 +187,7 @@ class Session:
                 return self._reason(End(message[1]))
             self._progress.show(self._servo.trace)
             attend()
-            now = time.monotonic()
-            if self._servo.trace.count != count or "real_time" not in self._recorder.metadata:
-                count, changed = self._servo.trace.count, now
-            elif now - changed > FROZEN:
-                raise ServoLost(
-                    f"the servo process has not run for {FROZEN:g} s (it was stopped, or its device blocks) and was "
-                    "ended: its device watches over itself now."
-                )
+            watch.look(self._servo.trace.count, started="real_time" in self._recorder.metadata)
 
     def _reason(self, end: End) -> str:
         if end is End.STOPPED and not self._stopping:
@@ -241,6 +232,7 @@ class Session:
             "realtime": real_time.get("scheduling", "other"),
             **forces,
             "reason": reason,
+            "advice": self._counsel.warnings,
         }
         return Outcome(summary, reason, fault)
 
@@ -270,95 +262,11 @@ class Session:
             paths=Paths.unique(),
         )
 
-    def _new_recorder(self, parent: Path) -> Recorder:
-        """Begin a recording in a new folder of `parent`.
-
-        Raises
-        ------
-        ConfigurationError
-            If nothing can be written there.
-        """
-        now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-        name = f"{now}_{self.config.device}_{self.config.session.model}"
-        for number in itertools.count(1):
-            try:
-                return Recorder(parent / (name if number == 1 else f"{name}_{number}"), self._metadata())
-            except FileExistsError:
-                if not parent.is_dir():
-                    raise ConfigurationError(f"session.record = {parent}: must be a folder.") from None
-            except OSError as error:
-                raise ConfigurationError(
-                    f"session.record = {parent}: no recording can be made there ({error.strerror})."
-                ) from error
-        raise AssertionError  # pragma: no cover - counting does not end
-
-    def _metadata(self) -> dict[str, Any]:
-        return {
-            "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-            "device": asdict(self._spec),
-            "model": self.config.session.model,
-            "rate_hz": self.config.session.rate,
-            "configuration": self.config.as_dict(),
-            "limits": asdict(self.config.make_limits(self._spec)),
-            "parameter_file_hash": self.config.parameter_file_hash,
-            "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
-        }
-
 
 def _make_device(name: str, settings: dict[str, Any], clock: Any) -> Any:
     """Build the device inside the servo process."""
     return devices.create_device(name, settings, clock=clock)
 
 
-class _Background(threading.Thread):
-    """Moves the trace to the disk while the session does other things.
-
-    Parameters
-    ----------
-    recorder : Recorder
-        What to drain.
-    on_error : callable
-        Called once if the disk refuses: a run that cannot be recorded must not go on.
-
-    Attributes
-    ----------
-    error : DeviceFault or None
-        Why recording failed.
-    """
-
-    def __init__(self, recorder: Recorder, on_error: Callable[[], None]) -> None:
-        super().__init__(name="haptics recorder", daemon=True)
-        self._recorder = recorder
-        self._on_error = on_error
-        self._finished = threading.Event()
-        self.error: DeviceFault | None = None
-
-    def run(self) -> None:
-        """Drain until told to finish."""
-        while not self._finished.wait(RECORD_EVERY):
-            try:
-                self._recorder.drain()
-            except OSError as error:
-                self.error = _not_recorded(error)
-                self._on_error()
-                return
-
-    def finish(self) -> None:
-        """Stop draining."""
-        self._finished.set()
-        self.join()
-
-
-def _not_recorded(error: OSError) -> DeviceFault:
-    return DeviceFault(f"the recording could not be written ({error.strerror or error}): the run was stopped.")
-
-
 def _journal_entry(config: SessionConfig) -> dict[str, Any]:
     return {"model": config.session.model, "law": config.law, "element": config.element}
-
-
-def _version(package: str) -> str | None:
-    try:
-        return metadata.version(package)
-    except metadata.PackageNotFoundError:
-        return None

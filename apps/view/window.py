@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.session.messages import (
+    Advised,
     Close,
     HandTarget,
     Quit,
@@ -118,6 +119,8 @@ class LiveWindow(QtWidgets.QWidget):
             self.controls.show_values(message.values)
             self._values |= message.values
             self.dashboard.series.set_levels(levels(self._values))
+        elif isinstance(message, Advised):
+            self.dashboard.notice.tell(message.message, 20.0)
         elif isinstance(message, Quit):
             self._told_to_quit = True
             self.close()

@@ -12,6 +12,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 from PySide6 import QtCore, QtGui, QtOpenGLWidgets, QtTest, QtWidgets
 
 from apps.session.messages import (
+    Advised,
     Close,
     HandTarget,
     Parameter,
@@ -295,6 +296,16 @@ def test_a_refusal_is_shown_and_start_is_possible_again(live, qtbot) -> None:
     assert QtWidgets.QApplication.activeModalWidget() is None
     notice.tell("short", seconds=0.01)
     qtbot.waitUntil(notice.isHidden)
+
+
+def test_advice_is_shown_and_changes_nothing(live) -> None:
+    live.begin()
+    live.window.controls.start.click()
+    live.session.send(Advised("element.stiffness = 60000 N/m, and the joystick buzzes above 10500 N/m"))
+    frames(live)
+    assert live.window.dashboard.notice.isVisible()
+    assert "buzzes above 10500 N/m" in live.window.dashboard.notice.words.text()
+    assert not live.window.controls.start.isEnabled()
 
 
 def test_a_refused_value_goes_back_to_the_one_in_force(live) -> None:

@@ -1,0 +1,53 @@
+"""Advice during a session: said once when a bound is crossed, not at every step of a slider, and kept."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from haptics.design import Advice, Severity, advise
+
+if TYPE_CHECKING:
+    from haptics.device import DeviceSpec
+    from haptics.elements import Element
+
+
+class Counsel:
+    """Judges the elements of a session one after the other.
+
+    Parameters
+    ----------
+    spec : DeviceSpec
+        The device of the session.
+
+    Attributes
+    ----------
+    record : list of dict
+        What there was to say: for the first element everything, later the warnings that were new.
+    warnings : list of str
+        The sentences of all warnings so far.
+    """
+
+    def __init__(self, spec: DeviceSpec) -> None:
+        self._spec = spec
+        self._outside: set[str] = set()
+        self.record: list[dict[str, Any]] = []
+        self.warnings: list[str] = []
+
+    def consider(self, element: Element, version: int) -> str:
+        """Judge `element`, in force as `version` of the settings.
+
+        Returns
+        -------
+        str
+            One line with the bounds that are exceeded now and were not before; empty if there are none.
+        """
+        found = advise(element, self._spec)
+        warnings = [advice for advice in found if advice.severity is Severity.WARNING]
+        new = [advice for advice in warnings if advice.bound not in self._outside]
+        self._outside = {advice.bound for advice in warnings}
+        self._keep(new if version else found, version)
+        self.warnings += [advice.text for advice in new]
+        return " ".join(advice.text for advice in new)
+
+    def _keep(self, advice: list[Advice], version: int) -> None:
+        self.record += [{"settings_version": version, **one.as_dict()} for one in advice]

@@ -1,0 +1,74 @@
+"""The beginning of a recording: its folder, and all that is known about the run before the first tick."""
+
+from __future__ import annotations
+
+import datetime
+import itertools
+import platform
+from dataclasses import asdict
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from haptics.errors import ConfigurationError
+from haptics.recording import Recorder
+
+if TYPE_CHECKING:
+    from apps.session.config import SessionConfig
+    from haptics.device import DeviceSpec
+
+_PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "matplotlib")
+
+
+def new_recorder(config: SessionConfig, spec: DeviceSpec, advice: list[dict[str, Any]]) -> Recorder:
+    """Begin a recording in a new folder of the session's folder for recordings.
+
+    Parameters
+    ----------
+    config : SessionConfig
+        The session.
+    spec : DeviceSpec
+        Its device.
+    advice : list of dict
+        What there is to say about its parameters (`apps.session.counsel`).
+
+    Raises
+    ------
+    ConfigurationError
+        If nothing can be written there.
+    """
+    parent = Path(config.session.record)
+    now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    name = f"{now}_{config.device}_{config.session.model}"
+    facts = {**_facts(config, spec), "advice": advice}
+    for number in itertools.count(1):
+        try:
+            return Recorder(parent / (name if number == 1 else f"{name}_{number}"), facts)
+        except FileExistsError:
+            if not parent.is_dir():
+                raise ConfigurationError(f"session.record = {parent}: must be a folder.") from None
+        except OSError as error:
+            raise ConfigurationError(
+                f"session.record = {parent}: no recording can be made there ({error.strerror})."
+            ) from error
+    raise AssertionError  # pragma: no cover - counting does not end
+
+
+def _facts(config: SessionConfig, spec: DeviceSpec) -> dict[str, Any]:
+    return {
+        "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
+        "device": asdict(spec),
+        "model": config.session.model,
+        "rate_hz": config.session.rate,
+        "configuration": config.as_dict(),
+        "limits": asdict(config.make_limits(spec)),
+        "parameter_file_hash": config.parameter_file_hash,
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+    }
+
+
+def _version(package: str) -> str | None:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None

@@ -1,0 +1,69 @@
+"""How to choose the parameters of the friction elements: what is stable, what an encoder allows, what to begin with.
+
+==============================  ==================================================================================
+question                        answer
+==============================  ==================================================================================
+model C next to a bare mass     `contact_is_stable`, `contact_is_nonoscillatory`, `critical_stiffness`
+model B or C on a device        `stiffness_limit`, `damping_limit`, exact; `stiffness_rule`, the rule of thumb
+model A or D on an arm          `mass_limit`, exact; `mass_rule`, the rule of thumb
+any of them behind an encoder   `count_jump`, `hold_buzz`, `smallest_force`
+a law that falls with speed     `smallest_stribeck_velocity`
+what to begin with              `suggest`
+is this element all right       `advise`
+==============================  ==================================================================================
+
+The limits are exact for the device that `Handle` or `PositionServo` describes: they are where an eigenvalue of
+`stuck_matrix` or `sliding_matrix` leaves the unit circle. Nothing here is compiled or waits for a compiler.
+"""
+
+from haptics.design.advice import Advice, Severity, advise
+from haptics.design.bounds import (
+    CRITICAL_NONOSCILLATORY,
+    CRITICAL_STABLE,
+    MARGIN,
+    contact_eigenvalues,
+    contact_is_nonoscillatory,
+    contact_is_stable,
+    count_jump,
+    critical_stiffness,
+    damping_limit,
+    hold_buzz,
+    mass_limit,
+    mass_rule,
+    smallest_force,
+    smallest_stribeck_velocity,
+    stiffness_limit,
+    stiffness_rule,
+)
+from haptics.design.loops import Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
+from haptics.design.suggestion import Suggestion, suggest
+
+__all__ = [
+    "CRITICAL_NONOSCILLATORY",
+    "CRITICAL_STABLE",
+    "MARGIN",
+    "Advice",
+    "Coupling",
+    "Handle",
+    "PositionServo",
+    "Severity",
+    "Suggestion",
+    "advise",
+    "contact_eigenvalues",
+    "contact_is_nonoscillatory",
+    "contact_is_stable",
+    "count_jump",
+    "critical_stiffness",
+    "damping_limit",
+    "growth",
+    "hold_buzz",
+    "mass_limit",
+    "mass_rule",
+    "sliding_matrix",
+    "smallest_force",
+    "smallest_stribeck_velocity",
+    "stiffness_limit",
+    "stiffness_rule",
+    "stuck_matrix",
+    "suggest",
+]

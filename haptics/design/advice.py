@@ -1,0 +1,171 @@
+"""Whether an element suits a device: every bound that applies, in a line for a person.
+
+What a device does not state is not judged; a damping or a delay that is not stated counts as none, so that a warning
+is deserved on the real device too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any
+
+from haptics.design import bounds
+from haptics.design.loops import Coupling, Handle, PositionServo
+from haptics.device import Causality, DeviceSpec
+
+if TYPE_CHECKING:
+    from haptics.elements import Element
+
+
+class Severity(StrEnum):
+    """How far a value is from its bound."""
+
+    WARNING = "warning"
+    """Outside."""
+    NOTE = "note"
+    """Inside, but by less than `haptics.design.MARGIN`."""
+
+
+@dataclass(frozen=True)
+class Advice:
+    """One bound that is exceeded, or near.
+
+    Attributes
+    ----------
+    bound : str
+        Which one: ``force``, ``stiffness``, ``damping``, ``encoder``, ``mass`` or ``fall``.
+    severity : Severity
+        Outside, or near.
+    value, limit : float
+        Where the element is and where the bound is (SI); an infinite limit says that no value would do.
+    text : str
+        The same in a line for a person, with what to do.
+    """
+
+    bound: str
+    severity: Severity
+    value: float
+    limit: float
+    text: str
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for a JSON file, which knows no infinity."""
+        limit = self.limit if math.isfinite(self.limit) else None
+        return {
+            "bound": self.bound,
+            "severity": str(self.severity),
+            "value": self.value,
+            "limit": limit,
+            "text": self.text,
+        }
+
+
+def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
+    """Judge `element` on the device that `spec` describes.
+
+    Parameters
+    ----------
+    element : Element
+        Any model. One whose contact sticks like a spring and damper has a ``stiffness``; one that moves a mass on an
+        admittance device has a ``mass``.
+    spec : DeviceSpec
+        The data sheet.
+
+    Returns
+    -------
+    list of Advice
+        Warnings first; empty if every bound that is known is kept with a margin.
+    """
+    if element.law.breakaway_force == 0.0:
+        return []  # it never sticks, and asks nothing of the device
+    found = [advice for advice in _judgements(element, spec) if advice is not None]
+    return sorted(found, key=lambda advice: advice.severity is not Severity.WARNING)
+
+
+def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
+    yield _force(element, spec)
+    if element.causality is Causality.IMPEDANCE:
+        handle, stiffness = Handle.of(spec), getattr(element, "stiffness", None)
+        if handle is not None and stiffness is not None:
+            coupling = Coupling(stiffness, getattr(element, "damping", 0.0), element.period)
+            yield _coupling(coupling, handle, spec.name, damped=hasattr(element, "damping"))
+            yield _encoder(coupling, handle, element.law.breakaway_force)
+    else:
+        servo, mass = PositionServo.of(spec), getattr(element, "mass", None)
+        if servo is not None and mass is not None:
+            yield _mass(mass, servo, element.period, spec.name)
+    yield _fall(element)
+
+
+def _judged(bound: str, value: float, limit: float, load: float, words: tuple[str, str]) -> Advice | None:
+    """Return the advice where `load`, which is 1 at the bound, leaves no margin; `words` are fact and remedy."""
+    fact, remedy = words
+    if load > 1.0:
+        return Advice(bound, Severity.WARNING, value, limit, f"{fact}; {remedy}.")
+    if load * bounds.MARGIN > 1.0:
+        return Advice(bound, Severity.NOTE, value, limit, f"{fact}: within a factor of {bounds.MARGIN:g}.")
+    return None
+
+
+def _force(element: Element, spec: DeviceSpec) -> Advice | None:
+    level, most = element.law.breakaway_force, spec.max_force
+    if level <= most:
+        return None  # near is near enough
+    can = "push with" if spec.causality is Causality.IMPEDANCE else "measure"
+    text = f"the break-away force is {level:g} N, and {spec.name} can {can} {most:g} N at most; choose a weaker law."
+    return Advice("force", Severity.WARNING, level, most, text)
+
+
+def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) -> Advice | None:
+    stiffness, damping = coupling.stiffness, coupling.damping
+    limit = bounds.stiffness_limit(handle, damping, coupling.period)
+    where = f"{device} ({handle.mass:g} kg, {handle.damping:g} N s/m, {_plain(1e3 * handle.total_delay)} ms late)"
+    if limit == 0.0 and damping > 0.0:
+        most = bounds.damping_limit(handle, coupling.period)
+        fact = f"element.damping = {damping:g} N s/m, and {where} buzzes above {_plain(most)} N s/m"
+        return _judged("damping", damping, most, damping / most if most else math.inf, (fact, "lower it"))
+    by = f"with element.damping = {damping:g} N s/m" if damped else "with a model that has no damping"
+    fact = f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {_plain(limit)} N/m"
+    remedy = "lower it, or change element.damping" if damped else "lower it"
+    return _judged("stiffness", stiffness, limit, stiffness / limit if limit else math.inf, (fact, remedy))
+
+
+def _encoder(coupling: Coupling, handle: Handle, level: float) -> Advice | None:
+    jump, limit = bounds.count_jump(coupling, handle), 0.5 * level
+    fact = (
+        f"a count of the encoder ({_plain(1e6 * handle.resolution)} um) changes the force by {_plain(jump)} N, and it "
+        f"makes the contact slip above {_plain(limit)} N, half of the break-away force"
+    )
+    return _judged("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
+
+
+def _mass(mass: float, servo: PositionServo, period: float, device: str) -> Advice | None:
+    limit = bounds.mass_limit(servo, period)
+    grip = f"in a grip of {servo.grip_stiffness:g} N/m and {servo.grip_damping:g} N s/m"
+    fact = f"element.mass = {mass:g} kg, and {device} swings below {_plain(limit)} kg {grip}"
+    remedy = "raise it"
+    if math.isinf(limit):
+        fact = f"{device} follows its reference so late that no element.mass keeps it from swinging {grip}"
+        remedy = "it needs a faster servo"
+    return _judged("mass", mass, limit, limit / mass, (fact, remedy))
+
+
+def _fall(element: Element) -> Advice | None:
+    law, mobility, limit = element.law, element.mobility, element.law.mobility_limit
+    fact = (
+        f"the element's mobility is {_plain(mobility)} m/(N s), and law {law.name} allows several forces above "
+        f"{_plain(limit)} (condition 15)"
+    )
+    remedy = "choose a law that falls more gently"
+    if hasattr(law, "stribeck_velocity") and mobility > 0.0:
+        smallest = bounds.smallest_stribeck_velocity(law, mobility)
+        remedy = f"raise law.stribeck_velocity above {_plain(smallest)} m/s"
+    return _judged("fall", mobility, limit, mobility / limit, (fact, remedy))
+
+
+def _plain(value: float) -> str:
+    """Write `value` with three digits, and as long as it can be without an exponent."""
+    return f"{float(f'{value:.3g}'):g}"

@@ -1,0 +1,249 @@
+"""The closed loop of an element and a sampled device as one matrix per tick, exact and without a simulation.
+
+As long as a contact keeps to one phase everything in the loop is linear. From one sample to the next its state is then
+multiplied by a matrix: it dies out exactly if every eigenvalue is inside the unit circle. Between the samples a device
+obeys its differential equation under a command that is known, so that the matrix exponential is exact, also where a
+delay ends somewhere within a period.
+
+Two loops decide what can be rendered. On an impedance device it is the contact that *sticks*: then an element is a
+spring and damper, computed from the position of the last sample and its backward difference. On an admittance device it
+is the contact that *slides*: then nothing but the element's mass keeps the hand's force from moving the arm.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.device import DeviceSpec
+from haptics.settings import bounded, check
+
+Matrix = NDArray[np.float64]
+
+LONGEST_DELAY = 40
+"""Longest delay that is modelled, in periods; what is later is treated as if it came then, which flatters it."""
+
+FIRM_GRIP = (1000.0, 20.0)
+"""Stiffness [N/m] and damping [N s/m] of a firm grip, an assumption for devices that do not state any."""
+
+
+@dataclass(frozen=True)
+class Coupling:
+    """The spring and damper that a sticking contact is, sampled.
+
+    Attributes
+    ----------
+    stiffness, damping : float
+        K [N/m] and B [N s/m], at least 0.
+    period : float
+        Time between two samples T [s].
+    """
+
+    stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness of the virtual coupling")
+    damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping of the virtual coupling")
+    period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two samples")
+
+    def __post_init__(self) -> None:
+        check(self, "coupling")
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What an impedance element works on: the bare device, let go by the hand (which as a rule adds damping).
+
+    Attributes
+    ----------
+    mass, damping : float
+        Moving mass [kg] and own viscous damping [N s/m].
+    delay : float
+        From a sample to the force computed from it [s]; what the velocity estimator adds is not part of it.
+    resolution : float
+        Smallest position step of the encoder [m].
+    velocity_lag : float
+        How much later than a backward difference the velocity comes [s].
+    """
+
+    mass: float = bounded(above=0.0, unit="kg", doc="moving mass")
+    damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="own viscous damping")
+    delay: float = bounded(0.0, minimum=0.0, unit="s", doc="from a sample to its force")
+    resolution: float = bounded(0.0, minimum=0.0, unit="m", doc="step of the encoder")
+    velocity_lag: float = bounded(0.0, minimum=0.0, unit="s", doc="lag of the velocity estimator")
+
+    def __post_init__(self) -> None:
+        check(self, "handle")
+
+    @classmethod
+    def of(cls, spec: DeviceSpec) -> Self | None:
+        """Return what the data sheet says, or None if it does not state the mass.
+
+        A damping, delay or resolution that is not stated counts as none.
+        """
+        if not spec.mass:
+            return None
+        return cls(
+            spec.mass, spec.damping or 0.0, spec.delay or 0.0, spec.position_resolution or 0.0, spec.velocity_lag
+        )
+
+    @property
+    def total_delay(self) -> float:
+        """Delay of the loop, the estimator included [s]."""
+        return self.delay + self.velocity_lag
+
+
+@dataclass(frozen=True)
+class PositionServo:
+    r"""What an admittance element works on: an arm that follows a reference, in the hand that pushes it.
+
+    It obeys :math:`\ddot x = w^2 (r - x) + 2 z w (s \dot r - \dot x)`, too stiff for the hand to deflect it; the
+    reference r moves linearly from one command to the next.
+
+    Attributes
+    ----------
+    frequency : float
+        Natural frequency w / 2 pi of the servo [Hz].
+    damping_ratio : float
+        z, relative to critical.
+    knows_velocity : bool
+        Whether s is 1: the servo is told the velocity of the reference too. Else it is 0, and the arm lags.
+    delay : float
+        From a sample to the reference computed from it [s].
+    grip_stiffness, grip_damping : float
+        Spring [N/m] and damper [N s/m] between the arm and a hand that holds still.
+    """
+
+    frequency: float = bounded(above=0.0, unit="Hz", doc="natural frequency of the servo")
+    damping_ratio: float = bounded(1.0, above=0.0, doc="damping of the servo relative to critical")
+    knows_velocity: bool = False
+    delay: float = bounded(0.0, minimum=0.0, unit="s", doc="from a sample to its reference")
+    grip_stiffness: float = bounded(FIRM_GRIP[0], minimum=0.0, unit="N/m", doc="stiffness of the grip")
+    grip_damping: float = bounded(FIRM_GRIP[1], minimum=0.0, unit="N s/m", doc="damping of the grip")
+
+    def __post_init__(self) -> None:
+        check(self, "servo")
+
+    @classmethod
+    def of(cls, spec: DeviceSpec) -> Self | None:
+        """Return what the data sheet says, with a firm grip if it states none; None without a servo frequency."""
+        if not spec.servo_frequency:
+            return None
+        grip = spec.grip_stiffness, spec.grip_damping
+        stiffness, damping = (given if given is not None else firm for given, firm in zip(grip, FIRM_GRIP, strict=True))
+        ratio = spec.servo_damping_ratio or 1.0
+        return cls(spec.servo_frequency, ratio, spec.servo_knows_velocity, spec.delay or 0.0, stiffness, damping)
+
+
+# --- matrices -----------------------------------------------------------------------------------------------------
+
+
+def stuck_matrix(coupling: Coupling, handle: Handle) -> Matrix:
+    r"""Return the matrix of one period of a handle held by a sticking contact, (n, n).
+
+    Between the samples :math:`m \dot v = -b v - f`, where f is the force :math:`f_k = K e_k + B u_k` of the newest
+    sample whose delay is over, with :math:`u_k = (x_k - x_{k-1}) / T` and :math:`e_k = e_{k-1} + T u_k` (Kikuuwe et al.
+    2006, (61), (62)). While models B and C stick they are the same. The state is position, velocity, the last position
+    and the last forces.
+    """
+    K, B, T = coupling.stiffness, coupling.damping, coupling.period
+    free, early, late, whole = _handle_flow(handle.mass, handle.damping, handle.total_delay, T)
+    size = 4 + whole
+    force = np.zeros(size)
+    force[0], force[2] = K + B / T, -B / T
+    matrix = np.zeros((size, size))
+    matrix[:2, :2] = free
+    matrix[:2, 3 + whole] += early
+    if whole == 0:
+        matrix[:2] += np.outer(late, force)
+    else:
+        matrix[:2, 2 + whole] += late
+    matrix[2, 0] = 1.0
+    matrix[3] = force
+    matrix[np.arange(4, size), np.arange(3, size - 1)] = 1.0
+    return matrix
+
+
+def sliding_matrix(mass: float, servo: PositionServo, period: float) -> Matrix:
+    r"""Return the matrix of one period of a sliding mass M on a servo-driven arm in a hand that holds still, (n, n).
+
+    While models A and D slide under friction of constant level, :math:`u_k = u_{k-1} + T h_k / M` (Kikuuwe et al. 2006,
+    (12)) and the reference is :math:`r_k = r_{k-1} + T u_k`; the hand's force is :math:`h = -k x - b \dot x`. The state
+    is the position and velocity of the arm, the velocity of the mass and the last references.
+    """
+    first, second, whole = _servo_flow(servo, period)
+    size = 5 + whole
+    references = np.zeros((whole + 3, size))  # newest first
+    references[np.arange(1, whole + 3), np.arange(3, size)] = 1.0
+    matrix = np.zeros((size, size))
+    matrix[2, 0] = -period * servo.grip_stiffness / mass
+    matrix[2, 1] = -period * servo.grip_damping / mass
+    matrix[2, 2] = 1.0
+    references[0] = references[1] + period * matrix[2]
+    matrix[3] = references[0]
+    matrix[np.arange(4, size), np.arange(3, size - 1)] = 1.0
+    arm = np.eye(2, size)
+    for flow, newest in ((first, whole + 1), (second, whole)):
+        arm = flow @ np.vstack((arm, references[newest + 1], references[newest]))
+    matrix[:2] = arm
+    return matrix
+
+
+def growth(matrix: Matrix) -> float:
+    """Return the largest magnitude of the eigenvalues: the factor by which the slowest motion changes per period."""
+    return float(np.abs(np.linalg.eigvals(matrix)).max())
+
+
+# --- what a device does between two samples -------------------------------------------------------------------------
+
+
+def _exponential(matrix: Matrix) -> Matrix:
+    """Return the exponential of a small matrix, by its series on a fraction and squaring."""
+    halvings = max(0, math.ceil(math.log2(max(float(np.abs(matrix).sum(axis=1).max()), 1e-300))) + 1)
+    part = matrix / 2.0**halvings  # of a norm of at most 1/2: 16 terms are exact to the last digit
+    term = result = np.eye(len(matrix))
+    for order in range(1, 17):
+        term = term @ part / order
+        result = result + term
+    for _ in range(halvings):
+        result = result @ result
+    return result
+
+
+def _split(delay: float, period: float) -> tuple[int, float]:
+    """Return a delay as whole periods and the fraction of one that is left."""
+    periods = min(delay / period, float(LONGEST_DELAY))
+    whole = math.floor(periods + 1e-9)
+    return whole, max(periods - whole, 0.0)
+
+
+@functools.lru_cache(maxsize=64)
+def _handle_flow(mass: float, damping: float, delay: float, period: float) -> tuple[Matrix, Matrix, Matrix, int]:
+    """Return what becomes of (x, v) in a period: by itself, per force before and per force after the delay's end."""
+    whole, fraction = _split(delay, period)
+    field = np.zeros((3, 3))  # of x, v and a constant force against the motion
+    field[0, 1], field[1, 1], field[1, 2] = 1.0, -damping / mass, -1.0 / mass
+    before, after = _exponential(field * fraction * period), _exponential(field * (1.0 - fraction) * period)
+    free = after[:2, :2] @ before[:2, :2]
+    return free, after[:2, :2] @ before[:2, 2], after[:2, 2], whole
+
+
+@functools.lru_cache(maxsize=64)
+def _servo_flow(servo: PositionServo, period: float) -> tuple[Matrix, Matrix, int]:
+    """Return what becomes of (x, v, older reference, newer one) in the two parts of a period: (x, v) at its end."""
+    whole, fraction = _split(servo.delay, period)
+    w = 2.0 * math.pi * servo.frequency
+    damping = 2.0 * servo.damping_ratio * w
+    field = np.zeros((4, 4))  # of x, v, the reference and its velocity
+    field[0, 1] = 1.0
+    field[1] = -w * w, -damping, w * w, damping if servo.knows_velocity else 0.0
+    field[2, 3] = 1.0
+    parts = []
+    for start, length in ((1.0 - fraction, fraction), (0.0, 1.0 - fraction)):
+        ramp = np.eye(4)  # from two references to the reference at the start of the part, and its velocity
+        ramp[2, 2:] = 1.0 - start, start
+        ramp[3, 2:] = -1.0 / period, 1.0 / period
+        parts.append((_exponential(field * length * period) @ ramp)[:2])
+    return parts[0], parts[1], whole

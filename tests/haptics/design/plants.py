@@ -1,0 +1,102 @@
+"""Devices that are integrated exactly from one event to the next: what the matrices must agree with."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.linalg import expm
+
+from haptics.design import Handle, PositionServo
+
+Array = NDArray[np.float64]
+
+
+class ExactHandle:
+    """A mass with viscous friction in one dimension, by the closed solution of its equation of motion.
+
+    A force that is commanded at a time acts from that time plus the delay until the next one does.
+    """
+
+    def __init__(self, handle: Handle, velocity: float) -> None:
+        self.mass, self.damping, self.delay = handle.mass, handle.damping, handle.total_delay
+        self.time, self.position, self.velocity, self.force = 0.0, 0.0, velocity, 0.0
+        self._coming: list[tuple[float, float]] = []
+
+    def command(self, force: float) -> None:
+        self._coming.append((self.time + self.delay, force))
+
+    def advance(self, duration: float) -> None:
+        end = self.time + duration
+        while self._coming and self._coming[0][0] < end - 1e-12:
+            when, force = self._coming.pop(0)
+            self._move(when - self.time)
+            self.time, self.force = when, force
+        self._move(end - self.time)
+        self.time = end
+
+    def _move(self, t: float) -> None:
+        m, b, f, v = self.mass, self.damping, self.force, self.velocity
+        if b == 0.0:
+            self.position += v * t - f * t * t / (2.0 * m)
+            self.velocity -= f * t / m
+            return
+        reach = -math.expm1(-b * t / m) * m / b  # how far it coasts per velocity
+        self.position += v * reach - f / b * (t - reach)
+        self.velocity = v * math.exp(-b * t / m) - f * reach / m
+
+
+class ExactArm:
+    """A servo-driven arm in one dimension: the reference moves linearly between commands, and comes `delay` late."""
+
+    def __init__(self, servo: PositionServo, velocity: float) -> None:
+        w = 2.0 * math.pi * servo.frequency
+        damper = 2.0 * servo.damping_ratio * w
+        self._field = np.zeros((4, 4))
+        self._field[0, 1] = self._field[2, 3] = 1.0
+        self._field[1] = -w * w, -damper, w * w, damper * servo.knows_velocity
+        self._servo = servo
+        self.time = 0.0
+        self.state = np.array([0.0, velocity, 0.0, 0.0])  # of the arm and of its reference: position and velocity
+        self._coming: list[tuple[float, float]] = []
+
+    @property
+    def hand_force(self) -> float:
+        return -self._servo.grip_stiffness * self.state[0] - self._servo.grip_damping * self.state[1]
+
+    def command(self, velocity: float) -> None:
+        """Let the reference go on at `velocity` for a period."""
+        self._coming.append((self.time + self._servo.delay, velocity))
+
+    def advance(self, duration: float) -> None:
+        end = self.time + duration
+        while self._coming and self._coming[0][0] < end - 1e-12:
+            when, velocity = self._coming.pop(0)
+            self._move(when - self.time)
+            self.time, self.state[3] = when, velocity
+        self._move(end - self.time)
+        self.time = end
+
+    def _move(self, t: float) -> None:
+        self.state = expm(self._field * t) @ self.state
+
+
+def held_path(handle: Handle, force: Callable[[float], float], period: float, ticks: int) -> Array:
+    """Kick the handle and return its positions at the samples, (ticks,) [m]; `force` maps velocity to force."""
+    plant = ExactHandle(handle, velocity=0.01)
+    path = np.zeros(ticks)
+    last = 0.0
+    for tick in range(ticks):
+        path[tick] = plant.position
+        plant.command(force((plant.position - last) / period))
+        last = plant.position
+        plant.advance(period)
+    return path
+
+
+def decays(path: Array) -> bool:
+    """Tell whether the last quarter of a path swings less than the quarter before."""
+    third, last = np.array_split(path, 4)[2:]
+    return bool(np.ptp(last) < np.ptp(third))

@@ -1,0 +1,129 @@
+"""What is said about an element on a device, and that silence means it is all right."""
+
+import json
+import math
+
+import pytest
+from hypothesis import given, settings
+
+from haptics.design import Advice, Handle, PositionServo, Severity, advise, mass_limit, stiffness_limit, suggest
+from haptics.device import Causality, DeviceSpec
+from haptics.elements import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
+from haptics.friction import Coulomb, Stribeck
+from tests.haptics.doubles import make_spec
+from tests.haptics.strategies import log_floats
+
+HANDLE = Handle(0.2, 1.0, 0.5e-3, 10e-6)
+JOYSTICK = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, position_resolution=10e-6)
+ARM = make_spec(Causality.ADMITTANCE, max_force=50.0, servo_frequency=30.0)
+
+
+def said(element: Element, spec: DeviceSpec) -> dict[str, Advice]:
+    return {advice.bound: advice for advice in advise(element, spec)}
+
+
+def model_c(stiffness: float, damping: float = 10.0, force: float = 4.0) -> Element:
+    return MasslessImpedance(Coulomb(force), stiffness, damping)
+
+
+def test_parameters_with_a_margin_need_no_words() -> None:
+    assert advise(model_c(3000.0), JOYSTICK) == []
+    assert advise(RigidAdmittance(Coulomb(6.0), 2.0), ARM) == []
+
+
+@settings(max_examples=15)
+@given(force=log_floats(0.5, 9.0))
+def test_what_is_suggested_is_good_advice(force: float) -> None:
+    found = suggest(HANDLE, force)
+    assert advise(model_c(0.999 * found.stiffness, found.damping, force), JOYSTICK) == []
+
+
+@pytest.mark.parametrize(
+    ("share", "severity"), [(1.01, Severity.WARNING), (0.99, Severity.NOTE), (0.51, Severity.NOTE)]
+)
+@pytest.mark.parametrize("cls", [MasslessImpedance, InertialImpedance])
+def test_a_stiffness_is_judged_by_its_limit(share: float, severity: Severity, cls: type[Element]) -> None:
+    limit = stiffness_limit(HANDLE, 10.0)
+    inertia = {"mass": 0.1} if cls is InertialImpedance else {}
+    advice = said(cls(law=Coulomb(4.0), stiffness=share * limit, damping=10.0, **inertia), JOYSTICK)["stiffness"]  # type: ignore[call-arg]
+    assert (advice.severity, advice.limit, advice.value) == (severity, limit, share * limit)
+    assert ("lower it" in advice.text) is (severity is Severity.WARNING)
+
+
+def test_the_lag_of_an_estimator_counts() -> None:
+    smoothed = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, velocity_lag=1e-3)
+    assert "stiffness" not in said(model_c(3000.0), JOYSTICK)
+    assert said(model_c(3000.0), smoothed)["stiffness"].limit == stiffness_limit(Handle(0.2, 1.0, 1.5e-3), 10.0)
+
+
+def test_too_much_damping_is_called_that() -> None:
+    advice = said(model_c(600.0, damping=400.0), JOYSTICK)
+    assert advice["damping"].severity is Severity.WARNING
+    assert "stiffness" not in advice
+
+
+def test_a_stiffness_without_damping_cannot_be_held_and_the_limit_says_so() -> None:
+    bare = make_spec(mass=0.2)
+    advice = said(MasslessImpedance(Coulomb(4.0), 1000.0, 0.0), bare)["stiffness"]
+    assert advice.limit == 0.0
+    assert "change element.damping" in advice.text
+
+
+def test_an_encoder_is_judged_by_half_of_the_friction() -> None:
+    coarse = make_spec(position_resolution=100e-6, mass=5.0, damping=20.0)
+    assert said(model_c(6000.0, force=3.1), coarse)["encoder"].severity is Severity.WARNING
+    assert said(model_c(6000.0, force=3.3), coarse)["encoder"].severity is Severity.NOTE
+    assert "encoder" not in said(model_c(6000.0, force=6.5), coarse)
+
+
+def test_a_mass_is_judged_by_its_limit() -> None:
+    servo = PositionServo.of(ARM)
+    assert servo is not None
+    limit = mass_limit(servo)
+    assert said(RigidAdmittance(Coulomb(6.0), 0.9 * limit), ARM)["mass"].severity is Severity.WARNING
+    assert said(RigidAdmittance(Coulomb(6.0), 1.9 * limit), ARM)["mass"].severity is Severity.NOTE
+    assert "mass" not in said(RigidAdmittance(Coulomb(6.0), 2.1 * limit), ARM)
+
+
+def test_an_arm_that_no_mass_can_help_is_told_apart_and_fits_into_json() -> None:
+    slow = make_spec(Causality.ADMITTANCE, max_force=50.0, servo_frequency=5.0)
+    advice = said(RigidAdmittance(Coulomb(6.0), 2.0), slow)["mass"]
+    assert advice.limit == math.inf
+    assert "no element.mass" in advice.text
+    assert json.loads(json.dumps(advice.as_dict(), allow_nan=False))["limit"] is None
+
+
+def test_a_force_beyond_the_device_is_named() -> None:
+    assert said(model_c(2000.0, force=11.0), JOYSTICK)["force"].severity is Severity.WARNING
+    weak = make_spec(Causality.ADMITTANCE, max_force=5.0)
+    assert "measure 5 N" in said(RigidAdmittance(Coulomb(6.0), 2.0), weak)["force"].text
+
+
+def test_a_steep_fall_is_told_with_the_velocity_that_would_do() -> None:
+    law = Stribeck(3.0, 4.0, 0.07)
+    advice = said(MasslessImpedance(law, 6000.0, 10.0), make_spec())["fall"]
+    assert advice.severity is Severity.NOTE
+    assert advice.limit == law.mobility_limit
+
+
+@pytest.mark.filterwarnings("ignore::haptics.errors.AmbiguousLawWarning")
+def test_a_fall_that_leaves_several_forces_is_a_warning() -> None:
+    advice = said(MasslessImpedance(Stribeck(3.0, 4.0, 0.05), 6000.0, 10.0), make_spec())["fall"]
+    assert advice.severity is Severity.WARNING
+    assert "raise law.stribeck_velocity above 0.0625 m/s" in advice.text
+
+
+def test_what_a_device_does_not_state_is_not_judged() -> None:
+    assert advise(model_c(1e6), make_spec()) == []
+    assert advise(RigidAdmittance(Coulomb(6.0), 1e-6), make_spec(Causality.ADMITTANCE, max_force=50.0)) == []
+
+
+def test_no_friction_asks_nothing() -> None:
+    assert advise(model_c(1e6, force=0.0), JOYSTICK) == []
+
+
+def test_warnings_come_first_and_every_text_is_one_line() -> None:
+    advice = advise(model_c(1e5, force=3.0), JOYSTICK)
+    assert [one.severity for one in advice] == sorted((one.severity for one in advice), reverse=True)
+    assert len(advice) == 2
+    assert all("\n" not in one.text and one.text.endswith(".") for one in advice)

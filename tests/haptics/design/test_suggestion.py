@@ -1,0 +1,94 @@
+"""What is suggested does what it says, on a real element in front of an exactly integrated handle."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from haptics.design import Coupling, Handle, Suggestion, count_jump, growth, stiffness_limit, stuck_matrix, suggest
+from haptics.elements import MasslessImpedance
+from haptics.errors import ConfigurationError
+from haptics.friction import Coulomb
+from tests.haptics.design.plants import ExactHandle, decays, held_path
+from tests.haptics.strategies import log_floats
+
+JOYSTICK = Handle(0.2, 1.0, 0.5e-3, 10e-6)
+HANDLES = [JOYSTICK, Handle(0.2, 0.0, 2e-3, 100e-6), Handle(0.05, 0.0, 0.0, 20e-6), Handle(1.5, 4.0, 1.3e-3)]
+
+
+def held(handle: Handle, suggestion: Suggestion, times: tuple[float, float]) -> bool:
+    stiffness, damping = times[0] * suggestion.stiffness, times[1] * suggestion.damping
+    element = MasslessImpedance(Coulomb(1e9), stiffness, damping)
+    return decays(held_path(handle, lambda velocity: float(element.step((velocity, 0.0))[0]), 1e-3, 800))
+
+
+@pytest.mark.parametrize("handle", HANDLES)
+@pytest.mark.parametrize("times", [(1.0, 1.0), (1.99, 1.0), (1.99, 1.99)])
+def test_a_real_element_with_it_holds_the_handle_with_the_margin(handle: Handle, times: tuple[float, float]) -> None:
+    assert held(handle, suggest(handle, force=4.0), times)
+
+
+@pytest.mark.parametrize("handle", HANDLES)
+def test_behind_the_encoder_a_contact_loaded_with_three_quarters_of_its_friction_does_not_slip(handle: Handle) -> None:
+    force = 4.0
+    suggestion = suggest(handle, force)
+    element = MasslessImpedance(Coulomb(force), suggestion.stiffness, suggestion.damping)
+    plant, q, last, drift = ExactHandle(handle, velocity=0.0), handle.resolution, 0.0, 0.0
+    for tick in range(3000):
+        seen = round(plant.position / q) * q if q else plant.position
+        friction = float(element.step(((seen - last) / 1e-3, 0.0))[0])
+        drift += float(element.velocity[0]) * 1e-3
+        last = seen
+        push = 0.75 * force * min(tick / 1000.0, 1.0) + 0.01 * force * math.sin(0.06 * tick)
+        plant.command(friction - push)
+        plant.advance(1e-3)
+    assert drift == 0.0
+
+
+@settings(max_examples=15)
+@given(
+    mass=log_floats(0.03, 3.0),
+    own=st.one_of(st.just(0.0), log_floats(0.05, 5.0)),
+    delay=st.floats(0.0, 3e-3),
+    resolution=st.one_of(st.just(0.0), log_floats(1e-6, 3e-4)),
+    force=log_floats(0.3, 20.0),
+)
+def test_it_keeps_every_bound_and_no_damping_would_allow_more(
+    mass: float, own: float, delay: float, resolution: float, force: float
+) -> None:
+    handle = Handle(mass, own, delay, resolution)
+    found = suggest(handle, force)
+    assert found.growth == growth(stuck_matrix(Coupling(found.stiffness, found.damping), handle)) < 1.0
+    assert found.presliding == pytest.approx(force / found.stiffness)
+    assert found.count_jump == count_jump(Coupling(found.stiffness, found.damping), handle)
+
+    def allowed(damping: float) -> float:
+        stable = min(stiffness_limit(handle, damping), stiffness_limit(handle, 2.0 * damping)) / 2.0
+        fine = (0.1 * force - damping * resolution / 1e-3) / resolution if resolution else math.inf
+        return max(min(stable, fine), 0.0)
+
+    assert found.stiffness == pytest.approx(allowed(found.damping))
+    best = max(map(allowed, found.damping * np.geomspace(0.2, 5.0, 41)))
+    assert found.stiffness >= 0.995 * best
+
+
+def test_there_is_a_reason_for_every_bound() -> None:
+    stability, encoder, presliding = suggest(JOYSTICK, 4.0).reasons
+    assert stability.startswith("stability: 0.2 kg with 1 N s/m, 0.5 ms late")
+    assert encoder == "encoder: a count of 10 um changes the force by 0.4 N of 4 N."
+    assert presliding.startswith("presliding: the handle gives way by 0.32")
+
+
+@pytest.mark.parametrize(
+    ("handle", "force", "margin", "message"),
+    [
+        (JOYSTICK, 0.0, 2.0, r"force = 0\.0: must be a finite number greater than 0 N\."),
+        (JOYSTICK, 4.0, 1.0, r"margin = 1\.0: must be a finite number greater than 1\."),
+        (Handle(0.2, resolution=1e-3), 1e-9, 2.0, "too small for an encoder of 0.001 m"),
+    ],
+)
+def test_what_cannot_be_is_refused(handle: Handle, force: float, margin: float, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        suggest(handle, force, margin=margin)
