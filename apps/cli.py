@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import importlib
 import json
 import os
 import sys
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from apps import commands
+from apps.answer import Answer
 from haptics.errors import (
     ConfigurationError,
     DeviceFault,
@@ -32,6 +34,14 @@ _STATUS: tuple[tuple[type[HapticError], int], ...] = (
 )
 
 
+_TOOLS = {
+    "bench": "benchmarks, as ratios to a reference measured in the same run",
+    "conformance": "the friction conformance suite, for every model and for renderers of others",
+    "reproduce": "the figures and tables of the papers, with the papers' numbers beside ours",
+}
+"""Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
+
+
 class _Parser(argparse.ArgumentParser):
     """Says what is wrong in one line, like every other part of the project."""
 
@@ -50,14 +60,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     as_json = "--json" in arguments
     try:
         options = _parser().parse_args(arguments)
-        answer: commands.Answer = options.command(options)
+        answer: Answer = options.command(options)
     except HapticError as error:
         status = next(number for kind, number in _STATUS if isinstance(error, kind))
-        answer = commands.Answer({"error": str(error)}, status=status, error=str(error))
+        answer = Answer({"error": str(error)}, status=status, error=str(error))
     except OSError as error:
-        answer = commands.Answer({"error": str(error)}, status=WRONG_REQUEST, error=f"{error}.")
+        answer = Answer({"error": str(error)}, status=WRONG_REQUEST, error=f"{error}.")
     except KeyboardInterrupt:
-        answer = commands.Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
+        answer = Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
     with contextlib.suppress(OSError):  # who closed the pipe did not want to hear the end
         _print(answer, as_json)
     return answer.status
@@ -72,7 +82,7 @@ def _open_standard_streams() -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
 
 
-def _print(answer: commands.Answer, as_json: bool) -> None:
+def _print(answer: Answer, as_json: bool) -> None:
     if answer.error:
         print(f"haptics: {answer.error}", file=sys.stderr)
     if as_json:
@@ -88,6 +98,8 @@ def _parser() -> argparse.ArgumentParser:
     _add_run(subparsers)
     _add_devices(subparsers)
     _add_replay(subparsers)
+    for name, summary in _TOOLS.items():
+        _add_tool(subparsers, name, summary)
     for subparser in subparsers.choices.values():
         subparser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     return parser
@@ -104,7 +116,7 @@ def _add_demo(subparsers: Any) -> None:
 def _add_run(subparsers: Any) -> None:
     parser = subparsers.add_parser("run", help="an interactive session on a device")
     parser.add_argument("--device", metavar="NAME", help="backend name; see 'haptics devices'")
-    parser.add_argument("--model", metavar="A|B|C|D", help="friction element")
+    parser.add_argument("--model", metavar="NAME", help="A, B, C, D or a classic model; see 'haptics devices'")
     parser.add_argument("--config", metavar="FILE.toml", type=Path, help="settings from a file")
     parser.add_argument(
         "--set",
@@ -144,3 +156,10 @@ def _add_replay(subparsers: Any) -> None:
     )
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the window")
     parser.set_defaults(command=commands.replay)
+
+
+def _add_tool(subparsers: Any, name: str, summary: str) -> None:
+    tool = importlib.import_module(f"apps.{name}.command")
+    parser = subparsers.add_parser(name, help=summary)
+    tool.add_options(parser)
+    parser.set_defaults(command=tool.run)

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 _F = TypeVar("_F", bound=Callable[..., Any])
-_PACKAGES = ("haptics", "devices", "calibration")
+_PACKAGES = ("haptics", "devices", "calibration", "apps")
 
 
 def _sources_hash() -> str:

@@ -1,0 +1,164 @@
+"""The plant and the loop as compiled code: sample, element, command, and the plant's motion until the next sample.
+
+Everything compiled of the suite is in this one file: numba's cache watches the file of the function that is called.
+
+The plant is a mass in the plane. Its force is constant during a substep, and for that its motion is exact, not an
+approximation: position and velocity go through the transition matrix of the mass on the hand's spring and damper.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.velocity import VELOCITY_FIELDS, update_velocity
+from devices.virtual.noise import NOISE_FIELDS, normal_pair
+from devices.virtual.plant import quantise
+from haptics._jit import kernel
+from haptics.element_kernels import step_element
+from haptics.envelope import limit_norm
+from haptics.trace import Rows
+
+PLANT = np.dtype(
+    [
+        ("admittance", "<i8"),
+        ("period", "<f8"),
+        ("substeps", "<i8"),
+        ("transition", "<f8", (2, 2)),
+        ("response", "<f8", (2,)),
+        ("grip_stiffness", "<f8"),
+        ("grip_damping", "<f8"),
+        ("resolution", "<f8"),
+        ("max_force", "<f8"),
+        ("servo_stiffness", "<f8"),
+        ("servo_damping", "<f8"),
+        ("force_noise", "<f8"),
+        ("force_bias", "<f8", (2,)),
+        ("force_resolution", "<f8"),
+        *NOISE_FIELDS,
+        ("handle", "<f8", (2,)),
+        ("handle_velocity", "<f8", (2,)),
+        ("hand_force", "<f8", (2,)),
+        ("position", "<f8", (2,)),
+        ("force", "<f8", (2,)),
+        ("acting", "<f8", (2,)),
+        ("reference", "<f8", (2,)),
+        *VELOCITY_FIELDS,
+    ]
+)
+"""The plant: parameters, state, and the latest sample (``position`` and ``velocity``, or ``force``)."""
+
+ROW = np.dtype([("position", "<f8", (2,)), ("velocity", "<f8", (2,)), ("force", "<f8", (2,)), ("felt", "<f8", (2,))])
+"""A tick as the metrics see it.
+
+``position`` is that of the handle, or for an admittance that of the reference [m]; ``velocity`` the handle's [m/s],
+both true, not measured. ``force`` is the friction as rendered, ``felt`` the force on the hand [N]; both oppose motion.
+"""
+
+
+@kernel
+def move_mass(s: Any, i: int, force: float) -> None:
+    """Let coordinate `i` go through one substep under a constant `force` [N], besides the hand's spring and damper."""
+    x, v = s.handle[i], s.handle_velocity[i]
+    s.handle[i] = s.transition[0, 0] * x + s.transition[0, 1] * v + s.response[0] * force
+    s.handle_velocity[i] = s.transition[1, 0] * x + s.transition[1, 1] * v + s.response[1] * force
+
+
+@kernel
+def _sample(s: Any, drive: NDArray[np.float64], tick: int) -> None:
+    """Measure: position and velocity of a joystick, the hand's force on an arm."""
+    if s.admittance == 0:
+        s.position[0] = quantise(s.handle[0], s.resolution)
+        s.position[1] = quantise(s.handle[1], s.resolution)
+        update_velocity(s, tick * s.period, s.position[0], s.position[1])
+        return
+    before = max(tick * s.substeps - 1, 0)
+    noise = normal_pair(s)
+    for i in range(2):
+        s.hand_force[i] = drive[before, i] - s.grip_stiffness * s.handle[i] - s.grip_damping * s.handle_velocity[i]
+        s.force[i] = quantise(s.hand_force[i] + s.force_bias[i] + s.force_noise * noise[i], s.force_resolution)
+
+
+@kernel
+def _joystick(s: Any, force_x: float, force_y: float, drive: NDArray[np.float64], tick: int, row: Any) -> bool:
+    """Command a force [N], which acts half a period late, and move on to the next sample; tell if all is finite."""
+    if not math.isfinite(force_x + force_y):
+        return False
+    row.force[0], row.force[1], _ = limit_norm(force_x, force_y, s.max_force)
+    for i in range(2):
+        row.position[i], row.velocity[i] = s.handle[i], s.handle_velocity[i]
+        row.felt[i] = row.force[i]
+        for k in range(s.substeps):
+            held = s.acting[i] if 2 * k < s.substeps else row.force[i]
+            move_mass(s, i, held + drive[tick * s.substeps + k, i])
+        s.acting[i] = row.force[i]
+    return math.isfinite(s.handle[0] + s.handle[1])
+
+
+@kernel
+def _arm(s: Any, velocity: Any, friction: Any, drive: NDArray[np.float64], tick: int, row: Any) -> bool:
+    """Move the reference on with `velocity` [m/s] and let the servo follow it; tell if all is finite.
+
+    The reference goes from its last value to the new one, evenly, during the period after the tick. The servo works in
+    every substep with the position of the encoder and the true velocity.
+    """
+    if not math.isfinite(velocity[0] + velocity[1]):
+        return False
+    for i in range(2):
+        row.position[i], row.velocity[i] = s.reference[i], s.handle_velocity[i]
+        row.force[i], row.felt[i] = -friction[i], -s.hand_force[i]
+        for k in range(s.substeps):
+            target = s.reference[i] + (k + 0.5) / s.substeps * s.period * velocity[i]
+            servo = s.servo_stiffness * (target - quantise(s.handle[i], s.resolution)) + s.servo_damping * velocity[i]
+            move_mass(s, i, servo + drive[tick * s.substeps + k, i])
+        s.reference[i] += s.period * velocity[i]
+    return math.isfinite(s.handle[0] + s.handle[1])
+
+
+@kernel
+def run_element(elements: Rows, plants: Rows, drive: NDArray[np.float64], rows: Rows) -> int:
+    """Run the element in ``elements[0]`` on ``plants[0]``; return how many ticks had finite numbers.
+
+    Parameters
+    ----------
+    elements : (1,) structured array
+        Record of the element.
+    plants : (1,) array of dtype `PLANT`
+        The plant at rest.
+    drive : (n * substeps, 2) array
+        What the hand would exert on a handle at rest in the origin, in the middle of each substep [N].
+    rows : (n,) array of dtype `ROW`
+        Filled in.
+
+    Returns
+    -------
+    int
+        Number of ticks done; fewer than n if something was not finite.
+    """
+    e, s = elements[0], plants[0]
+    for tick in range(len(rows)):
+        _sample(s, drive, tick)
+        if s.admittance:
+            step_element(e, s.force[0], s.force[1])
+            fine = _arm(s, e.output, e.friction_force, drive, tick, rows[tick])
+        else:
+            step_element(e, s.velocity[0], s.velocity[1])
+            fine = _joystick(s, -e.output[0], -e.output[1], drive, tick, rows[tick])
+        if not fine:
+            return tick
+    return len(rows)
+
+
+@kernel
+def sample_joystick(plants: Rows, tick: int) -> None:
+    """Measure position and velocity; for renderers in Python."""
+    _sample(plants[0], np.empty((0, 2)), tick)
+
+
+@kernel
+def command_joystick(plants: Rows, x: float, y: float, drive: NDArray[np.float64], tick: int, rows: Rows) -> bool:
+    """Command the force (x, y) [N] and move on to the next sample; for renderers in Python."""
+    return bool(_joystick(plants[0], x, y, drive, tick, rows[tick]))

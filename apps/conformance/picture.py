@@ -1,0 +1,167 @@
+"""The leaderboard as a picture: a table of all metrics, coloured by how far they exceed their limits, and traces."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.conformance import motions
+from apps.conformance.cells import FRICTION, REFERENCE
+from apps.conformance.limits import METRICS, Metric, Row, worst
+from apps.conformance.report import ranked, reference_row
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from apps.conformance.subjects import Subject
+
+PICTURE = "conformance.png"
+
+_INK, _GRID = "#222222", "#E6E6E6"
+_CLASSES = (
+    (1.0, "#B5DDF2", _INK, "within the limit"),
+    (10.0, "#F6EC9A", _INK, "up to 10 times the limit"),
+    (100.0, "#EFB13A", _INK, "up to 100 times"),
+    (float("inf"), "#C24E00", "white", "more"),
+)
+"""Okabe-Ito hues: blue, yellow, orange, vermilion, told apart by colour-blind people."""
+
+_LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#222222")
+_CHARACTER = 0.092
+"""Width of a character of a name in the picture [inch]."""
+
+_ROW, _HEADS, _LEGEND, _TRACES, _FOOT = 0.36, 1.85, 1.2, 3.0, 0.65
+"""Heights in the picture [inch]: a row, everything above the rows, legend with a title, traces, their axis."""
+
+_SMALLEST = 1.0
+
+
+def draw(rows: Sequence[Row], subjects: Sequence[Subject], folder: Path) -> str:
+    """Draw the leaderboard of `rows` and traces of some of `subjects` into `folder`; return the picture's path."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    table = ranked(rows)
+    several = len(table[0][1]) > 1
+    height = _HEADS + _ROW * len(table) + _LEGEND + _TRACES + _FOOT
+    width = 20.0 if several else 12.0
+    figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
+    FigureCanvasAgg(figure)
+    left = (_CHARACTER * max(len(name) for name, _ in table) + 0.3) / width
+    top, middle, bottom = 1.0 - _HEADS / height, (_LEGEND + _TRACES + _FOOT) / height, _FOOT / height
+    grid = figure.add_gridspec(1, 1 + several, left=left, right=0.99, top=top, bottom=middle, wspace=0.03)
+    first = figure.add_subplot(grid[0, 0])
+    _heat(first, table, f"reference cell: {_words()}", reference_only=True)
+    if several:
+        second = figure.add_subplot(grid[0, 1])
+        _heat(second, table, f"the worst of {len(table[0][1])} cells", reference_only=False)
+        second.set_yticklabels([])
+    _legend(first)
+    below = figure.add_gridspec(1, 1, left=left, right=1.0 - left, top=(_TRACES + _FOOT) / height, bottom=bottom)
+    _traces(figure.add_subplot(below[0, 0]), table, subjects)
+    title = f"Friction conformance: {FRICTION:g} N asked for, what was rendered"
+    figure.text(left, 1.0 - 0.45 / height, title, fontsize=17, color=_INK)
+    path = folder / PICTURE
+    figure.savefig(path)
+    return str(path)
+
+
+def _words() -> str:
+    return f"{REFERENCE.grip.name} grip, {REFERENCE.quantisation_um:g} µm, {REFERENCE.rate:g} Hz"
+
+
+def _class(metric: Metric, value: float | None) -> tuple[str, str]:
+    """Return the colours of the cell and of its text."""
+    excess = metric.excess({metric.key: value})
+    return next((colour, ink) for bound, colour, ink, _ in _CLASSES if excess <= bound)
+
+
+def _heat(axes: Axes, table: Sequence[tuple[str, list[Row]]], title: str, reference_only: bool) -> None:
+    from matplotlib.patches import Rectangle
+
+    for y, (_, own) in enumerate(table):
+        reference = reference_row(own)
+        for x, metric in enumerate(METRICS):
+            if reference_only and reference is None:
+                continue
+            value = reference[metric.key] if reference_only and reference is not None else worst(metric, own)
+            colour, ink = _class(metric, value)
+            axes.add_patch(Rectangle((x, y), 1.0, 1.0, facecolor=colour, edgecolor="white", linewidth=1.5))
+            axes.text(x + 0.5, y + 0.5, metric.shown(value), ha="center", va="center", fontsize=10.5, color=ink)
+    axes.set_xlim(0.0, len(METRICS))
+    axes.set_ylim(len(table), 0.0)
+    heads = [f"{m.title.replace(' ', chr(10), 1)}\n{m.unit.replace('um', 'µm')}\n≤ {m.shown(m.limit)}" for m in METRICS]
+    axes.set_xticks(np.arange(len(METRICS)) + 0.5, heads, fontsize=10, color=_INK)
+    axes.xaxis.tick_top()
+    axes.set_yticks(np.arange(len(table)) + 0.5, [name for name, _ in table], fontsize=11.5, color=_INK)
+    axes.tick_params(length=0)
+    for side in axes.spines.values():
+        side.set_visible(False)
+    axes.set_title(title, fontsize=13, color=_INK, pad=14, loc="left")
+
+
+def _legend(axes: Axes) -> None:
+    from matplotlib.patches import Patch
+
+    patches = [Patch(facecolor=colour, label=words) for _, colour, _, words in _CLASSES]
+    axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(0.0, -0.005), ncols=4, frameon=False, fontsize=10.5)
+
+
+def _traces(axes: Axes, table: Sequence[tuple[str, list[Row]]], subjects: Sequence[Subject]) -> None:
+    """Draw how far the fluctuating load carries some of the subjects, from the best to the worst."""
+    ends = []
+    for colour, subject in zip(_LINES, _spread(table, subjects), strict=False):
+        rows = subject.run(REFERENCE, motions.FLUCTUATION)
+        if rows is None:
+            continue
+        way = _way(rows["position"])
+        t = np.arange(len(way)) / REFERENCE.rate - motions.SETTLING
+        shown = t >= 0.0
+        axes.plot(t[shown], np.maximum(way[shown], _SMALLEST), color=colour, linewidth=1.6)
+        ends.append((float(max(way[-1], _SMALLEST)), subject.name, colour))
+    axes.set_yscale("log")
+    axes.set_xlim(0.0, motions.FLUCTUATION_DURATION)
+    axes.grid(True, color=_GRID, linewidth=0.7)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+    axes.set_xlabel("time [s]", fontsize=11)
+    axes.set_ylabel("way [µm]", fontsize=11)
+    axes.set_title(
+        "carried away by a load that never exceeds 0.9 of the friction (2 N + 1.6 N at 3 Hz, reference cell; "
+        f"below {_SMALLEST:g} µm drawn at {_SMALLEST:g} µm)",
+        fontsize=12,
+        loc="left",
+        color=_INK,
+    )
+    _labels(axes, ends)
+
+
+def _way(position: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the way since the settling as the mean over one cycle before each tick, (n,) [um]."""
+    cycle = round(REFERENCE.rate / motions.FLUCTUATION_FREQUENCY)
+    total = np.cumsum(np.vstack((np.zeros((cycle, 2)), position)), axis=0)
+    mean = (total[cycle:] - total[:-cycle]) / cycle
+    way = mean - mean[round(motions.SETTLING * REFERENCE.rate) - 1]
+    return np.asarray(np.hypot(way[:, 0], way[:, 1]) * 1e6)
+
+
+def _spread(table: Sequence[tuple[str, list[Row]]], subjects: Sequence[Subject]) -> list[Subject]:
+    """Return as many subjects as there are colours, evenly chosen from the table."""
+    named = {subject.name: subject for subject in subjects}
+    picked = np.unique(np.linspace(0, len(table) - 1, min(len(_LINES), len(table))).round().astype(int))
+    return [named[table[k][0]] for k in picked]
+
+
+def _labels(axes: Axes, ends: list[tuple[float, str, str]]) -> None:
+    """Write the names at the ends of the lines, so far apart that they can be read."""
+    low, high = np.log10(axes.get_ylim())
+    least, below = 0.075, -np.inf
+    for end, name, colour in sorted(ends):
+        at = max((np.log10(end) - low) / (high - low), below + least)
+        axes.text(1.01, at, name, transform=axes.transAxes, color=colour, fontsize=11, va="center")
+        below = at

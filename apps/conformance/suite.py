@@ -1,0 +1,115 @@
+"""The suite: every motion in every cell, and what is concluded from it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+
+from apps.conformance import metrics, motions
+from apps.conformance.cells import CELLS, FRICTION, Cell
+from apps.conformance.limits import METRICS, Row
+from apps.conformance.motions import Motion
+from apps.conformance.subjects import Subject
+from haptics.trace import Rows
+
+MICRO = 1e6
+
+
+def judge(subject: Subject, cell: Cell) -> Row:
+    """Put `subject` through every motion in `cell` and return its row."""
+    row: Row = {
+        "element": subject.name,
+        "grip": cell.grip.name,
+        "quantisation_um": cell.quantisation_um,
+        "rate_hz": cell.rate,
+        "causality": str(subject.causality),
+    }
+    with np.errstate(all="ignore"):  # a renderer may run away to the end of the numbers
+        for part in (_hold, _fluctuation, _breakaway, _sliding, _circle):
+            row.update(part(subject, cell))
+    for metric in METRICS:
+        value = row[metric.key]
+        row[metric.key] = value if value is not None and math.isfinite(value) else None
+    return row
+
+
+def _watched(subject: Subject, cell: Cell, motion: Motion) -> Rows | None:
+    """Return the rows of `motion` after its settling."""
+    rows = subject.run(cell, motion)
+    return None if rows is None else rows[round(motion.settling * cell.rate) :]
+
+
+def _hold(subject: Subject, cell: Cell) -> Row:
+    rows = _watched(subject, cell, motions.HOLD)
+    if rows is None:
+        return {"hold_drift_um_s": None, "buzz_n_rms": None}
+    return {
+        "hold_drift_um_s": metrics.hold_drift(rows, cell.rate) * MICRO,
+        "buzz_n_rms": metrics.buzz(rows, cell.rate),
+    }
+
+
+def _fluctuation(subject: Subject, cell: Cell) -> Row:
+    """Compare the last cycle before the watch with the last of all: nine seconds lie between them."""
+    rows = subject.run(cell, motions.FLUCTUATION)
+    if rows is None:
+        return {"fluctuation_drift_um": None}
+    cycle = round(cell.rate / motions.FLUCTUATION_FREQUENCY)
+    start = round(motions.SETTLING * cell.rate)
+    return {"fluctuation_drift_um": metrics.net_drift(rows[start - cycle : start], rows[-cycle:]) * MICRO}
+
+
+def _breakaway(subject: Subject, cell: Cell) -> Row:
+    rows = subject.run(cell, motions.BREAKAWAY)
+    force = None if rows is None else metrics.breakaway_force(rows, cell.rate)
+    return {"breakaway_error": None if force is None else metrics.relative(force)}
+
+
+def _sliding(subject: Subject, cell: Cell) -> Row:
+    """Return the worst of all speeds and directions; the spread over the directions at the worse speed."""
+    errors: list[float] = []
+    stds: list[float] = []
+    spreads = []
+    for speed in motions.SLIDING_SPEEDS:
+        means = []
+        for direction in motions.DIRECTIONS:
+            rows = _watched(subject, cell, motions.SLIDES[speed, direction])
+            if rows is None:
+                return {"sliding_error": None, "sliding_std": None, "isotropy": None}
+            force = metrics.opposing(rows, direction)
+            means.append(float(force.mean()))
+            stds.append(float(force.std()))
+        errors += [metrics.relative(mean) for mean in means]
+        spreads.append(metrics.spread(means))
+    return {
+        "sliding_error": metrics.worst(errors),
+        "sliding_std": max(stds) / FRICTION,
+        "isotropy": metrics.largest(spreads),
+    }
+
+
+def _circle(subject: Subject, cell: Cell) -> Row:
+    rows = _watched(subject, cell, motions.CIRCLE)
+    return {"direction_error_deg_p95": None if rows is None else metrics.direction_error_p95(rows)}
+
+
+def judge_all(
+    subjects: Sequence[Subject], cells: Sequence[Cell] = CELLS, progress: Callable[[int, int, str], None] | None = None
+) -> list[Row]:
+    """Judge every one of `subjects` in every one of `cells`; ``progress(done, total, words)`` is called in between.
+
+    All subjects go through a cell before the next, so that the hand's motions are computed once.
+    """
+    pairs = [(cell, subject) for cell in sorted(cells, key=_plant_of) for subject in subjects]
+    found = {}
+    for done, (cell, subject) in enumerate(pairs):
+        if progress is not None:
+            progress(done, len(pairs), f"{subject.name}: {cell.name}")
+        found[subject.name, cell] = judge(subject, cell)
+    return [found[subject.name, cell] for subject in subjects for cell in cells]
+
+
+def _plant_of(cell: Cell) -> tuple[str, float]:
+    return cell.grip.name, cell.rate

@@ -1,0 +1,135 @@
+"""The command, its files and its picture."""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from apps.answer import Answer
+from apps.conformance.cells import REFERENCE
+from apps.conformance.command import add_options, run
+from apps.conformance.limits import METRICS
+from apps.conformance.picture import draw
+from apps.conformance.subjects import choose
+from haptics.errors import ConfigurationError
+
+PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"
+
+KEYS = {
+    "element",
+    "grip",
+    "quantisation_um",
+    "rate_hz",
+    "hold_drift_um_s",
+    "fluctuation_drift_um",
+    "breakaway_error",
+    "sliding_error",
+    "sliding_std",
+    "direction_error_deg_p95",
+    "isotropy",
+    "buzz_n_rms",
+}
+
+
+def ask(*arguments: str) -> Answer:
+    parser = argparse.ArgumentParser()
+    add_options(parser)
+    return run(parser.parse_args(arguments))
+
+
+def test_one_element_in_the_reference_cell() -> None:
+    answer = ask("--quick", "--element", "A")
+    assert answer.status == 0
+    found = json.loads(json.dumps(answer.result, allow_nan=False))
+    (row,) = found["rows"]
+    assert row.keys() >= KEYS
+    assert found["verdicts"]["A"]["passed"] is True
+    assert found["limits"].keys() == {metric.key for metric in METRICS}
+    assert re.search(r"^A +reference +0 ", answer.text, re.MULTILINE)
+
+
+def test_every_cell_without_quick() -> None:
+    rows = ask("--element", "A").result["rows"]
+    conditions = {(row["grip"], row["quantisation_um"], row["rate_hz"]) for row in rows}
+    assert len(rows) == len(conditions) == 18
+
+
+def test_files_are_written(tmp_path: Path) -> None:
+    answer = ask("--quick", "--element", "A", "--element", "C", "--out", str(tmp_path / "new" / "folder"))
+    files = answer.result["files"]
+    assert json.loads(Path(files["json"]).read_text())["rows"] == answer.result["rows"]
+    with open(files["csv"], newline="") as file:
+        table = list(csv.DictReader(file))
+    assert [row["element"] for row in table] == ["A", "C"]
+    assert float(table[1]["buzz_n_rms"]) == answer.result["rows"][1]["buzz_n_rms"]
+    assert Path(files["picture"]).read_bytes().startswith(b"\x89PNG")
+    assert all(path in answer.text for path in files.values())
+
+
+@pytest.mark.parametrize("cells", [1, 3])
+def test_a_picture_is_drawn_whatever_the_values(tmp_path: Path, cells: int) -> None:
+    def row(name: str, value: Any, rate: float) -> dict[str, Any]:
+        place = {"element": name, "grip": "light", "quantisation_um": 20.0, "rate_hz": rate, "causality": "admittance"}
+        return {**place, **{metric.key: value for metric in METRICS}}
+
+    rates = [REFERENCE.rate + k for k in range(cells)]
+    rows = [row("A", 0.0, rate) for rate in rates] + [row("D", None, rate) for rate in rates]
+    assert Path(draw(rows, choose(["A", "D"]), tmp_path)).read_bytes().startswith(b"\x89PNG")
+
+
+def test_the_command_starts_without_heavy_imports() -> None:
+    heavy = "('numba', 'numpy', 'matplotlib', 'PySide6')"
+    code = f"import sys, apps.conformance.command; print([m for m in {heavy} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_the_example_of_the_documentation_runs(tmp_path: Path) -> None:
+    """The renderer in the page is judged as the page says; the other example is its use from Python."""
+    renderer, use = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)
+    file = tmp_path / "my_module.py"
+    file.write_text(renderer)
+    answer = ask("--quick", "--renderer", f"{file}:make")
+    assert [row["element"] for row in answer.result["rows"]] == ["my_module:make"]
+    done = subprocess.run(
+        [sys.executable, "-c", use],
+        cwd=tmp_path,
+        env={"PYTHONPATH": f"{tmp_path}:{PAGE.parents[1]}", "PATH": "", "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert float(done.stdout.split()[0]) == pytest.approx(answer.result["rows"][0]["hold_drift_um_s"], abs=0.05)
+
+
+def test_the_documentation_states_the_limits() -> None:
+    text = PAGE.read_text()
+    for metric in METRICS:
+        line = next(line for line in text.splitlines() if line.startswith(f"| `{metric.key}`"))
+        stated = line.rstrip("| ").rsplit("|", 1)[1].split()[0]
+        assert float(stated) == pytest.approx(metric.limit * metric.scale), line
+
+
+def test_two_renderers_of_one_name_are_refused(tmp_path: Path) -> None:
+    places = []
+    for folder in ("one", "two"):
+        (tmp_path / folder).mkdir()
+        file = tmp_path / folder / "mine.py"
+        file.write_text("def make(period):\n    return lambda position, velocity: (0.0, 0.0)\n")
+        places += ["--renderer", f"{file}:make"]
+    with pytest.raises(ConfigurationError, match="two called mine:make"):
+        ask("--quick", *places)
+
+
+def test_a_wrong_name_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="unknown element"):
+        ask("--element", "E")
