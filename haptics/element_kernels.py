@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from haptics._jit import kernel
+from haptics._jit import inlined_kernel, kernel
 from haptics.classic_kernels import CLASSIC_NUMBERS, FIRST_CLASSIC, MEMORY, step_classic
 from haptics.friction_kernels import LAW, implicit_force
 from haptics.trace import Rows
@@ -51,14 +51,14 @@ ELEMENT = np.dtype(PARAMETER_FIELDS + STATE_FIELDS)
 # --- kernels: s is a record that has the fields above -------------------------------------------------------------
 
 
-@kernel
+@inlined_kernel
 def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
     s.friction_force[0], s.friction_force[1] = f
     s.sliding_velocity[0], s.sliding_velocity[1] = v
     s.sticking = 1 if sticking else 0
 
 
-@kernel
+@inlined_kernel
 def _step_a(s: Any, hx: float, hy: float) -> None:
     """Force h [N] to velocity v [m/s] of the mass; (26)."""
     T, M, v = s.period, s.mass, s.mass_velocity
@@ -68,7 +68,7 @@ def _step_a(s: Any, hx: float, hy: float) -> None:
     _store(s, (fx, fy), (vx, vy), sticking)
 
 
-@kernel
+@inlined_kernel
 def _step_b(s: Any, ux: float, uy: float) -> None:
     """Velocity u [m/s] to force h [N] of the spring-damper; (36) in the state (e, v), free of second differences."""
     T, M, K, B = s.period, s.mass, s.stiffness, s.damping
@@ -86,14 +86,14 @@ def _step_b(s: Any, ux: float, uy: float) -> None:
     _store(s, (fx, fy), (vx, vy), sticking)
 
 
-@kernel
+@inlined_kernel
 def _contact_displacement(s: Any, u: Any, f: float, e: Any, sticking: bool) -> Any:
     """Return the new e of a massless contact; (38c), (45c). While it sticks the end moves on by exactly T u."""
     T, K, B = s.period, s.stiffness, s.damping
     return e + T * u if sticking else (B * e + T * f) / (B + T * K)
 
 
-@kernel
+@inlined_kernel
 def _step_c(s: Any, ux: float, uy: float) -> None:
     """Velocity u [m/s] to force f [N]; (38)."""
     T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
@@ -107,7 +107,7 @@ def _step_c(s: Any, ux: float, uy: float) -> None:
     _store(s, (fx, fy), (vx, vy), sticking)
 
 
-@kernel
+@inlined_kernel
 def _step_d(s: Any, hx: float, hy: float) -> None:
     """Force h [N] to velocity u [m/s] of the mass; (45)."""
     T, M, K, B = s.period, s.mass, s.stiffness, s.damping
@@ -124,7 +124,7 @@ def _step_d(s: Any, hx: float, hy: float) -> None:
     _store(s, (fx, fy), (vx, vy), sticking)
 
 
-@kernel
+@inlined_kernel
 def step_element(s: Any, x: float, y: float) -> None:
     """Advance the element in record `s` by one period under the input (x, y)."""
     if s.model == MODEL_A:

@@ -14,7 +14,7 @@ from haptics.elements import Element
 from haptics.errors import ConfigurationError
 from haptics.trace import Rows
 
-_RESULT = np.dtype(
+RESULT = np.dtype(
     [
         ("output", "<f8", (2,)),
         ("friction_force", "<f8", (2,)),
@@ -23,6 +23,7 @@ _RESULT = np.dtype(
         ("sticking", "<i8"),
     ]
 )
+"""What `run_element` writes at every step; see `Simulation`."""
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,8 @@ class Simulation:
 
 
 @kernel
-def _run(records: Rows, inputs: NDArray[np.float64], results: Rows) -> None:
+def run_element(records: Rows, inputs: NDArray[np.float64], results: Rows) -> None:
+    """Step the element in the (1,) array `records` through `inputs`, (n, 2), into `results`, (n,) of dtype `RESULT`."""
     s = records[0]
     for k in range(len(inputs)):
         step_element(s, inputs[k, 0], inputs[k, 1])
@@ -93,8 +95,8 @@ def simulate(element: Element, inputs: ArrayLike) -> Simulation:
     array = array.reshape(0, 2) if array.size == 0 else array
     if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
         raise ConfigurationError(f"inputs of shape {array.shape}: must be (n, 2) finite numbers.")
-    results: NDArray[Any] = np.zeros(len(array), _RESULT)
-    _run(element.copy_record(), array, results)
+    results: NDArray[Any] = np.zeros(len(array), RESULT)
+    run_element(element.copy_record(), array, results)
     columns = {name: np.ascontiguousarray(results[name]) for name in ("output", "friction_force", "displacement")}
     return Simulation(
         **columns, velocity=np.ascontiguousarray(results["velocity"]), sticking=results["sticking"].astype(bool)

@@ -1,0 +1,100 @@
+"""The benchmark ``kernel``: a step of every element, beside the same loop in C and beside other simulators."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from apps.bench import simulators
+from apps.bench.loop import empty_results, own_loop
+from apps.bench.outcome import Outcome, Progress, table
+from apps.bench.reference import NoReference, Reference
+from apps.bench.slices import compare, measure, nanoseconds
+from apps.bench.workload import STEPS, classic_elements, elements, inputs, plainest
+from haptics.elements import ELEMENTS, Element
+from haptics.trace import Rows
+
+TITLE = "time of a step of each element in a compiled loop, as a ratio to the same loop in C"
+
+TOLERANCE = 1e-12
+"""By how much the results of the two loops may differ, relative to the largest of their kind."""
+
+_COMPARED = ("reference_ns_per_step", "ratio", "spread", "difference")
+
+Row = dict[str, Any]
+
+
+def run(progress: Progress) -> Outcome:
+    """Measure all elements, then other simulators."""
+    reference: Reference | None = None
+    try:
+        reference = Reference()
+        remark = f"C: {reference.compiler}"
+    except NoReference as error:
+        remark = f"no ratios to C: {error}"
+    exact, classics = elements(), classic_elements()
+    rows = []
+    for done, element in enumerate((*exact, *classics)):
+        progress(done / (len(exact) + len(classics) + 1), f"model {element.model}, {element.law.name}")
+        rows.append(measured(element, reference))
+    progress(1.0, "other simulators")
+    rivals = simulators.measured()
+    own, classic = rows[: len(exact)], rows[len(exact) :]
+    text = (
+        f"{_text(own)}\n{remark}\n\n"
+        f"Classic models, Coulomb's law; beside model A (admittance) or C (impedance) in C:\n{_text(classic)}\n\n"
+        f"Other simulators, one mass with dry friction; beside model A:\n{simulators.text(rivals)}"
+    )
+    return Outcome(
+        {"reference": remark, "rows": own, "classic": classic, "simulators": rivals}, text, disagreement(own)
+    )
+
+
+def measured(element: Element, reference: Reference | None) -> Row:
+    """Return the row of `element`: its time beside that of its like in C, or of the plainest of its causality."""
+    results = empty_results()
+    row: Row = {"element": element.model, "causality": str(element.causality), "law": element.law.name}
+    own = own_loop(element, results)
+    if reference is None:
+        return {**row, "ns_per_step": nanoseconds(measure([own])[:, 0], STEPS), **dict.fromkeys(_COMPARED)}
+    like = element if element.model in ELEMENTS else plainest(element.causality)
+    expected = empty_results()
+    loop = f"{like.model.lower()}_{like.law.name}"
+    times = measure([own, reference.loop(loop, reference.record(like), inputs(like.causality), expected)])
+    ratio = compare(times[:, 0], times[:, 1])
+    return {
+        **row,
+        "ns_per_step": nanoseconds(times[:, 0], STEPS),
+        "reference_ns_per_step": nanoseconds(times[:, 1], STEPS),
+        "ratio": ratio.median,
+        "spread": ratio.spread,
+        "difference": difference(results, expected) if like is element else None,
+    }
+
+
+def difference(results: Rows, expected: Rows) -> float:
+    """Return the largest difference between two runs, each column relative to its largest number."""
+    largest = 0.0
+    for name in expected.dtype.names or ():
+        size = max(float(np.abs(expected[name]).max()), np.finfo(float).tiny)
+        largest = max(largest, float(np.abs(results[name] - expected[name]).max()) / size)
+    return largest
+
+
+def disagreement(rows: Sequence[Row]) -> str:
+    """Say which loops do not compute the same, so that their times must not be compared; empty if all do."""
+    for row in rows:
+        if row["difference"] is not None and not row["difference"] <= TOLERANCE:
+            return (
+                f"model {row['element']} with law {row['law']} and its loop in C differ by {row['difference']:.1e}; "
+                f"{TOLERANCE:g} is allowed, else their times cannot be compared."
+            )
+    return ""
+
+
+def _text(rows: Sequence[Row]) -> str:
+    heading = ("model", "causality", "law", "ns/step", "C ns/step", "ratio", "spread")
+    keys = ("element", "causality", "law", "ns_per_step", "reference_ns_per_step", "ratio", "spread")
+    return table([heading, *([row[key] for key in keys] for row in rows)])

@@ -1,0 +1,29 @@
+"""The loop that is measured: the one of `haptics.simulate`, without what surrounds it in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from apps.bench.workload import STEPS, inputs
+from haptics.elements import Element
+from haptics.simulation import RESULT, run_element
+from haptics.trace import Rows
+
+
+def empty_results(count: int = STEPS) -> Rows:
+    """Return room for the results of a run, (count,)."""
+    return np.zeros(count, RESULT)
+
+
+def own_loop(element: Element, results: Rows) -> Callable[[], None]:
+    """Return a call that runs `element` from its present state through the workload and fills `results`."""
+    start, motion = element.copy_record(), inputs(element.causality)
+    record = start.copy()
+
+    def call() -> None:
+        record[:] = start
+        run_element(record, motion, results)
+
+    return call

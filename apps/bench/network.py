@@ -1,0 +1,128 @@
+"""The benchmark ``network``: how many contacts one processor core simulates in a tick of 1 ms.
+
+The network is a chain of blocks on a base that moves in a circle, as in models of earthquakes (Burridge and Knopoff
+1967): every block has a contact with the base, a spring to the wall and a spring to the next block. The friction forces
+are spread, so that about half of the contacts slide all the time. A tick is one call of `haptics.network.Network.step`.
+The reference is as many contacts of model C by themselves in C, without blocks and springs, driven by the same base.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.bench.loop import empty_results
+from apps.bench.outcome import Outcome, Progress, table
+from apps.bench.reference import NoReference, Reference
+from apps.bench.slices import compare, measure, nanoseconds
+from apps.bench.workload import PERIOD
+from haptics.elements import MasslessImpedance
+from haptics.friction import Coulomb
+from haptics.network import Network
+
+TITLE = "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C"
+
+TICK = 1e-3
+"""Time that a tick may take [s]."""
+
+_FIRST, _MOST = 10_000, 100_000
+"""Contacts of the network that is tried first, and of the largest."""
+
+_TRIAL_ROUNDS = 50
+
+_MASS, _STIFFNESS, _DAMPING = 0.1, 6000.0, 10.0
+_WALL_SPRING, _CHAIN_SPRING = 730.0, 100.0
+_SPEED, _TURN_TIME = 0.2, 0.2
+_FRICTION = (2.0, 6.0)
+_SETTLING = 300
+"""Ticks until the network has forgotten its start."""
+
+
+def run(progress: Progress) -> Outcome:
+    """Measure a tick of a network whose tick takes about 1 ms."""
+    count = _fitting_size(progress)
+    progress(0.75, f"{count} contacts")
+    forces = friction_forces(count)
+    own = network_tick(forces)
+    try:
+        reference = Reference()
+    except NoReference as error:
+        return _outcome(count, measure([own]), f"no ratio to C: {error}")
+    return _outcome(count, measure([own, contacts_tick(forces, reference)]), f"C: {reference.compiler}")
+
+
+def _fitting_size(progress: Progress) -> int:
+    """Return the number of contacts whose tick takes about 1 ms: the larger a network, the less of it is in caches."""
+    count = _FIRST
+    for done in (0.0, 0.25, 0.5):
+        progress(done, f"{count} contacts")
+        tick = float(np.median(measure([network_tick(friction_forces(count))], _TRIAL_ROUNDS)))
+        count = min(max(round(count * TICK / tick), 1), _MOST)
+    return count
+
+
+def friction_forces(count: int) -> NDArray[np.float64]:
+    """Return friction forces, (count,) [N], the same at every call."""
+    return np.random.default_rng(1).uniform(*_FRICTION, count)
+
+
+def network_tick(forces: NDArray[np.float64]) -> Callable[[], None]:
+    """Return a call that advances a chain of blocks with a contact for each of `forces` [N] by one period."""
+    network = Network(PERIOD)
+    base = network.base()
+    blocks = [network.body(_MASS) for _ in forces]
+    for block, force in zip(blocks, forces, strict=True):
+        network.contact(base, block, Coulomb(float(force)), _STIFFNESS, _DAMPING)
+        network.spring(block, network.wall, _WALL_SPRING)
+    for first, second in itertools.pairwise(blocks):
+        network.spring(first, second, _CHAIN_SPRING)
+    velocities = _base_motion()
+    for _ in range(_SETTLING):
+        network.step(next(velocities))
+    return lambda: network.step(next(velocities))
+
+
+def contacts_tick(forces: NDArray[np.float64], reference: Reference) -> Callable[[], None]:
+    """Return a call that advances a contact of model C for each of `forces` [N] by one period, in C."""
+    record = reference.record(MasslessImpedance(Coulomb(1.0), _STIFFNESS, _DAMPING, PERIOD))
+    elements = np.repeat(record, len(forces))
+    elements["law"][:, 0] = forces
+    velocity = np.zeros((1, 2))
+    step = reference.loop("contacts", elements, velocity, empty_results(len(forces)))
+    velocities = _base_motion()
+
+    def tick() -> None:
+        velocity[:] = next(velocities)
+        step()
+
+    return tick
+
+
+def _base_motion() -> Iterator[NDArray[np.float64]]:
+    """Return the velocity of the base, (1, 2) [m/s], tick by tick and for ever."""
+    angle = 2.0 * np.pi * np.arange(0.0, 1.0, PERIOD / _TURN_TIME)
+    return itertools.cycle(_SPEED * np.stack((np.cos(angle), np.sin(angle)), axis=1)[:, None])
+
+
+def _outcome(count: int, times: NDArray[np.float64], remark: str) -> Outcome:
+    """Put the times of the ticks, (rounds, 1 or 2) with those in C second [s], into words."""
+    tick = float(np.median(times[:, 0]))
+    ratio = compare(times[:, 0], times[:, 1]) if times.shape[1] > 1 else None
+    row = {
+        "element": "C",
+        "law": "coulomb",
+        "contacts": count,
+        "tick_us": tick * 1e6,
+        "contacts_per_tick": round(count * TICK / tick),
+        "ns_per_step": nanoseconds(times[:, 0], count),
+        "reference_ns_per_step": nanoseconds(times[:, 1], count) if ratio else None,
+        "ratio": ratio.median if ratio else None,
+        "spread": ratio.spread if ratio else None,
+    }
+    heading = ("contacts", "tick us", "contacts in 1 ms", "ns/contact", "C ns/contact", "ratio", "spread")
+    keys = ("contacts", "tick_us", "contacts_per_tick", "ns_per_step", "reference_ns_per_step", "ratio", "spread")
+    text = table([heading, [row[key] for key in keys]])
+    return Outcome({"reference": remark, "rows": [row]}, f"{text}\n{remark}")

@@ -1,0 +1,100 @@
+"""The same loops in C: compiled on the spot with ``cc -O3`` and called on the same inputs.
+
+A ratio to compiled C is what a kernel can be judged by: it says what Python, numba and the generality of the records
+cost, whatever the machine.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import shlex
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.elements import Element
+from haptics.trace import Rows
+
+SOURCE = Path(__file__).with_name("reference.c")
+_FLAGS = ("-O3", "-shared", "-fPIC")
+
+ELEMENT = np.dtype(
+    [
+        *((name, "<f8") for name in ("period", "mass", "stiffness", "damping", "mobility")),
+        ("law", "<f8", (4,)),
+        ("level", "<u8"),
+        ("velocity", "<f8", (2,)),
+        ("displacement", "<f8", (2,)),
+    ]
+)
+"""``struct element`` of the source."""
+
+
+class NoReference(Exception):
+    """There is no C compiler, or it failed; the message says which."""
+
+
+class Reference:
+    """The compiled loops.
+
+    Raises
+    ------
+    NoReference
+        If they cannot be compiled.
+    """
+
+    def __init__(self) -> None:
+        command = _compiler()
+        with tempfile.TemporaryDirectory() as folder:
+            library = Path(folder) / "reference.so"
+            _call([*command, *_FLAGS, "-o", str(library), str(SOURCE), "-lm"])
+            try:
+                self._library = ctypes.CDLL(str(library))  # stays in memory when the file is gone
+            except OSError as error:
+                raise NoReference(f"what {command[0]} made cannot be loaded ({error})") from error
+        version = _call([*command, "--version"]).strip().splitlines()
+        self.compiler = f"{' '.join(command)} -O3: {version[0] if version else 'unknown version'}"
+
+    def record(self, element: Element) -> Rows:
+        """Return one of the four elements at rest as the C loops read it, (1,) of `ELEMENT`."""
+        record = np.zeros(1, ELEMENT)
+        for name in ("period", "mass", "stiffness", "damping", "mobility"):
+            record[name] = getattr(element, name, 0.0)
+        numbers = element.law.numbers
+        record["law"][0][: len(numbers)] = numbers
+        record["level"] = ctypes.cast(self._library.rubber, ctypes.c_void_p).value
+        return record
+
+    def loop(self, name: str, elements: Rows, inputs: NDArray[np.float64], rows: Rows) -> Callable[[], None]:
+        """Return a call of the C function `name` that fills `rows` from `inputs`."""
+        function = getattr(self._library, name)
+        function.restype = None
+        count = ctypes.c_size_t(len(rows))
+        pointers = [array.ctypes.data_as(ctypes.c_void_p) for array in (elements, inputs, rows)]  # keep them alive
+        return lambda: function(*pointers, count)
+
+
+def _compiler() -> list[str]:
+    wanted = shlex.split(os.environ.get("CC", ""))
+    if wanted:
+        return wanted
+    for name in ("cc", "gcc", "clang"):
+        if shutil.which(name):
+            return [name]
+    raise NoReference("there is no C compiler here (cc, gcc, clang or $CC)")
+
+
+def _call(command: list[str]) -> str:
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60.0)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoReference(f"the C compiler cannot be run ({error})") from error
+    if done.returncode != 0:
+        raise NoReference(f"the C compiler failed: {(done.stderr.strip().splitlines() or ['no word'])[-1]}")
+    return done.stdout

@@ -1,0 +1,78 @@
+"""Which elements are measured, and the motion they are given: strokes and rests, as of a hand."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.custom_law import friction_law
+from haptics.device import Causality
+from haptics.elements import (
+    ELEMENTS,
+    CompliantAdmittance,
+    Element,
+    InertialImpedance,
+    MasslessImpedance,
+    RigidAdmittance,
+)
+from haptics.friction import Coulomb, Stribeck
+from haptics.law import Law
+from haptics.tables import MODELS
+
+STEPS = 4000
+"""Length of a run: some hundred kilobytes of results, which stay in a processor's own cache."""
+
+PERIOD = 1e-3
+"""Time between two steps [s]."""
+
+_PEAK = {Causality.ADMITTANCE: 7.0, Causality.IMPEDANCE: 0.06}
+"""Largest input: force [N] or velocity [m/s]."""
+
+
+@friction_law
+def rubber(speed: float, static: float = 4.0, kinetic: float = 3.0, width: float = 0.3) -> float:
+    """Return the level of a law that falls as the reciprocal of the speed; ``reference.c`` has it too."""
+    return kinetic + (static - kinetic) / (1.0 + speed / width)
+
+
+LAWS: tuple[Law, ...] = (Coulomb(4.0), Stribeck(3.0, 4.0, 0.3), rubber())
+
+
+def elements() -> list[Element]:
+    """Return every one of the four elements under every law."""
+    mass, coupling = 2.0, {"stiffness": 6000.0, "damping": 10.0}
+    return [
+        element
+        for law in LAWS
+        for element in (
+            RigidAdmittance(law, mass),
+            InertialImpedance(law, mass=0.3, **coupling),
+            MasslessImpedance(law, **coupling),
+            CompliantAdmittance(law, mass, **coupling),
+        )
+    ]
+
+
+def plainest(causality: Causality) -> Element:
+    """Return the simplest of the four elements of a causality under Coulomb's law: model A or C."""
+    return next(element for element in elements() if element.causality is causality and element.model in {"A", "C"})
+
+
+def classic_elements() -> list[Element]:
+    """Return all classic models under Coulomb's law, with the parameters they have by themselves."""
+    forms = (cls for model, causalities in MODELS.items() if model not in ELEMENTS for cls in causalities.values())
+    return [cls(LAWS[0]) for cls in forms]  # type: ignore[call-arg]
+
+
+def stroke(time: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return a motion between -1 and 1 at `time` [s]: to and fro once a second, with rests of a quarter of the time."""
+    wave = np.sin(2.0 * np.pi * time)
+    return np.asarray(np.sign(wave) * np.maximum(np.abs(wave) - 0.38, 0.0) / 0.62)
+
+
+def inputs(causality: Causality) -> NDArray[np.float64]:
+    """Return the input of a run, (`STEPS`, 2): forces [N] or velocities [m/s] whose direction turns."""
+    time = PERIOD * np.arange(STEPS, dtype=np.float64)
+    angle = 0.3 + 0.5 * time
+    size = _PEAK[causality] * stroke(time)
+    return np.stack((size * np.cos(angle), size * np.sin(angle)), axis=1)

@@ -1,0 +1,35 @@
+"""Few and short rounds: what is tested here is that the figures mean what they say, not the machine."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from apps.bench import network, simulators, slices
+from apps.bench.reference import Reference
+from haptics._jit import numba
+
+
+@pytest.fixture(scope="session")
+def reference() -> Reference:
+    if not any(map(shutil.which, ("cc", "gcc", "clang"))):
+        pytest.skip("there is no C compiler here")
+    return Reference()
+
+
+@pytest.fixture
+def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("CC", raising=False)
+    monkeypatch.setenv("PATH", "")
+
+
+@pytest.fixture
+def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    if numba.config.DISABLE_JIT:
+        pytest.skip("the kernels are not compiled")
+    monkeypatch.setattr(slices, "ROUNDS", 2)
+    monkeypatch.setattr(simulators, "_ROUNDS", 2)
+    monkeypatch.setattr(simulators, "_REPEATS", 1)
+    monkeypatch.setattr(network, "_FIRST", 20)
+    monkeypatch.setattr(network, "_MOST", 30)
