@@ -37,7 +37,10 @@ _HAND = {
     "tremor": 0.03,
     "speed": 0.12,
 }
-_JOYSTICK = {"seed": 27, "mass": DEVICE_MASS, "resolution": 20e-6, "velocity_window": 1, "hand": _HAND}
+_JOYSTICK = {
+    **{"seed": 27, "mass": DEVICE_MASS, "resolution": 20e-6},
+    **{"velocity_estimator": "difference", "hand": _HAND},
+}
 """The paper's joystick as far as it is known. With the plain difference of positions the element cannot drift."""
 
 

@@ -181,13 +181,18 @@ class VirtualArm(VirtualDevice):
             max_sample_age=5e-3,
             position_resolution=own.resolution,
             mass=own.mass,
-            damping=own.servo_damping,
+            delay=0.0,
+            servo_frequency=own.natural_frequency,
+            servo_damping_ratio=own.damping_ratio,
+            servo_knows_velocity=own.velocity_reference,
+            grip_stiffness=self._hand.stiffness,
+            grip_damping=self._hand.damping,
         )
 
     def _new_record(self) -> NDArray[Any]:
         record, own = np.zeros(1, ARM), self.settings
-        self._common_fields(record)
-        for name in ("mass", "resolution", "servo_stiffness", "servo_damping", "velocity_reference"):
+        self._common_fields(record, own.resolution)
+        for name in ("mass", "servo_stiffness", "servo_damping", "velocity_reference"):
             record[name] = getattr(own, name)
         for name in ("force_noise", "force_resolution", "force_range"):
             record[name] = getattr(own, name)

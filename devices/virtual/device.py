@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.velocity import check_window
+from devices.velocity import VelocitySettings, check_velocity, fill_velocity
 from devices.virtual.hand import Hand, Workspace
 from devices.virtual.hands import make_hand
 from devices.virtual.log import CommandLog
@@ -28,15 +28,13 @@ _S = TypeVar("_S", bound="PlantSettings")
 
 
 @dataclass(frozen=True)
-class PlantSettings:
-    """Settings that every virtual device has.
+class PlantSettings(VelocitySettings):
+    """Settings that every virtual device has, besides those of the velocity estimator.
 
     Attributes
     ----------
     half_width, half_height : float
         Half the size of the workspace, whose centre is the origin [m].
-    velocity_window : int
-        Number of periods the velocity is averaged over.
     substep : float
         Step of the integration [s].
     period : float
@@ -49,7 +47,6 @@ class PlantSettings:
 
     half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.08, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
-    velocity_window: int = bounded(1, minimum=1, maximum=64, doc="periods the velocity is averaged over")
     substep: float = bounded(1e-4, minimum=1e-6, maximum=1e-3, unit="s", doc="step of the integration")
     period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random")
@@ -57,7 +54,7 @@ class PlantSettings:
 
     def __post_init__(self) -> None:
         check(self, "device")
-        check_window(self.velocity_window, "device.velocity_window")
+        check_velocity(self, "device.")
         if not isinstance(self.seed, int):
             raise ConfigurationError(f"device.seed = {self.seed!r}: must be a whole number of at least 0.")
 
@@ -216,10 +213,12 @@ class VirtualDevice(ABC):
             self._clock.start()
         self._last_time = self._origin = self._clock.time
 
-    def _common_fields(self, record: NDArray[Any]) -> None:
-        """Fill the fields of `PLANT_FIELDS`: the handle begins at rest where the hand begins."""
+    def _common_fields(self, record: NDArray[Any], resolution: float) -> None:
+        """Fill the fields of `PLANT_FIELDS`: the handle begins at rest where the hand begins; `resolution` in m."""
         settings, hand = self._settings, self._hand
-        record["substep"], record["velocity_window"] = settings.substep, settings.velocity_window
+        record["substep"] = settings.substep
+        record["resolution"] = resolution
+        fill_velocity(record, settings, resolution, self._clock.period)
         record["grip_stiffness"], record["grip_damping"] = hand.stiffness, hand.damping
         record["handle"] = record["target"] = record["position"] = hand.start
 

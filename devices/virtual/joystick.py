@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.velocity import velocity_lag
 from devices.virtual.device import PlantSettings, VirtualDevice, split
 from devices.virtual.plant import PLANT_FIELDS, encode, expect_hand, pull_handle, require_stable, settle_hand
 from haptics._jit import kernel
@@ -176,12 +177,13 @@ class VirtualJoystick(VirtualDevice):
             mass=own.mass,
             damping=own.damping,
             delay=own.delay,
+            velocity_lag=velocity_lag(own, own.resolution, self._clock.period),
         )
 
     def _new_record(self) -> NDArray[Any]:
         record, own = np.zeros(1, JOYSTICK), self.settings
-        self._common_fields(record)
-        for name in ("mass", "damping", "resolution", "max_force", "delay_steps", "stop_damping"):
+        self._common_fields(record, own.resolution)
+        for name in ("mass", "damping", "max_force", "delay_steps", "stop_damping"):
             record[name] = getattr(own, name)
         record["workspace_min"], record["workspace_max"] = own.workspace
         return record

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from devices.velocity import VELOCITY_FIELDS, push_position
+from devices.velocity import VELOCITY_FIELDS, update_velocity
 from haptics._jit import kernel
 from haptics.errors import ConfigurationError
 
@@ -76,7 +76,7 @@ def encode(s: Any) -> None:
     """Measure position and velocity of the handle."""
     s.position[0] = quantise(s.handle[0], s.resolution)
     s.position[1] = quantise(s.handle[1], s.resolution)
-    push_position(s, s.steps * s.substep, s.position[0], s.position[1])
+    update_velocity(s, s.steps * s.substep, s.position[0], s.position[1])
 
 
 def require_stable(mass: float, stiffness: float, damping: float, substep: float) -> None:

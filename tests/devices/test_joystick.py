@@ -123,7 +123,8 @@ def test_perfect_encoder_shows_the_truth():
 
 @pytest.mark.parametrize("window", [1, 4])
 def test_velocity_is_the_difference_over_the_window(window):
-    device, clock = joystick(velocity_window=window, hand={"name": "minimum-jerk"})
+    chosen = {"velocity_estimator": "difference", "velocity_window": window}
+    device, clock = joystick(**chosen, hand={"name": "minimum-jerk"})
     positions = [device.read().position.copy()]
     for _ in range(400):
         wait(device, clock, 1)

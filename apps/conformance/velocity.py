@@ -1,0 +1,234 @@
+"""The velocity estimators on the plant of the suite: the table and the picture of ``docs/velocity.md``.
+
+``python -m apps.conformance.velocity OUT.png`` draws the picture and writes the table to standard output.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.conformance import metrics, motions
+from apps.conformance.cells import CELLS, DAMPING, FRICTION, REFERENCE, STIFFNESS, Cell
+from apps.conformance.kernels import ROW, run_element
+from apps.conformance.motions import Motion
+from apps.conformance.plant import drive_of, new_plant
+from devices.velocity import VelocityEstimator, VelocitySettings, fill_velocity
+from haptics.device import Causality
+from haptics.elements import MasslessImpedance
+from haptics.friction import Coulomb
+from haptics.trace import Rows
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = NDArray[np.float64]
+
+CANDIDATES: dict[str, VelocitySettings] = {
+    "difference": VelocitySettings("difference"),
+    "difference, window 4": VelocitySettings("difference", 4),
+    "end-fit": VelocitySettings("end-fit"),
+    "best-fit": VelocitySettings("best-fit"),
+    "level-crossing": VelocitySettings("level-crossing"),
+    "kalman": VelocitySettings("kalman"),
+    "tracker": VelocitySettings(),
+}
+"""What is compared, by the name in the table."""
+
+USUAL = tuple(cell for cell in CELLS if cell.quantisation == REFERENCE.quantisation)
+"""Both grips and all rates with the usual encoder."""
+
+SWING_FREQUENCY, SWING = 25.0, 2e-4
+"""Frequency [Hz] and amplitude [m] of the swing whose delay is measured: that of a handle on the coupling, sticking."""
+
+LARGEST_RESIDUE = 6.0
+"""A kicked handle has come to rest if it goes forth and back over no more counts in the end."""
+
+DAMPINGS = tuple(0.5 * k for k in range(1, 61))
+"""Dampings of the coupling that are tried [N s/m]."""
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What the table says of an estimator.
+
+    Attributes
+    ----------
+    drift : float
+        Largest hold drift in any cell [um/s].
+    buzz : float
+        Largest buzz with the usual encoder [N rms].
+    direction : float
+        Largest direction error with the usual encoder [deg].
+    delay : float
+        From the true velocity to the estimated one, of a swing [ms].
+    damping : float
+        Least damping with which the handle comes to rest after a kick, in the reference cell [N s/m].
+    """
+
+    drift: float
+    buzz: float
+    direction: float
+    delay: float
+    damping: float
+
+
+def run(settings: VelocitySettings, cell: Cell, motion: Motion, damping: float = DAMPING) -> Rows:
+    """Put model C through `motion` in `cell` with the estimator of `settings`."""
+    element = MasslessImpedance(Coulomb(FRICTION), STIFFNESS, damping, 1.0 / cell.rate)
+    plant, rows = new_plant(cell, Causality.IMPEDANCE, motion), np.zeros(motion.ticks(cell.rate), ROW)
+    fill_velocity(plant, settings, cell.quantisation, 1.0 / cell.rate)
+    run_element(element.copy_record(), plant, drive_of(motion, cell.grip, cell.rate), rows)
+    return rows[round(motion.settling * cell.rate) :]
+
+
+def _kick(t: Array) -> Array:
+    return np.outer(np.where(t < 0.01, 2.0, 0.0), motions.PUSH_DIRECTION)
+
+
+KICK = Motion("kick", 2.0, 0.5, _kick)
+
+
+def least_damping(settings: VelocitySettings) -> float:
+    """Return the least of `DAMPINGS` with which a kicked handle comes to rest; infinite if there is none."""
+    for damping in DAMPINGS:
+        rest = run(settings, REFERENCE, KICK, damping)["position"]
+        if np.ptp(rest, axis=0).max() <= LARGEST_RESIDUE * REFERENCE.quantisation:
+            return damping
+    return math.inf
+
+
+def delay(settings: VelocitySettings) -> float:
+    """Return how late the velocity of a swing comes [s], from its phase."""
+    period, quantisation = 1.0 / REFERENCE.rate, REFERENCE.quantisation
+    estimator = VelocityEstimator(quantisation, period, settings)
+    turns = 2.0 * math.pi * SWING_FREQUENCY * period * np.arange(4000)
+    path = quantisation * np.floor(SWING * np.sin(turns) / quantisation + 0.5)
+    velocity = np.array([estimator.update(period * k, x, 0.0)[0] for k, x in enumerate(path)])
+    phase = np.angle(np.sum((velocity * np.exp(-1j * turns))[1000:]))
+    return float(-phase / (2.0 * math.pi * SWING_FREQUENCY))
+
+
+def measure(settings: VelocitySettings) -> Figures:
+    """Return the figures of an estimator."""
+    holds = {cell: run(settings, cell, motions.HOLD) for cell in CELLS}
+    circles = [run(settings, cell, motions.CIRCLE) for cell in USUAL]
+    return Figures(
+        drift=max(metrics.hold_drift(rows, cell.rate) for cell, rows in holds.items()) * 1e6,
+        buzz=max(metrics.buzz(holds[cell], cell.rate) for cell in USUAL),
+        direction=max(metrics.direction_error_p95(rows) for rows in circles),
+        delay=delay(settings) * 1e3,
+        damping=least_damping(settings),
+    )
+
+
+def table(figures: dict[str, Figures]) -> str:
+    """Return the table in Markdown."""
+    head = (
+        "| estimator | hold drift [um/s] | buzz [N rms] | direction error [deg] | delay [ms] | least damping [N s/m] |"
+    )
+    lines = [head, "|---|---|---|---|---|---|"]
+    for name, f in figures.items():
+        drift = f"{f.drift:.0f}" if f.drift >= 10.0 else f"{f.drift:.1f}"
+        damping = "none" if math.isinf(f.damping) else f"{f.damping:g}"
+        cells = (name, drift, f"{f.buzz:.2f}", f"{f.direction:.1f}", f"{f.delay:.1f}", damping)
+        lines.append(f"| {' | '.join(cells)} |")
+    return "\n".join(lines) + "\n"
+
+
+# --- the picture --------------------------------------------------------------------------------------------------
+
+_INK = "#222222"
+_LINES = {"difference": "#D55E00", "tracker": "#0072B2"}
+"""Okabe-Ito colours."""
+
+_SMALLEST = 1e-3
+"""Smaller drifts are drawn here [um/s]."""
+
+
+def draw(figures: dict[str, Figures], path: str) -> None:
+    """Draw the picture: held force, direction on the circle, and all hold drifts."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(14, 4.6), dpi=110, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    axes: Sequence[Axes] = figure.subplots(1, 3, width_ratios=(1, 1, 1.1))
+    _held(axes[0])
+    _turned(axes[1])
+    _drifts(axes[2], figures)
+    cell = f"{REFERENCE.grip.name} grip, {REFERENCE.quantisation_um:g} µm, {REFERENCE.rate:g} Hz"
+    model = f"model C (F = {FRICTION:g} N, K = {STIFFNESS:g} N/m, B = {DAMPING:g} N s/m)"
+    figure.suptitle(f"Velocity estimators in the loop: {model}; left and middle {cell}", fontsize=13, color=_INK)
+    figure.savefig(path)
+
+
+def _style(axes: Axes, title: str, x: str, y: str) -> None:
+    axes.set_title(title, fontsize=11, color=_INK)
+    axes.set_xlabel(x)
+    axes.set_ylabel(y)
+    axes.grid(True, color="#E6E6E6", linewidth=0.6)
+    axes.set_axisbelow(True)
+    for side in ("top", "right"):
+        axes.spines[side].set_visible(False)
+
+
+def _held(axes: Axes) -> None:
+    for name in ("difference", "tracker"):
+        rows = run(CANDIDATES[name], REFERENCE, motions.HOLD)[2000:2150]
+        force = -rows["force"] @ motions.PUSH_DIRECTION
+        axes.plot(np.arange(len(force)) / REFERENCE.rate * 1e3, force, color=_LINES[name], linewidth=1.3, label=name)
+    axes.axhline(motions.HOLD_FORCE, color=_INK, linewidth=0.8, linestyle=":")
+    _style(axes, "held with 2 N", "time [ms]", "force [N]")
+    axes.legend(loc="upper right", fontsize=9, ncols=2)
+    axes.set_ylim(1.55, 2.6)
+
+
+def _turned(axes: Axes) -> None:
+    for name in ("difference", "tracker"):
+        rows = run(CANDIDATES[name], REFERENCE, motions.CIRCLE)[1000:1300]
+        v, f = rows["velocity"], -rows["force"]
+        error = np.degrees(np.arctan2(v[:, 0] * f[:, 1] - v[:, 1] * f[:, 0], np.sum(v * f, axis=1)))
+        axes.plot(np.arange(len(error)) / REFERENCE.rate * 1e3, error, color=_LINES[name], linewidth=1.2, label=name)
+    lag = math.degrees(math.asin(FRICTION / STIFFNESS / motions.CIRCLE_RADIUS))
+    axes.axhline(-lag, color=_INK, linewidth=0.8, linestyle=":", label="lag of the spring")
+    _style(axes, "circle of 100 mm radius at 100 mm/s", "time [ms]", "friction to motion [deg]")
+    axes.legend(loc="upper right", fontsize=9, ncols=2)
+    axes.set_ylim(-4.0, 6.0)
+
+
+def _drifts(axes: Axes, figures: dict[str, Figures]) -> None:
+    names = list(figures)[::-1]
+    for y, name in enumerate(names):
+        drifts = [metrics.hold_drift(run(CANDIDATES[name], cell, motions.HOLD), cell.rate) * 1e6 for cell in CELLS]
+        colour = _LINES["tracker"] if name == "tracker" else "#8A8A8A"
+        axes.plot(np.maximum(drifts, _SMALLEST), np.full(len(drifts), y), "o", color=colour, alpha=0.7, markersize=6)
+    axes.axvline(1.0, color=_LINES["difference"], linewidth=1.2, linestyle="--")
+    axes.text(1.3, len(names) - 0.42, "limit 1 µm/s", color=_LINES["difference"], fontsize=9, va="center")
+    axes.set_xscale("log")
+    axes.set_ylim(-0.6, len(names) - 0.1)
+    _style(axes, "hold drift in each of the 18 cells", f"drift [µm/s], {_SMALLEST:g} if less", "")
+    axes.set_yticks(range(len(names)), names)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Measure, draw, and write the table."""
+    parser = argparse.ArgumentParser(
+        prog="python -m apps.conformance.velocity", description=(__doc__ or "").split("\n")[0]
+    )
+    parser.add_argument("picture", metavar="OUT.png")
+    chosen: Any = parser.parse_args(arguments)
+    figures = {name: measure(settings) for name, settings in CANDIDATES.items()}
+    sys.stdout.write(table(figures))
+    draw(figures, chosen.picture)
+
+
+if __name__ == "__main__":
+    main()

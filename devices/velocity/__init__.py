@@ -1,0 +1,32 @@
+"""Velocity from an encoder, good enough to render friction with: several estimators behind one interface.
+
+=====================  ==============================================================================================
+``velocity_estimator``
+=====================  ==============================================================================================
+``difference``         backward difference, or over a window of samples (`devices.velocity.difference`)
+``end-fit``            the longest line that fits, through its ends (`devices.velocity.adaptive`)
+``best-fit``           the longest line that fits, by least squares (`devices.velocity.adaptive`)
+``kalman``             a random acceleration, tracked (`devices.velocity.kalman`)
+``level-crossing``     from the times at which the encoder counts (`devices.velocity.crossing`)
+``tracker``            the increments of a tracked position: what drivers use by default (`devices.velocity.tracker`)
+=====================  ==============================================================================================
+
+A device derives its settings from `VelocitySettings` and calls `VelocityEstimator`, or, if it is a kernel, puts
+`VELOCITY_FIELDS` into its record, fills them with `fill_velocity` and calls `update_velocity`. How the estimators
+compare is in ``docs/velocity.md``.
+"""
+
+from devices.velocity.estimator import VELOCITY_FIELDS, VelocityEstimator, fill_velocity, update_velocity
+from devices.velocity.settings import ESTIMATORS, LONGEST_WINDOW, VelocitySettings, check_velocity, velocity_lag
+
+__all__ = [
+    "ESTIMATORS",
+    "LONGEST_WINDOW",
+    "VELOCITY_FIELDS",
+    "VelocityEstimator",
+    "VelocitySettings",
+    "check_velocity",
+    "fill_velocity",
+    "update_velocity",
+    "velocity_lag",
+]
