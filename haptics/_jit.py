@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import math
 import os
 import tempfile
 import warnings
@@ -97,9 +98,12 @@ def _compiled(function: _F, **options: Any) -> _F:
 LEVEL_ARGUMENTS = 9
 """Speed and eight parameters: what a compiled level function takes, all float64."""
 
+COMPILED = not numba.config.DISABLE_JIT
+"""Whether kernels are compiled, or run as plain Python (``NUMBA_DISABLE_JIT=1``)."""
+
 _interpreted_levels: list[Callable[..., float]] = []
 
-if numba.config.DISABLE_JIT:
+if not COMPILED:
 
     def call_level(address: int, *arguments: float) -> float:
         """Call the level function at `address`."""
@@ -132,18 +136,28 @@ def compile_level(function: Callable[..., float], count: int) -> tuple[int, obje
     Exception
         Whatever numba has to say about the function.
     """
-    inner = function if numba.config.DISABLE_JIT else numba.njit(error_model="numpy")(function)
+    compiled = numba.njit(error_model="numpy") if COMPILED else (lambda plain: plain)
+    inner = compiled(function)
 
-    def level(
+    @compiled
+    def shortened(
         s: float, p1: float, p2: float, p3: float, p4: float, p5: float, p6: float, p7: float, p8: float
     ) -> float:
         return float(inner(s, *(p1, p2, p3, p4, p5, p6, p7, p8)[:count]))
 
-    if numba.config.DISABLE_JIT:
+    def level(
+        s: float, p1: float, p2: float, p3: float, p4: float, p5: float, p6: float, p7: float, p8: float
+    ) -> float:
+        try:
+            return float(shortened(s, p1, p2, p3, p4, p5, p6, p7, p8))
+        except Exception:  # C has no exceptions: whoever calls sees a number that is none
+            return math.nan
+
+    if not COMPILED:
         _interpreted_levels.append(level)
         return len(_interpreted_levels) - 1, level
-    compiled = numba.cfunc(numba.float64(*[numba.float64] * LEVEL_ARGUMENTS))(level)
-    return compiled.address, compiled
+    callback = numba.cfunc(numba.float64(*[numba.float64] * LEVEL_ARGUMENTS))(level)
+    return callback.address, callback
 
 
 def _interpreted(function: _F) -> Callable[..., Any]:

@@ -26,7 +26,7 @@ class Elliptic(Law):
     Attributes
     ----------
     force_x, force_y : float
-        Friction force along the law's own axes [N], greater than 0.
+        Friction force along the law's own axes [N], from 1e-6 to 1e6.
     angle : float
         Direction of the law's first axis, counter-clockwise from that of the device [rad].
     viscosity : float
@@ -36,8 +36,8 @@ class Elliptic(Law):
     kind: ClassVar[int] = ELLIPTIC
     name: ClassVar[str] = "elliptic"
     isotropic: ClassVar[bool] = False
-    force_x: float = bounded(above=0.0, unit="N", doc="friction force along the first axis")
-    force_y: float = bounded(above=0.0, unit="N", doc="friction force along the second axis")
+    force_x: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force along the first axis")
+    force_y: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force along the second axis")
     angle: float = bounded(0.0, minimum=-6.3, maximum=6.3, unit="rad", doc="direction of the first axis")
     viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
 
@@ -61,9 +61,9 @@ class Asymmetric(Law):
     Attributes
     ----------
     forward_force, backward_force : float
-        Friction force while sliding in the direction of the axis and against it [N], greater than 0.
+        Friction force while sliding in the direction of the axis and against it [N], from 1e-6 to 1e6.
     sideways_force : float
-        Friction force across the axis [N], greater than 0.
+        Friction force across the axis [N], from 1e-6 to 1e6.
     angle : float
         Direction of the axis, counter-clockwise from the device's first [rad].
     viscosity : float
@@ -73,9 +73,9 @@ class Asymmetric(Law):
     kind: ClassVar[int] = ELLIPTIC
     name: ClassVar[str] = "asymmetric"
     isotropic: ClassVar[bool] = False
-    forward_force: float = bounded(above=0.0, unit="N", doc="friction force along the axis")
-    backward_force: float = bounded(above=0.0, unit="N", doc="friction force against the axis")
-    sideways_force: float = bounded(above=0.0, unit="N", doc="friction force across the axis")
+    forward_force: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force along the axis")
+    backward_force: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force against the axis")
+    sideways_force: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force across the axis")
     angle: float = bounded(0.0, minimum=-6.3, maximum=6.3, unit="rad", doc="direction of the axis")
     viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
 

@@ -9,8 +9,7 @@
     element = MasslessImpedance(rubber(static=5.0), stiffness=6000.0, damping=10.0)
 
 The function is kept as text. That is what lets it travel to the servo process and into a recording, and be compiled
-there again. For the same reason it has to stand by itself: arithmetic and functions of ``math``, nothing from outside,
-so that reading somebody's recording cannot run somebody's program.
+there again. For the same reason it has to stand by itself; see `haptics.law_source`.
 """
 
 from __future__ import annotations
@@ -19,52 +18,45 @@ import ast
 import functools
 import inspect
 import math
+import re
 import textwrap
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics._jit import compile_level
+from haptics._jit import COMPILED, compile_level
 from haptics.errors import ConfigurationError
-from haptics.friction_kernels import CUSTOM, LAW, LAW_NUMBERS, levels
+from haptics.friction_kernels import CUSTOM, LAW, custom_levels
 from haptics.law import Law
+from haptics.law_source import build, build_interpreted, defaults, number, parse, rehearse
 from haptics.settings import unknown
-
-MOST_PARAMETERS = LAW_NUMBERS - 2
 
 TOP_SPEED = 100.0
 """Speed up to which a level is examined when the law is made [m/s]."""
 
-_SPEEDS = np.concatenate(([0.0], np.geomspace(1e-7, TOP_SPEED, 6000)))
+SLOWEST = 1e-12
+"""Speed at which the level is taken for its limit at rest [m/s]."""
 
-_BUILTINS = {"abs": abs, "min": min, "max": max, "float": float, "int": int, "range": range}
-_MATH = frozenset(
-    "acos asin atan atan2 atanh acosh asinh ceil copysign cos cosh e erf erfc exp expm1 fabs floor hypot inf log log10 "
-    "log1p log2 pi pow sin sinh sqrt tan tanh".split()
-)
-_NODES = (
-    *(ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.For),
-    *(ast.IfExp, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.Attribute),
-    *(ast.Tuple, ast.Expr, ast.operator, ast.unaryop, ast.boolop, ast.cmpop, ast.expr_context),
-)
+_SPEEDS = np.concatenate(([0.0, SLOWEST], np.geomspace(1e-7, TOP_SPEED, 6000)))
+_REHEARSED = _SPEEDS[[0, 1, *range(2, len(_SPEEDS), 100)]]
 
 
 @dataclass(frozen=True)
 class CustomLaw(Law):
     """A friction law whose level is a function that somebody wrote; made by `friction_law` or from a file.
 
-    Solved by a bracketed search to the last digits. Where condition (15) fails, the outermost solution is looked for
-    at 512 speeds.
+    Solved by a bracketed search to the last digits, across jumps of the level too. Where condition (15) fails, the
+    outermost solution is looked for at 512 speeds. A level below zero counts as zero: friction never drives.
 
     Attributes
     ----------
     source : str
         Text of the function ``level(speed, *parameters) -> level``, in m/s and N.
     values : tuple of (str, float)
-        Name and value of each parameter.
+        Name and value of each parameter, in the order of the function.
 
     Raises
     ------
@@ -81,35 +73,59 @@ class CustomLaw(Law):
     @classmethod
     def from_table(cls, source: str, values: Mapping[str, Any]) -> CustomLaw:
         """Return the law of the function in `source`, with `values` in place of its default parameters."""
-        function = _function(source)
-        defaults = _parameters(function)
-        for name, value in values.items():
-            if name not in defaults:
-                raise unknown("setting", f"law.{name}", [f"law.{known}" for known in defaults])
-            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise ConfigurationError(f"law.{name} = {value!r}: must be a finite number.")
-        text = ast.unparse(function)
-        return cls(text, tuple((name, float(values.get(name, default))) for name, default in defaults.items()))
+        function = parse(source)
+        known = defaults(function)
+        for name in values:
+            if name not in known:
+                raise unknown("setting", f"law.{name}", [f"law.{other}" for other in known])
+        complete = {**known, **{name: number(value, f"law.{name}") for name, value in values.items()}}
+        return cls(ast.unparse(function), tuple(complete.items()))
 
     def __post_init__(self) -> None:
-        result = np.empty_like(_SPEEDS)
-        levels(self._bare_record(), _SPEEDS, result)
-        wrong = np.flatnonzero(~np.isfinite(result) | (result < 0.0))
-        if len(wrong):
-            speed, level = _SPEEDS[wrong[0]], result[wrong[0]]
+        known = tuple(defaults(parse(self.source)))
+        if tuple(self.parameters) != known:
             raise ConfigurationError(
-                f"law {self.title}: its level at {speed:.4g} m/s is {level:.4g} N; it must be finite and at least 0 N "
-                f"from rest up to {TOP_SPEED:g} m/s."
+                f"law {self.title}: values for {', '.join(self.parameters) or 'nothing'}; it has the parameters "
+                f"{', '.join(known) or 'none'}, in this order."
             )
-        slopes = np.diff(result) / np.diff(_SPEEDS)
-        noise = 4.0 * np.finfo(float).eps * result[1:] / np.diff(_SPEEDS)  # of a difference of rounded levels
-        object.__setattr__(self, "_slopes", (float((slopes + noise).min()), float((slopes - noise).max())))
-        object.__setattr__(self, "_breakaway", float(result[0]))
+        rehearse(self.source, _REHEARSED, list(self.parameters.values()))
+        found = self._levels(_SPEEDS)
+        wrong = np.flatnonzero(~np.isfinite(found) | (found < 0.0))
+        if len(wrong):
+            raise ConfigurationError(
+                f"law {self.title}: its level at {_SPEEDS[wrong[0]]:.4g} m/s is {found[wrong[0]]:.4g} N; it must be "
+                f"finite and at least 0 N from rest up to {TOP_SPEED:g} m/s."
+            )
+        jumps = not math.isclose(found[0], found[1], rel_tol=1e-9, abs_tol=1e-12)
+        object.__setattr__(self, "_breakaway", float(found[1] if jumps else found[0]))
+        object.__setattr__(self, "_slopes", self._measure_slopes(found[1:]))
+
+    def _levels(self, speeds: NDArray[np.float64]) -> NDArray[np.float64]:
+        result = np.empty_like(speeds)
+        custom_levels(self._bare_record(), speeds, result)
+        return result
+
+    def _measure_slopes(self, found: NDArray[np.float64]) -> tuple[float, float]:
+        """Return the least and greatest slope, each interval between two speeds halved where it changes most."""
+        lows, highs = _SPEEDS[1:-1].copy(), _SPEEDS[2:].copy()
+        low_levels, high_levels = found[:-1].copy(), found[1:].copy()
+        noise = 8.0 * np.finfo(float).eps * np.maximum(found[:-1], found[1:])  # of a difference of rounded levels
+        extremes = []
+        for _ in range(30):
+            change = high_levels - low_levels
+            slopes = np.sign(change) * np.maximum(np.abs(change) - noise, 0.0) / (highs - lows)
+            extremes += [slopes.min(), slopes.max()]
+            middles = 0.5 * (lows + highs)
+            middle_levels = self._levels(middles)
+            left = np.abs(middle_levels - low_levels) >= np.abs(high_levels - middle_levels)
+            highs, high_levels = np.where(left, middles, highs), np.where(left, middle_levels, high_levels)
+            lows, low_levels = np.where(left, lows, middles), np.where(left, low_levels, middle_levels)
+        return float(min(extremes)), float(max(extremes))
 
     @property
     def title(self) -> str:
         """Name of the function."""
-        return _function(self.source).name
+        return parse(self.source).name
 
     @property
     def parameters(self) -> dict[str, float]:
@@ -122,24 +138,27 @@ class CustomLaw(Law):
 
     @property
     def breakaway_force(self) -> float:
-        """The level at rest [N]."""
+        """The limit of the level at rest [N]."""
         return float(self._breakaway)  # type: ignore[attr-defined]
 
     @property
     def slopes(self) -> tuple[float, float]:
-        """Least and greatest slope of the level, measured between 6000 speeds up to `TOP_SPEED` [N s/m]."""
+        """Least and greatest slope of the level, measured between 6000 speeds up to `TOP_SPEED` [N s/m].
+
+        At a jump they are as steep as can be told, so that a level that jumps down breaks condition (15).
+        """
         return self._slopes  # type: ignore[attr-defined, no-any-return]
 
     def _bare_record(self) -> NDArray[Any]:
         record = np.zeros(1, LAW)
-        record["kind"], record["address"] = self.kind, _compiled(self.source, len(self.values))[0]
+        record["kind"], record["address"] = self.kind, _address(self.source, len(self.values))
         record["numbers"][0][1 : 1 + len(self.values)] = list(self.parameters.values())
         return record
 
     @property
     def record(self) -> NDArray[Any]:  # noqa: D102 (inherited)
         record = super().record
-        record["address"] = self._bare_record()["address"]
+        record["address"] = _address(self.source, len(self.values))
         return record
 
 
@@ -176,76 +195,19 @@ def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
     return make
 
 
-@functools.lru_cache(maxsize=256)
-def _function(source: str) -> ast.FunctionDef:
-    """Return the one function of `source`, without decorators and annotations, after it was found harmless."""
-    try:
-        tree = ast.parse(source)
-    except (SyntaxError, ValueError) as error:
-        raise ConfigurationError(f"law: its function is not valid Python ({error}).") from error
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
-    if len(functions) != 1:
-        raise ConfigurationError(f"law: {len(functions)} functions where there must be one, level(speed, ...).")
-    function = functions[0]
-    function.decorator_list, function.returns = [], None
-    for argument in function.args.args:
-        argument.annotation = None
-    _parameters(function)
-    for fault in _faults(function):
-        raise ConfigurationError(
-            f"law {function.name}: {fault}; a law may use its parameters, arithmetic and functions of math."
-        )
-    return function
+_CODE: dict[tuple[str, int], tuple[int, object]] = {}
+"""Address of every function that was compiled, and what keeps it alive: kernels know it by its address alone."""
 
 
-def _parameters(function: ast.FunctionDef) -> dict[str, float]:
-    """Return the names and default values of the parameters after the speed."""
-    arguments = function.args
-    names = [argument.arg for argument in arguments.args]
-    special = (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.posonlyargs)
-    if any(special) or not names or len(arguments.defaults) != len(names) - 1:
-        raise ConfigurationError(
-            f"law {function.name}: must be written {function.name}(speed, name=default, ...), every parameter after "
-            "the speed with a default."
-        )
-    if len(names) - 1 > MOST_PARAMETERS:
-        raise ConfigurationError(f"law {function.name}: has {len(names) - 1} parameters, {MOST_PARAMETERS} at most.")
-    values = {}
-    for name, node in zip(names[1:], arguments.defaults, strict=True):
+def _address(source: str, count: int) -> int:
+    """Return the address of the compiled function, which stays there for as long as the process lives."""
+    if (source, count) not in _CODE:
+        function = build(source, math) if COMPILED else build_interpreted(source)
         try:
-            values[name] = float(ast.literal_eval(node))
-        except (ValueError, TypeError, SyntaxError) as error:
-            raise ConfigurationError(f"law {function.name}: the default of {name} must be a number.") from error
-    return values
-
-
-def _faults(function: ast.FunctionDef) -> Iterator[str]:
-    known = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
-    known |= {argument.arg for argument in function.args.args} | set(_BUILTINS)
-    inside = set()
-    for node in ast.walk(function):
-        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id in {"math", "np"}:
-            inside.add(id(node.value))
-            if node.attr not in _MATH:
-                yield f"{node.value.id}.{node.attr} is not allowed"
-        elif isinstance(node, ast.Name) and id(node) not in inside and node.id not in known:
-            yield f"{node.id!r} comes from outside (make it a parameter with a default)"
-        elif not isinstance(node, _NODES) or (isinstance(node, ast.FunctionDef) and node is not function):
-            yield f"line {getattr(node, 'lineno', 1)}: {type(node).__name__} is not allowed"
-        elif isinstance(node, ast.Attribute):
-            yield f"attribute {node.attr!r} is not allowed"
-
-
-@functools.lru_cache(maxsize=256)
-def _compiled(source: str, count: int) -> tuple[int, object]:
-    """Compile the function; kept for as long as the process lives, since kernels know it by its address."""
-    function = _function(source)
-    names: dict[str, Any] = {"__builtins__": dict(_BUILTINS), "math": math, "np": math}
-    exec(compile(ast.Module([function], []), f"<law {function.name}>", "exec"), names)
-    try:
-        return compile_level(names[function.name], count)
-    except Exception as error:  # numba raises many kinds
-        reason = str(error).strip().splitlines()
-        raise ConfigurationError(
-            f"law {function.name}: cannot be compiled ({type(error).__name__}: {reason[-1] if reason else ''})."
-        ) from error
+            _CODE[source, count] = compile_level(function, count)
+        except Exception as error:  # numba raises many kinds, with words of many lines
+            lines = [line for line in re.sub(r"\x1b\[[0-9;]*m", "", str(error)).splitlines() if line.strip()]
+            raise ConfigurationError(
+                f"law {parse(source).name}: cannot be compiled ({lines[1].strip() if len(lines) > 1 else error})."
+            ) from error
+    return _CODE[source, count][0]

@@ -71,7 +71,7 @@ class Element(ABC):
 
     def _check_law(self) -> None:
         """Warn if the element meets its law where several forces are possible."""
-        warn_if_ambiguous(self.law, self.mobility, STEADIER)
+        warn_if_ambiguous(self.law, self.mobility, STEADIER, depth=5)
 
     def reset(self, velocity: ArrayLike = (0.0, 0.0)) -> None:
         """Start afresh: no displacement, no force, and a mass (A, B, D) that moves at `velocity`, (2,) [m/s]."""

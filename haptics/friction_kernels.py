@@ -40,6 +40,13 @@ _SCAN = 512
 # --- levels: isotropic laws -------------------------------------------------------------------------------------
 
 
+@kernel
+def _custom_level(law: Any, s: float) -> Any:
+    """Return what a person's own function says at speed s [m/s]."""
+    p = law.numbers
+    return call_level(law.address, s, p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8])
+
+
 @inlined_kernel
 def sliding_level(law: Any, s: float) -> Any:
     """Return the friction level g(s) [N] of an isotropic law at sliding speed s >= 0 [m/s]."""
@@ -52,7 +59,10 @@ def sliding_level(law: Any, s: float) -> Any:
         return p[0] + p[1] * max(s - p[2], 0.0)
     if kind == GAUSSIAN:
         return p[1] + (p[0] - p[1]) * math.exp(-((s / p[2]) ** 2)) + p[3] * s
-    return call_level(law.address, s, p[1], p[2], p[3], p[4], p[5], p[6], p[7], p[8])
+    if kind != CUSTOM or law.address == 0:
+        return math.nan
+    g = _custom_level(law, s)
+    return 0.0 if g < 0.0 else g
 
 
 @kernel
@@ -78,8 +88,20 @@ def _stribeck_ratio(d: float, q: float) -> float:
 
 
 @kernel
-def _bracketed(law: Any, r: float, Z: float, low: float, high: float) -> float:
-    """Solve s + Z g(s) = r on [low, high], where the left side is below r at `low` and not at `high`.
+def _meet(law: Any, r: float, Z: float, s: float, other: float) -> tuple[float, float]:
+    """Return (g, s) of a solution that lies at `s` or between it and its neighbour `other`.
+
+    Where the level jumps there, the force is in between: just what is left over, (r - s)/Z.
+    """
+    here, there = sliding_level(law, s), sliding_level(law, other)
+    if math.isnan(here + there):
+        return math.nan, math.nan
+    return min(max((r - s) / Z, min(here, there)), max(here, there)), s
+
+
+@kernel
+def _bracketed(law: Any, r: float, Z: float, low: float, high: float) -> tuple[float, float]:
+    """Return (g, s) with s + Z g(s) = r on [low, high], where the left side is below r at `low` and not at `high`.
 
     Inverse quadratic interpolation where it can be trusted, bisection where not (Chandrupatla 1997), until the bracket
     is as narrow as two neighbouring numbers.
@@ -96,10 +118,12 @@ def _bracketed(law: Any, r: float, Z: float, low: float, high: float) -> float:
             c, fc = b, fb
             b, fb = a, fa
         a, fa = s, fs
-        best, f_best = (a, fa) if abs(fa) < abs(fb) else (b, fb)
+        best, f_best, other = (a, fa, b) if abs(fa) < abs(fb) else (b, fb, a)
         tolerance = 2.3e-16 * abs(best)
-        if f_best == 0.0 or abs(b - a) <= 2.0 * tolerance + 1e-300:
-            return best
+        if f_best == 0.0:
+            return sliding_level(law, best), best
+        if abs(b - a) <= 2.0 * tolerance + 1e-300:
+            return _meet(law, r, Z, best, other)
         xi, phi = (a - b) / (c - b), (fa - fb) / (fc - fb)
         if phi * phi < xi and (1.0 - phi) * (1.0 - phi) < 1.0 - xi:
             t = fa / (fb - fa) * fc / (fb - fc) + (c - a) / (b - a) * fa / (fc - fa) * fb / (fc - fb)
@@ -107,11 +131,11 @@ def _bracketed(law: Any, r: float, Z: float, low: float, high: float) -> float:
             t = 0.5
         margin = tolerance / abs(b - a)
         t = min(max(t, margin), 1.0 - margin)
-    return a
+    return _meet(law, r, Z, a, b)
 
 
 @kernel
-def _gaussian_speed(law: Any, r: float, Z: float) -> float:
+def _gaussian_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
     """Outermost solution of s + Z g(s) = r for the Gaussian law, also where condition (15) fails."""
     p = law.numbers
     if Z < p[_LIMIT]:
@@ -131,7 +155,7 @@ def _gaussian_speed(law: Any, r: float, Z: float) -> float:
 
 
 @kernel
-def _custom_speed(law: Any, r: float, Z: float) -> float:
+def _custom_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
     """Solution of s + Z g(s) = r for a custom law; where condition (15) fails, the outermost that a search finds."""
     if Z < law.numbers[_LIMIT]:
         return _bracketed(law, r, Z, 0.0, r)
@@ -159,9 +183,9 @@ def implicit_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
         if s > p[2]:
             s = (s + Z * p[1] * p[2]) / (1.0 + Z * p[1])
     elif kind == GAUSSIAN:
-        s = _gaussian_speed(law, r, Z)
+        return _gaussian_sliding(law, r, Z)
     else:
-        s = _custom_speed(law, r, Z)
+        return _custom_sliding(law, r, Z)
     return sliding_level(law, s), s
 
 
@@ -185,10 +209,12 @@ def _semi_axes(p: Any, x: float, y: float) -> tuple[float, float]:
 def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
     """Return Phi(v) [N] of the elliptic law for v = (x, y) != 0: F^2 v/|F v| + D v in the law's own axes."""
     c, s, D = p[5], p[6], p[7]
+    speed = math.hypot(x, y)
+    x, y = x / speed, y / speed
     u, w = c * x + s * y, c * y - s * x
     a, b = _semi_axes(p, u, w)
     n = math.hypot(a * u, b * w)
-    fu, fw = a * a * u / n + D * u, b * b * w / n + D * w
+    fu, fw = a * a * u / n + D * speed * u, b * b * w / n + D * speed * w
     return c * fu - s * fw, s * fu + c * fw
 
 
@@ -216,7 +242,7 @@ def _implicit_elliptic(p: Any, x: float, y: float, Z: float) -> tuple[float, flo
         if abs(step) <= 4e-16 * (t + min(A, B)):
             break
     fu, fw = A * u / (t + A), B * w / (t + B)
-    vu, vw = Z1 * t * u / (t + A), Z1 * t * w / (t + B)
+    vu, vw = Z1 * u * (t / (t + A)), Z1 * w * (t / (t + B))
     fu, fw = fu + D * vu, fw + D * vw
     return c * fu - s * fw, s * fu + c * fw, c * vu - s * vw, s * vu + c * vw, False
 
@@ -270,10 +296,10 @@ def implicit_force(law: Any, x: float, y: float, Z: float) -> tuple[float, float
 
 
 @kernel
-def levels(law: Rows, speeds: Any, result: Any) -> None:
-    """Fill `result` with the levels [N] of an isotropic law at `speeds`, both (n,)."""
+def custom_levels(law: Rows, speeds: Any, result: Any) -> None:
+    """Fill `result` with what a person's own function says at `speeds`, both (n,), as it is."""
     for k in range(len(speeds)):
-        result[k] = sliding_level(law[0], speeds[k])
+        result[k] = _custom_level(law[0], speeds[k])
 
 
 @kernel

@@ -126,10 +126,13 @@ class Law(ABC):
         return self._forces(x, mobility)
 
     def _forces(self, x: ArrayLike, mobility: float) -> Vector:
-        array = np.asarray(x, dtype=np.float64)
+        try:
+            array = np.array(x, dtype=np.float64)
+        except (TypeError, ValueError):
+            array = np.array(np.nan)
+        if not np.isfinite(array).all() or array.shape[-1:] == (0,):
+            raise ConfigurationError(f"velocity = {x!r}: must be a finite number, or finite vectors of one length.")
         rows = array.reshape(-1, array.shape[-1] if array.ndim else 1)
-        if not np.isfinite(array).all():
-            raise ConfigurationError(f"velocity = {x!r}: must be finite.")
         result = np.empty_like(rows)
         if self.isotropic:
             isotropic_forces(self.record, rows, float(mobility), result)
@@ -141,7 +144,7 @@ class Law(ABC):
 
 
 def _require_mobility(mobility: float) -> None:
-    if not mobility > 0.0 or not math.isfinite(mobility):
+    if not isinstance(mobility, int | float | np.number) or not mobility > 0.0 or not math.isfinite(mobility):
         raise ConfigurationError(f"mobility = {mobility!r}: must be a finite number greater than 0 m/(N s).")
 
 
@@ -152,9 +155,12 @@ def require_solvable(law: Law, mobility: float, remedy: str = "a smaller mobilit
         raise ConfigurationError(f"{law.doubt(mobility)}; choose a law that falls more gently or {remedy}.")
 
 
-def warn_if_ambiguous(law: Law, mobility: float, remedy: str = "a smaller mobility") -> None:
-    """Warn where the law's condition fails: what can stick will stick, else the fastest sliding is taken."""
+def warn_if_ambiguous(law: Law, mobility: float, remedy: str = "a smaller mobility", depth: int = 3) -> None:
+    """Warn where the law's condition fails: what can stick will stick, else the fastest sliding is taken.
+
+    `depth` is how many calls above this one the person's own line is.
+    """
     _require_mobility(mobility)
     doubt = law.doubt(mobility)
     if doubt:
-        warnings.warn(f"{doubt}; choose a law that falls more gently or {remedy}.", AmbiguousLawWarning, stacklevel=3)
+        warnings.warn(f"{doubt}; choose a law that falls more gently or {remedy}.", AmbiguousLawWarning, depth)

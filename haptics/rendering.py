@@ -263,12 +263,13 @@ class Rendering:
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
 
-        The address of a custom law is that of this process; the one in `parameters` may come from another.
+        Parameters from another process bring no address for a custom law: that of the law in force is kept.
         """
         address = self._core["law"]["address"].copy()
         for name in PARAMETERS.names or ():
             self._core[name] = parameters[name]
-        self._core["law"]["address"] = address
+        if self._core["law"]["address"] == 0:
+            self._core["law"]["address"] = address
         self.version = version
 
     def tick(self, state: State, age: float, slots: Rows, slot: int, timing: tuple[int, float, float, int]) -> Vector:

@@ -1,42 +1,55 @@
-"""What the friction tests share: an independent reference, constraint residuals, hypothesis strategies.
+"""What the friction tests share: elements solved by other means, their constraints, hypothesis strategies.
 
-The reference never uses the closed forms of the paper. It writes the discrete equations of each model as one linear
-system, finds from it how the sliding velocity depends on the friction force, and solves the friction law by a
-bracketed root search. Symbols are those of Kikuuwe et al. 2006, sections III-A to III-D.
+The reference never uses the recursions of the paper. It writes the discrete equations of each model as one linear
+system, finds from it how the sliding velocity depends on the friction force, and leaves the friction law to
+`references`. Symbols are those of Kikuuwe et al. 2006, sections III-A to III-D.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from hypothesis import settings
 from hypothesis import strategies as st
 from numpy.typing import ArrayLike, NDArray
-from scipy.optimize import brentq
 
 from haptics import (
+    Asymmetric,
     CompliantAdmittance,
     Coulomb,
     CoulombViscous,
+    DeadZoneViscous,
+    Elliptic,
+    GaussianStribeck,
     InertialImpedance,
+    Law,
     MasslessImpedance,
     RigidAdmittance,
     Stribeck,
 )
 
-Law = Coulomb | CoulombViscous | Stribeck
+from .references import Array, fullness, norms, reference_implicit, rubber
+
 Element = RigidAdmittance | InertialImpedance | MasslessImpedance | CompliantAdmittance
-Array = NDArray[np.float64]
 
 KINDS = ("A", "B", "C", "D")
 LAWS: dict[str, Law] = {
     "coulomb": Coulomb(4.0),
     "viscous": CoulombViscous(4.0, 8.0),
     "stribeck": Stribeck(4.0, 5.0, 0.1, 3.0),
+    "gaussian": GaussianStribeck(4.0, 5.0, 0.1, 3.0),
+    "dead-zone": DeadZoneViscous(4.0, 8.0, 0.05),
+    "custom": rubber(static=5.0, kinetic=4.0, width=0.1, viscosity=3.0),
 }
-EPS = float(np.finfo(float).eps)
+"""Isotropic laws, one of each kind, that every model of the grip below can solve."""
+
+PLANAR: dict[str, Law] = {
+    "elliptic": Elliptic(5.0, 3.0, 0.4, 2.0),
+    "asymmetric": Asymmetric(5.0, 3.0, 4.0, -0.3, 1.0),
+}
+"""Laws that exist in the plane only."""
+
 PHYSICS = settings(deadline=None, max_examples=200, derandomize=True)
 
 
@@ -60,64 +73,6 @@ def make(kind: str, law: Law, grip: Grip | None = None) -> Element:
     if kind == "C":
         return MasslessImpedance(law, g.stiffness, g.damping, g.period)
     return CompliantAdmittance(law, g.mass, g.stiffness, g.damping, g.period)
-
-
-def sliding_force(law: Law, speed: Any) -> Any:
-    """Magnitude of the friction force [N] at a sliding speed [m/s]; at speed 0 its limit, the break-away force."""
-    if isinstance(law, Coulomb):
-        return law.force + 0.0 * speed
-    if isinstance(law, CoulombViscous):
-        return law.force + law.viscosity * speed
-    fading = (law.static_force - law.kinetic_force) * np.exp(-speed / law.stribeck_velocity)
-    return law.kinetic_force + fading + law.viscosity * speed
-
-
-def slope(law: Law, speed: float) -> float:
-    """Derivative of `sliding_force` [N s/m]."""
-    if isinstance(law, Coulomb):
-        return 0.0
-    if isinstance(law, CoulombViscous):
-        return law.viscosity
-    drop = (law.static_force - law.kinetic_force) / law.stribeck_velocity
-    return float(law.viscosity - drop * np.exp(-speed / law.stribeck_velocity))
-
-
-def reference_speed(law: Law, reach: float, mobility: float) -> float:
-    """Solve ``s + Z g(s) = reach`` for the sliding speed s >= 0 by bracketing; 0 in stick."""
-    if reach <= mobility * sliding_force(law, 0.0):
-        return 0.0
-    return float(brentq(lambda s: s + mobility * sliding_force(law, s) - reach, 0.0, reach, xtol=1e-300, rtol=4 * EPS))
-
-
-def reference_implicit(law: Law, x: Array, mobility: float) -> Array:
-    """Return Phi_Z(x) of (16), (52) for a law that opposes the velocity."""
-    reach = float(np.hypot(x[0], x[1]))
-    speed = reference_speed(law, reach, mobility)
-    if speed == 0.0:
-        return np.asarray(x / mobility)
-    return np.asarray(sliding_force(law, speed) * x / reach, dtype=float)
-
-
-def norms(vectors: ArrayLike) -> Array:
-    """Euclidean length of each row."""
-    return np.asarray(np.linalg.norm(np.atleast_2d(vectors), axis=1), dtype=float)
-
-
-def inclusion_residual(law: Law, velocity: ArrayLike, force: ArrayLike, mobility: float) -> Array:
-    """Distance [N] of each pair from ``f = Phi(v) if v != 0, |f| <= |Phi(+0)| if v == 0``.
-
-    The velocity is a difference ``x - Z f`` of rounded numbers, so when it is tiny its *direction* is only known to
-    ``eps |x| / |v|``; that, and nothing else, is deducted.
-    """
-    v, f = np.atleast_2d(velocity), np.atleast_2d(force)
-    breakaway = sliding_force(law, 0.0)
-    speed, size = norms(v), norms(f)
-    moving = speed > 0.0
-    divisor = np.where(moving, speed, 1.0)
-    sliding = norms(f - (sliding_force(law, speed) / divisor)[:, None] * v)
-    unknowable = 4 * EPS * breakaway * (1.0 + mobility * size / divisor)
-    residual = np.where(moving, np.maximum(sliding - unknowable, 0.0), np.maximum(size - breakaway, 0.0))
-    return np.asarray(residual, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -196,7 +151,7 @@ def reference_run(kind: str, law: Law, grip: Grip, inputs: Array, velocity: Arra
         free = inverse @ _known(kind, grip, state, value)
         force = reference_implicit(law, free[0], -per_force[0])
         state = free + per_force[:, None] * force
-        sticking = norms(free[0])[0] <= -per_force[0] * sliding_force(law, 0.0)
+        sticking = fullness(law, free[0] / -per_force[0]) <= 1.0
         if sticking:
             state[0] = 0.0
         output = {"A": state[0], "B": state[2], "C": force, "D": state[2]}[kind]
@@ -256,31 +211,21 @@ def vectors(lengths: st.SearchStrategy[float]) -> st.SearchStrategy[Array]:
     return st.builds(lambda length, a: length * np.array([np.cos(a), np.sin(a)]), lengths, angles)
 
 
+_FORCE, _SPEED = log_floats(0.05, 50.0), log_floats(1e-3, 1.0)
+_VISCOSITY, _RATIO = st.just(0.0) | log_floats(0.01, 100.0), st.just(1.0) | st.floats(1.0, 3.0)
+FAMILIES: dict[str, st.SearchStrategy[Law]] = {
+    "coulomb": st.builds(Coulomb, _FORCE),
+    "viscous": st.builds(CoulombViscous, _FORCE, _VISCOSITY),
+    "dead-zone": st.builds(DeadZoneViscous, _FORCE, _VISCOSITY, _SPEED),
+    "stribeck": st.builds(lambda f, q, v, d: Stribeck(f, f * q, v, d), _FORCE, _RATIO, _SPEED, _VISCOSITY),
+    "gaussian": st.builds(lambda f, q, v, d: GaussianStribeck(f, f * q, v, d), _FORCE, _RATIO, _SPEED, _VISCOSITY),
+    "custom": st.builds(
+        lambda f, q, w, d: rubber(static=f * q, kinetic=f, width=w, viscosity=d), _FORCE, _RATIO, _SPEED, _VISCOSITY
+    ),
+}
+"""Isotropic laws by their kind, with parameters of the physical world."""
+
+
 def laws() -> st.SearchStrategy[Law]:
-    """Any law with parameters of the physical world."""
-    force, viscosity = log_floats(0.05, 50.0), st.one_of(st.just(0.0), log_floats(0.01, 100.0))
-    stribeck = st.builds(
-        lambda kinetic, ratio, speed, d: Stribeck(kinetic, kinetic * ratio, speed, d),
-        force,
-        st.floats(1.0, 3.0),
-        log_floats(1e-3, 1.0),
-        viscosity,
-    )
-    return st.one_of(st.builds(Coulomb, force), st.builds(CoulombViscous, force, viscosity), stribeck)
-
-
-def steepest(law: Law) -> float:
-    """Z beyond which (15) fails, from the slope of the law at break-away [m/(N s)]."""
-    fall = -slope(law, 0.0)
-    return 1.0 / fall if fall > 0.0 else np.inf
-
-
-@st.composite
-def implicit_cases(draw: st.DrawFn, share: float = 0.9) -> tuple[Law, Array, float]:
-    """Draw a law, an argument x of Phi_Z from deep stick to fast slip, and Z up to `share` of the limit of (15)."""
-    law = draw(laws())
-    ceiling = min(1.0, share * steepest(law))
-    mobility = draw(log_floats(min(1e-5, 0.5 * ceiling), ceiling))
-    stick_reach = mobility * sliding_force(law, 0.0)
-    length = draw(st.one_of(st.floats(0.0, 2.0).map(lambda q: q * stick_reach), log_floats(1e-6, 10.0)))
-    return law, draw(vectors(st.just(length))), mobility
+    """Any isotropic law."""
+    return st.one_of(*FAMILIES.values())

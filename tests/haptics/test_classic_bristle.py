@@ -12,7 +12,7 @@ from scipy.integrate import solve_ivp
 
 from haptics import Coulomb, CoulombViscous, MasslessImpedance, Stribeck, simulate
 from haptics.classic import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
-from haptics.elements import Element
+from haptics.elements import Element, write_parameters
 from haptics.errors import ConfigurationError
 
 from .strategies import PHYSICS, Array, laws, norms, wandering
@@ -270,6 +270,20 @@ def test_iwans_break_away_is_that_of_the_law() -> None:
     run = simulate(Iwan(law, K, 50.0, 6, 0.8), along(np.full(4000, 1e-3 * LIMIT)))
     assert run.output[:, 0].max() == pytest.approx(F, rel=2e-3)
     assert norms(run.output).max() <= F
+
+
+def test_an_element_that_is_added_later_starts_without_tension() -> None:
+    """Of eight loaded elements six are taken away; six that come in their place share none of the tension."""
+    element, at_rest = Iwan(LAW, K, 0.0, 8, 0.0), (0.0, 0.0)
+    for _ in range(100):
+        loaded = element.step((0.005 * LIMIT / T, 0.0))
+    assert loaded[0] == pytest.approx(0.5 * F)
+    forces = []
+    for count in (2, 8):
+        write_parameters(Iwan(LAW, K, 0.0, count, 0.0), element._record)
+        forces.append(element.step(at_rest)[0])
+    assert forces == pytest.approx([0.5 * F, 0.5 * F * 2 / 8])
+    assert element.displacement[0] == pytest.approx(0.5 * LIMIT * 2 / 8)
 
 
 def test_the_number_of_elements_is_a_whole_one() -> None:

@@ -1,116 +1,25 @@
-"""Networks of masses, springs and model-C contacts: conservation, dissipation, symmetries, limits, scale."""
+"""Networks of masses, springs and model-C contacts: conservation, dissipation, symmetries, single elements."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from numpy.testing import assert_allclose, assert_array_equal
 
 from haptics import (
-    ConfigurationError,
     Coulomb,
-    CoulombViscous,
     MasslessImpedance,
     RigidAdmittance,
-    Stribeck,
     simulate,
 )
 from haptics.network import Network
-from haptics.network_parts import NetworkResult, Node
 
-from .strategies import Array, Law, log_floats, norms, wandering
-
-LAWS: tuple[Law, ...] = (Coulomb(2.0), CoulombViscous(1.0, 3.0), Stribeck(1.0, 1.5, 0.05, 1.0))
-FEW = settings(deadline=None, max_examples=25, derandomize=True)
-
-
-# --- random networks --------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Link:
-    """A spring (law None) or contact between nodes 0 = wall, 1 = base, 2... = bodies."""
-
-    first: int
-    second: int
-    stiffness: float
-    damping: float
-    law: Law | None = None
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What to build, so that it can be built in more than one way."""
-
-    masses: tuple[float, ...]
-    velocities: Array
-    links: tuple[Link, ...]
-
-    def build(self, turn: Array | None = None, order: Sequence[int] | None = None) -> Network:
-        """Return the network, its velocities multiplied by `turn`, its bodies and links added in another `order`."""
-        network = Network(1e-3)
-        bodies = list(order) if order is not None else list(range(len(self.masses)))
-        nodes = {0: network.wall, 1: network.base()}
-        for i in bodies:
-            start = self.velocities[i] if turn is None else turn @ self.velocities[i]
-            nodes[i + 2] = network.body(self.masses[i], start)
-        for link in self.links if order is None else self.links[::-1]:
-            ends = nodes[link.first], nodes[link.second]
-            if link.law is None:
-                network.spring(*ends, link.stiffness, link.damping)
-            else:
-                network.contact(*ends, link.law, link.stiffness, link.damping)
-        return network
-
-
-@st.composite
-def plans(draw: st.DrawFn, free: bool = False) -> Plan:
-    """Draw a network of up to six bodies that stays well within the limit of stability; `free` of wall and base."""
-    count = draw(st.integers(2, 6))
-    seed = draw(st.integers(0, 2**32 - 1))
-    generator = np.random.default_rng(seed)
-    masses = tuple(draw(log_floats(0.2, 5.0)) for _ in range(count))
-    lowest = 2 if free else 0
-    links: list[Link] = []
-    for k in range(draw(st.integers(3, 10))):
-        first, second = generator.choice(np.arange(lowest, count + 2), 2, replace=False)
-        law = LAWS[k % 3] if k % 2 else None
-        stiffness = 10.0 ** (generator.uniform(1.0, 3.0) if law is None else generator.uniform(3.5, 4.2))
-        links.append(Link(int(first), int(second), stiffness, 0.2 * float(np.sqrt(stiffness)), law))
-    for body in range(2, count + 2):
-        if not free:
-            links.append(Link(body, 0, 3000.0, 12.0, LAWS[body % 3]))
-    velocities = generator.uniform(-0.5, 0.5, (count, 2))
-    return Plan(masses, velocities, tuple(links))
-
-
-def energy(plan: Plan, result: NetworkResult) -> Array:
-    """Kinetic energy and what springs and contacts hold [J] at every step."""
-    masses = np.array(plan.masses)
-    total = 0.5 * np.einsum("m,kmi->k", masses, result.body_velocity**2)
-    place = {i + 2: result.body_position[:, i] for i in range(len(masses))}
-    contact = 0
-    for link in plan.links:
-        if link.law is None:
-            rest = np.zeros_like(result.body_position[:, 0])
-            stretch = place.get(link.first, rest) - place.get(link.second, rest)
-        else:
-            stretch = result.displacement[:, contact]
-            contact += 1
-        total += 0.5 * link.stiffness * np.sum(np.square(stretch), axis=1)
-    return np.asarray(total)
-
-
-def both(result: NetworkResult, other: NetworkResult, compare: Callable[[Any, Any, str], None]) -> None:
-    for field in fields(NetworkResult):
-        compare(getattr(result, field.name), getattr(other, field.name), field.name)
-
+from .networks import FEW, LAWS, Link, Plan, both, energy, plans
+from .strategies import Array, Law, norms, wandering
 
 # --- conservation and dissipation -------------------------------------------------------------------------------
 
@@ -311,172 +220,3 @@ def test_stiff_contacts_tend_to_the_rigid_one() -> None:
         errors.append(np.abs(run.body_velocity[:, 0] - exact[every - 1 :: every]).max())
     assert errors[1] < 0.4 * errors[0] and errors[2] < 0.4 * errors[1]
     assert errors[2] < 2e-3
-
-
-# --- stability --------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_one_mass_is_stable_exactly_below_one(seed: int) -> None:
-    """Equation (63): a + 2 b < 4, seen in what the network does."""
-    generator = np.random.default_rng(seed)
-    a, b = generator.uniform(0.05, 4.5), generator.uniform(0.05, 2.2)
-    network = Network()
-    network.contact(network.body(1.0, (1.0, 0.0)), network.wall, Coulomb(1e300), 1e6 * a, 1e3 * b)
-    assert network.stability_number == pytest.approx((a + 2.0 * b) / 4.0, rel=1e-12)
-    if abs(network.stability_number - 1.0) > 0.02:
-        speed = np.abs(network.simulate(400).body_velocity[:, 0, 0])
-        assert (speed[360:].max() < speed[20:60].max()) == (network.stability_number < 1.0)
-
-
-@FEW
-@given(plans(), st.floats(0.2, 0.97), st.booleans())
-def test_any_network_is_stable_exactly_below_one(plan: Plan, share: float, beyond: bool) -> None:
-    """Scaled to any side of the limit, sticking networks decay or grow."""
-    held = tuple(Link(k.first, k.second, k.stiffness, k.damping, k.law and Coulomb(1e300)) for k in plan.links)
-    wanted = 1.0 / share if beyond else share
-    scale = wanted / Plan(plan.masses, plan.velocities, held).build().stability_number
-    scaled = tuple(Link(k.first, k.second, scale * k.stiffness, scale * k.damping, k.law) for k in held)
-    network = Plan(plan.masses, plan.velocities, scaled).build()
-    assert network.stability_number == pytest.approx(wanted, rel=1e-9)
-    speed = np.abs(network.simulate(3000).body_velocity).max(axis=(1, 2))
-    assert (np.max(speed[-50:]) < speed[0]) == (not beyond)
-
-
-def test_the_stability_number_of_a_long_chain() -> None:
-    """Equal masses on a line of equal springs: largest eigenvalue 4 k/m sin^2(n pi/(2 (n + 1))) of a known matrix."""
-    network, count = Network(), 3000
-    previous = network.wall
-    for _ in range(count):
-        body = network.body(0.5)
-        network.spring(previous, body, 1e5)
-        previous = body
-    network.spring(previous, network.wall, 1e5)
-    assert network.stability_number == pytest.approx(1e-6 * 1e5 / 0.5, rel=1e-3)
-
-
-def test_the_stability_number_of_nothing_is_zero() -> None:
-    network = Network()
-    assert network.stability_number == 0.0
-    network.body(1.0)
-    assert network.stability_number == 0.0
-
-
-# --- running ----------------------------------------------------------------------------------------------------
-
-
-@FEW
-@given(plans())
-def test_a_run_is_the_same_bits_as_its_steps_and_leaves_the_network_alone(plan: Plan) -> None:
-    network = plan.build()
-    motion = wandering("C", 60)[:, None]
-    forces = np.random.default_rng(1).uniform(-2.0, 2.0, (60, len(plan.masses), 2))
-    network.step(motion[0], forces[0])
-    run = network.simulate(59, motion[1:], forces[1:])
-    for k in range(1, 60):
-        network.step(motion[k], forces[k])
-        for field in fields(NetworkResult):
-            assert_array_equal(getattr(network, field.name), getattr(run, field.name)[k - 1])
-
-
-def test_constant_inputs_may_be_given_once() -> None:
-    def build() -> Network:
-        network = Network()
-        body, base = network.body(1.0), network.base()
-        network.contact(body, base, Coulomb(1.0), 1e4, 100.0)
-        return network
-
-    once = build().simulate(50, [(0.1, 0.0)], [(0.0, 2.0)])
-    every = build().simulate(50, np.full((50, 1, 2), (0.1, 0.0)), np.full((50, 1, 2), (0.0, 2.0)))
-    both(once, every, assert_array_equal)
-    assert once.friction_force.any()
-
-
-def test_parts_may_be_added_between_steps() -> None:
-    network = Network()
-    block = network.body(1.0, velocity=(1.0, 0.0))
-    for _ in range(10):
-        network.step()
-    assert_allclose(network.body_velocity, [[1.0, 0.0]])
-    brake = network.contact(block, network.wall, Coulomb(5.0), 1e4, 100.0)
-    network.body(3.0)
-    for _ in range(300):
-        network.step()
-    assert network.sticking[brake]
-    assert network.body_position[block.index, 0] == pytest.approx(0.01 + 0.5 / 5.0, rel=0.02)
-
-
-def test_no_steps_give_empty_arrays() -> None:
-    network = Network()
-    network.contact(network.body(1.0), network.wall, Coulomb(1.0), 1e4, 100.0)
-    run = network.simulate(0)
-    assert run.body_velocity.shape == run.friction_force.shape == (0, 1, 2)
-    assert run.sticking.shape == (0, 1)
-
-
-def test_an_empty_network_runs() -> None:
-    assert Network().simulate(5).body_position.shape == (5, 0, 2)
-
-
-def test_a_base_moves_as_it_is_told() -> None:
-    network = Network()
-    base = network.base()
-    body = network.body(1.0)
-    network.spring(body, base, 400.0, damping=40.0)
-    run = network.simulate(2000, base_velocity=[(0.2, -0.1)])
-    assert_allclose(run.body_velocity[-1, 0], (0.2, -0.1), atol=1e-6)
-
-
-# --- errors -----------------------------------------------------------------------------------------------------
-
-
-def _pair() -> tuple[Network, Node, Node]:
-    network = Network()
-    return network, network.body(1.0), network.base()
-
-
-@pytest.mark.parametrize(
-    ("act", "words"),
-    [
-        (lambda n, a, b: Network(0.0), r"network\.period = 0\.0: .* greater than 0 s"),
-        (lambda n, a, b: n.body(0.0), r"body\.mass = 0\.0: .* greater than 0 kg"),
-        (lambda n, a, b: n.body("heavy"), r"body\.mass = 'heavy'"),
-        (lambda n, a, b: n.body(1.0, velocity=(1.0,)), r"body\.velocity of shape \(1,\)"),
-        (lambda n, a, b: n.body(1.0, position=(np.nan, 0.0)), r"body\.position .*not finite"),
-        (lambda n, a, b: n.spring(a, b, -1.0), r"spring\.stiffness = -1\.0: .* at least 0 N/m"),
-        (lambda n, a, b: n.spring(a, b, 1.0, np.inf), r"spring\.damping = inf"),
-        (lambda n, a, b: n.spring(a, b, 0.0), r"spring\.stiffness = 0 with spring\.damping = 0"),
-        (lambda n, a, b: n.spring(a, b, 1.0, stretch="far"), r"spring\.stretch of type str"),
-        (lambda n, a, b: n.spring(a, a, 1.0), r"spring\.first = spring\.second"),
-        (
-            lambda n, a, b: n.spring(a, 0, 1.0),
-            r"spring\.second = 0: must be a body, a base or the wall of this network",
-        ),
-        (lambda n, a, b: n.contact(Network().wall, a, Coulomb(1.0), 1e4, 1.0), r"contact\.first = Node\(kind='wall'"),
-        (lambda n, a, b: n.contact(a, b, 4.0, 1e4, 1.0), r"law = 4\.0: must be a friction law"),
-        (lambda n, a, b: n.contact(a, b, Coulomb(1.0), -1.0, 1.0), r"element\.stiffness = -1\.0"),
-        (lambda n, a, b: n.contact(a, b, Coulomb(1.0), 0.0, 0.0), r"element\.stiffness = 0 with element\.damping = 0"),
-        (lambda n, a, b: n.step([(0.0, 0.0), (0.0, 0.0)]), r"base_velocity of shape \(2, 2\): must be \(1, 2\)"),
-        (lambda n, a, b: n.step(forces=[(0.0, np.inf)]), r"forces holds a value that is not finite"),
-        (lambda n, a, b: n.simulate(-1), r"steps = -1: must be a whole number, at least 0"),
-        (lambda n, a, b: n.simulate(2.5), r"steps = 2\.5"),
-        (
-            lambda n, a, b: n.simulate(3, np.zeros((2, 1, 2))),
-            r"base_velocity of shape \(2, 1, 2\): must be \(3, 1, 2\)",
-        ),
-        (lambda n, a, b: n.simulate(3, [[1.0], [1.0, 2.0]]), r"base_velocity of type list"),
-        (lambda n, a, b: n.simulate(3, forces=np.zeros((1, 3))), r"forces of shape \(1, 3\): must be \(1, 2\)"),
-    ],
-)
-def test_what_is_wrong_is_said(act: Callable[[Network, Node, Node], Any], words: str) -> None:
-    network, body, base = _pair()
-    with pytest.raises(ConfigurationError, match=words):
-        act(network, body, base)
-    network.step()
-    assert len(network.friction_force) == 0  # nothing was half added
-
-
-def test_a_wrong_law_for_a_mobile_contact_is_named() -> None:
-    network, body, base = _pair()
-    with pytest.warns(UserWarning, match="condition 15"):
-        network.contact(body, base, Stribeck(1.0, 2.0, 1e-3), 100.0, 1.0)

@@ -1,0 +1,215 @@
+"""The text of a person's own law: examined before it may run, then turned into a function of plain numbers.
+
+What passes is one function of arithmetic, conditions and `ALLOWED` functions of ``math``; no loop, no import, no
+attribute, no text, nothing from outside. All numbers in it are floats, truth values too. Such a function ends, soon,
+and can do nothing but compute, whoever wrote it.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import math
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from haptics.errors import ConfigurationError
+
+ALLOWED = (
+    "acos asin atan atan2 copysign cos cosh e erf erfc exp expm1 fabs hypot inf log log10 log1p log2 pi pow sin sinh "
+    "sqrt tan tanh"
+).split()
+"""What a law may use of ``math``."""
+
+MOST_PARAMETERS = 8
+
+LONGEST = 10_000
+"""Characters that the text of a law may have."""
+
+RESERVED = frozenset({"name", "file", "source"})
+"""Settings of the table ``law`` that no parameter may be named like."""
+
+_BUILTINS: dict[str, Any] = {"abs": abs, "min": min, "max": max, "float": float}
+_MODULES = frozenset({"math", "np"})
+_NODES = (
+    *(ast.FunctionDef, ast.arguments, ast.arg, ast.Return, ast.Assign, ast.AugAssign, ast.AnnAssign, ast.If, ast.IfExp),
+    *(ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.Call, ast.Name, ast.Constant, ast.Attribute, ast.Expr),
+    *(ast.Add, ast.Sub, ast.Mult, ast.Div, ast.Pow, ast.Mod, ast.FloorDiv, ast.USub, ast.UAdd, ast.Not),
+    *(ast.boolop, ast.cmpop, ast.expr_context),
+)
+_HOW = f"a law is arithmetic, conditions and {', '.join(ALLOWED)} of math"
+
+
+@functools.lru_cache(maxsize=256)
+def parse(source: str) -> ast.FunctionDef:
+    """Return the one function of `source`, without decorators and annotations, after it was found harmless.
+
+    Raises
+    ------
+    ConfigurationError
+        Saying which part of it is not allowed.
+    """
+    if len(source) > LONGEST:
+        raise ConfigurationError(f"law: its text has {len(source)} characters; {LONGEST} at most.")
+    try:
+        tree = ast.parse(source)
+        functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+        if len(functions) != 1:
+            raise ConfigurationError(f"law: {len(functions)} functions where there must be one, level(speed, ...).")
+        function = functions[0]
+        function.decorator_list, function.returns = [], None
+        for argument in function.args.args:
+            argument.annotation = None
+        defaults(function)
+        for fault in _faults(function):
+            raise ConfigurationError(f"law {function.name}: {fault}.")
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        if isinstance(error, ConfigurationError):
+            raise
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ConfigurationError(f"law: its function is not valid Python ({reason}).") from error
+    return function
+
+
+def defaults(function: ast.FunctionDef) -> dict[str, float]:
+    """Return the names and default values of the parameters after the speed."""
+    arguments, where = function.args, f"law {function.name}"
+    names = [argument.arg for argument in arguments.args]
+    special = (arguments.vararg, arguments.kwarg, *arguments.kwonlyargs, *arguments.posonlyargs)
+    if any(special) or not names or len(arguments.defaults) != len(names) - 1:
+        raise ConfigurationError(
+            f"{where}: must be written {function.name}(speed, name=default, ...), every parameter after the speed with "
+            "a default."
+        )
+    if len(names) - 1 > MOST_PARAMETERS:
+        raise ConfigurationError(f"{where}: has {len(names) - 1} parameters, {MOST_PARAMETERS} at most.")
+    values = {}
+    for name, node in zip(names[1:], arguments.defaults, strict=True):
+        if name in RESERVED:
+            raise ConfigurationError(f"{where}: a parameter cannot be called {name!r}; call it something else.")
+        try:
+            default = ast.literal_eval(node)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            default = ast.unparse(node)
+        values[name] = number(default, f"{where}: the default of {name}")
+    return values
+
+
+def number(value: Any, what: str) -> float:
+    """Return `value` as a finite float, or raise `ConfigurationError`."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            if math.isfinite(value):
+                return float(value)
+        except OverflowError:
+            pass
+    shown = repr(value)
+    raise ConfigurationError(f"{what} = {shown if len(shown) < 40 else shown[:37] + '...'}: must be a finite number.")
+
+
+def _faults(function: ast.FunctionDef) -> Iterator[str]:
+    stored = {node.id for node in ast.walk(function) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+    arguments = {argument.arg for argument in function.args.args}
+    for name in sorted((stored | arguments) & (_MODULES | set(_BUILTINS))):
+        yield f"{name!r} cannot be given another meaning"
+    known = stored | arguments | set(_BUILTINS)
+    described = function.body[0].value if isinstance(function.body[0], ast.Expr) else None
+    modules = set()
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute):
+            if not isinstance(node.value, ast.Name) or node.value.id not in _MODULES:
+                yield f"attribute {node.attr!r} is not allowed ({_HOW})"
+            elif node.attr not in ALLOWED:
+                yield f"{node.value.id}.{node.attr} is not allowed ({_HOW})"
+            modules.add(id(node.value))
+        elif isinstance(node, ast.Name):
+            if id(node) not in modules and node.id not in known:
+                yield f"{node.id!r} comes from outside (make it a parameter with a default; {_HOW})"
+        elif isinstance(node, ast.Constant):
+            if not isinstance(node.value, bool | int | float) and node is not described:
+                yield f"line {node.lineno}: {str(node.value)[:20]!r} is not a number"
+        elif not isinstance(node, _NODES) or (isinstance(node, ast.FunctionDef) and node is not function):
+            yield f"line {getattr(node, 'lineno', 1)}: {type(node).__name__} is not allowed ({_HOW})"
+
+
+class _Floats(ast.NodeTransformer):
+    """Makes every number a float: whole numbers of any size would take time and memory without end."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.AST:
+        return node if isinstance(node.value, str) else ast.copy_location(ast.Constant(float(node.value)), node)
+
+    def visit_Compare(self, node: ast.Compare) -> ast.AST:
+        return self._as_float(node)
+
+    def visit_UnaryOp(self, node: ast.UnaryOp) -> ast.AST:
+        return self._as_float(node) if isinstance(node.op, ast.Not) else self.generic_visit(node)
+
+    def _as_float(self, node: ast.expr) -> ast.AST:
+        self.generic_visit(node)
+        return ast.copy_location(ast.IfExp(node, ast.Constant(1.0), ast.Constant(0.0)), node)
+
+
+def build(source: str, module: Any) -> Callable[..., float]:
+    """Return the function of `source`, with `module` for ``math``.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is not allowed.
+    """
+    function = parse(source)
+    names: dict[str, Any] = {"__builtins__": _BUILTINS, "math": module, "np": module}
+    try:
+        copy = ast.parse(ast.unparse(function))
+        code = compile(ast.fix_missing_locations(_Floats().visit(copy)), f"<law {function.name}>", "exec")
+    except (RecursionError, MemoryError, OverflowError) as error:
+        raise ConfigurationError(f"law {function.name}: is nested too deeply or has too large numbers.") from error
+    exec(code, names)
+    level: Callable[..., float] = names[function.name]
+    return level
+
+
+def _plain_math() -> SimpleNamespace:
+    """Return the functions of ``math`` as compiled code computes them: out of range they give inf or nan, no error."""
+    other = {"acos": "arccos", "asin": "arcsin", "atan": "arctan", "atan2": "arctan2", "pow": "power"}
+    names = {name: getattr(np, other.get(name, name)) for name in ALLOWED if name not in {"erf", "erfc"}}
+    return SimpleNamespace(**names, erf=math.erf, erfc=math.erfc)
+
+
+def build_interpreted(source: str) -> Callable[..., float]:
+    """Return the function of `source` for plain Python, with the arithmetic of compiled code.
+
+    Outside the range of a function or of floats it returns inf or nan, as compiled code does.
+    """
+    inner = build(source, _plain_math())
+
+    def level(*numbers: float) -> float:
+        with np.errstate(all="ignore"):
+            try:
+                value = inner(*map(np.float64, numbers))
+                if value is None:
+                    raise TypeError("it returns nothing")
+                return float(value)
+            except ArithmeticError:  # of constants alone, which are Python's floats
+                return math.nan
+
+    return level
+
+
+def rehearse(source: str, speeds: Any, values: list[float]) -> None:
+    """Call the function of `source` in plain Python at some `speeds` [m/s]; refuse what is no number there.
+
+    Raises
+    ------
+    ConfigurationError
+        If it uses a name before it has a value, calls a function wrongly, or does not return a number.
+    """
+    level, title = build_interpreted(source), parse(source).name
+    for speed in speeds:
+        try:
+            level(speed, *values)
+        except (NameError, TypeError, ValueError) as error:
+            raise ConfigurationError(f"law {title}: at {speed:.4g} m/s it gives no number ({error}).") from error
