@@ -21,7 +21,8 @@ A single mass on a single contact needs no such limit: that is `haptics.elements
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -52,7 +53,7 @@ from haptics.trace import Rows
 _KINDS = {"wall": WALL, "base": BASE, "body": BODY}
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
 class Network:
     """Builder and simulation of masses, springs and contacts in the plane; the module says what a tick computes.
 
@@ -61,7 +62,7 @@ class Network:
     Attributes
     ----------
     period : float
-        Time between two steps T [s].
+        Time between two steps T [s]; it cannot be changed, for the parts are made for it.
 
     Examples
     --------
@@ -76,20 +77,29 @@ class Network:
     """
 
     period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two steps")
+    _nodes: Table = field(default_factory=partial(Table, NODE), init=False, repr=False)
+    _springs: Table = field(default_factory=partial(Table, SPRING), init=False, repr=False)
+    _contacts: Table = field(default_factory=partial(Table, CONTACT), init=False, repr=False)
+    _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0), init=False, repr=False)
+    # The laws of the contacts, in their order; kept alive, since a record may point to compiled code.
+    _laws: list[Law] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check(self, "network")
-        self._nodes, self._springs, self._contacts = Table(NODE), Table(SPRING), Table(CONTACT)
-        self._counts = dict.fromkeys(_KINDS, 0)
-        self._laws: list[Law] = []  # kept alive: a record may point to the compiled code of its law
-        self._wall = self._node("wall")
+        self._node("wall")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Come out of another process: a custom law lies at another address here."""
+        self.__dict__.update(state)
+        for record, law in zip(self._contacts.records, self._laws, strict=True):
+            record["law"] = law.record[0]
 
     # --- building -------------------------------------------------------------------------------------------------
 
     @property
     def wall(self) -> Node:
         """The node that rests."""
-        return self._wall
+        return Node("wall", 0, 0, self)
 
     def body(self, mass: float, velocity: ArrayLike = (0.0, 0.0), position: ArrayLike = (0.0, 0.0)) -> Node:
         """Add a body of `mass` [kg] that starts with `velocity`, (2,) [m/s], at `position`, (2,) [m]."""

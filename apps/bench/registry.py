@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Iterable
 from typing import Protocol, cast
 
+from apps import catalogue
 from apps.bench.outcome import Outcome, Progress
-from haptics.settings import unknown
 
 BENCHMARKS: dict[str, str] = {
     "kernel": "kernel",
@@ -26,18 +26,8 @@ class Benchmark(Protocol):
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the benchmarks that `names` ask for, each once, in the order of asking; all for none.
-
-    Raises
-    ------
-    ConfigurationError
-        On an unknown name.
-    """
-    wanted = list(dict.fromkeys(names))
-    for name in wanted:
-        if name not in BENCHMARKS:
-            raise unknown("benchmark", name, BENCHMARKS)
-    return wanted or list(BENCHMARKS)
+    """Return the benchmarks that `names` ask for; see `apps.catalogue.chosen`."""
+    return catalogue.chosen("benchmark", names, BENCHMARKS)
 
 
 def load(name: str) -> Benchmark:

@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
-import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apps.answer import Answer
+from apps.progress import Line, bar
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from apps.conformance.cells import Cell
     from apps.conformance.subjects import Subject
-
-_EVERY = 0.1
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,11 +48,10 @@ def run(options: argparse.Namespace) -> Answer:
         options.out.mkdir(parents=True, exist_ok=True)
     _require_different([subject.name for subject in subjects])
     cells: Sequence[Cell] = (REFERENCE,) if options.quick else CELLS
-    bar = _Bar()
-    try:
-        rows = judge_all(subjects, cells, bar.show)
-    finally:
-        bar.clear()
+    with Line() as line:
+        rows = judge_all(
+            subjects, cells, lambda done, total, words: line.show(f"{bar(done / total)} {done}/{total}  {words}")
+        )
     found, text = result(rows), describe(rows)
     if options.out is not None:
         from apps.conformance.picture import draw
@@ -71,29 +66,3 @@ def _require_different(names: list[str]) -> None:
     for name in names:
         if names.count(name) > 1:
             raise ConfigurationError(f"--renderer: there are two called {name}; give the file or the function another.")
-
-
-class _Bar:
-    """Keeps one line of standard error up to date; silent where that is not a terminal."""
-
-    def __init__(self) -> None:
-        self._shown = sys.stderr.isatty()
-        self._next = 0.0
-
-    def show(self, done: int, total: int, words: str) -> None:
-        """Show that `done` of `total` parts are done and what is going on now."""
-        now = time.monotonic()
-        if self._shown and now >= self._next:
-            self._next = now + _EVERY
-            filled = 30 * done // max(total, 1)
-            self._write(f"[{'#' * filled}{'.' * (30 - filled)}] {done}/{total}  {words}")
-
-    def clear(self) -> None:
-        """Remove the line."""
-        if self._shown:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 from apps.answer import Answer
+from apps.catalogue import listed
+from apps.progress import Line, bar
 
 FOLDER = "reproductions"
 
@@ -34,9 +33,7 @@ def _list(names: list[str]) -> Answer:
     from apps.reproduce.registry import load
 
     titles = {name: load(name).TITLE for name in names}
-    width = max(map(len, titles))
-    text = "\n".join(f"{name:<{width}}  {title}" for name, title in titles.items())
-    return Answer({"reproductions": [{"id": name, "title": title} for name, title in titles.items()]}, text)
+    return Answer({"reproductions": [{"id": name, "title": title} for name, title in titles.items()]}, listed(titles))
 
 
 def _reproduce(names: list[str], folder: Path) -> Answer:
@@ -45,9 +42,11 @@ def _reproduce(names: list[str], folder: Path) -> Answer:
 
     folder.mkdir(parents=True, exist_ok=True)
     results = []
-    for name in _with_progress(names):
-        module = load(name)
-        results.append(write(name, module.TITLE, module.reproduce(), folder))
+    with Line() as line:
+        for done, name in enumerate(names):
+            line.show(f"{bar(done / len(names))} {done + 1} of {len(names)}: {name}")
+            module = load(name)
+            results.append(write(name, module.TITLE, module.reproduce(), folder))
     summary = write_summary(results, folder)
     missed = sum(len(result.missed) for result in results)
     answer = {
@@ -57,21 +56,3 @@ def _reproduce(names: list[str], folder: Path) -> Answer:
     }
     error = f"{missed} of {sum(len(result.rows) for result in results)} numbers are not met." if missed else ""
     return Answer(answer, describe(results, summary), status=1 if missed else 0, error=error)
-
-
-def _with_progress(names: list[str]) -> Iterator[str]:
-    """Hand out the names, showing on a terminal how far it has come."""
-    shown = sys.stderr.isatty()
-    for done, name in enumerate(names):
-        if shown:
-            bar = "#" * round(24 * done / len(names))
-            _write_line(f"[{bar:<24}] {done + 1} of {len(names)}: {name}")
-        yield name
-    if shown:
-        _write_line("")
-
-
-def _write_line(text: str) -> None:
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"\r\x1b[K{text}")
-        sys.stderr.flush()

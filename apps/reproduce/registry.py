@@ -6,8 +6,8 @@ import importlib
 from collections.abc import Iterable
 from typing import Protocol, cast
 
+from apps import catalogue
 from apps.reproduce.outcome import Outcome
-from haptics.settings import unknown
 
 ALL = "all"
 
@@ -41,18 +41,8 @@ class Reproduction(Protocol):
 
 
 def chosen(names: Iterable[str]) -> list[str]:
-    """Return the IDs that `names` ask for, each once, in the order of asking; all for none or ``all``.
-
-    Raises
-    ------
-    ConfigurationError
-        On an unknown ID.
-    """
-    wanted = list(dict.fromkeys(names))
-    for name in wanted:
-        if name != ALL and name not in REPRODUCTIONS:
-            raise unknown("reproduction", name, [*REPRODUCTIONS, ALL])
-    return list(REPRODUCTIONS) if not wanted or ALL in wanted else wanted
+    """Return the IDs that `names` ask for, ``all`` meaning all; see `apps.catalogue.chosen`."""
+    return catalogue.chosen("reproduction", names, REPRODUCTIONS, ALL)
 
 
 def load(name: str) -> Reproduction:

@@ -143,7 +143,7 @@ class SessionConfig:
 
 
 def read_file(path: Path) -> dict[str, Table]:
-    """Read a configuration file.
+    """Read a configuration file; ``law.file`` in it is found from the folder that the file is in.
 
     Raises
     ------
@@ -161,6 +161,9 @@ def read_file(path: Path) -> dict[str, Table]:
             raise unknown(f"table in {path}:", name, TABLES)
         if not isinstance(table, dict):
             raise ConfigurationError(f"{name} in {path}: must be a table, [{name}].")
+    law = tables.get("law", {})
+    if isinstance(law.get("file"), str):
+        law["file"] = str(path.parent / law["file"])
     return tables
 
 

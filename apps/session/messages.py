@@ -24,6 +24,8 @@ class Parameter:
         Unit for display.
     logarithmic : bool
         Whether the slider should move in equal ratios.
+    whole : bool
+        Whether the number is a count.
     """
 
     key: str
@@ -32,6 +34,7 @@ class Parameter:
     maximum: float
     unit: str
     logarithmic: bool = False
+    whole: bool = False
 
 
 # --- from the session to the view

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
 import time
 
 import numpy as np
 
+from apps.progress import Line
 from haptics.trace import Ring
 
 _EVERY = 0.2
 
 
 class Progress:
-    """Keeps one line of standard error up to date; silent where that is not a terminal.
+    """Keeps a line about the run up to date, at most five times a second.
 
     Parameters
     ----------
@@ -24,17 +23,17 @@ class Progress:
 
     def __init__(self, duration: float | None) -> None:
         self._duration = duration
-        self._shown = sys.stderr.isatty()
+        self._line = Line()
         self._next = 0.0
 
     def show(self, trace: Ring) -> None:
-        """Show where the run is, at most five times a second."""
+        """Show where the run is."""
         now = time.monotonic()
-        if self._shown and now >= self._next:
+        if now >= self._next:
             self._next = now + _EVERY
-            self._write(self._line(trace))
+            self._line.show(self._text(trace))
 
-    def _line(self, trace: Ring) -> str:
+    def _text(self, trace: Ring) -> str:
         newest = trace.since(trace.count - 1)
         if len(newest) == 0:
             return "preparing (the first run after a change compiles for some seconds)"
@@ -45,10 +44,4 @@ class Progress:
 
     def clear(self) -> None:
         """Remove the line."""
-        if self._shown:
-            self._write("")
-
-    def _write(self, text: str) -> None:
-        with contextlib.suppress(OSError):
-            sys.stderr.write(f"\r\x1b[K{text}")
-            sys.stderr.flush()
+        self._line.clear()

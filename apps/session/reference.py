@@ -28,8 +28,8 @@ This page is made from the declarations that also check the values:
 
 _CUSTOM_LAW = """## Other laws
 
-With `-closed-form` added to its name any of the laws above is solved by the approximation of the paper instead of exactly
-(`law.name = "stribeck-closed-form"`), for comparison.
+With `-closed-form` added to its name any of the laws above is solved by the approximation of the paper instead of
+exactly (`law.name = "stribeck-closed-form"`), for comparison.
 
 `law.file = "rubber.py"` names a Python file with one function, the level of a law of your own; its parameters are the
 settings (`law.static`), with their defaults in the file. In a configuration file the name is that of a file beside it,

@@ -6,7 +6,7 @@ from apps.session.messages import Parameter
 from apps.view.charts import Panel
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
 from apps.view.run import RunInfo
-from apps.view.scale import STEPS, SliderScale
+from apps.view.scale import SliderScale
 from apps.view.theme import Theme
 
 
@@ -25,10 +25,10 @@ class ParameterSlider(QtWidgets.QWidget):
         super().__init__()
         self.key = parameter.key
         lower, upper = min(parameter.minimum, parameter.value), max(parameter.maximum, parameter.value)
-        self.scale = SliderScale(lower, upper, parameter.logarithmic)
+        self.scale = SliderScale(lower, upper, parameter.logarithmic, parameter.whole)
         self.slider = QtWidgets.QSlider(QtCore.Qt.Orientation.Horizontal)
-        self.slider.setRange(0, STEPS)
-        self.slider.setPageStep(STEPS // 20)
+        self.slider.setRange(0, self.scale.steps)
+        self.slider.setPageStep(max(self.scale.steps // 20, 1))
         self.spin = self._spin(parameter, lower, upper)
         self._lay_out(parameter.key)
         self.show_value(parameter.value)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from apps.view.feed import Feed
 from apps.view.notice import EndCard, Notice
 from apps.view.plane import PlanePanel
-from apps.view.qt import QtCore, QtGui, QtWidgets, label
+from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
 from apps.view.run import RunInfo
 from apps.view.scale import clock, grouped
 from apps.view.series import SeriesPanel
@@ -22,6 +22,7 @@ class ElidedLabel(QtWidgets.QLabel):
     def __init__(self) -> None:
         super().__init__()
         self._full = ""
+        self.setFont(font())
         self.setSizePolicy(QtWidgets.QSizePolicy.Policy.Ignored, QtWidgets.QSizePolicy.Policy.Preferred)
         self.setAlignment(QtCore.Qt.AlignmentFlag.AlignRight | QtCore.Qt.AlignmentFlag.AlignVCenter)
         self.setProperty("faint", True)

@@ -6,12 +6,12 @@ import math
 from dataclasses import dataclass
 
 STEPS = 1000
-"""Positions of a slider, less one."""
+"""Positions of the slider of a number that is not a count, less one."""
 
 
 @dataclass(frozen=True)
 class SliderScale:
-    """Maps the positions 0..`STEPS` of a slider to a range of values and back.
+    """Maps the positions 0..`steps` of a slider to a range of values and back.
 
     Attributes
     ----------
@@ -19,21 +19,31 @@ class SliderScale:
         Ends of the range.
     logarithmic : bool
         Equal steps are equal ratios; needs ``minimum > 0``, else the scale is linear.
+    whole : bool
+        Every step is 1, on a linear scale whose ends are whole numbers.
     """
 
     minimum: float
     maximum: float
     logarithmic: bool = False
+    whole: bool = False
+
+    @property
+    def steps(self) -> int:
+        """Positions of the slider, less one."""
+        return max(round(self.maximum - self.minimum), 1) if self.whole else STEPS
 
     @property
     def by_ratio(self) -> bool:
         """Whether the scale really is logarithmic."""
-        return self.logarithmic and 0 < self.minimum < self.maximum
+        return self.logarithmic and not self.whole and 0 < self.minimum < self.maximum
 
     @property
     def decimals(self) -> int:
         """Digits after the point that make a step of the slider visible."""
-        if self.by_ratio:
+        if self.whole:
+            digits = 0
+        elif self.by_ratio:
             digits = 1 - math.floor(math.log10(self.minimum))
         else:
             digits = round(-math.log10((self.maximum - self.minimum) / STEPS)) if self.maximum > self.minimum else 2
@@ -41,7 +51,7 @@ class SliderScale:
 
     def value(self, position: int) -> float:
         """Return the value at a slider position."""
-        share = min(max(position / STEPS, 0.0), 1.0)
+        share = min(max(position / self.steps, 0.0), 1.0)
         if self.by_ratio:
             return float(self.minimum * (self.maximum / self.minimum) ** share)
         return self.minimum + share * (self.maximum - self.minimum)
@@ -54,7 +64,7 @@ class SliderScale:
             share = math.log(max(value, self.minimum) / self.minimum) / math.log(self.maximum / self.minimum)
         else:
             share = (value - self.minimum) / (self.maximum - self.minimum)
-        return round(STEPS * min(max(share, 0.0), 1.0))
+        return round(self.steps * min(max(share, 0.0), 1.0))
 
 
 _STEPS = (1, 1.5, 2, 2.5, 3, 4, 5, 6, 8)

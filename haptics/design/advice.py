@@ -36,7 +36,7 @@ class Advice:
     Attributes
     ----------
     bound : str
-        Which one: ``force``, ``stiffness``, ``damping``, ``encoder``, ``mass`` or ``fall``.
+        Which one: ``force``, ``stiffness``, ``damping``, ``encoder``, ``mass``, ``fall`` or ``approximation``.
     severity : Severity
         Outside, or near.
     value, limit : float
@@ -79,13 +79,14 @@ def advise(element: Element, spec: DeviceSpec) -> list[Advice]:
     list of Advice
         Warnings first; empty if every bound that is known is kept with a margin.
     """
-    if element.law.breakaway_force == 0.0:
-        return []  # it never sticks, and asks nothing of the device
     found = [advice for advice in _judgements(element, spec) if advice is not None]
     return sorted(found, key=lambda advice: advice.severity is not Severity.WARNING)
 
 
 def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
+    yield _approximation(element)
+    if element.law.breakaway_force == 0.0:
+        return  # it never sticks, and asks nothing of the device
     yield _force(element, spec)
     if element.causality is Causality.IMPEDANCE:
         handle, stiffness = Handle.of(spec), getattr(element, "stiffness", None)
@@ -164,6 +165,17 @@ def _fall(element: Element) -> Advice | None:
         smallest = bounds.smallest_stribeck_velocity(law, mobility)
         remedy = f"raise law.stribeck_velocity above {_plain(smallest)} m/s"
     return _judged("fall", mobility, limit, mobility / limit, (fact, remedy))
+
+
+def _approximation(element: Element) -> Advice | None:
+    from haptics.closed_form import CLOSED_FORM_SLOPE, ClosedForm
+
+    law, mobility = element.law, element.mobility
+    if not isinstance(law, ClosedForm) or not law.doubt(mobility):
+        return None
+    limit = CLOSED_FORM_SLOPE / law.law.steepest_slope
+    text = f"{law.doubt(mobility)}; choose the exact law, {law.law.name}, or one with a gentler slope."
+    return Advice("approximation", Severity.WARNING, mobility, limit, text)
 
 
 def _plain(value: float) -> str:

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 
 from apps.session.config import complete, gather, parse_assignment
 from apps.session.models import MODELS
-from apps.session.sliders import sliders
 from haptics.errors import CausalityError, ConfigurationError
 
 
@@ -126,12 +125,16 @@ def test_a_parameter_change_is_validated_and_leaves_the_old_session_alone() -> N
             config.with_parameter(key, value)
 
 
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("law", ["coulomb", "coulomb-viscous", "stribeck"])
-def test_every_number_has_a_slider_around_its_value(model: str, law: str) -> None:
-    config = config_of(f"session.model={model}", f"law.name={law}")
-    parameters = sliders(config)
-    assert len(parameters) == len(config.element) + len(config.law) - 1
-    for parameter in parameters:
-        assert parameter.minimum <= parameter.value <= parameter.maximum
-        config.with_parameter(parameter.key, parameter.value)
+def test_the_file_of_a_law_lies_beside_the_configuration_that_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for place, level in (("beside", 2), ("here", 3)):
+        (tmp_path / place).mkdir()
+        (tmp_path / place / "own.py").write_text(f"def own(speed, level={level}.0):\n    return level\n")
+    file = tmp_path / "beside" / "session.toml"
+    monkeypatch.chdir(tmp_path / "here")
+    file.write_text('[law]\nfile = "own.py"\n')
+    assert config_of(file=file).law["level"] == 2.0
+    assert config_of("law.file=own.py", file=file).law["level"] == 3.0
+    file.write_text(f'[law]\nfile = "{tmp_path / "here" / "own.py"}"\n')
+    assert config_of(file=file).law["level"] == 3.0

@@ -81,6 +81,23 @@ def test_a_slider_that_is_moved_too_far_is_told_once_and_recorded(tmp_path: Path
     ]
 
 
+def test_a_poor_approximation_is_said_when_it_becomes_one(tmp_path: Path) -> None:
+    """Condition (48): the closed form of a steep law is poor; the session renders it all the same."""
+    told: list[str] = []
+    law = {"name": "coulomb-viscous-closed-form", "viscosity": 1.0}
+    config = complete({"session": {"model": "C", "record": str(tmp_path)}, "law": law})
+    session = Session(config, told.append, told.append)
+    steps: list[tuple[int, Any]] = [
+        (100, lambda: session.change("law.viscosity", 30.0)),
+        (150, lambda: session.change("law.viscosity", 40.0)),
+        (200, session.stop),
+    ]
+    outcome = session.run(Script(session, steps))
+    said = [line for line in told if "condition 48" in line]
+    assert len(said) == 1 and "choose the exact law, coulomb-viscous," in said[0]
+    assert outcome.summary["advice"] == said
+
+
 def test_the_command_warns_in_one_line_and_runs_all_the_same(tmp_path: Path) -> None:
     wish = "run --device virtual-joystick --model C --set element.stiffness=60000 --duration 0.3 --headless --json"
     done = subprocess.run(

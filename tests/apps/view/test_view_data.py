@@ -290,6 +290,15 @@ def test_logarithmic_slider_down_to_zero_is_linear() -> None:
     assert SliderScale(0.0, 10.0, logarithmic=True).value(STEPS // 2) == pytest.approx(5.0)
 
 
+@given(st.integers(-20, 20), st.integers(1, 2000))
+def test_slider_of_a_count_steps_by_one(lower: int, length: int) -> None:
+    scale = SliderScale(lower, lower + length, logarithmic=True, whole=True)
+    values = [scale.value(position) for position in range(scale.steps + 1)]
+    assert values == pytest.approx(range(lower, lower + length + 1), abs=1e-9)
+    assert [scale.position(value) for value in values] == list(range(length + 1))
+    assert scale.decimals == 0
+
+
 def test_slider_of_a_single_value_stays_there() -> None:
     scale = SliderScale(2.0, 2.0)
     assert scale.position(2.0) == 0

@@ -150,6 +150,19 @@ def test_the_laws_level_follows_its_slider(live) -> None:
     assert live.window.dashboard.series._dashes.style() == QtCore.Qt.PenStyle.DashLine
 
 
+def test_a_count_is_moved_and_typed_by_whole_numbers(qtbot) -> None:
+    slider = ParameterSlider(Parameter("element.count", 6.0, 1.0, 12.0, "", whole=True))
+    qtbot.addWidget(slider)
+    sent: list[float] = []
+    slider.changed.connect(lambda key, value: sent.append(value))
+    assert slider.spin.text() == "6"
+    for position in range(slider.slider.maximum() + 1):
+        slider.slider.setValue(position)
+    slider.spin.stepDown()
+    assert sent == [*range(1, 13), 11]
+    assert slider.slider.value() == 10
+
+
 def test_a_parameter_outside_its_range_widens_it(qtbot) -> None:
     slider = ParameterSlider(Parameter("law.force", 12.0, 0.0, 10.0, "N"))
     qtbot.addWidget(slider)

@@ -6,10 +6,11 @@ import math
 import pytest
 from hypothesis import given, settings
 
+from haptics.closed_form import ClosedForm
 from haptics.design import Advice, Handle, PositionServo, Severity, advise, mass_limit, stiffness_limit, suggest
 from haptics.device import Causality, DeviceSpec
 from haptics.elements import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
-from haptics.friction import Coulomb, Stribeck
+from haptics.friction import Coulomb, CoulombViscous, Stribeck
 from tests.haptics.doubles import make_spec
 from tests.haptics.strategies import log_floats
 
@@ -127,3 +128,19 @@ def test_warnings_come_first_and_every_text_is_one_line() -> None:
     assert [one.severity for one in advice] == sorted((one.severity for one in advice), reverse=True)
     assert len(advice) == 2
     assert all("\n" not in one.text and one.text.endswith(".") for one in advice)
+
+
+@pytest.mark.filterwarnings("ignore::haptics.errors.AmbiguousLawWarning")
+@pytest.mark.parametrize(("share", "doubted"), [(1.01, True), (0.99, False)])
+@pytest.mark.parametrize("force", [4.0, 0.0])
+def test_a_closed_form_is_doubted_where_the_law_is_steep(share: float, doubted: bool, force: float) -> None:
+    """Condition (48), with a tenth as small; the exact law is solved whatever its slope."""
+    limit = 0.1 * (10.0 + 3.0)  # of B + T K
+    law = CoulombViscous(force, share * limit)
+    closed = said(MasslessImpedance(ClosedForm(law), 3000.0, 10.0), JOYSTICK)
+    assert ("approximation" in closed) is doubted
+    assert "approximation" not in said(MasslessImpedance(law, 3000.0, 10.0), JOYSTICK)
+    if doubted:
+        advice = closed["approximation"]
+        assert advice.severity is Severity.WARNING and "condition 48" in advice.text
+        assert advice.value == pytest.approx(share * advice.limit)
