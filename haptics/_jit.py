@@ -128,6 +128,11 @@ else:
         return types.float64(types.int64, numbers), generate
 
 
+def _level_kernel(function: _F) -> _F:
+    """Compile without a cache: the function is made anew in every process."""
+    return cast(_F, numba.njit(error_model="numpy")(function)) if COMPILED else function
+
+
 def compile_level(function: Callable[..., float], count: int) -> tuple[int, object]:
     """Compile ``function(speed, *parameters)`` with `count` parameters; return its address and what keeps it alive.
 
@@ -136,20 +141,20 @@ def compile_level(function: Callable[..., float], count: int) -> tuple[int, obje
     Exception
         Whatever numba has to say about the function.
     """
-    compiled = numba.njit(error_model="numpy") if COMPILED else (lambda plain: plain)
-    inner = compiled(function)
+    inner = _level_kernel(function)
 
-    @compiled
     def shortened(
         s: float, p1: float, p2: float, p3: float, p4: float, p5: float, p6: float, p7: float, p8: float
     ) -> float:
         return float(inner(s, *(p1, p2, p3, p4, p5, p6, p7, p8)[:count]))
 
+    body = _level_kernel(shortened)
+
     def level(
         s: float, p1: float, p2: float, p3: float, p4: float, p5: float, p6: float, p7: float, p8: float
     ) -> float:
         try:
-            return float(shortened(s, p1, p2, p3, p4, p5, p6, p7, p8))
+            return float(body(s, p1, p2, p3, p4, p5, p6, p7, p8))
         except Exception:  # C has no exceptions: whoever calls sees a number that is none
             return math.nan
 

@@ -139,7 +139,9 @@ class _Floats(ast.NodeTransformer):
     """Makes every number a float: whole numbers of any size would take time and memory without end."""
 
     def visit_Constant(self, node: ast.Constant) -> ast.AST:
-        return node if isinstance(node.value, str) else ast.copy_location(ast.Constant(float(node.value)), node)
+        if isinstance(node.value, bool | int | float):
+            return ast.copy_location(ast.Constant(float(node.value)), node)
+        return node
 
     def visit_Compare(self, node: ast.Compare) -> ast.AST:
         return self._as_float(node)
