@@ -11,9 +11,9 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-from haptics.friction_kernels import ELLIPTIC
 from haptics.law import Law
 from haptics.settings import bounded
+from haptics.sliding_kernels import ELLIPTIC
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,8 @@ from typing import Any
 
 from haptics._jit import kernel
 from haptics.classic_rigid_kernels import clipped, store
-from haptics.friction_kernels import implicit_force, sliding_level
+from haptics.friction_kernels import implicit_force
+from haptics.sliding_kernels import sliding_level
 
 
 @kernel

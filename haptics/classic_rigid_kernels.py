@@ -15,7 +15,8 @@ import math
 from typing import Any
 
 from haptics._jit import kernel
-from haptics.friction_kernels import law_force, sliding_level
+from haptics.friction_kernels import law_force
+from haptics.sliding_kernels import sliding_level
 
 EXPLICIT = 0
 RAMP = 1

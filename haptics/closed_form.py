@@ -8,8 +8,8 @@ from typing import Any, ClassVar
 from numpy.typing import NDArray
 
 from haptics.errors import ConfigurationError
-from haptics.friction_kernels import CLOSED_FORM
 from haptics.law import Law
+from haptics.sliding_kernels import CLOSED_FORM
 
 CLOSED_FORM_SLOPE = 0.1
 """Largest slope of a law, as a share of 1/Z, that counts as small in condition (48): errors stay below that share."""

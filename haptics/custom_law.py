@@ -29,10 +29,10 @@ from numpy.typing import NDArray
 
 from haptics._jit import COMPILED, compile_level
 from haptics.errors import ConfigurationError
-from haptics.friction_kernels import CUSTOM, LAW, custom_levels
 from haptics.law import Law
 from haptics.law_source import build, build_interpreted, defaults, number, parse, rehearse
 from haptics.settings import unknown
+from haptics.sliding_kernels import CUSTOM, LAW, custom_levels
 
 TOP_SPEED = 100.0
 """Speed up to which a level is examined when the law is made [m/s]."""

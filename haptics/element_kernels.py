@@ -13,7 +13,8 @@ import numpy as np
 
 from haptics._jit import inlined_kernel, kernel
 from haptics.classic_kernels import CLASSIC_NUMBERS, FIRST_CLASSIC, MEMORY, step_classic
-from haptics.friction_kernels import LAW, implicit_force
+from haptics.friction_kernels import implicit_force
+from haptics.sliding_kernels import LAW
 from haptics.trace import Rows
 
 MODEL_A = 0

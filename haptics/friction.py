@@ -28,9 +28,9 @@ from typing import ClassVar
 
 from haptics.anisotropy import Asymmetric, Elliptic
 from haptics.errors import ConfigurationError
-from haptics.friction_kernels import DEAD_ZONE, GAUSSIAN, STRIBECK, VISCOUS
 from haptics.law import Law
 from haptics.settings import bounded
+from haptics.sliding_kernels import DEAD_ZONE, GAUSSIAN, STRIBECK, VISCOUS
 
 
 def _require_peak(law: Stribeck | GaussianStribeck) -> None:

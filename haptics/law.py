@@ -18,8 +18,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from haptics.device import Vector
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.friction_kernels import LAW, LAW_NUMBERS, isotropic_forces, plane_forces
+from haptics.friction_kernels import isotropic_forces, plane_forces
 from haptics.settings import check
+from haptics.sliding_kernels import LAW, LAW_NUMBERS
 
 
 @dataclass(frozen=True)
@@ -81,7 +82,7 @@ class Law(ABC):
 
     @property
     def record(self) -> NDArray[Any]:
-        """The law as kernels read it, (1,) of dtype `haptics.friction_kernels.LAW`."""
+        """The law as kernels read it, (1,) of dtype `haptics.sliding_kernels.LAW`."""
         record = np.zeros(1, LAW)
         record["kind"] = self.kind
         numbers = self.numbers

@@ -66,6 +66,7 @@ def parse(source: str) -> ast.FunctionDef:
         defaults(function)
         for fault in _faults(function):
             raise ConfigurationError(f"law {function.name}: {fault}.")
+        compile(ast.unparse(function), "<law>", "exec")  # finds what the grammar allows and Python does not
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         if isinstance(error, ConfigurationError):
             raise
@@ -100,7 +101,7 @@ def defaults(function: ast.FunctionDef) -> dict[str, float]:
 
 def number(value: Any, what: str) -> float:
     """Return `value` as a finite float, or raise `ConfigurationError`."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
+    if isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool):
         try:
             if math.isfinite(value):
                 return float(value)

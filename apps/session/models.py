@@ -128,7 +128,7 @@ def _custom_law(table: Table) -> Table:
         raise ConfigurationError(f"law.file with law.name = {name!r}: a file holds a custom law; leave law.name out.")
     if file is not None:
         try:
-            source = Path(str(file)).read_text(encoding="utf-8")
+            source = Path(str(file)).read_text(encoding="utf-8-sig")
         except (OSError, UnicodeDecodeError, ValueError) as error:
             raise ConfigurationError(f"law.file = {str(file)!r}: cannot be read ({error}).") from error
     if not isinstance(source, str):

@@ -38,6 +38,7 @@ with `--set` that of one in the present folder:
 ```python
 from haptics import friction_law
 
+
 @friction_law
 def rubber(speed, static=4.0, kinetic=3.0, width=0.1):
     return kinetic + (static - kinetic) / (1.0 + speed / width)

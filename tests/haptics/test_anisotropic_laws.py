@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haptics import Asymmetric, Coulomb, CoulombViscous, Elliptic, Law, simulate
+from haptics import Asymmetric, ClosedForm, Coulomb, CoulombViscous, Elliptic, Law, simulate
 from haptics.errors import ConfigurationError
 
 from .meetings import ALL_FAMILIES, EACH, PLANAR_FAMILIES, REACHES, Meeting, meetings, planar_family
@@ -73,6 +73,16 @@ def test_stuck_forces_are_those_of_rest_and_no_others(family: str, data: st.Data
     assert not inside.velocity.any()
     assert not outside.sticking.any()
     assert norms(outside.velocity).min() > 0.0
+
+
+@pytest.mark.parametrize("law", [*PLANAR.values(), ClosedForm(Coulomb(4.0))])
+def test_beside_the_edge_of_stick_sliding_has_a_speed(law: Law) -> None:
+    """Whatever rounding makes of the numbers next to the edge: sticking is a velocity of zero, and nothing else is."""
+    meeting = Meeting(law, 0.015)
+    edge = 4.0 * CIRCLE if isinstance(law, ClosedForm) else resting_edge(law)  # type: ignore[arg-type]
+    for distance in range(-4, 9):
+        found = meeting.answers(meeting.mobility * (1.0 + distance * EPS) * edge)
+        np.testing.assert_array_equal(found.sticking, ~found.velocity.any(axis=1))
 
 
 @EACH

@@ -1,0 +1,85 @@
+"""Laws as values: frozen, equal by their numbers, strict about what they are given."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haptics import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Law, Stribeck
+from haptics.errors import ConfigurationError
+
+from .strategies import LAWS, PLANAR
+
+NAN, INF = float("nan"), float("inf")
+ALL = LAWS | PLANAR
+every_law = pytest.mark.parametrize("law", ALL.values(), ids=ALL.keys())
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+def test_a_number_gives_a_number(law: Law) -> None:
+    assert isinstance(law(0.1), float)
+    assert isinstance(law.implicit(-0.1, 1e-3), float)
+    assert law.implicit(-0.1, 1e-3) == -law.implicit(np.array([0.1]), 1e-3)[0]
+
+
+@every_law
+def test_laws_are_values(law: Law) -> None:
+    assert law == dataclasses.replace(law)
+    assert hash(law) == hash(dataclasses.replace(law))
+    name = dataclasses.fields(law)[0].name
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        setattr(law, name, 1.0)
+
+
+@every_law
+def test_laws_leave_their_argument_alone_and_answer_afresh(law: Law) -> None:
+    x = np.array([0.3, -0.4])
+    slow, fast = law.implicit(0.1 * x, 0.01), law.implicit(x, 0.01)
+    kept = fast.copy()
+    law.implicit(-x, 0.01)
+    law(x)
+    np.testing.assert_array_equal(x, [0.3, -0.4])
+    np.testing.assert_array_equal(fast, kept)
+    assert slow.shape == fast.shape == law(x).shape == (2,)
+
+
+@every_law
+@pytest.mark.parametrize("mobility", [0.0, -1.0, NAN, INF, "fast", None, 1j])
+def test_mobilities_that_do_not_exist_are_refused(law: Law, mobility: Any) -> None:
+    with pytest.raises(ConfigurationError, match="mobility"):
+        law.implicit((0.1, 0.0), mobility)
+
+
+@every_law
+@pytest.mark.parametrize("bad", [(NAN, 0.0), (0.0, INF), (-INF, NAN), "fast", [[1.0, 2.0], [3.0]], 1j, None, ()])
+def test_velocities_that_are_no_finite_numbers_are_refused(law: Law, bad: Any) -> None:
+    for call in (law, lambda x: law.implicit(x, 1e-3)):
+        with pytest.raises(ConfigurationError, match="velocity"):
+            call(bad)
+
+
+NUMBERS: dict[type[Law], dict[str, float]] = {
+    Coulomb: {"force": 4.0},
+    CoulombViscous: {"force": 4.0, "viscosity": 1.0},
+    Stribeck: {"kinetic_force": 4.0, "static_force": 5.0, "stribeck_velocity": 0.1, "viscosity": 0.0},
+    GaussianStribeck: {"kinetic_force": 4.0, "static_force": 5.0, "stribeck_velocity": 0.1, "viscosity": 0.0},
+    DeadZoneViscous: {"force": 4.0, "viscosity": 1.0, "dead_zone": 0.1},
+}
+BAD: list[tuple[type[Law], str, Any]] = [
+    *((law, name, bad) for law, good in NUMBERS.items() for name in good for bad in (-1e-9, NAN, INF, "4", None, True)),
+    *((law, "stribeck_velocity", 0.0) for law in (Stribeck, GaussianStribeck)),
+    *((law, "static_force", 3.9) for law in (Stribeck, GaussianStribeck)),
+]
+
+
+@pytest.mark.parametrize(("law", "name", "bad"), BAD)
+def test_bad_parameters_are_refused_by_name(law: type[Law], name: str, bad: Any) -> None:
+    law(**NUMBERS[law])
+    with pytest.raises(ConfigurationError, match=re.escape(name)) as caught:
+        law(**NUMBERS[law] | {name: bad})
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(caught.value)
