@@ -50,7 +50,7 @@ PLANAR: dict[str, Law] = {
 }
 """Laws that exist in the plane only."""
 
-PHYSICS = settings(deadline=None, max_examples=200, derandomize=True)
+PHYSICS = settings(deadline=None, max_examples=100, derandomize=True)
 
 
 @dataclass(frozen=True)
