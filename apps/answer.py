@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
+
+from haptics.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -26,3 +29,19 @@ class Answer:
     text: str = ""
     status: int = 0
     error: str = ""
+
+
+def make_folder(folder: Path) -> None:
+    """Make the folder of ``--out``.
+
+    Raises
+    ------
+    ConfigurationError
+        If that cannot be done.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--out = {str(folder)!r}: cannot be made ({error.strerror or error}); name a folder that can be written."
+        ) from error

@@ -7,6 +7,7 @@ import contextlib
 import importlib
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -67,6 +68,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except OSError as error:
         answer = Answer({"error": str(error)}, status=WRONG_REQUEST, error=f"{error}.")
     except KeyboardInterrupt:
+        with contextlib.suppress(ValueError):  # not the main thread
+            signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         answer = Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
     with contextlib.suppress(OSError):  # who closed the pipe did not want to hear the end
         _print(answer, as_json)

@@ -3,7 +3,7 @@
 ::
 
     @friction_law
-    def rubber(speed, static=4.0, kinetic=3.0, width=0.1):
+    def rubber(speed, static=4.0, kinetic=3.0, width=0.2):
         return kinetic + (static - kinetic) / (1.0 + speed / width)
 
     element = MasslessImpedance(rubber(static=5.0), stiffness=6000.0, damping=10.0)

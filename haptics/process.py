@@ -14,7 +14,7 @@ import os
 import signal
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -96,6 +96,16 @@ class Job:
     duration: float | None
     recording: Path
     paths: Paths
+
+
+@contextlib.contextmanager
+def without_signals() -> Iterator[None]:
+    """Hold back what a terminal sends to every process in it; a process that is started meanwhile never gets it."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_THE_APPLICATION)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 # --- in the servo process ---------------------------------------------------------------------------------------
@@ -222,7 +232,8 @@ class ServoProcess:
     def start(self) -> None:
         """Start the process; it answers ``ready`` when its device is open."""
         self.beat()
-        self._process.start()
+        with without_signals():  # from its first instruction on; see `serve`
+            self._process.start()
         self._far_end.close()  # so that the pipe reports the end of the process
 
     def beat(self) -> None:

@@ -67,6 +67,9 @@ def verify(recording: Recording) -> Verification:
     unexplained = (np.diff(rows["tick"]) > 1) & ((rows["status"][1:] & int(Status.AFTER_SKIP)) == 0)
     if recording.metadata.get("certificate", {}).get("lost_ticks") or unexplained.any():
         raise RecordingError(f"{recording.folder} has lost ticks: the run cannot be computed again.")
+    executed = recording.metadata.get("certificate", {}).get("ticks", len(rows))
+    if len(rows) != executed:
+        raise RecordingError(f"{recording.folder} holds {len(rows)} of the {executed} ticks of its run: cut short.")
     if len(rows) == 0:
         return Verification(0, 0, None)
     computed = again(recording, rows)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.answer import Answer
+from apps.answer import Answer, make_folder
 from apps.progress import Line, bar
 from haptics.errors import ConfigurationError
 
@@ -45,7 +45,7 @@ def run(options: argparse.Namespace) -> Answer:
     if options.element or options.peers or not subjects:
         subjects = [*choose(options.element, options.peers), *subjects]
     if options.out is not None:
-        options.out.mkdir(parents=True, exist_ok=True)
+        make_folder(options.out)
     _require_different([subject.name for subject in subjects])
     cells: Sequence[Cell] = (REFERENCE,) if options.quick else CELLS
     with Line() as line:

@@ -151,10 +151,15 @@ def _way(position: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _spread(table: Sequence[tuple[str, list[Row]]], subjects: Sequence[Subject]) -> list[Subject]:
-    """Return as many subjects as there are colours, evenly chosen from the table."""
+    """Return as many subjects as there are colours: models C and LuGre if they are there, others evenly chosen."""
     named = {subject.name: subject for subject in subjects}
-    picked = np.unique(np.linspace(0, len(table) - 1, min(len(_LINES), len(table))).round().astype(int))
-    return [named[table[k][0]] for k in picked]
+    order = [name for name, _ in table]
+    wanted = [name for name in ("C", "lugre") if name in order]
+    others = [name for name in order if name not in wanted]
+    count = min(len(_LINES) - len(wanted), len(others))
+    places = np.linspace(0, len(others) - 1, count).round().astype(int) if count else np.zeros(0, int)
+    picked = {others[k] for k in places}
+    return [named[name] for name in order if name in wanted or name in picked]
 
 
 def _labels(axes: Axes, ends: list[tuple[float, str, str]]) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.answer import Answer
+from apps.answer import Answer, make_folder
 from apps.catalogue import listed
 from apps.progress import Line, bar
 
@@ -40,7 +40,7 @@ def _reproduce(names: list[str], folder: Path) -> Answer:
     from apps.reproduce.registry import load
     from apps.reproduce.report import describe, write, write_summary
 
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     results = []
     with Line() as line:
         for done, name in enumerate(names):

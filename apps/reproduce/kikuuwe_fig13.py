@@ -63,7 +63,7 @@ def _rows(stiffness: float, damping: float, first: float, force: Array) -> list[
     worst = float(last[np.argmax(np.abs(last - end))])
     where = f"model B, K = {stiffness:.1e} N/m"
     return [
-        Row(f"{where}: first step that slides, after break-away", breakaway, first, PERIOD, "s", "derived"),
+        Row(f"{where}: time of the step at which it breaks away", breakaway, first, PERIOD, "s", "derived"),
         Row(f"{where}: peak force", _PEAKS[stiffness], float(force.max()), 5e-4, "N", "derived"),
         Row(f"{where}: force in the last 0.1 s, F + M a", end, worst, 1e-9, "N", "derived"),
         Row(f"{where}: peak to peak in the last 0.1 s", 0.0, float(np.ptp(last)), 5e-13, "N"),

@@ -40,7 +40,7 @@ from haptics import friction_law
 
 
 @friction_law
-def rubber(speed, static=4.0, kinetic=3.0, width=0.1):
+def rubber(speed, static=4.0, kinetic=3.0, width=0.2):
     return kinetic + (static - kinetic) / (1.0 + speed / width)
 ```
 """

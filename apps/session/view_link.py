@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from apps.session.messages import Quit
+from haptics.process import without_signals
 
 
 def why_no_window() -> str | None:
@@ -38,7 +39,8 @@ class ViewLink:
         self.connection: Connection
         self.connection, far_end = context.Pipe()
         self._process = context.Process(target=main, args=(far_end, theme), name="haptics view", daemon=True)
-        self._process.start()
+        with without_signals():
+            self._process.start()
         far_end.close()
         self.open = True
 

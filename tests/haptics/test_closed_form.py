@@ -137,6 +137,15 @@ def test_it_takes_power_everywhere(family: str, data: st.DataObject) -> None:
     assert np.all((x * force).sum(axis=1) >= -rounding)
 
 
+def test_sticking_is_a_velocity_of_zero_beside_the_edge() -> None:
+    random = np.random.default_rng(4)
+    for force, mobility, angle in random.uniform((0.1, 1e-3, -np.pi), (10.0, 0.1, np.pi), (500, 3)):
+        meeting = Meeting(ClosedForm(Coulomb(force)), 1e-3 / mobility)
+        edge = meeting.mobility * force * (1.0 + EPS * np.arange(5.0))
+        found = meeting.answers(np.outer(edge, [np.cos(angle), np.sin(angle)]))
+        np.testing.assert_array_equal(found.sticking, ~found.velocity.any(axis=1))
+
+
 @every_kind
 @pytest.mark.parametrize("name", [*LAWS, *PLANAR])
 def test_no_energy_comes_from_an_element_with_it(kind: str, name: str) -> None:

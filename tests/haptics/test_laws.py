@@ -246,15 +246,22 @@ def test_huge_and_tiny_arguments(law: Law, mobility: float, size: float) -> None
     assert np.all(norms(found - expected) <= 1e-12 * scale(law, expected))
 
 
-@PHYSICS
-@given(log_floats(0.1, 10.0), st.floats(0.0, 0.9), log_floats(1e-3, 1.0), st.floats(0.01, 0.9))
-def test_the_next_number_beyond_the_edge_of_stick(force: float, kinetic: float, width: float, share: float) -> None:
+def test_the_next_numbers_beyond_the_edge_of_stick() -> None:
     """It slides there, or it sticks, but never does it half: sticking is a velocity of zero."""
-    for law in (Stribeck(kinetic * force, force, width), GaussianStribeck(kinetic * force, force, width)):
+    random = np.random.default_rng(3)
+    for force, kinetic, width, share in random.uniform((0.1, 0.0, 1e-3, 0.01), (10.0, 0.9, 1.0, 0.9), (1000, 4)):
+        law = GaussianStribeck(kinetic * force, force, width)
         meeting = Meeting(law, 1e-3 / (share * steepest(law)))
         edge = meeting.mobility * force
         found = meeting.answers(np.outer([edge, np.nextafter(edge, np.inf), edge * (1.0 + 2 * EPS)], [1.0, 0.0]))
         np.testing.assert_array_equal(found.sticking, ~found.velocity.any(axis=1))
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+@pytest.mark.parametrize("size", [1e-290, 1e-200, 1e-150, 1e150])
+def test_sizes_whose_squares_do_not_exist(law: Law, size: float) -> None:
+    direction = np.array([0.48, -0.6, 0.64])
+    np.testing.assert_allclose(law(size * direction), sliding_force(law, size) * direction, rtol=1e-12)
 
 
 @EACH

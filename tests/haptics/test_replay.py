@@ -1,5 +1,6 @@
 """Replay: the same bits for every model, also across changes of parameters, and any changed bit is found."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -110,3 +111,16 @@ def test_a_recording_that_lost_ticks_or_settings_is_refused(tmp_path: Path, trac
 def test_causality_survives_the_way_through_json(tmp_path: Path, trace: Trace) -> None:
     recording = record(tmp_path / "run", trace, "A")
     assert recording.metadata["device"]["causality"] == Causality.ADMITTANCE
+
+
+def test_a_recording_that_was_cut_short_after_it_was_closed_is_not_verified(tmp_path: Path, trace: Trace) -> None:
+    """What is left may compute alright; what is missing is no proof of anything."""
+    recording = record(tmp_path / "run", trace, "C")
+    description = recording.folder / "recording.json"
+    metadata = json.loads(description.read_text())
+    description.write_text(json.dumps({**metadata, "certificate": {"ticks": len(recording.rows)}}))
+    assert verify(Recording(recording.folder)).mismatches == 0
+    ticks = recording.folder / "ticks.npy"
+    ticks.write_bytes(ticks.read_bytes()[:5000])
+    with pytest.raises(RecordingError, match="of the .* ticks of its run"):
+        verify(Recording(recording.folder))
