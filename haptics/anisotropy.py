@@ -47,6 +47,10 @@ class Elliptic(Law):
         return self.breakaway_force, *axes, math.cos(self.angle), math.sin(self.angle), self.viscosity
 
     @property
+    def slopes(self) -> tuple[float, float]:  # noqa: D102 (inherited)
+        return self.viscosity, self.viscosity
+
+    @property
     def breakaway_force(self) -> float:  # noqa: D102 (inherited)
         return max(self.force_x, self.force_y)
 
@@ -83,6 +87,10 @@ class Asymmetric(Law):
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         axes = (self.forward_force, self.backward_force, self.sideways_force, self.sideways_force)
         return self.breakaway_force, *axes, math.cos(self.angle), math.sin(self.angle), self.viscosity
+
+    @property
+    def slopes(self) -> tuple[float, float]:  # noqa: D102 (inherited)
+        return self.viscosity, self.viscosity
 
     @property
     def breakaway_force(self) -> float:  # noqa: D102 (inherited)

@@ -10,7 +10,7 @@ class                 level g(s) at sliding speed s                       solved
 ====================  ==================================================  ===================================
 `Coulomb`             F                                                   (23), (53)
 `CoulombViscous`      F + D s                                             (25), (55)
-`Stribeck`            Fc + (Fs - Fc) exp(-s/vs) + D s                     Lambert's W
+`Stribeck`            Fc + (Fs - Fc) exp(-s/vs) + D s                     Halley's iteration
 `GaussianStribeck`    Fc + (Fs - Fc) exp(-(s/vs)^2) + D s                 bracketed search to the last digits
 `DeadZoneViscous`     F + D max(s - w, 0)                                 closed form, piece by piece
 `Elliptic`            depends on the direction: an ellipse                nearest point of the ellipse
@@ -97,8 +97,8 @@ class CoulombViscous(Law):
 class Stribeck(Law):
     r"""Friction that falls from a static to a kinetic level: :math:`F_c + (F_s - F_c) e^{-s/v_s} + D s`.
 
-    Solved exactly through Lambert's W. The law falls at ``(F_s - F_c)/v_s - D`` at zero speed; where that is positive,
-    condition (15) bounds the mobility of the element in front of it.
+    Solved to the last digits by Halley's iteration. The law falls at ``(F_s - F_c)/v_s - D`` at zero speed; where that
+    is positive, condition (15) bounds the mobility of the element in front of it.
 
     Attributes
     ----------

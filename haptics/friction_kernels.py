@@ -136,14 +136,15 @@ def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
         r = _length(x[k])
         if Z > 0.0 and the.kind < CLOSED_FORM:
             sticks = r <= Z * the.numbers[0]
-            scale = 1.0 / Z if sticks else implicit_sliding(the, r, Z)[0] / r
-        elif r > 0.0:
-            g = sliding_level(the, r)
-            scale = 1.0 / Z if r <= Z * g else g / r
+            g = 0.0 if sticks else implicit_sliding(the, r, Z)[0]
         else:
-            scale = 0.0
+            g = sliding_level(the, r)
+            sticks = r <= Z * g
         for i in range(x.shape[1]):
-            result[k, i] = scale * x[k, i]
+            if sticks:  # Z is 0 where the law itself is asked for its force at rest
+                result[k, i] = x[k, i] / Z if Z > 0.0 else 0.0
+            else:
+                result[k, i] = g * (x[k, i] / r)
 
 
 @kernel

@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -101,6 +102,7 @@ class Job:
 @contextlib.contextmanager
 def without_signals() -> Iterator[None]:
     """Hold back what a terminal sends to every process in it; a process that is started meanwhile never gets it."""
+    resource_tracker.ensure_running()  # which would let them through again if it were started meanwhile
     before = signal.pthread_sigmask(signal.SIG_BLOCK, _FOR_THE_APPLICATION)
     try:
         yield

@@ -225,6 +225,13 @@ def test_building_an_element_where_it_is_poor_warns(kind: str) -> None:
     make(kind, ClosedForm(rubber(static=4.1, kinetic=4.0, width=1.0)), Grip(mass=0.05))
 
 
+@pytest.mark.parametrize("law", [Elliptic(4.0, 2.0, 0.3, 20.0), Asymmetric(4.0, 2.0, 3.0, 0.3, 20.0)])
+def test_viscosity_counts_in_laws_of_the_plane_too(law: Law) -> None:
+    assert law.slopes == (20.0, 20.0)
+    assert ClosedForm(law).doubt(1 / 250) == ""
+    assert "condition 48" in ClosedForm(law).doubt(1 / 150)
+
+
 def test_beyond_condition_15_it_is_single_valued_and_says_48_only() -> None:
     law = ClosedForm(Stribeck(4.0, 5.0, 0.01))
     assert law.mobility_limit == np.inf

@@ -1,4 +1,4 @@
-"""The figures of Kikuuwe et al. 2006 and the numbers they must give (EQUATIONS.md, section 2).
+"""The figures of Kikuuwe et al. 2006 and the numbers they must give.
 
 Step numbers count as in the paper: v_0 is the initial velocity, v_k the velocity after the k-th step.
 """
