@@ -33,13 +33,6 @@ from haptics.settings import bounded
 from haptics.sliding_kernels import DEAD_ZONE, GAUSSIAN, STRIBECK, VISCOUS
 
 
-def _require_peak(law: Stribeck | GaussianStribeck) -> None:
-    if law.static_force < law.kinetic_force:
-        raise ConfigurationError(
-            f"law.static_force = {law.static_force!r}: must be at least law.kinetic_force = {law.kinetic_force!r} N."
-        )
-
-
 @dataclass(frozen=True)
 class Coulomb(Law):
     """Dry friction of constant level: F v/|v| (Kikuuwe et al. 2006, (2); counterpart (23), (53)).
@@ -94,7 +87,41 @@ class CoulombViscous(Law):
 
 
 @dataclass(frozen=True)
-class Stribeck(Law):
+class _Peaked(Law):
+    """A law that falls from a static to a kinetic level; its kinds differ in the shape of the fall."""
+
+    steepness: ClassVar[float]
+    """Steepest fall of the shape, in units of (F_s - F_c)/v_s."""
+    kinetic_force: float = bounded(minimum=0.0, unit="N", doc="friction force towards high speed")
+    static_force: float = bounded(minimum=0.0, unit="N", doc="break-away force")
+    stribeck_velocity: float = bounded(above=0.0, unit="m/s", doc="speed over which the friction falls")
+    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.static_force < self.kinetic_force:
+            raise ConfigurationError(
+                f"law.static_force = {self.static_force!r}: must be at least law.kinetic_force = "
+                f"{self.kinetic_force!r} N."
+            )
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return self.static_force, self.kinetic_force, self.stribeck_velocity, self.viscosity
+
+    @property
+    def breakaway_force(self) -> float:
+        return self.static_force
+
+    @property
+    def slopes(self) -> tuple[float, float]:
+        """Where the level falls fastest, and where it falls no more [N s/m]."""
+        fall = self.steepness * (self.static_force - self.kinetic_force) / self.stribeck_velocity
+        return self.viscosity - fall, self.viscosity
+
+
+@dataclass(frozen=True)
+class Stribeck(_Peaked):
     r"""Friction that falls from a static to a kinetic level: :math:`F_c + (F_s - F_c) e^{-s/v_s} + D s`.
 
     Solved to the last digits by Halley's iteration. The law falls at ``(F_s - F_c)/v_s - D`` at zero speed; where that
@@ -114,71 +141,20 @@ class Stribeck(Law):
 
     kind: ClassVar[int] = STRIBECK
     name: ClassVar[str] = "stribeck"
-    kinetic_force: float = bounded(minimum=0.0, unit="N", doc="friction force towards high speed")
-    static_force: float = bounded(minimum=0.0, unit="N", doc="break-away force")
-    stribeck_velocity: float = bounded(above=0.0, unit="m/s", doc="speed over which the friction falls")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_peak(self)
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return self.static_force, self.kinetic_force, self.stribeck_velocity, self.viscosity
-
-    @property
-    def breakaway_force(self) -> float:  # noqa: D102 (inherited)
-        return self.static_force
-
-    @property
-    def slopes(self) -> tuple[float, float]:
-        """At zero speed and towards high speed [N s/m]."""
-        return self.viscosity - (self.static_force - self.kinetic_force) / self.stribeck_velocity, self.viscosity
+    steepness: ClassVar[float] = 1.0
 
 
 @dataclass(frozen=True)
-class GaussianStribeck(Law):
+class GaussianStribeck(_Peaked):
     r"""Friction that falls from a static to a kinetic level as a bell: :math:`F_c + (F_s - F_c) e^{-(s/v_s)^2} + D s`.
 
-    The level starts flat, unlike that of `Stribeck`, and falls fastest at ``v_s / sqrt(2)``; there is no closed form.
-
-    Attributes
-    ----------
-    kinetic_force : float
-        Level F_c towards high speed, without viscosity [N], at least 0.
-    static_force : float
-        Break-away level F_s [N], at least `kinetic_force`.
-    stribeck_velocity : float
-        Speed v_s over which the level falls [m/s], greater than 0.
-    viscosity : float
-        Viscosity D [N s/m], at least 0.
+    The parameters are those of `Stribeck`. The level starts flat, unlike that one, and falls fastest at
+    ``v_s / sqrt(2)``; there is no closed form.
     """
 
     kind: ClassVar[int] = GAUSSIAN
     name: ClassVar[str] = "gaussian-stribeck"
-    kinetic_force: float = bounded(minimum=0.0, unit="N", doc="friction force towards high speed")
-    static_force: float = bounded(minimum=0.0, unit="N", doc="break-away force")
-    stribeck_velocity: float = bounded(above=0.0, unit="m/s", doc="speed over which the friction falls")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        _require_peak(self)
-
-    @property
-    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return self.static_force, self.kinetic_force, self.stribeck_velocity, self.viscosity
-
-    @property
-    def breakaway_force(self) -> float:  # noqa: D102 (inherited)
-        return self.static_force
-
-    @property
-    def slopes(self) -> tuple[float, float]:
-        """At v_s/sqrt(2), and at zero and high speed [N s/m]."""
-        fall = math.sqrt(2.0 / math.e) * (self.static_force - self.kinetic_force) / self.stribeck_velocity
-        return self.viscosity - fall, self.viscosity
+    steepness: ClassVar[float] = math.sqrt(2.0 / math.e)
 
 
 @dataclass(frozen=True)
