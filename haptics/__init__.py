@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from haptics.recording import Recording
     from haptics.servo import Servo
     from haptics.simulation import Simulation, simulate
-    from haptics.trace import Status, Trace
+    from haptics.trace import Permission, Status, Trace
 
 _HOMES = {
     "clock": ("Clock", "WallClock"),
@@ -65,7 +65,7 @@ _HOMES = {
     "recording": ("Recording",),
     "servo": ("Servo",),
     "simulation": ("Simulation", "simulate"),
-    "trace": ("Status", "Trace"),
+    "trace": ("Permission", "Status", "Trace"),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
@@ -96,6 +96,7 @@ __all__ = [
     "MasslessImpedance",
     "Network",
     "NetworkResult",
+    "Permission",
     "Recording",
     "RecordingError",
     "RigidAdmittance",

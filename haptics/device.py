@@ -46,12 +46,19 @@ class State:
         End-effector velocity [m/s], estimated by the driver, which knows its encoder.
     force : (2,) float array
         Force of the hand on the end effector [N]; zeros where there is no sensor.
+    buttons : int
+        Buttons that are held, one bit each; bit 0 is the dead-man's, where the device has one.
     """
 
     time: float = 0.0
     position: Vector = field(default_factory=_zeros)
     velocity: Vector = field(default_factory=_zeros)
     force: Vector = field(default_factory=_zeros)
+    buttons: int = 0
+
+
+DEAD_MAN_BUTTON = 1
+"""Bit of `State.buttons` that is set while the device's dead-man is held."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +78,23 @@ class DeviceSpec:
     max_force, max_force_rate : float
         Largest force that may be commanded [N] and its largest rate of change [N/s] (impedance), or the
         range of the force sensor (admittance).
-    max_speed, max_acceleration : float
-        Largest commanded speed [m/s] and acceleration [m/s^2] of the end effector (admittance).
+    max_speed : float
+        Largest commanded speed of the end effector (admittance); speed from which on no force drives it on (impedance)
+        [m/s].
+    max_acceleration : float
+        Largest commanded acceleration of the end effector [m/s^2] (admittance).
     max_sample_age : float
         Samples older than this are stale [s].
+    max_energy : float
+        Largest energy that the loop may give the hand beyond what the element itself had stored [J].
+    plausible_speed : float
+        No hand moves the handle faster [m/s]: a sample that says so is wrong.
+    fade_in : float
+        Shortest time in which the output may come up [s].
+    dead_man : str
+        What must be held for any output: ``none``, ``key`` (of the live view) or ``button`` (of the device).
+    watchdog : float or None
+        After this long without a command the device itself goes to its safe output [s]; None if it does not.
     position_resolution : float or None
         Smallest position step the device can tell [m]. This and all that follows is for advice on parameters
         (`haptics.design`); None if it is not known.
@@ -104,6 +124,11 @@ class DeviceSpec:
     max_speed: float
     max_acceleration: float
     max_sample_age: float
+    max_energy: float = 0.1
+    plausible_speed: float = 10.0
+    fade_in: float = 0.1
+    dead_man: str = "none"
+    watchdog: float | None = None
     position_resolution: float | None = None
     mass: float | None = None
     damping: float | None = None

@@ -8,6 +8,7 @@ bits; if it does not, code, parameters or data are not those of the run.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,8 +32,12 @@ COMPUTED = (
     "friction_force",
     "sliding_velocity",
     "sticking",
+    "injected_energy",
 )
 """The columns that are compared, besides the envelope's flags in ``status``."""
+
+_AT_ONCE = 100_000
+"""Rows that are computed at a time: an hour of them at once would need gigabytes."""
 
 
 @dataclass(frozen=True)
@@ -63,35 +68,43 @@ def verify(recording: Recording) -> Verification:
         If the recording does not say everything that is needed, or has lost ticks (their effect on the element's
         state cannot be known).
     """
-    rows = np.array(recording.rows)
+    rows = recording.rows
     unexplained = (np.diff(rows["tick"]) > 1) & ((rows["status"][1:] & int(Status.AFTER_SKIP)) == 0)
     if recording.metadata.get("certificate", {}).get("lost_ticks") or unexplained.any():
         raise RecordingError(f"{recording.folder} has lost ticks: the run cannot be computed again.")
     executed = recording.metadata.get("certificate", {}).get("ticks", len(rows))
     if len(rows) != executed:
         raise RecordingError(f"{recording.folder} holds {len(rows)} of the {executed} ticks of its run: cut short.")
-    if len(rows) == 0:
-        return Verification(0, 0, None)
-    computed = again(recording, rows)
-    different = _differing(rows, computed)
-    where = np.flatnonzero(different)
-    first = int(rows["tick"][where[0]]) if len(where) else None
-    return Verification(len(rows), len(where), first)
+    mismatches, first = 0, None
+    for recorded, computed in _computed(recording, rows):
+        where = np.flatnonzero(_differing(recorded, computed))
+        mismatches += len(where)
+        if first is None and len(where):
+            first = int(recorded["tick"][where[0]])
+    return Verification(len(rows), mismatches, first)
 
 
 def again(recording: Recording, rows: Rows) -> Rows:
-    """Return `rows` of `recording` with the computed columns computed once more from the recorded samples."""
+    """Return `rows` of `recording`, from the first one on, with the computed columns computed once more."""
+    parts = [computed for _, computed in _computed(recording, rows)]
+    return np.concatenate(parts) if parts else rows
+
+
+def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Yield stretches of `rows`, short enough for the memory, as they were recorded and as they come out now."""
+    if len(rows) == 0:
+        return
     try:
         versions = {entry["version"]: _element(recording, entry) for entry in recording.settings}
         rendering = Rendering(versions[0], _spec(recording), Limits(**recording.metadata["limits"]))
-        parts = []
-        for start, stop in _stretches(rows["settings_version"]):
+        for start, stop in _stretches(np.array(rows["settings_version"])):
             version = int(rows["settings_version"][start])
             rendering.configure(parameters_of(versions[version]), version)
-            parts.append(rendering.again(rows[start:stop]))
+            for first in range(start, stop, _AT_ONCE):
+                recorded = np.array(rows[first : min(first + _AT_ONCE, stop)])
+                yield recorded, rendering.again(recorded)
     except (KeyError, TypeError, ConfigurationError) as error:
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
-    return np.concatenate(parts) if parts else rows
 
 
 def _element(recording: Recording, entry: dict[str, Any]) -> Element:

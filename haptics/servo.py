@@ -1,7 +1,8 @@
 """The haptic loop: read, render, limit, write, record, wait; once per period, in one direction.
 
 A deadline is an absolute instant. A tick that starts or ends late is flagged; a deadline missed whole is skipped and
-counted, never caught up in a burst. However the loop ends, the device gets its safe output and is closed.
+counted, never caught up in a burst. Before an orderly end the output fades out; however the loop ends, the device gets
+its safe output and is closed.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from enum import StrEnum
 from typing import Protocol
 
 from haptics.clock import Clock, WallClock
-from haptics.device import Device
+from haptics.device import DEAD_MAN_BUTTON, Device, State
 from haptics.elements import Element
-from haptics.envelope import NOT_FINITE, STALE, Limits
-from haptics.errors import DeviceFault, HapticError
+from haptics.envelope import FADE_OUT, IMPLAUSIBLE, NOT_FINITE, UNUSABLE, Limits
+from haptics.errors import ConfigurationError, DeviceFault, HapticError
 from haptics.rendering import Rendering
-from haptics.trace import Status, Trace
+from haptics.trace import Permission, Status, Trace
 
 _STARTED_LATE = int(Status.STARTED_LATE)
 _ENDED_LATE = int(Status.ENDED_LATE)
 _AFTER_SKIP = int(Status.AFTER_SKIP)
-_UNUSABLE = NOT_FINITE | STALE
+_RELEASED = int(Permission.RELEASED)
+_TOLD_TO_END = int(Permission.ENDING)
 
 LATE_FRACTION = 0.5
 """A tick that starts later than this part of a period after its deadline is flagged as late."""
@@ -68,6 +70,8 @@ class Servo:
         Asked at the top of every tick.
     before_tick : callable, optional
         Called with the rendering at the top of every tick, for instance to take over new settings.
+    key_held : callable, optional
+        Tells whether the person holds the dead-man's key; needed where the limits ask for it.
 
     Attributes
     ----------
@@ -77,7 +81,7 @@ class Servo:
     Raises
     ------
     CausalityError, ConfigurationError
-        If element and device do not go together: before anything is opened.
+        If element and device do not go together, or a key is to be held that does not exist: before anything is opened.
     """
 
     def __init__(
@@ -90,7 +94,9 @@ class Servo:
         limits: Limits | None = None,
         supervisor: Supervisor | None = None,
         before_tick: Callable[[Rendering], None] | None = None,
+        key_held: Callable[[], bool] | None = None,
     ) -> None:
+        limits = limits or Limits.of(device.spec)
         self.device = device
         self.rendering = Rendering(element, device.spec, limits)
         self.trace = trace
@@ -98,13 +104,17 @@ class Servo:
         self._clock = clock or WallClock(element.period)
         self._supervisor = supervisor
         self._before_tick = before_tick
+        self._held = _dead_man(limits.dead_man, key_held)
         self.noticed_ns = 0
         self.safe_output_ns = 0
         self._stopping = False
+        self._fade_ticks = math.ceil(FADE_OUT / self.period * (1 - 1e-9)) + 1
         self._bad_ticks = 0
+        self._present = 0
         self._count = trace.count
-        self._tick_time = trace.slots["tick_time"]
-        self._status = trace.slots["status"]
+        slots = trace.slots
+        self._write_time, self._tick_time = slots["write_time"], slots["tick_time"]
+        self._status, self._buttons = slots["status"], slots["buttons"]
 
     def warm_up(self) -> None:
         """Compile and touch what a tick needs; the device is not involved."""
@@ -134,6 +144,8 @@ class Servo:
             the device still took it.
         """
         self.warm_up()
+        self.rendering.begin()
+        self.noticed_ns = self.safe_output_ns = 0
         self.device.open()
         try:
             if opened is not None:
@@ -143,11 +155,7 @@ class Servo:
             # Whatever it was, a driver's OSError or a mistake in somebody's law: the hand comes first, words later.
             with contextlib.suppress(Exception):
                 self._leave_safe()
-            rows = self.trace.since(max(self.trace.count - 1000, 0))
-            if isinstance(error, HapticError):
-                raise DeviceFault(str(error), rows) from error
-            name = self.device.spec.name
-            raise DeviceFault(f"{name} failed with {type(error).__name__}: {error}", rows) from error
+            raise self._fault(error) from error
         except BaseException:
             self._leave_safe()
             raise
@@ -158,41 +166,52 @@ class Servo:
         """End the run at the next tick; may be called from another thread or a signal handler."""
         self._stopping = True
 
+    def _fault(self, error: Exception) -> DeviceFault:
+        """Return what is said about `error`: which device, at which tick, what."""
+        what = str(error) if isinstance(error, HapticError) else f"{type(error).__name__}: {error}"
+        message = f"{self.device.spec.name} failed at tick {self._present}: {what}"
+        return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))
+
     def _leave_safe(self) -> None:
-        """Write the safe output and close, each even if the other fails."""
-        self.noticed_ns = time.monotonic_ns()
-        safe_output = self.rendering.safe_output
+        """Write the safe output, a period between its steps, and close; each even if the other fails."""
+        self.noticed_ns = self.noticed_ns or time.monotonic_ns()
         try:
-            if safe_output is not None:
-                self.device.write(safe_output)
+            for step, command in enumerate(self.rendering.safe_outputs):
+                if step:
+                    self._clock.wait(self._clock.tick + 1)
+                self.device.write(command)
             self.safe_output_ns = time.monotonic_ns()
         finally:
             self.device.close()
 
     def _loop(self, count: int | None) -> End:
-        clock, tick = self._clock, 0
+        clock, tick, end = self._clock, 0, End.COMPLETED
+        fading = math.inf if count is None else count - min(self._fade_ticks, count // 2)
+        last = math.inf if count is None else count
         clock.start()
-        while count is None or tick < count:
+        while tick < last:
             late = clock.wait(tick)
             flags = 0
             if late >= self.period:
                 missed = int(late / self.period)
                 tick, late, flags = tick + missed, late - missed * self.period, _AFTER_SKIP
                 clock.tick = tick
-                if count is not None and tick >= count:
+                if tick >= last:
                     break
-            if (end := self._ending()) is not None:
-                return end
-            self._tick(tick, late, flags)
+            if end is End.COMPLETED and (reason := self._reason_to_end()) is not None:
+                end, fading, last = reason, min(fading, tick), min(last, tick + self._fade_ticks)
+                self.noticed_ns = time.monotonic_ns()
+            self._present = tick
+            self._tick(tick, late, flags, _TOLD_TO_END if tick >= fading else 0)
             tick += 1
-        return End.COMPLETED
+        return end
 
-    def _ending(self) -> End | None:
+    def _reason_to_end(self) -> End | None:
         if self._stopping:
             return End.STOPPED
         return self._supervisor() if self._supervisor is not None else None
 
-    def _tick(self, tick: int, late: float, flags: int) -> None:
+    def _tick(self, tick: int, late: float, flags: int, permission: int) -> None:
         clock, trace, rendering = self._clock, self.trace, self.rendering
         if self._before_tick is not None:
             self._before_tick(rendering)
@@ -203,24 +222,48 @@ class Servo:
         age = now - state.time
         if age < 0.0:  # taken within this tick, or by another clock: such a time says nothing
             age = 0.0 if age > -self.period else math.inf
-        command = rendering.tick(state, age, trace.slots, slot, (tick, now, late, flags))
+        if self._held is not None and not self._held(state):
+            permission |= _RELEASED
+        command = rendering.tick(state, age, trace.slots, slot, (tick, now, late, flags), permission)
         if not math.isnan(command[0]):  # nothing to hold yet, see Rendering.tick
             self.device.write(command)
-        taken = clock.elapsed() - now - late
-        self._tick_time[slot] = taken
+        start = now + late
+        self._write_time[slot] = clock.elapsed() - start
+        self._buttons[slot] = state.buttons
+        self._tick_time[slot] = taken = clock.elapsed() - start
         if late + taken > self.period:
             self._status[slot] |= _ENDED_LATE
         self._count += 1
         trace.publish(self._count)
-        if self._bad_ticks or rendering.status & _UNUSABLE:
+        if self._bad_ticks or rendering.status & UNUSABLE:
             self._watch_samples(rendering.status)
 
     def _watch_samples(self, status: int) -> None:
         """Raise `DeviceFault` when there has been no usable sample for `FAULT_AFTER`."""
-        self._bad_ticks = self._bad_ticks + 1 if status & _UNUSABLE else 0
+        self._bad_ticks = self._bad_ticks + 1 if status & UNUSABLE else 0
         if self._bad_ticks * self.period > FAULT_AFTER:
-            kind = "not a finite number" if status & NOT_FINITE else "too old"
             raise DeviceFault(
-                f"{self.device.spec.name} gave no usable sample for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what "
-                f"the element made of it, was {kind}): check its connection and start again."
+                f"no usable sample for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what the element made of it, "
+                f"{_complaint(status)}): check its connection and start again."
             )
+
+
+def _complaint(status: int) -> str:
+    """Say what was wrong with the sample of a tick."""
+    if status & NOT_FINITE:
+        return "was not a finite number"
+    return "was where no hand could have moved the handle" if status & IMPLAUSIBLE else "was too old"
+
+
+def _dead_man(kind: str, key_held: Callable[[], bool] | None) -> Callable[[State], bool] | None:
+    """Return what tells whether the dead-man is held, None if there is none."""
+    if kind == "none":
+        return None
+    if kind == "button":
+        return lambda state: state.buttons & DEAD_MAN_BUTTON != 0
+    if key_held is None:
+        raise ConfigurationError(
+            "envelope.dead_man = 'key': there is no window whose key could be held. Leave --headless out, or choose "
+            "'button' where the device has one."
+        )
+    return lambda state: key_held()

@@ -1,8 +1,8 @@
 """The trace: one row per tick in a file mapped into memory, one writer, any number of readers.
 
 The writer fills a slot and then publishes the count; a reader copies slots, reads the count again and drops what may
-have been overwritten meanwhile. There are no locks, so a reader can never delay the servo, and because the ring is a
-plain file it outlives the process that wrote it: after a crash it is the flight recorder.
+have been overwritten meanwhile. There are no locks, so a reader can never delay the servo, and the ring outlives the
+process that wrote it as long as anybody has it mapped: after a crash it is the flight recorder.
 
 The publication relies on stores becoming visible in program order, which x86-64 guarantees.
 """
@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import json
 import mmap
-import os
-import tempfile
 from enum import IntFlag
 from pathlib import Path
 from typing import Any, Self
@@ -21,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.errors import ConfigurationError
+from haptics.shared import map_new
 
 Rows = NDArray[Any]
 """A structured array of trace rows."""
@@ -31,7 +30,7 @@ _LAYOUT_OFFSET = 64
 
 
 class Status(IntFlag):
-    """What happened in a tick. The envelope's flags come in the order in which its rules are applied."""
+    """What happened in a tick; `haptics.envelope` has the order in which its rules are applied."""
 
     NOT_FINITE = 1 << 0
     """The sample or the element's output was nan or infinite: safe output instead."""
@@ -43,12 +42,33 @@ class Status(IntFlag):
     """The rate of change was limited (force rate, or acceleration of the reference)."""
     WORKSPACE = 1 << 4
     """The end effector or its reference was at the edge of the workspace."""
+    SPEED = 1 << 5
+    """The end effector was so fast that what drove it on was taken out of the force."""
+    FADE = 1 << 6
+    """The output was fading in (after the start, a release, a change of parameters) or out (before the end)."""
+    ENERGY = 1 << 7
+    """The loop had given the hand all the energy it may: what would give more was taken out of the output."""
     STARTED_LATE = 1 << 8
     """The tick started more than half a period after its deadline."""
     ENDED_LATE = 1 << 9
     """The tick ended after the next deadline."""
     AFTER_SKIP = 1 << 10
     """One or more deadlines before this tick were missed whole and skipped."""
+    IMPLAUSIBLE = 1 << 11
+    """The sample said that the handle was where, or as fast as, no hand can move it: safe output instead."""
+    RELEASED = 1 << 12
+    """The dead-man was not held: the output was fading out, or was the safe one."""
+    PASSIVITY = 1 << 13
+    """The passivity controller added damping."""
+
+
+class Permission(IntFlag):
+    """What the envelope was told in a tick, besides the sample; a recording keeps it, so that a replay can say it."""
+
+    RELEASED = 1 << 0
+    """The dead-man is not held."""
+    ENDING = 1 << 1
+    """The run is about to end: fade out."""
 
 
 ROW_UNITS = {
@@ -66,9 +86,13 @@ ROW_UNITS = {
     "sample_age": "s",
     "period_error": "s",
     "tick_time": "s",
+    "write_time": "s",
+    "injected_energy": "J",
     "settings_version": "1",
     "status": "bit flags",
     "sticking": "0 or 1",
+    "permission": "bit flags",
+    "buttons": "bit flags",
 }
 """Columns of a trace row with their units, in order."""
 
@@ -88,34 +112,17 @@ ROW = np.dtype(
         ("sample_age", "<f8"),
         ("period_error", "<f8"),
         ("tick_time", "<f8"),
+        ("write_time", "<f8"),
+        ("injected_energy", "<f8"),
         ("settings_version", "<i8"),
         ("status", "<u4"),
         ("sticking", "<u4"),
+        ("permission", "<u4"),
+        ("buttons", "<u4"),
     ]
 )
-"""One tick. ``time`` is nominal (tick x period); ``period_error`` is how late the tick really started."""
-
-
-def ring_folder() -> Path:
-    """Return the folder for rings: in memory where the system has one, else the temporary folder."""
-    shared = Path("/dev/shm")
-    return shared if os.access(shared, os.W_OK) else Path(tempfile.gettempdir())
-
-
-def reserve(descriptor: int, size: int) -> None:
-    """Give a new file its full `size` [bytes] with real pages: a store into a page that cannot be had kills a process.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is no room.
-    """
-    try:
-        os.posix_fallocate(descriptor, 0, size)
-    except OSError as error:
-        raise ConfigurationError(
-            f"no room for {size} bytes in {ring_folder()} ({error.strerror}): make some."
-        ) from error
+"""One tick. ``time`` is nominal (tick x period); ``period_error`` is how late the tick really started, ``write_time``
+how long after that the command had been handed to the device, ``tick_time`` how long the tick took in all."""
 
 
 class Ring:
@@ -132,14 +139,11 @@ class Ring:
 
     @classmethod
     def create(cls, path: Path, dtype: np.dtype[Any], capacity: int) -> Self:
-        """Make the file at `path` for `capacity` records of `dtype` and map it for writing."""
+        """Make a ring for `capacity` records of `dtype` in the new or empty file at `path` and map it for writing."""
         layout = json.dumps({"dtype": dtype.descr, "capacity": capacity}).encode()
-        with open(path, "xb+") as file:
-            reserve(file.fileno(), _HEADER + capacity * dtype.itemsize)
-            file.seek(_LAYOUT_OFFSET)
-            file.write(len(layout).to_bytes(4, "little") + layout)
-            file.flush()
-            mapping = mmap.mmap(file.fileno(), 0)
+        mapping = map_new(path, _HEADER + capacity * dtype.itemsize)
+        mapping.seek(_LAYOUT_OFFSET)
+        mapping.write(len(layout).to_bytes(4, "little") + layout)
         return cls(path, mapping, dtype, capacity)
 
     @classmethod

@@ -17,6 +17,7 @@ from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.planar import Array, angles, norms
 from apps.reproduce.style import INK
 from apps.reproduce.tour import Tour, draw_path, motion_of, tour
+from haptics.envelope import FADE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,7 +54,7 @@ def experiment() -> Tour:
 def reproduce() -> Outcome:
     """Compare the commanded forces."""
     run = experiment()
-    moving = np.flatnonzero(run.rows["sticking"] == 0)
+    moving = np.flatnonzero((run.rows["sticking"] == 0) & (run.rows["status"] & FADE == 0))
     size = norms(run.rows["command"])[moving]
     spread = float(np.std(size))
     rows = [

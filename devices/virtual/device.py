@@ -20,9 +20,12 @@ from devices.virtual.hand import Hand, Workspace
 from devices.virtual.hands import make_hand
 from devices.virtual.log import CommandLog
 from haptics.clock import Clock
-from haptics.device import DeviceSpec, State, Vector
+from haptics.device import DEAD_MAN_BUTTON, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import bounded, build, check, free
+
+_HELD = 0.5
+"""A hand that grips firmer than this part of its strength presses the button in the handle, the dead-man's."""
 
 _S = TypeVar("_S", bound="PlantSettings")
 
@@ -133,6 +136,7 @@ class VirtualDevice(ABC):
         if steps > self._steps:
             self._measure(steps)
         self._state.time = now
+        self._state.buttons = DEAD_MAN_BUTTON if self._grip[0] > _HELD else 0
         if self._own_clock:
             self._clock.tick += 1
         return self._state
@@ -152,6 +156,7 @@ class VirtualDevice(ABC):
             raise DeviceFault(f"{self.spec.name} was given the command ({x:g}, {y:g}): it must be finite.")
         self._command[0] = x
         self._command[1] = y
+        self._commanded[0] = self._steps
         if self._log is not None:
             self._log.append(self._state.time, x, y)
 
@@ -206,7 +211,7 @@ class VirtualDevice(ABC):
         self._hand.restart()
         self._record = self._new_record()
         record = self._record
-        self._command = record["command"][0]
+        self._command, self._commanded, self._grip = record["command"][0], record["commanded"], record["grip"]
         self._state = State(0.0, record["position"][0], record["velocity"][0], record["force"][0])
         self._steps = 0
         if self._own_clock:

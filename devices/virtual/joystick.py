@@ -38,6 +38,7 @@ JOYSTICK = np.dtype(
         ("damping", "<f8"),
         ("max_force", "<f8"),
         ("delay_steps", "<i8"),
+        ("watchdog_steps", "<i8"),
         ("delay_line", "<f8", (_DELAY_LINE, 2)),
         ("stop_damping", "<f8"),
         ("workspace_min", "<f8", (2,)),
@@ -63,6 +64,8 @@ class JoystickSettings(PlantSettings):
         From command to force [s], a whole number of substeps.
     max_force : float
         Largest force of the motors [N]; more is cut to this norm.
+    watchdog : float
+        After this long without a command the motors give no force any more [s].
     """
 
     mass: float = bounded(0.2, minimum=0.01, maximum=20.0, unit="kg", doc="moving mass")
@@ -70,11 +73,17 @@ class JoystickSettings(PlantSettings):
     resolution: float = bounded(10e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder")
     delay: float = bounded(0.5e-3, minimum=0.0, maximum=0.1, unit="s", doc="delay from command to force")
     max_force: float = bounded(10.0, above=0.0, maximum=100.0, unit="N", doc="saturation of the force")
+    watchdog: float = bounded(0.02, above=0.0, maximum=10.0, unit="s", doc="no force after so long without a command")
 
     @property
     def delay_steps(self) -> int:
         """The delay in substeps."""
         return round(self.delay / self.substep)
+
+    @property
+    def watchdog_steps(self) -> int:
+        """The time of the watchdog in substeps."""
+        return max(round(self.watchdog / self.substep), 1)
 
     @property
     def stop_damping(self) -> float:
@@ -126,6 +135,8 @@ def _advance(record: Any, steps: int, x: float, y: float, push_x: float, push_y:
     count = steps - s.steps
     for k in range(count):
         pull_handle(s, k / count, 1.0 / (count * s.substep))
+        if s.steps - s.commanded >= s.watchdog_steps:
+            force_x, force_y = 0.0, 0.0
         _substep(s, force_x, force_y)
     settle_hand(s)
     encode(s)
@@ -173,6 +184,7 @@ class VirtualJoystick(VirtualDevice):
             max_speed=2.0,
             max_acceleration=own.max_force / own.mass,
             max_sample_age=5e-3,
+            watchdog=own.watchdog,
             position_resolution=own.resolution,
             mass=own.mass,
             damping=own.damping,
@@ -183,7 +195,7 @@ class VirtualJoystick(VirtualDevice):
     def _new_record(self) -> NDArray[Any]:
         record, own = np.zeros(1, JOYSTICK), self.settings
         self._common_fields(record, own.resolution)
-        for name in ("mass", "damping", "max_force", "delay_steps", "stop_damping"):
+        for name in ("mass", "damping", "max_force", "delay_steps", "watchdog_steps", "stop_damping"):
             record[name] = getattr(own, name)
         record["workspace_min"], record["workspace_max"] = own.workspace
         return record

@@ -23,6 +23,7 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("handle", "<f8", (2,)),
     ("handle_velocity", "<f8", (2,)),
     ("command", "<f8", (2,)),
+    ("commanded", "<i8"),
     ("hand_force", "<f8", (2,)),
     ("target", "<f8", (2,)),
     ("push", "<f8", (2,)),
@@ -34,7 +35,8 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("force", "<f8", (2,)),
     *VELOCITY_FIELDS,
 ]
-"""Fields of every plant's record. ``steps`` counts substeps done; ``handle`` is the truth, ``position`` measured."""
+"""Fields of every plant's record. ``steps`` counts substeps done, ``commanded`` is how many were done when the present
+command came; ``handle`` is the truth, ``position`` measured."""
 
 
 @kernel

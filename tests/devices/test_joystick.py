@@ -42,7 +42,8 @@ def holding(point, **grip):
 
 def joystick(period=1e-3, **changes):
     clock = Clock(period)
-    return devices.open_device("virtual-joystick", {"hand": NO_HAND, **changes}, clock=clock), clock
+    patient = {"watchdog": 10.0}  # the tests below leave a command standing
+    return devices.open_device("virtual-joystick", {"hand": NO_HAND, **patient, **changes}, clock=clock), clock
 
 
 def wait(device, clock, ticks):

@@ -29,6 +29,7 @@ def make_spec(causality: Causality = Causality.IMPEDANCE, **changes: object) -> 
         "max_speed": 1.0,
         "max_acceleration": 1e3,
         "max_sample_age": 5e-3,
+        "fade_in": 0.0,
     }
     return DeviceSpec(**{**facts, **changes})  # type: ignore[arg-type]
 

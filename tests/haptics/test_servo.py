@@ -9,12 +9,16 @@ from haptics import CausalityError, ConfigurationError, Coulomb, DeviceFault, Ma
 from haptics.clock import Clock
 from haptics.device import Causality, State
 from haptics.servo import End
-from haptics.trace import Status, Trace
+from haptics.trace import Permission, Status, Trace
 from tests.haptics.doubles import BenchDevice, Vector
 
 
 def element_c(period: float = 1e-3) -> MasslessImpedance:
     return MasslessImpedance(Coulomb(4.0), 6000.0, 10.0, period)
+
+
+FADE_TICKS = 9
+"""Ticks in which the output fades out at 1 kHz: eight, and one more for the rounding."""
 
 
 class TardyClock(Clock):
@@ -49,7 +53,7 @@ def test_every_tick_is_read_rendered_written_and_recorded_once(trace: Trace) -> 
 def test_the_friction_opposes_the_motion(trace: Trace) -> None:
     clock = Clock(1e-3)
     run(BenchDevice(clock), trace, clock, 0.5)
-    rows = trace.since(0)[100:]
+    rows = trace.since(0)[100:-10]
     power = np.sum(rows["command"] * rows["velocity"], axis=1)
     assert (power < 0).all()
     assert np.hypot(*rows["command"].T) == pytest.approx(4.0, rel=1e-12)
@@ -106,7 +110,7 @@ def test_an_unexpected_exception_also_leaves_the_device_safe(trace: Trace) -> No
             raise ZeroDivisionError
 
     device = BenchDevice(clock, disturb=break_down)
-    with pytest.raises(DeviceFault, match="bench failed with ZeroDivisionError") as caught:
+    with pytest.raises(DeviceFault, match="bench failed at tick 5: ZeroDivisionError") as caught:
         run(device, trace, clock)
     assert isinstance(caught.value.__cause__, ZeroDivisionError)
     assert len(caught.value.rows) == 5
@@ -125,7 +129,8 @@ def test_a_short_dropout_is_survived_and_a_long_one_is_a_fault(trace: Trace) -> 
     clock = Clock(1e-3)
     device = dropout(80)
     assert run(device, trace, clock, 0.3) is End.COMPLETED
-    assert all(command.tolist() == [0.0, 0.0] for command in device.written[100:180])
+    assert device.written[100] == pytest.approx(0.5 * device.written[99])
+    assert all(command.tolist() == [0.0, 0.0] for command in device.written[101:180])
     with pytest.raises(DeviceFault, match="no usable sample for 100 ms"):
         run(dropout(150), trace, clock, 0.3)
 
@@ -138,7 +143,7 @@ def test_an_admittance_device_is_left_holding_its_reference(trace: Trace) -> Non
     assert np.hypot(*device.written[-1]) > 0
 
 
-def test_stop_ends_the_run_at_the_next_tick(trace: Trace) -> None:
+def test_stop_fades_the_output_out_from_the_next_tick_on(trace: Trace) -> None:
     clock = Clock(1e-3)
 
     def stop(state: State, number: int) -> None:
@@ -147,7 +152,12 @@ def test_stop_ends_the_run_at_the_next_tick(trace: Trace) -> None:
 
     servo = Servo(BenchDevice(clock, disturb=stop), element_c(), trace, clock=clock)
     assert servo.run() is End.STOPPED
-    assert trace.since(0)["tick"][-1] == 30
+    rows = trace.since(0)
+    assert rows["tick"][-1] == 31 + FADE_TICKS - 1
+    forces = np.hypot(*rows["command"].T)
+    assert forces[30:] == pytest.approx(4.0 * np.maximum(1.0 - np.arange(FADE_TICKS + 1) / 8.0, 0.0), abs=1e-12)
+    assert (rows["permission"][31:] == Permission.ENDING).all()
+    assert (rows["permission"][:31] == 0).all()
 
 
 def test_a_supervisor_ends_the_run_and_the_instants_are_kept(trace: Trace) -> None:
@@ -155,7 +165,7 @@ def test_a_supervisor_ends_the_run_and_the_instants_are_kept(trace: Trace) -> No
     answers = iter([None] * 10 + [End.APPLICATION_LOST])
     servo = Servo(BenchDevice(clock), element_c(), trace, clock=clock, supervisor=lambda: next(answers))
     assert servo.run(1.0) is End.APPLICATION_LOST
-    assert trace.count == 10
+    assert trace.count == 10 + FADE_TICKS
     assert 0 < servo.noticed_ns <= servo.safe_output_ns
 
 

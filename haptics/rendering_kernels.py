@@ -1,0 +1,296 @@
+"""One tick of a rendering as kernels: sample in, element, envelope, command out; `haptics.rendering` has the class.
+
+A command is made here and nowhere else. This is also the only place where a force is negated: the friction force of an
+element has the direction of the motion, so an impedance device is commanded its opposite. An admittance device is
+commanded a position reference, the integral of the element's velocity; where the envelope stops that reference, the
+element's mass is stopped with it, so nothing winds up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from haptics._jit import kernel
+from haptics.element_kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS, step_element
+from haptics.envelope import (
+    FADE,
+    FADE_OUT,
+    IMPLAUSIBLE,
+    NOT_FINITE,
+    RELEASED,
+    UNUSABLE,
+    approach,
+    limit_driving,
+    limit_energy,
+    limit_norm,
+    limit_slew,
+    next_gain,
+    plausibility_flag,
+    push_inside,
+    sample_flag,
+)
+from haptics.passivity import PASSIVITY_FIELDS, dissipate, forget, observe, remember
+from haptics.trace import Permission, Rows
+
+_SAMPLE_FIELDS: list[tuple[Any, ...]] = [
+    ("position", "<f8", (2,)),
+    ("velocity", "<f8", (2,)),
+    ("force", "<f8", (2,)),
+    ("sample_age", "<f8"),
+    ("permission", "<i8"),
+]
+_ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
+    ("admittance", "<i8"),
+    ("max_sample_age", "<f8"),
+    ("plausible_speed", "<f8"),
+    ("fade_in", "<f8"),
+    ("max_norm", "<f8"),
+    ("max_rate", "<f8"),
+    ("max_speed", "<f8"),
+    ("max_energy", "<f8"),
+    ("workspace_min", "<f8", (2,)),
+    ("workspace_max", "<f8", (2,)),
+]
+RENDERING_FIELDS: list[tuple[Any, ...]] = [
+    ("started", "<i8"),
+    ("changed", "<i8"),
+    ("gain", "<f8"),
+    ("rise", "<f8"),
+    ("bad_ticks", "<i8"),
+    ("last_tick", "<i8"),
+    ("trusted_tick", "<i8"),
+    ("trusted", "<f8", (2,)),
+    ("reference", "<f8", (2,)),
+    ("last", "<f8", (2,)),
+    ("command", "<f8", (2,)),
+]
+CORE = np.dtype(
+    PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS + PASSIVITY_FIELDS
+)
+"""Everything a tick needs and changes, in one record."""
+
+_TOLD_RELEASED = int(Permission.RELEASED)
+_TOLD_ENDING = int(Permission.ENDING)
+
+
+@kernel
+def _judge(s: Any, tick: int) -> int:
+    """Apply rules 1 to 3 to the sample of `tick`; return its flag, or 0 if it can be trusted."""
+    px, py = s.position[0], s.position[1]
+    vx, vy = s.velocity[0], s.velocity[1]
+    flag = sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
+    if flag == 0:
+        periods = max(tick - s.trusted_tick, 1)
+        dx, dy = (px - s.trusted[0], py - s.trusted[1]) if s.started != 0 else (0.0, 0.0)
+        flag = plausibility_flag(dx, dy, vx, vy, periods * s.period, s.plausible_speed)
+    if flag == 0:
+        s.trusted_tick = tick
+        s.trusted[0], s.trusted[1] = px, py
+    elif flag == IMPLAUSIBLE:  # waiting does not make a jump more plausible: the handle must come back to where it was
+        s.trusted_tick = tick
+    return flag
+
+
+@kernel
+def _fade(s: Any) -> int:
+    """Apply rules 5 and 6 to the gain: how much of the output is let through in this tick."""
+    released = (s.permission & _TOLD_RELEASED) != 0
+    s.gain = next_gain(s.gain, released or (s.permission & _TOLD_ENDING) != 0, s.rise, s.period)
+    if s.gain == 1.0 or released:
+        s.rise = s.fade_in
+    return (RELEASED if released else 0) | (FADE if s.gain < 1.0 else 0)
+
+
+@kernel
+def _ease(s: Any, x: float, y: float) -> None:
+    """After a change of parameters, go on from the norm of the last force: more comes up as after the start."""
+    s.changed = 0
+    asked, present = math.hypot(x, y), math.hypot(s.last[0], s.last[1])
+    if s.gain * asked > present:
+        s.gain = present / asked
+        s.rise = s.fade_in
+
+
+@kernel
+def _limited(s: Any, x: float, y: float) -> tuple[float, float, int]:
+    """Apply rules 7 and 8 to the force or velocity (x, y); return it with its flags."""
+    x, y, limited = limit_norm(x, y, s.max_norm)
+    x, y, slew = limit_slew(x, y, s.last[0], s.last[1], s.max_rate * s.period)
+    return x, y, limited | slew
+
+
+@kernel
+def _impedance(s: Any, row: Any, periods: int) -> int:
+    """Motion in, force out: the handle gets the opposite of the element's force."""
+    vx, vy = s.velocity[0], s.velocity[1]
+    step_element(s, vx, vy)
+    x, y = -s.output[0], -s.output[1]
+    row.command_unlimited[0], row.command_unlimited[1] = x, y
+    if not math.isfinite(x + y):
+        return NOT_FINITE
+    if s.changed != 0:
+        _ease(s, x, y)
+    flags = _fade(s)
+    observe(s, periods)
+    if s.passivity_control != 0:
+        x, y, flag = dissipate(s, x, y)
+        flags |= flag
+    x, y, flag = _limited(s, s.gain * x, s.gain * y)
+    flags |= flag
+    x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
+    flags |= flag
+    x, y, flag = limit_energy(x, y, vx, vy, s.injected, s.max_energy)
+    flags |= flag
+    x, flag_x = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
+    y, flag_y = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+    s.last[0], s.last[1] = x, y
+    s.command[0], s.command[1] = x, y
+    return flags | flag_x | flag_y
+
+
+@kernel
+def _admittance(s: Any, row: Any, periods: int) -> int:
+    """Force in, motion out: the reference moves on with the element's velocity."""
+    T, before = s.period, s.gain
+    s.changed = 0  # the mass does not let the velocity jump
+    flags = _fade(s)
+    braking = s.gain < before or s.gain == 0.0
+    share = 1.0 if braking else s.gain  # of the hand's force, while it fades in
+    step_element(s, share * s.force[0], share * s.force[1])
+    vx, vy = s.output[0], s.output[1]
+    row.command_unlimited[0] = s.reference[0] + T * vx
+    row.command_unlimited[1] = s.reference[1] + T * vy
+    if not math.isfinite(vx + vy):
+        return NOT_FINITE
+    observe(s, periods)
+    if braking:
+        vx, vy = s.gain * vx, s.gain * vy
+    vx, vy, flag = _limited(s, vx, vy)
+    flags |= flag
+    vx, vy, flag = limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, s.max_energy)
+    flags |= flag
+    vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
+    vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
+    if vx != s.output[0] or vy != s.output[1]:
+        _follow_only(s, vx, vy)
+    s.last[0], s.last[1] = vx, vy
+    s.reference[0] += T * vx
+    s.reference[1] += T * vy
+    s.command[0], s.command[1] = s.reference[0], s.reference[1]
+    return flags | flag_x | flag_y
+
+
+@kernel
+def _follow_only(s: Any, vx: float, vy: float) -> None:
+    """Let the virtual mass have moved at the velocity (vx, vy) that the envelope left of the element's output.
+
+    What the reference could not follow must be kept neither as momentum nor, in model D, as tension of a coupling whose
+    end stuck while the mass seemed to move on.
+    """
+    if s.sticking != 0 and s.model == MODEL_D:
+        s.displacement[0] -= s.period * (s.output[0] - vx)
+        s.displacement[1] -= s.period * (s.output[1] - vy)
+    s.mass_velocity[0], s.mass_velocity[1] = vx, vy
+
+
+@kernel
+def _lose_trust(s: Any) -> None:
+    """Count a bad tick. After a short gap the output comes up again as fast as it went down."""
+    s.bad_ticks += 1
+    if s.bad_ticks == 1 and s.gain == 1.0:
+        s.rise = min(FADE_OUT, s.fade_in)
+    elif s.bad_ticks * s.period > FADE_OUT:
+        s.rise = s.fade_in
+    s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
+    forget(s)
+
+
+@kernel
+def _safe_output(s: Any, row: Any) -> None:
+    """Command what is safe: half of the last force and then none, or hold the reference. The element waits, at rest.
+
+    Before its first good sample an admittance device has no reference to hold: the command is nan, not to be written.
+    """
+    share = 0.5 if s.bad_ticks == 1 and s.admittance == 0 else 0.0
+    s.sticking = 0
+    for i in range(2):
+        s.last[i] *= share
+        s.mass_velocity[i] = 0.0
+        s.friction_force[i] = 0.0
+        s.sliding_velocity[i] = 0.0
+        s.command[i] = s.reference[i] if s.admittance != 0 else s.last[i]
+        row.command_unlimited[i] = s.command[i]
+
+
+@kernel
+def _report(s: Any, row: Any, flags: int) -> None:
+    """Fill the physical columns of the trace `row`."""
+    for i in range(2):
+        row.position[i] = s.position[i]
+        row.velocity[i] = s.velocity[i]
+        row.force[i] = s.force[i]
+        row.command[i] = s.command[i]
+        row.proxy[i] = s.reference[i] if s.admittance != 0 else s.position[i] - s.displacement[i]
+        row.displacement[i] = s.displacement[i]
+        row.friction_force[i] = s.friction_force[i]
+        row.sliding_velocity[i] = s.sliding_velocity[i]
+    row.sample_age = s.sample_age
+    row.injected_energy = s.injected
+    row.sticking = s.sticking
+    row.permission = s.permission
+    row.status = flags
+
+
+@kernel
+def render(s: Any, row: Any) -> None:
+    """Turn the sample in `s` into a command in `s`; fill the physical columns of `row`, whose tick is known."""
+    tick = row.tick
+    flags = _judge(s, tick)
+    if flags == 0:
+        if s.started == 0:  # an admittance device starts where it is: no jump at the first tick
+            s.started = 1
+            s.reference[0], s.reference[1] = s.position[0], s.position[1]
+        periods = max(tick - s.last_tick, 1)
+        flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
+    if flags & UNUSABLE != 0:
+        _lose_trust(s)
+        _safe_output(s, row)
+    else:
+        s.bad_ticks = 0
+    if s.admittance == 0:
+        remember(s, s.command[0], s.command[1])
+    s.last_tick = tick
+    _report(s, row, flags)
+
+
+@kernel
+def render_slot(
+    core: Rows, slots: Rows, slot: int, tick: int, time: float, period_error: float, version: int, timing_flags: int
+) -> int:
+    """Render the sample in `core` into the trace row `slot`, timing columns included; return its status."""
+    row = slots[slot]
+    row.tick = tick
+    render(core[0], row)
+    row.time = time
+    row.period_error = period_error
+    row.settings_version = version
+    row.status |= timing_flags
+    return int(row.status)
+
+
+@kernel
+def render_again(core: Rows, recorded: Rows, rows: Rows) -> None:
+    """Render every recorded sample once more, from where `core` is, into `rows`."""
+    s = core[0]
+    for k in range(len(recorded)):
+        sample = recorded[k]
+        for i in range(2):
+            s.position[i] = sample.position[i]
+            s.velocity[i] = sample.velocity[i]
+            s.force[i] = sample.force[i]
+        s.sample_age = sample.sample_age
+        s.permission = sample.permission
+        render(s, rows[k])
