@@ -46,10 +46,19 @@ class Clock:
 
 
 class WallClock(Clock):
-    """Waits for absolute deadlines on the monotonic clock, so that lateness never accumulates."""
+    """Waits for absolute deadlines on the monotonic clock, so that lateness never accumulates.
 
-    def __init__(self, period: float) -> None:
+    Parameters
+    ----------
+    period : float
+        Nominal period of a tick [s].
+    spin : float
+        The last stretch before a deadline that is waited out awake [s].
+    """
+
+    def __init__(self, period: float, spin: float = SPIN) -> None:
         super().__init__(period)
+        self._spin = spin
         self._origin = time.perf_counter()
 
     def start(self) -> None:
@@ -62,9 +71,9 @@ class WallClock(Clock):
         return time.perf_counter() - self._origin
 
     def wait(self, tick: int) -> float:
-        """Sleep until the deadline of `tick` (`SPIN` of it awake) and return how late it is [s]."""
+        """Sleep until the deadline of `tick` (the last stretch of it awake) and return how late it is [s]."""
         deadline = self._origin + tick * self.period
-        remaining = deadline - time.perf_counter() - SPIN
+        remaining = deadline - time.perf_counter() - self._spin
         if remaining > 0.0:
             time.sleep(remaining)
         while (now := time.perf_counter()) < deadline:

@@ -13,14 +13,14 @@ from typing import Any
 import numpy as np
 
 from haptics.errors import ConfigurationError
-from haptics.trace import reserve
+from haptics.shared import map_new
 
 _RECORD_OFFSET = 64
 _ATTEMPTS = 3
 
 
 class Lane:
-    """The latest value of a record of `dtype`, in the file at `path`.
+    """The latest value of a record of `dtype`, in the file at `path`, which must be new or empty to `create` one.
 
     Attributes
     ----------
@@ -33,10 +33,7 @@ class Lane:
         size = _RECORD_OFFSET + dtype.itemsize
         self.path = path
         try:
-            with open(path, "xb+" if create else "rb+") as file:
-                if create:
-                    reserve(file.fileno(), size)
-                mapping = mmap.mmap(file.fileno(), size)
+            mapping = map_new(path, size) if create else _map(path, size)
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{path} cannot be used to pass settings: {error}") from error
         self._sequence = np.frombuffer(mapping, "<i8", 1)
@@ -65,3 +62,8 @@ class Lane:
             if before % 2 == 0 and before == int(self._sequence[0]):
                 return before >> 1, value
         return None
+
+
+def _map(path: Path, size: int) -> mmap.mmap:
+    with open(path, "rb+") as file:
+        return mmap.mmap(file.fileno(), size)

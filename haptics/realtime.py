@@ -1,23 +1,62 @@
-"""Asks the operating system for punctuality, and reports honestly what was granted.
+"""Asks the operating system for punctuality, and reports honestly what was granted and what was used.
 
 Measured order of importance on Linux: the FIFO scheduling class and a processor kept out of deep idle states
-(``/dev/cpu_dma_latency``), then timer slack; locked memory and a frozen garbage collector cost nothing and prevent rare
-long pauses. Everything here degrades quietly: a run without permissions is a normal run whose certificate says so.
+(``/dev/cpu_dma_latency``), then a processor of its own where FIFO is refused, then timer slack; locked memory and a
+frozen garbage collector cost nothing and prevent rare long pauses. Everything here degrades quietly: a run without
+permissions is a normal run whose certificate says so.
 """
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import gc
 import os
 import platform
 import struct
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
-PRIORITY = 80
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, choice
+
 _PR_SET_TIMERSLACK = 29
 _MCL_CURRENT_AND_FUTURE = 3
+_HALTED = (b"T", b"t")
+"""States of a process, as /proc names them, in which it could go on but does not: stopped, traced."""
+
+
+@dataclass(frozen=True)
+class RealTimeSettings:
+    """What the servo asks the operating system for.
+
+    Attributes
+    ----------
+    scheduling : str
+        ``auto``: FIFO if it is granted; ``fifo``: FIFO or no run; ``other``: the ordinary class.
+    priority : int
+        FIFO priority.
+    cpu : int
+        Number of the processor that the servo stays on; -1: any.
+    spin : float
+        The last stretch before a deadline that is waited out awake [s].
+    """
+
+    scheduling: str = choice("auto", ("auto", "fifo", "other"), "scheduling class of the servo process")
+    priority: int = bounded(80, minimum=1, maximum=98, doc="FIFO priority")
+    cpu: int = bounded(-1, minimum=-1, maximum=4095, doc="processor that the servo stays on; -1: any")
+    spin: float = bounded(50e-6, minimum=0.0, maximum=1e-3, unit="s", doc="awake before every deadline")
+
+    def __post_init__(self) -> None:
+        check(self, "servo")
+        for name in ("priority", "cpu"):
+            if not isinstance(getattr(self, name), int):
+                raise ConfigurationError(f"servo.{name} = {getattr(self, name)!r}: must be a whole number.")
+        if self.cpu >= 0 and self.cpu not in _processors():
+            raise ConfigurationError(
+                f"servo.cpu = {self.cpu}: this process may use the processors {_listed(_processors())}, or -1 for any."
+            )
 
 
 @dataclass(frozen=True)
@@ -34,42 +73,170 @@ class RealTime:
         Whether the processor is kept out of deep idle states.
     memory_locked : bool
         Whether pages cannot be swapped out.
+    processors : str
+        The processors that the servo may run on.
     machine : str
-        Kernel release and processor architecture.
+        Operating system, kernel release and processor architecture.
+    processor : str
+        What the processor calls itself.
     """
 
     scheduling: str
     priority: int
     low_latency: bool
     memory_locked: bool
+    processors: str
     machine: str
+    processor: str
 
     def as_dict(self) -> dict[str, Any]:
         """Return the fields for a recording."""
         return asdict(self)
 
 
-def enter() -> RealTime:
-    """Make this process as punctual as it may be, for the rest of its life."""
+def enter(settings: RealTimeSettings | None = None) -> RealTime:
+    """Make this process as punctual as it may be, for the rest of its life.
+
+    Raises
+    ------
+    ConfigurationError
+        If FIFO was asked for and is not permitted.
+    """
+    settings = settings or RealTimeSettings()
     low_latency = _hold_low_latency()
     _libc_call("prctl", _PR_SET_TIMERSLACK, 1, 0, 0, 0)
     locked = _libc_call("mlockall", _MCL_CURRENT_AND_FUTURE)
-    fifo = _enter_fifo()
+    if settings.cpu >= 0:
+        os.sched_setaffinity(0, {settings.cpu})
+    fifo = settings.scheduling != "other" and _enter_fifo(settings.priority)
+    if settings.scheduling == "fifo" and not fifo:
+        raise ConfigurationError(
+            "servo.scheduling = 'fifo': this user may not use it; run 'haptics doctor' to see how to allow it, or "
+            "choose 'auto'."
+        )
     gc.collect()
     gc.freeze()
     gc.disable()
     return RealTime(
         scheduling="fifo" if fifo else "other",
-        priority=PRIORITY if fifo else 0,
+        priority=settings.priority if fifo else 0,
         low_latency=low_latency,
         memory_locked=locked,
+        processors=_listed(_processors()),
         machine=f"{platform.system()} {platform.release()} {platform.machine()}",
+        processor=_processor_name(),
     )
 
 
-def _enter_fifo() -> bool:
+# --- what a run used ----------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Usage:
+    """What explains a bad figure: counters of this thread and of the machine, or their growth during a run.
+
+    Attributes
+    ----------
+    stolen_s : float or None
+        Time in which the hypervisor ran something else although this machine had work [s], summed over processors.
+    involuntary_switches, voluntary_switches : int or None
+        How often the thread was interrupted by another one, and how often it went to sleep.
+    major_faults, minor_faults : int or None
+        How often it waited for a page from the disk, or for an empty one.
+    """
+
+    stolen_s: float | None
+    involuntary_switches: int | None
+    voluntary_switches: int | None
+    major_faults: int | None
+    minor_faults: int | None
+
+    @classmethod
+    def now(cls) -> Usage:
+        """Read the counters as they are."""
+        try:
+            import resource
+
+            used = resource.getrusage(resource.RUSAGE_THREAD)
+        except (ImportError, AttributeError, ValueError, OSError):  # not on this system
+            return cls(stolen_time(), None, None, None, None)
+        return cls(stolen_time(), used.ru_nivcsw, used.ru_nvcsw, used.ru_majflt, used.ru_minflt)
+
+    def until_now(self) -> dict[str, Any]:
+        """Return how much each counter has grown since, for a recording."""
+        return {
+            name: None if now is None or then is None else round(now - then, 3)
+            for (name, now), then in zip(asdict(Usage.now()).items(), asdict(self).values(), strict=True)
+        }
+
+
+def stolen_time() -> float | None:
+    """Return the time stolen from this machine since it started [s], all processors together; None if unknown."""
     try:
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(PRIORITY))
+        fields = Path("/proc/stat").read_text(encoding="ascii").split(maxsplit=9)
+        return int(fields[8]) / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return None
+
+
+class ProcessState:
+    """Looks at another process of this machine; a few microseconds a look.
+
+    Parameters
+    ----------
+    pid : int
+        The process.
+    """
+
+    def __init__(self, pid: int) -> None:
+        try:
+            self._file: int | None = os.open(f"/proc/{pid}/stat", os.O_RDONLY | os.O_CLOEXEC)
+        except OSError:  # no such process, or no such file system: who asks must rely on other signs
+            self._file = None
+
+    @property
+    def halted(self) -> bool:
+        """Whether the process was stopped, by a signal or a debugger; one that has ended is told by other signs."""
+        if self._file is None:
+            return False
+        try:
+            text = os.pread(self._file, 64, 0)
+        except OSError:
+            return False
+        return text[text.rfind(b")") + 2 :][:1] in _HALTED
+
+    def close(self) -> None:
+        """Stop looking."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
+# --- how ----------------------------------------------------------------------------------------------------------
+
+
+def _processors() -> list[int]:
+    try:
+        return sorted(os.sched_getaffinity(0))
+    except AttributeError:  # not on this system
+        return []
+
+
+def _listed(processors: list[int]) -> str:
+    return ", ".join(map(str, processors)) or "unknown"
+
+
+def _processor_name() -> str:
+    with contextlib.suppress(OSError):
+        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _enter_fifo(priority: int) -> bool:
+    try:
+        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
     except (AttributeError, OSError):
         return False
     return True

@@ -1,5 +1,9 @@
 """Recordings: a folder per run, written while it runs, complete even if the run is killed.
 
+The folder appears under its name in one step, with its description and an empty table of ticks in it, and from then on
+can be read at every moment. What has been written survives the death of any process at once. It is forced to the disk
+only at the end: to wait for a disk in mid-run would cost more than the seconds that a power cut can take.
+
 =================  =============================================================================================
 file               holds
 =================  =============================================================================================
@@ -14,8 +18,14 @@ events.jsonl       one line per event at the end of a run: what, which tick, whe
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
 import json
 import os
+import shutil
+import tempfile
+import time
 from pathlib import Path
 from typing import IO, Any
 
@@ -32,20 +42,22 @@ PART = "ticks.npy.part"
 SETTINGS = "settings.jsonl"
 EVENTS = "events.jsonl"
 
+_UNBORN = ".haptics-new-"
+_ABANDONED = 3600.0
+
 
 class TickFile:
     """Appends rows to a ``.npy`` file whose header always tells the rows that are in it.
 
     NumPy pads the header so that the number of rows can grow in place; each append writes the rows first and the new
-    header after them, so that a reader, or a crash, in between finds a shorter but valid file.
+    header after them, so that a reader, or a crash, in between finds a shorter but valid file. The header is one write
+    within the first page of the file: a kill comes before it or after it.
     """
 
     def __init__(self, path: Path, *, append: bool = False) -> None:
         self._file: IO[bytes] = open(path, "rb+" if append else "xb+")
         self.count = _rows_in(self._file) if append else 0
-        if not append:
-            self._write_header()
-        self._data_offset = self._file.tell()
+        self._data_offset = self._file.tell() if append else self._write_header()
 
     def append(self, rows: Rows) -> None:
         """Write `rows` at the end and make them part of the file."""
@@ -65,19 +77,21 @@ class TickFile:
         os.fsync(self._file.fileno())
         self._file.close()
 
-    def _write_header(self) -> None:
-        self._file.seek(0)
-        header = {"descr": npy.dtype_to_descr(ROW), "fortran_order": False, "shape": (self.count,)}
-        npy.write_array_header_1_0(self._file, header)
-        self._file.flush()
+    def _write_header(self) -> int:
+        """Write the header for the present number of rows and return its length, which never changes."""
+        header = io.BytesIO()
+        facts = {"descr": npy.dtype_to_descr(ROW), "fortran_order": False, "shape": (self.count,)}
+        npy.write_array_header_1_0(header, facts)
+        return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
 
 
 def _rows_in(file: IO[bytes]) -> int:
+    """Return how many whole rows are in `file` and leave it at the first of them."""
     npy.read_magic(file)
     shape, _, dtype = npy.read_array_header_1_0(file)
     if dtype != ROW:
         raise RecordingError(f"{file.name} holds other columns than this version records.")
-    return int(shape[0])
+    return min(int(shape[0]), (os.fstat(file.fileno()).st_size - file.tell()) // ROW.itemsize)
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:
@@ -110,11 +124,9 @@ class Recorder:
     """
 
     def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
-        folder.mkdir(parents=True)
         self.folder = folder
         self.metadata: dict[str, Any] = {"format": 1, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
-        write_json(folder / METADATA, self.metadata)
-        self._ticks = TickFile(folder / PART)
+        self._ticks = _begin(folder, self.metadata)
         self._reader: Reader | None = None
 
     def note(self, **facts: Any) -> None:
@@ -150,15 +162,57 @@ class Recorder:
             os.replace(self.folder / PART, self.folder / TICKS)
 
 
-def salvage(folder: Path, reader: Reader) -> None:
-    """Add what is still in the trace to the recording of an application that died, and say so in its metadata."""
-    ticks = TickFile(folder / PART, append=True)
-    rows = reader.read()
-    newest = -1 if ticks.count == 0 else int(_read_ticks(folder / PART)["tick"][-1])
-    ticks.append(rows[rows["tick"] > newest])
-    ticks.close()
-    metadata = json.loads((folder / METADATA).read_text(encoding="utf-8"))
-    write_json(folder / METADATA, {**metadata, "state": "interrupted", "reason": "application lost"})
+def _begin(folder: Path, metadata: dict[str, Any]) -> TickFile:
+    """Make a new recording without ticks under a hidden name, then give it its own."""
+    if os.path.lexists(folder):  # an empty folder would be replaced
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder.parent)
+    with tempfile.TemporaryDirectory(prefix=_UNBORN, dir=folder.parent) as hidden:
+        unborn = Path(hidden) / folder.name
+        unborn.mkdir()
+        write_json(unborn / METADATA, metadata)
+        ticks = TickFile(unborn / PART)
+        try:
+            os.rename(unborn, folder)
+        except OSError as error:
+            ticks.close()
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):  # another process was faster
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder)) from error
+            raise
+    return ticks
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what is left of recordings whose makers were killed before they had a name; that takes milliseconds."""
+    for left in parent.glob(f"{_UNBORN}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left)
+
+
+def salvage(folder: Path, reader: Reader | None) -> None:
+    """Complete the recording of an application that died, from what its trace still holds, and say so in its metadata.
+
+    Parameters
+    ----------
+    folder : Path
+        The recording.
+    reader : Reader or None
+        Reads the trace from its beginning; None if the application died before the trace could be had.
+    """
+    metadata = _parsed((folder / METADATA).read_text(encoding="utf-8"))
+    part = folder / PART
+    if reader is not None and part.exists():
+        ticks = TickFile(part, append=True)
+        rows = reader.read()
+        newest = int(_read_ticks(part)["tick"][-1]) if ticks.count else -1
+        ticks.append(rows[rows["tick"] > newest])
+        ticks.close()
+    if metadata["state"] == "running":
+        write_json(folder / METADATA, {**metadata, "state": "interrupted", "reason": "application lost"})
+    elif metadata["state"] == "complete" and part.exists():  # it died with its last words spoken
+        os.replace(part, folder / TICKS)
 
 
 class Recording:

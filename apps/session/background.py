@@ -5,14 +5,16 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import NoReturn
 
 from haptics.errors import DeviceFault, ServoLost
+from haptics.process import ServoProcess
 from haptics.recording import Recorder
 
 RECORD_EVERY = 0.02
 """The recorder writes the trace to disk this often [s]: what a killed application can lose from its file."""
 
-FROZEN = 3.0
+FROZEN = 1.0
 """A servo that has not executed a tick for this long [s] counts as lost."""
 
 
@@ -46,6 +48,7 @@ class Background(threading.Thread):
             if self.error is not None:
                 self._on_error()
                 return
+        self.drain()
 
     def drain(self) -> None:
         """Record what the trace has gained since the last time."""
@@ -57,31 +60,39 @@ class Background(threading.Thread):
             )
 
     def finish(self) -> None:
-        """Stop draining."""
+        """Drain once more and stop."""
         self._finished.set()
         self.join()
 
 
 class FrozenWatch:
-    """Notices a servo that has started to tick and then no longer does."""
+    """Notices a servo that was stopped, at once, or that has started to tick and then no longer does."""
 
     def __init__(self) -> None:
         self._ticks = 0
         self._since = time.monotonic()
 
-    def look(self, ticks: int, *, started: bool) -> None:
-        """Take the number of ticks executed so far; before the servo has `started` it may take its time.
+    def look(self, servo: ServoProcess, *, started: bool) -> None:
+        """Look at the servo; before it has `started` it may take its time.
 
         Raises
         ------
         ServoLost
-            If there has been no tick for `FROZEN` seconds.
+            If it was stopped, or there has been no tick for `FROZEN` seconds. It has been killed: what then becomes of
+            its device is up to that device's own watchdog, and it cannot wake up and go on pushing.
         """
-        now = time.monotonic()
+        now, ticks = time.monotonic(), servo.trace.count
+        if servo.halted:
+            self._end(servo, "was stopped from outside")
         if ticks != self._ticks or not started:
             self._ticks, self._since = ticks, now
         elif now - self._since > FROZEN:
-            raise ServoLost(
-                f"the servo process has not run for {FROZEN:g} s (it was stopped, or its device blocks) and was ended: "
-                "its device watches over itself now."
-            )
+            self._end(servo, f"has not run for {FROZEN:g} s (its device blocks, or the machine was too busy)")
+
+    @staticmethod
+    def _end(servo: ServoProcess, what: str) -> NoReturn:
+        servo.kill()
+        raise ServoLost(
+            f"the servo process {what} after tick {servo.newest_tick} and was ended: its device watches over itself "
+            "now."
+        )

@@ -1,14 +1,13 @@
-"""The mouse as a hand: the view sees it, the virtual device follows it, one small file between them."""
+"""The mouse as a hand: the view sees it, the virtual device follows it, one small shared file between them."""
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
 from types import TracebackType
 
 import numpy as np
 
 from haptics.lane import Lane
+from haptics.shared import SharedFile
 
 
 class Mouse:
@@ -23,10 +22,10 @@ class Mouse:
     def __init__(self) -> None:
         from devices.virtual.hands import HAND_TARGET
 
-        self._folder = tempfile.TemporaryDirectory(prefix="haptics-mouse-")
-        self._lane = Lane(Path(self._folder.name) / "target", HAND_TARGET, create=True)
+        self._file = SharedFile("mouse")
+        self._lane = Lane(self._file.path, HAND_TARGET, create=True)
         self._value = np.zeros(1, HAND_TARGET)
-        self.path = str(self._lane.path)
+        self.path = str(self._file.path)
 
     def move(self, x: float, y: float) -> None:
         """Put the hand's target at (x, y) [m]."""
@@ -40,4 +39,4 @@ class Mouse:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self._folder.cleanup()
+        self._file.close()

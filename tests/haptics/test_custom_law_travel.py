@@ -25,7 +25,8 @@ from haptics.clock import Clock
 from haptics.device import State
 from haptics.envelope import Limits
 from haptics.errors import RecordingError
-from haptics.process import Job, Paths, ServoProcess
+from haptics.job import Job, Paths
+from haptics.process import ServoProcess
 from haptics.recording import Recorder, Recording
 from haptics.rendering import Rendering, parameters_of
 from haptics.replay import again, verify

@@ -17,7 +17,8 @@ import pytest
 from haptics import ConfigurationError, Coulomb, DeviceFault, MasslessImpedance
 from haptics.clock import Clock
 from haptics.errors import ServoLost
-from haptics.process import Job, Paths, ServoProcess
+from haptics.job import Job, Paths
+from haptics.process import ServoProcess
 from haptics.recording import EVENTS, Recorder, Recording
 from haptics.rendering import parameters_of
 from haptics.trace import Reader

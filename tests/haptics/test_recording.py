@@ -1,7 +1,10 @@
 """Recordings: readable at every moment, complete after every end."""
 
 import json
+import multiprocessing
 import os
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -97,9 +100,168 @@ def test_salvage_adds_what_the_dead_application_had_not_written(recorder: Record
     assert recording.metadata["state"] == "interrupted"
 
 
-def test_a_recording_is_never_overwritten(recorder: Recorder) -> None:
-    with pytest.raises(FileExistsError):
-        Recorder(recorder.folder, {})
+def test_salvage_of_what_died_before_its_first_tick(recorder: Recorder) -> None:
+    salvage(recorder.folder, None)
+    recording = Recording(recorder.folder)
+    assert len(recording.rows) == 0
+    assert recording.metadata["reason"] == "application lost"
+
+
+@pytest.mark.parametrize("died_before", ["the description", "the name"])
+def test_salvage_of_what_died_while_it_was_closed(
+    recorder: Recorder, trace: Trace, monkeypatch: pytest.MonkeyPatch, died_before: str
+) -> None:
+    append(trace, ticks(0, 10))
+    recorder.drain()
+    with monkeypatch.context() as dying:
+        wanted = METADATA if died_before == "the description" else TICKS
+        replace = os.replace
+
+        def die(source: Path, target: Path) -> None:
+            if target.name == wanted:
+                raise KeyboardInterrupt
+            replace(source, target)
+
+        dying.setattr(os, "replace", die)
+        with pytest.raises(KeyboardInterrupt):
+            recorder.close({"reason": "completed"}, complete=True)
+    assert len(Recording(recorder.folder).rows) == 10
+    salvage(recorder.folder, Reader(trace))
+    recording = Recording(recorder.folder)
+    assert recording.rows["tick"].tolist() == list(range(10))
+    assert recording.metadata["state"] == ("interrupted" if died_before == "the description" else "complete")
+    assert (recorder.folder / TICKS).exists() == (recording.metadata["state"] == "complete")
+    assert not list(recorder.folder.glob("*.tmp"))
+
+
+def test_salvage_of_a_closed_recording_changes_nothing(recorder: Recorder, trace: Trace) -> None:
+    append(trace, ticks(0, 10))
+    recorder.drain()
+    recorder.close({"reason": "completed"}, complete=True)
+    before = {path.name: path.read_bytes() for path in recorder.folder.iterdir()}
+    salvage(recorder.folder, Reader(trace))
+    assert {path.name: path.read_bytes() for path in recorder.folder.iterdir()} == before
+
+
+def test_salvage_of_a_file_that_was_cut_short_fills_the_gap(recorder: Recorder, trace: Trace) -> None:
+    append(trace, ticks(0, 60))
+    recorder.drain()
+    append(trace, ticks(60, 100))
+    part = recorder.folder / PART
+    os.truncate(part, part.stat().st_size - 2 * ROW.itemsize - 17)
+    salvage(recorder.folder, Reader(trace))
+    assert Recording(recorder.folder).rows["tick"].tolist() == list(range(100))
+
+
+def append_for_ever(path: Path) -> None:
+    file, count = TickFile(path), 0
+    while True:
+        file.append(ticks(count, count + 7))
+        count += 7
+
+
+def test_the_file_is_valid_while_another_process_writes_it_and_after_that_is_killed(tmp_path: Path) -> None:
+    path = tmp_path / PART
+    writer = multiprocessing.get_context("spawn").Process(target=append_for_ever, args=(path,))
+    writer.start()
+    counts = [0]
+    while counts[-1] < 7000:
+        if path.exists() and path.stat().st_size > 4096:
+            assert writer.is_alive()
+            rows = np.load(path)
+            assert rows["tick"].tolist() == list(range(len(rows)))
+            counts.append(len(rows))
+        time.sleep(0.001)
+    writer.kill()
+    writer.join()
+    rows = np.load(path)
+    assert len(rows) >= counts[-1] >= 7000
+    assert rows["tick"].tolist() == list(range(len(rows)))
+
+
+def test_the_header_is_one_write_in_the_first_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    writes: list[tuple[int, int]] = []
+    pwrite = os.pwrite
+
+    def watch(descriptor: int, data: bytes, offset: int) -> int:
+        writes.append((offset, len(data)))
+        return pwrite(descriptor, data, offset)
+
+    monkeypatch.setattr(os, "pwrite", watch)
+    file = TickFile(tmp_path / PART)
+    for count in (1, 10, 1000):
+        file.append(ticks(0, count))
+    file.close()
+    assert len(writes) == 4
+    assert {offset for offset, _ in writes} == {0}
+    assert len({size for _, size in writes}) == 1
+    assert writes[0][1] < 4096
+    assert len(np.load(tmp_path / PART)) == 1011
+
+
+def test_a_recording_is_never_overwritten(recorder: Recorder, tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "file").write_text("")
+    for taken in (recorder.folder, tmp_path / "empty", tmp_path / "file"):
+        with pytest.raises(FileExistsError):
+            Recorder(taken, {})
+    assert (tmp_path / "file").read_text() == ""
+
+
+def test_a_folder_is_readable_when_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[Recording] = []
+    rename = os.rename
+
+    def look_first(unborn: Path, folder: Path) -> None:
+        assert not folder.exists()
+        seen.append(Recording(unborn))
+        rename(unborn, folder)
+
+    monkeypatch.setattr(os, "rename", look_first)
+    recorder = Recorder(tmp_path / "run", {"model": "C"})
+    assert seen[0].metadata == recorder.metadata
+    assert len(seen[0].rows) == 0
+    assert [path.name for path in tmp_path.iterdir() if path.name != "trace"] == ["run"]
+    recorder.close({}, complete=True)
+
+
+def test_of_many_that_want_one_name_one_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    together = threading.Barrier(8)
+    got: list[Recorder] = []
+    refused: list[FileExistsError] = []
+    rename = os.rename
+
+    def all_at_once(unborn: Path, folder: Path) -> None:  # each has seen that the name is free
+        together.wait()
+        rename(unborn, folder)
+
+    def begin() -> None:
+        try:
+            got.append(Recorder(tmp_path / "run", {}))
+        except FileExistsError as error:
+            refused.append(error)
+
+    monkeypatch.setattr(os, "rename", all_at_once)
+    threads = [threading.Thread(target=begin) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert (len(got), len(refused)) == (1, 7)
+    assert list(tmp_path.iterdir()) == [tmp_path / "run"]
+    got[0].close({}, complete=True)
+    assert Recording(tmp_path / "run").metadata["state"] == "complete"
+
+
+def test_what_a_killed_maker_left_hidden_is_swept_away_in_time(tmp_path: Path) -> None:
+    old, young = tmp_path / ".haptics-new-old", tmp_path / ".haptics-new-young"
+    for left in (old, young):
+        (left / "run").mkdir(parents=True)
+        (left / "run" / METADATA).write_text("{")
+    os.utime(old, (0, 0))
+    Recorder(tmp_path / "run", {}).close({}, complete=True)
+    assert not old.exists()
+    assert (young / "run" / METADATA).exists()
 
 
 def test_a_settings_line_cut_short_is_left_out(recorder: Recorder) -> None:
