@@ -40,6 +40,8 @@ def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
     """Lay the options of the command line over the tables of the settings."""
     session = {name: getattr(options, name) for name in ("model", "rate", "duration", "seed", "record")}
     tables.setdefault("session", {}).update({name: value for name, value in session.items() if value is not None})
+    if options.faults:
+        tables["session"]["faults"] = options.faults
     if options.device is not None:
         tables.setdefault("device", {})["name"] = options.device
     if options.hand is not None:

@@ -1,0 +1,171 @@
+"""The faults by name: what ``--fault NAME@SECONDS`` can ask for."""
+
+from __future__ import annotations
+
+import errno
+import math
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from functools import partial
+
+from devices.faults.effects import (
+    Delay,
+    Dropout,
+    Duplicate,
+    Effect,
+    Failure,
+    Hang,
+    Late,
+    OutOfOrder,
+    Overwrite,
+    Quantisation,
+    Saturation,
+    Situation,
+    Stale,
+    Stuck,
+)
+from haptics.errors import ConfigurationError
+from haptics.settings import unknown
+
+
+@dataclass(frozen=True, slots=True)
+class FaultKind:
+    """What is known of a fault by its name.
+
+    Attributes
+    ----------
+    description : str
+        One line for people.
+    effect : callable
+        Makes the effect for its `Situation`.
+    duration : float
+        How long it lasts where nothing is said [s]; infinite if until the end of the run.
+    """
+
+    description: str
+    effect: Callable[[Situation], Effect]
+    duration: float = math.inf
+
+
+_VECTORS = ("position", "velocity", "force")
+
+FAULTS: dict[str, FaultKind] = {
+    "nan": FaultKind(
+        "position, velocity and force are not numbers", partial(Overwrite, names=_VECTORS, value=math.nan)
+    ),
+    "infinite": FaultKind("the velocity is infinite", partial(Overwrite, names=("velocity",), value=math.inf)),
+    "read-error": FaultKind("reading raises an input/output error", partial(Failure, number=errno.EIO, reads=True)),
+    "write-error": FaultKind(
+        "writing raises an input/output error, reading goes on", partial(Failure, number=errno.EIO, writes=True)
+    ),
+    "unplug": FaultKind(
+        "reading and writing raise: no such device", partial(Failure, number=errno.ENODEV, reads=True, writes=True)
+    ),
+    "hang": FaultKind("one reading blocks for 10 s", Hang, duration=10.0),
+    "stale": FaultKind("no new samples; the last is already twice too old, and ages on", Stale),
+    "dropout": FaultKind("no new samples for 50 ms", Dropout, duration=0.05),
+    "stuck": FaultKind("the values freeze, their times go on", Stuck),
+    "jump": FaultKind(
+        "position, velocity and force are zero: a failed reading taken for a sample",
+        partial(Overwrite, names=_VECTORS, value=0.0),
+    ),
+    "delay-1ms": FaultKind("samples come 1 ms later, with their own times", partial(Delay, delay=1e-3)),
+    "delay-5ms": FaultKind("samples come 5 ms later, with their own times", partial(Delay, delay=5e-3)),
+    "delay-20ms": FaultKind("samples come 20 ms later, with their own times", partial(Delay, delay=20e-3)),
+    "duplicate": FaultKind("every second sample is the one before once more, with its old time", Duplicate),
+    "late": FaultKind("samples come up to three readings late, by chance, but in order", Late),
+    "out-of-order": FaultKind("every second sample is older than the one before", OutOfOrder),
+    "quantisation": FaultKind(
+        "the encoder has steps of 1 mm, and the velocity is their difference", partial(Quantisation, step=1e-3)
+    ),
+    "saturation": FaultKind(
+        "a quarter of the largest force is all that motors can do, or a force sensor show",
+        partial(Saturation, part=0.25),
+    ),
+}
+"""Fault name to what it is."""
+
+LATEST = 1e7
+"""No fault begins or lasts later or longer than this [s]; no run is longer either."""
+
+_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
+_FORM = re.compile(rf"([^@]*)@({_NUMBER})(?:\+({_NUMBER}))?", re.ASCII | re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """A fault and its time. As text, ``nan@2`` or ``nan@2+0.05``, it is what `parse_fault` reads.
+
+    Attributes
+    ----------
+    name : str
+        A key of `FAULTS`.
+    start : float
+        When it begins, on the run's clock [s].
+    duration : float or None
+        How long it lasts [s]; None for what its name means, as a rule until the end of the run.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no such fault, or its time is not one.
+    """
+
+    name: str
+    start: float
+    duration: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.name not in FAULTS:
+            raise unknown("fault", self.name, FAULTS)
+        if not 0.0 <= self.start <= LATEST:
+            raise ConfigurationError(
+                f"fault {self}: must begin at 0 s at the earliest and at {LATEST:g} s at the latest."
+            )
+        if self.duration is not None and not 0.0 < self.duration <= LATEST:
+            raise ConfigurationError(f"fault {self}: must last longer than 0 s and at most {LATEST:g} s.")
+
+    @property
+    def length(self) -> float:
+        """How long it really lasts [s]; infinite if until the end of the run."""
+        return FAULTS[self.name].duration if self.duration is None else self.duration
+
+    def __str__(self) -> str:
+        lasting = "" if self.duration is None else f"+{_plain(self.duration)}"
+        return f"{self.name}@{_plain(self.start)}{lasting}"
+
+
+def parse_fault(text: str) -> Fault:
+    """Read ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the text and what is allowed.
+    """
+    form = _FORM.fullmatch(text.strip())
+    if form is None:
+        raise ConfigurationError(
+            f"fault {text!r}: must have the form NAME@SECONDS or NAME@SECONDS+DURATION, for instance nan@2 or "
+            f"nan@2+0.05. Names: {', '.join(FAULTS)}."
+        )
+    name, start, duration = form.groups()
+    if name not in FAULTS:
+        raise unknown(f"fault in {text!r}:", name, FAULTS)
+    return Fault(name, float(start), None if duration is None else float(duration))
+
+
+def describe(faults: Iterable[Fault]) -> str:
+    """Return in words when which fault is there."""
+    return ", ".join(f"{fault.name} {_when(fault)}" for fault in faults)
+
+
+def _when(fault: Fault) -> str:
+    begin = f"from {_plain(fault.start)} s"
+    return f"{begin} on" if fault.length == math.inf else f"{begin} for {_plain(fault.length)} s"
+
+
+def _plain(seconds: float) -> str:
+    """Return the shortest text that stands for exactly this number."""
+    return repr(float(seconds)).removesuffix(".0")
