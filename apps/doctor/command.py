@@ -1,0 +1,61 @@
+"""The command ``haptics doctor``: what this machine lacks, with the lines that mend it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from apps.answer import Answer
+from apps.progress import Line
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.add_argument("names", metavar="NAME", nargs="*", help="only these checks; default: all; see --list")
+    parser.add_argument("--list", action="store_true", help="list the checks and what they see to")
+    parser.add_argument(
+        "--record",
+        metavar="DIR",
+        type=Path,
+        default=Path("recordings"),
+        help="folder for recordings (default: recordings)",
+    )
+    parser.add_argument(
+        "--udev",
+        metavar="DEVICE",
+        nargs="?",
+        const="all",
+        help="print the udev rules that open a USB device (default: all that drivers know), and do nothing else",
+    )
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Examine this machine."""
+    if options.udev is not None:
+        return _rules(options.udev)
+    from apps.doctor.registry import CHECKS, chosen
+
+    names = chosen(options.names)
+    if options.list:
+        from apps.catalogue import listed
+
+        titles = {name: CHECKS[name].summary for name in names}
+        return Answer({"checks": titles}, listed(titles))
+    from apps.doctor.machine import Machine
+    from apps.doctor.registry import run_all
+    from apps.doctor.report import describe, result
+
+    with Line() as line:
+        findings = dict(run_all(names, Machine(record=options.record, show=line.show)))
+    return Answer(result(findings), describe(findings))
+
+
+def _rules(name: str) -> Answer:
+    from apps.doctor.families import FAMILIES, named, names
+    from apps.doctor.udev import rules
+    from haptics.settings import unknown
+
+    families = FAMILIES if name == "all" else named(name)
+    if not families:
+        raise unknown("USB device", name, [*names(), "all"])
+    return Answer({"rules": rules(families), "devices": [family.name for family in families]}, rules(families))

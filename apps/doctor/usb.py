@@ -1,0 +1,158 @@
+"""USB: the library, and whether the devices of the drivers may be opened."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apps.doctor.child import NoAnswer, ask
+from apps.doctor.families import FAMILIES, Family, Node
+from apps.doctor.finding import Finding, note, ok, problem
+from apps.doctor.libraries import install_line
+from apps.doctor.machine import GROUP, LOG_IN_AGAIN, Machine, program
+from apps.doctor.processor import container
+from apps.doctor.udev import RULES_FILE, Token, access, read_rules
+
+DEVICES = "/sys/bus/usb/devices"
+
+
+def load_libusb() -> dict[str, Any]:
+    """Load libusb as the drivers do and tell from where."""
+    import libusb_package
+    import usb.backend.libusb1
+
+    own = libusb_package.get_libusb1_backend()
+    if own is not None:
+        return {"source": "libusb-package"}
+    return {"source": "the system" if usb.backend.libusb1.get_backend() is not None else None}
+
+
+def _load() -> dict[str, Any]:
+    answer: dict[str, Any] = ask("apps.doctor.usb:load_libusb")
+    return answer
+
+
+def libusb(machine: Machine, load: Callable[[], dict[str, Any]] = _load) -> Finding:
+    """See whether pyusb finds libusb."""
+    pip = f"{shlex.quote(sys.executable)} -m pip install pyusb libusb-package"
+    try:
+        source = load()["source"]
+    except NoAnswer as error:
+        return problem(f"pyusb cannot be loaded ({error})", pip)
+    if source is None:
+        lines = [install_line(["libusb-1.0-0"], machine.sudo)] if machine.system == "linux" else [pip]
+        return problem("pyusb finds no libusb: no USB device can be opened", *lines)
+    return ok(f"libusb loads (from {source})")
+
+
+@dataclass(frozen=True)
+class Plugged:
+    """A device of a known family that is plugged in: its folder, and its device files."""
+
+    family: Family
+    identity: str
+    files: tuple[Path, ...]
+
+
+def plugged(machine: Machine) -> list[Plugged]:
+    """Return the devices of known families that are plugged in."""
+    found = []
+    for folder in sorted(machine.path(DEVICES).glob("*")):
+        identity = f"{_text(folder / 'idVendor')}:{_text(folder / 'idProduct')}"
+        found += [
+            Plugged(family, identity, tuple(_files(machine, folder, family)))
+            for family in FAMILIES
+            if identity in family.identities
+        ]
+    return found
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(errors="replace").strip()
+    except OSError:
+        return ""
+
+
+def _files(machine: Machine, folder: Path, family: Family) -> list[Path]:
+    """Return the device files of a plugged device that its driver opens."""
+    files = []
+    bus, number = _text(folder / "busnum"), _text(folder / "devnum")
+    if Node.USB in family.nodes and bus.isdecimal() and number.isdecimal():
+        files.append(machine.path(f"/dev/bus/usb/{int(bus):03}/{int(number):03}"))
+    if Node.HIDRAW in family.nodes:
+        files += [machine.path(f"/dev/{entry.name}") for entry in sorted(folder.glob("*:*/*/hidraw/hidraw*"))]
+    if Node.TTY in family.nodes:
+        files += [machine.path(f"/dev/{entry.name}") for entry in sorted(folder.glob("*:*/tty/tty*"))]
+    return files
+
+
+def _openable(path: Path) -> bool:
+    return os.access(path, os.R_OK | os.W_OK)
+
+
+def udev(machine: Machine, openable: Callable[[Path], bool] = _openable) -> Finding:
+    """See whether the devices may be opened: those that are plugged in, and by the rules also the others."""
+    present = plugged(machine)
+    without = [device for device in present if not device.files or not all(path.exists() for path in device.files)]
+    if without:
+        return problem(f"plugged in but without device files: {_listed(without)}", *_files_fix(machine))
+    closed = [device for device in present if not all(map(openable, device.files))]
+    if closed:
+        return problem(f"plugged in but not yours to open: {_listed(closed)}", *_rules_fix(machine))
+    if machine.is_root:
+        return ok(f"root may open every device; plugged in: {_listed(present) or 'none of those we know'}")
+    if not machine.path(DEVICES).exists():
+        return ok("there is no USB here")
+    lacking = without_rule(machine)
+    if not lacking:
+        return ok(f"rules open all {len(FAMILIES)} families of devices; plugged in: {_listed(present) or 'none'}")
+    names = "any of our devices" if len(lacking) == len(FAMILIES) else ", ".join(family.name for family in lacking)
+    return note(f"no rule would open, once plugged in, {names}{_in_capitals(machine, lacking)}", *_rules_fix(machine))
+
+
+def _listed(devices: list[Plugged]) -> str:
+    return ", ".join(f"{device.family.name} ({device.identity})" for device in devices)
+
+
+def without_rule(machine: Machine) -> list[Family]:
+    """Return the families with a device file that the rules of this machine open to nobody."""
+    files, groups = read_rules(machine), _names(machine)
+    return [family for family in FAMILIES if not _opened(files, family, groups)]
+
+
+def _names(machine: Machine) -> list[str]:
+    return [name for name, number in machine.groups_of_names().items() if number in machine.groups]
+
+
+def _opened(files: dict[str, list[list[Token]]], family: Family, groups: list[str]) -> bool:
+    return all(access(files, identity, node).open_to(groups) for identity in family.identities for node in family.nodes)
+
+
+def _in_capitals(machine: Machine, lacking: list[Family]) -> str:
+    """Say so where a rule would do, had it not been written with capital letters, which never match."""
+    files = read_rules(machine)
+    for family in lacking:
+        for identity in family.identities:
+            loud = identity.upper()
+            if loud != identity and any(access(files, loud, node).open_to(()) for node in family.nodes):
+                return f" (a rule for {identity} has capital letters, which never match)"
+    return ""
+
+
+def _rules_fix(machine: Machine) -> tuple[str, ...]:
+    write = f"{program()} doctor --udev | {machine.sudo}tee {RULES_FILE}"
+    reload = f"{machine.sudo}udevadm control --reload && {machine.sudo}udevadm trigger"
+    where = ("# udev runs on the host of this container; there:",) if container(machine) else ()
+    return (*where, machine.join_group(GROUP), write, reload, LOG_IN_AGAIN)
+
+
+def _files_fix(machine: Machine) -> tuple[str, ...]:
+    if container(machine):
+        return ("# start the container with: -v /dev:/dev --device-cgroup-rule='c *:* rmw'",)
+    return (f"{machine.sudo}modprobe -a cdc_acm usbhid", "# then unplug the device and plug it in again")
