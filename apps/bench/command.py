@@ -6,33 +6,51 @@ import argparse
 import functools
 
 from apps.answer import Answer
+from apps.bench import options as passed_on
+from apps.bench.outcome import CannotMeasure, Outcome
 from apps.catalogue import listed
 from apps.progress import Line, bar
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("names", metavar="NAME", nargs="*", help="which ones; default: all; see --list")
+    parser.add_argument("names", metavar="NAME", nargs="*", help="which ones; default: all short ones; see --list")
     parser.add_argument("--list", action="store_true", help="list the names and what is measured")
+    passed_on.add(parser)
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Run the benchmarks asked for."""
-    from apps.bench.registry import chosen, load
+    from apps.bench.registry import UNASKED, chosen, load
 
-    modules = {name: load(name) for name in chosen(options.names)}
+    named = chosen(options.names) if options.names else []
     if options.list:
-        titles = {name: module.TITLE for name, module in modules.items()}
+        titles = {name: load(name).TITLE for name in named or chosen(())}
         return Answer({"benchmarks": {name: {"title": title} for name, title in titles.items()}}, listed(titles))
+    given = passed_on.given(options, named)
     _require_compiled()
     outcomes = {}
     with Line() as line:
-        for name, module in modules.items():
-            outcomes[name] = module.run(functools.partial(_show, line, name))
-    text = "\n\n".join(f"{name}: {modules[name].TITLE}\n\n{outcome.text}" for name, outcome in outcomes.items())
+        for name in named or UNASKED:
+            try:
+                benchmark_options = given[name] if named else UNASKED[name]
+                outcomes[name] = load(name).run(functools.partial(_show, line, name), **benchmark_options)
+            except CannotMeasure as error:
+                if named:
+                    raise
+                outcomes[name] = Outcome({"left_out": str(error)}, f"left out: {error}")
+    return _answer(outcomes, alone=len(named) == 1)
+
+
+def _answer(outcomes: dict[str, Outcome], *, alone: bool) -> Answer:
+    """Put together what the benchmarks say; the result of one that was named `alone` is there in two places."""
+    from apps.bench.registry import load
+
+    text = "\n\n".join(f"{name}: {load(name).TITLE}\n\n{outcome.text}" for name, outcome in outcomes.items())
     error = " ".join(f"{name}: {outcome.error}" for name, outcome in outcomes.items() if outcome.error)
-    result = {"benchmarks": {name: outcome.result for name, outcome in outcomes.items()}}
-    return Answer(result, text, status=1 if error else 0, error=error)
+    results = {name: outcome.result for name, outcome in outcomes.items()}
+    own = next(iter(results.values())) if alone else {}
+    return Answer({**own, "benchmarks": results}, text, status=1 if error else 0, error=error)
 
 
 def _show(line: Line, benchmark: str, share: float, words: str) -> None:

@@ -7,8 +7,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from haptics.errors import ConfigurationError
+
 Progress = Callable[[float, str], None]
 """Takes the share that is done, from 0 to 1, and what is being measured now."""
+
+
+class CannotMeasure(ConfigurationError):
+    """Something that a benchmark needs is missing on this machine; the message names the remedy."""
 
 
 @dataclass(frozen=True)

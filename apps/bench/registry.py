@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterable
-from typing import Protocol, cast
+from typing import Any, Protocol, cast
 
 from apps import catalogue
 from apps.bench.outcome import Outcome, Progress
@@ -12,8 +12,13 @@ from apps.bench.outcome import Outcome, Progress
 BENCHMARKS: dict[str, str] = {
     "kernel": "kernel",
     "network": "network",
+    "servo": "servo",
+    "soak": "soak",
 }
 """Name to the module of `apps.bench` that has its ``TITLE`` and its ``run``, in the order in which all are run."""
+
+UNASKED: dict[str, dict[str, Any]] = {"kernel": {}, "network": {}, "servo": {"duration": 8.0}}
+"""Those that are run if none is named, with the options that they are given then."""
 
 
 class Benchmark(Protocol):
@@ -21,8 +26,8 @@ class Benchmark(Protocol):
 
     TITLE: str
 
-    def run(self, progress: Progress) -> Outcome:
-        """Measure."""
+    def run(self, progress: Progress, **options: Any) -> Outcome:
+        """Measure; raise `apps.bench.outcome.CannotMeasure` where something is missing for it."""
 
 
 def chosen(names: Iterable[str]) -> list[str]:

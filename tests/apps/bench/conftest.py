@@ -25,9 +25,13 @@ def no_compiler(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def few_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+def compiled() -> None:
     if numba.config.DISABLE_JIT:
         pytest.skip("the kernels are not compiled")
+
+
+@pytest.fixture
+def few_rounds(compiled: None, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(slices, "ROUNDS", 2)
     monkeypatch.setattr(simulators, "_ROUNDS", 2)
     monkeypatch.setattr(simulators, "_REPEATS", 1)

@@ -1,0 +1,79 @@
+"""The options of ``haptics bench``: which benchmark takes which, and that no other is given any."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from haptics.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option that is passed on to benchmarks; they check its value.
+
+    Attributes
+    ----------
+    name, metavar : str
+        ``--name METAVAR``.
+    kind : type
+        Of its value.
+    takers : tuple of str
+        The benchmarks that take it.
+    text : str
+        The help.
+    """
+
+    name: str
+    metavar: str
+    kind: type
+    takers: tuple[str, ...]
+    text: str
+
+
+OPTIONS = (
+    Option("duration", "S", float, ("servo", "soak"), "length of the whole measurement (80), or of the soak (3600)"),
+    Option("rate", "HZ", float, ("servo", "soak"), "servo rate (1000)"),
+    Option("slice", "S", float, ("servo",), "length of a turn of each candidate (10, or what fits)"),
+    Option("scheduling", "CLASS", str, ("servo",), "auto, fifo or other, for both candidates (auto)"),
+    Option("cpu", "N", int, ("servo",), "the processor that both candidates stay on (any)"),
+    Option("view", "WHEN", str, ("servo",), "on, off or both: with a live view beside (both)"),
+    Option("device", "NAME", str, ("soak",), "backend name (virtual-joystick)"),
+    Option("model", "NAME", str, ("soak",), "the element; the one that suits the device if not given"),
+    Option("record", "DIR", str, ("soak",), "keep the recording in this folder"),
+)
+
+
+def add(parser: argparse.ArgumentParser) -> None:
+    """Add the options to the parser of the command."""
+    for option in OPTIONS:
+        takers = " and ".join(option.takers)
+        parser.add_argument(
+            f"--{option.name}", metavar=option.metavar, type=option.kind, help=f"{takers}: {option.text}"
+        )
+
+
+def given(options: argparse.Namespace, names: Sequence[str]) -> dict[str, dict[str, Any]]:
+    """Return the options given to each of the benchmarks `names`.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is one that none of them takes, or no benchmark was named.
+    """
+    found: dict[str, dict[str, Any]] = {name: {} for name in names}
+    for option in OPTIONS:
+        value = getattr(options, option.name)
+        if value is None:
+            continue
+        takers = [name for name in names if name in option.takers]
+        if not takers:
+            raise ConfigurationError(
+                f"--{option.name} goes with the benchmark {' or '.join(option.takers)} only: "
+                + (f"{', '.join(names)} cannot use it." if names else f"haptics bench {option.takers[0]} ...")
+            )
+        for name in takers:
+            found[name][option.name] = value
+    return found
