@@ -21,7 +21,8 @@ order  flag            impedance device                                       ad
 
 The *safe output* of an impedance device is zero force, reached in two ticks: half of the last force, then none. That of
 an admittance device is its last reference: it holds. Both come at once: the limits of change (rule 8) do not apply to
-them, nor to what rules 9 to 11 take away. No rule ever turns a force round, and none makes it larger.
+them, nor to what rules 9 to 11 take away. Except for the passivity controller, which adds a damper, no rule turns a
+force round or makes it larger.
 
 Limits come from the device's data sheet; configuration may tighten them, never widen them.
 """
@@ -122,10 +123,10 @@ class Limits:
         limits = build(cls, {**of_device, **(tighter or {})}, "envelope")
         for name, own in of_device.items():
             limits._require_tighter(name, own, spec.name)
-        if limits.passivity_control and spec.causality is not Causality.IMPEDANCE:
+        if limits.passivity_control and (spec.causality is not Causality.IMPEDANCE or spec.mass is None):
             raise ConfigurationError(
-                f"envelope.passivity_control = true: {spec.name} is an {spec.causality} device; damping can be added "
-                "on an impedance device only."
+                f"envelope.passivity_control = true: {spec.name} is no impedance device whose moving mass is known, so "
+                "that nobody can say how much damping it takes."
             )
         return limits
 

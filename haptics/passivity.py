@@ -9,8 +9,8 @@ differences. The store of the element is known, and counted. What friction dissi
 slide a ring is noticed at once. And since a ring that is balanced to the last joule would go on for ever, the damper
 outlasts the excess by `LINGERING`.
 
-Neither can see what it is not told: a delay that the data sheet does not state, the dynamics of the motors, what happens
-between two counts of the encoder.
+Neither can see what it is not told: a delay that the data sheet does not state, the dynamics of the motors, what
+happens between two counts of the encoder. ``docs/passivity.md`` has figures.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def remember(s: Any, cx: float, cy: float) -> None:
 
 @kernel
 def _force_in_effect(s: Any, i: int, delay: float, periods: int) -> float:
-    """Return the mean of component `i` of the force [N] over the last `periods`, the latest command held in all of them.
+    """Return the mean of component `i` of the force [N] over the last `periods`, all of them since the latest command.
 
     With a delay of n + phi periods, the period that begins with command number k is under number k - n - 1 for the part
     phi of it and under number k - n for the rest.
@@ -109,12 +109,13 @@ def _pretended(s: Any, way: float, before: float) -> float:
     has gone on since the last period is no such step.
     """
     step = min(abs(way), abs(way - before), s.encoder_step)
-    return 0.5 * s.stiffness * step * step
+    energy: float = 0.5 * s.stiffness * step * step
+    return energy
 
 
 @kernel
 def _note_motion(s: Any) -> None:
-    """Tell in ``s.moving`` whether the handle has moved in this tick for certain: to and fro by one count is nothing."""
+    """Tell in ``s.moving`` whether the handle has certainly moved in this tick: to and fro by one count is nothing."""
     q = s.encoder_step
     s.moving = 1 if q == 0.0 else 0
     for i in range(2):
@@ -149,9 +150,9 @@ def observe(s: Any, periods: int) -> None:
     """Bring ``s.injected`` [J] up to date: a good sample came, `periods` after the last, and the element has stepped.
 
     ``X = max(0, X + dE + dS - N)``: dE is what the handle was given, force in effect times measured displacement, or,
-    of an admittance device, minus the hand's force, by the trapezoidal rule, times displacement. dS is the growth of the
-    element's store and N what the encoder can pretend. The controller's ledger takes the displacement that the element
-    was told instead of the measured one: the two need not agree to a count while the handle rests.
+    of an admittance device, minus the hand's force, by the trapezoidal rule, times displacement. dS is the growth of
+    the element's store and N what the encoder can pretend. The controller's ledger takes the displacement that the
+    element was told instead of the measured one: the two need not agree to a count while the handle rests.
     """
     _note_motion(s)
     stored = _stored(s)
@@ -186,11 +187,15 @@ def _missing_damping(s: Any, power: float) -> float:
         s.alarmed = 1
     elif s.excess == 0.0:
         s.alarmed = 0
-    wanted = s.excess / (T * power) if s.alarmed != 0 and power > 0.0 else 0.0
+    opposite = 2.0 * K * T * (s.applied_delay + s.estimator_lag + 0.5)
+    bound = max(min(opposite, s.max_added_damping - B), 0.0)
+    wanted = 0.0
+    if s.alarmed != 0 and power > 0.0:
+        wanted = s.excess / (T * power) if s.excess < bound * T * power else bound
     if s.sticking != 0:  # while it slides friction takes out more than a delay can give
         wanted = max(wanted, s.added_damping * math.exp(-T / LINGERING))
-    opposite = 2.0 * K * T * (s.applied_delay + s.estimator_lag + 0.5)
-    return max(min(wanted, opposite, s.max_added_damping - B), 0.0)
+    damping: float = min(wanted, bound)
+    return damping
 
 
 @kernel
@@ -212,8 +217,8 @@ def largest_added_damping(spec: DeviceSpec, period: float) -> float:
     """Return the damping that may act on a device, that of the element included [N s/m]; 0 if its mass is not known.
 
     A mass m with a damper whose force comes t late is stable below ``pi m / (2 t)``; half of that leaves a margin of
-    two, for a hand's grip as for a delay that is not known. A sampled damper is late by the device's delay, half a
-    period for the hold, half for the difference the velocity is, and the lag of its estimator.
+    two, for what is not known of the device. A sampled damper is late by the device's delay, half a period for the
+    hold, half for the difference the velocity is, and the lag of its estimator.
 
     Parameters
     ----------

@@ -32,6 +32,13 @@ def test_the_network_of_blocks_slips_in_avalanches(tmp_path: Path) -> None:
     assert "avalanches of 1 to 40 blocks" in run(str(ROOT / "examples" / "stick_slip_network.py"), folder=tmp_path)
 
 
+def test_the_passivity_controller_settles_what_rings_without_it(tmp_path: Path) -> None:
+    said = run(str(ROOT / "examples" / "passivity.py"), folder=tmp_path)
+    swings = {line.split(":")[0]: float(line.split("swings by")[1].split()[0]) for line in said.splitlines()[:2]}
+    assert swings["without the controller"] > 1.0
+    assert swings["with the controller"] < 0.1
+
+
 def test_a_law_of_ones_own_runs_alone_and_in_a_session(tmp_path: Path) -> None:
     law = str(ROOT / "examples" / "own_law.py")
     assert "slides at 3.571 N" in run(law, folder=tmp_path)
@@ -58,5 +65,6 @@ def test_every_example_is_run_here() -> None:
         "rubber.toml",
         "own_law.py",
         "stick_slip_network.py",
+        "passivity.py",
     }
     assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known

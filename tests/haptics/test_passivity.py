@@ -41,6 +41,7 @@ from .strategies import PHYSICS
 
 T = 1e-3
 COUNT = 10e-6
+SPEED = 0.01
 PUSH = ((0.2, 0.0, 0.0), (0.21, 6.0, 2.0), (0.23, 6.0, 2.0), (0.24, 0.0, 0.0))
 """A hand that pushes the handle into a slide once the force has faded in, and lets go of it."""
 
@@ -163,9 +164,6 @@ def test_skipped_deadlines_are_time_under_the_last_command(delay: float, periods
         core["history"][0, (core["written"][0] - 1) % HISTORY, 0] = forces[-1]
         tick += following
     assert found == pytest.approx(SPEED * T * staircase_integral(starts, forces, starts[-1] - delay), abs=1e-12)
-
-
-SPEED = 0.01
 
 
 def staircase_integral(starts: list[int], forces: list[float], end: float) -> float:
