@@ -11,10 +11,13 @@ import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from textwrap import indent
 from typing import Any, NoReturn
 
 from apps import commands
 from apps.answer import Answer
+from apps.catalogue import listed
+from devices.faults import FAULTS
 from haptics.errors import (
     ConfigurationError,
     DeviceFault,
@@ -38,6 +41,7 @@ _STATUS: tuple[tuple[type[HapticError], int], ...] = (
 _TOOLS = {
     "bench": "benchmarks, as ratios to a reference measured in the same run",
     "conformance": "the friction conformance suite, for every model and for renderers of others",
+    "doctor": "what this machine lacks for 1 kHz, and the lines that mend it",
     "reproduce": "the figures and tables of the papers, with the papers' numbers beside ours",
 }
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
@@ -112,12 +116,17 @@ def _add_demo(subparsers: Any) -> None:
     parser = subparsers.add_parser("demo", help="the main job with no hardware: virtual joystick, model C, a hand")
     _add_session_options(parser)
     parser.set_defaults(
-        command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None
+        command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None, faults=[]
     )
 
 
 def _add_run(subparsers: Any) -> None:
-    parser = subparsers.add_parser("run", help="an interactive session on a device")
+    parser = subparsers.add_parser(
+        "run",
+        help="an interactive session on a device",
+        epilog="faults on demand:\n" + indent(listed({name: kind.description for name, kind in FAULTS.items()}), "  "),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("--device", metavar="NAME", help="backend name; see 'haptics devices'")
     parser.add_argument("--model", metavar="NAME", help="A, B, C, D or a classic model; see 'haptics devices'")
     parser.add_argument("--config", metavar="FILE.toml", type=Path, help="settings from a file")
@@ -131,6 +140,14 @@ def _add_run(subparsers: Any) -> None:
     )
     parser.add_argument("--rate", metavar="HZ", type=float, help="servo rate (default 1000)")
     parser.add_argument("--hand", metavar="NAME|FILE", help="what moves a virtual device: a hand, or a CSV file")
+    parser.add_argument(
+        "--fault",
+        dest="faults",
+        metavar="NAME@SECONDS",
+        action="append",
+        default=[],
+        help="turn the device bad from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
+    )
     _add_session_options(parser)
     parser.set_defaults(command=commands.run)
 

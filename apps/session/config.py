@@ -1,7 +1,7 @@
 """From the command line and a TOML file to a complete, validated session: every mistake is found here.
 
-A setting has a table and a name, ``law.force``; the tables are ``session``, ``device``, ``hand``, ``law``, ``element``
-and ``envelope``. Values given with ``--set`` win over the file, options such as ``--rate`` over both. All units are SI.
+A setting has a table and a name, ``law.force``; `TABLES` has the tables. Values given with ``--set`` win over the file,
+options such as ``--rate`` over both. All units are SI.
 """
 
 from __future__ import annotations
@@ -9,12 +9,15 @@ from __future__ import annotations
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.session.fitness import Fitness
 from apps.session.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
+from devices.faults import parse_fault
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
+from haptics.realtime import RealTimeSettings
 from haptics.settings import bounded, build, check, free, unknown
 
 if TYPE_CHECKING:
@@ -22,7 +25,8 @@ if TYPE_CHECKING:
     from haptics.elements import Element
     from haptics.envelope import Limits
 
-TABLES = ("session", "device", "hand", "law", "element", "envelope")
+_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
+TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
 
 
 @dataclass(frozen=True)
@@ -36,6 +40,7 @@ class SessionSettings:
     )
     seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
     record: str = free("recordings", "a folder", "where the recordings are made, each in a folder of its own")
+    faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, "faults on demand (docs/faults.md): the device turns bad")
 
     def __post_init__(self) -> None:
         check(self, "session")
@@ -47,6 +52,16 @@ class SessionSettings:
             raise ConfigurationError(f"session.duration = {duration!r}: must be a time greater than 0 s.")
         if not isinstance(self.record, str) or not self.record:
             raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
+        object.__setattr__(self, "faults", _checked_faults(self.faults))
+
+
+def _checked_faults(texts: Any) -> tuple[str, ...]:
+    """Return the texts of faults, however they were listed, once each has been understood."""
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"session.faults = {texts!r}: must be {_FAULTS_ALLOWED}.")
+    for text in texts:
+        parse_fault(text)
+    return tuple(texts)
 
 
 @dataclass(frozen=True)
@@ -65,6 +80,10 @@ class SessionConfig:
         The device's own settings, those of the hand included.
     law, element, envelope : dict
         Complete tables of parameters.
+    servo : RealTimeSettings
+        What the servo asks the operating system for.
+    fitness : Fitness
+        The limits of a fit run.
     parameter_file_hash : str or None
         Identity of the calibration that was used, if any.
     """
@@ -76,6 +95,8 @@ class SessionConfig:
     law: Table
     element: Table
     envelope: Table = field(default_factory=dict)
+    servo: RealTimeSettings = field(default_factory=RealTimeSettings)
+    fitness: Fitness = field(default_factory=Fitness)
     parameter_file_hash: str | None = None
 
     @property
@@ -134,11 +155,14 @@ class SessionConfig:
                 "rate": session.rate,
                 "duration": session.duration,
                 "seed": session.seed,
+                "faults": list(session.faults),
             },
             "device": {"name": self.device, **self.device_settings},
             "law": self.law,
             "element": self.element,
             "envelope": self.envelope,
+            "servo": asdict(self.servo),
+            "fitness": asdict(self.fitness),
         }
 
 
@@ -229,6 +253,8 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         law=law_table(dict(tables.get("law", {})), causality),
         element={**element_defaults(settings.model, causality), **tables.get("element", {})},
         envelope=dict(tables.get("envelope", {})),
+        servo=build(RealTimeSettings, tables.get("servo", {}), "servo"),
+        fitness=build(Fitness, tables.get("fitness", {}), "fitness"),
     )
     _prove(config)
     return config

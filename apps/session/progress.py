@@ -45,3 +45,13 @@ class Progress:
     def clear(self) -> None:
         """Remove the line."""
         self._line.clear()
+
+
+class Quiet(Progress):
+    """Shows nothing: somebody else says how far it is."""
+
+    def __init__(self) -> None:
+        super().__init__(None)
+
+    def show(self, trace: Ring) -> None:
+        """Say nothing."""

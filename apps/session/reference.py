@@ -7,12 +7,14 @@ import sys
 from collections.abc import Iterator
 
 from apps.session.config import SessionSettings
+from apps.session.fitness import Fitness
 from apps.session.models import LAW_DEFAULTS, element_defaults
 from devices.virtual.arm import ArmSettings
 from devices.virtual.hands import HANDS
 from devices.virtual.joystick import JoystickSettings
 from haptics.envelope import Limits
 from haptics.friction import LAWS
+from haptics.realtime import RealTimeSettings
 from haptics.settings import allowed_text
 from haptics.tables import MODELS
 
@@ -65,6 +67,8 @@ def pages() -> Iterator[str]:
     yield _section(
         "envelope", "Safety envelope", Limits, "By default the limits of the device, which are also the widest."
     )
+    yield _section("servo", "What the servo asks the operating system for", RealTimeSettings)
+    yield _section("fitness", "What a run may be like and still count as fit", Fitness)
     yield _section("device", "`virtual-joystick`", JoystickSettings)
     yield _section("device", "`virtual-arm`", ArmSettings)
     for name, hand in HANDS.items():
@@ -87,7 +91,7 @@ def _section(table: str, title: str, cls: type, remark: str = "", leave_out: tup
 def _default(field: dataclasses.Field[object]) -> str:
     if field.default_factory is not dataclasses.MISSING:
         return f"`{field.default_factory()!r}`"
-    if field.default in (dataclasses.MISSING, "", None):
+    if field.default in (dataclasses.MISSING, "", None, ()):
         return "-"
     return f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from multiprocessing.connection import wait
 from typing import Any
@@ -16,15 +16,17 @@ from apps.session.config import SessionConfig
 from apps.session.counsel import Counsel
 from apps.session.progress import Progress
 from apps.session.record import new_recorder
-from apps.session.summary import certificate, felt, flags_seen
+from apps.session.summary import NOT_PRINTED, certificate, felt, flags_seen
+from devices.faults import Fault, FaultyDevice, describe, parse_fault
 from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
-from haptics.process import SILENCE, Job, Paths, ServoProcess
+from haptics.job import SILENCE, Job, Paths
+from haptics.process import ServoProcess
 from haptics.recording import EVENTS, append_line
 from haptics.rendering import parameters_of
 from haptics.servo import End
 from haptics.trace import Reader
 
-HEARTBEAT_EVERY = 0.02
+HEARTBEAT_EVERY = 0.01
 """The session gives the servo a sign of life at least this often [s]."""
 
 DEVICE_LOG = "device_log.npy"
@@ -65,20 +67,27 @@ class Session:
         Takes a line for the person.
     warn : callable, optional
         Takes a line about parameters that do not suit the device; as a rule `tell`.
+    progress : Progress, optional
+        Shows how far the run is; a line on the terminal by default.
     """
 
     def __init__(
-        self, config: SessionConfig, tell: Callable[[str], None], warn: Callable[[str], None] | None = None
+        self,
+        config: SessionConfig,
+        tell: Callable[[str], None],
+        warn: Callable[[str], None] | None = None,
+        progress: Progress | None = None,
     ) -> None:
         self.config = config
         self._spec = config.make_device().spec
+        self._faults = tuple(parse_fault(text) for text in config.session.faults)
         self._tell = tell
         self._warn = warn or tell
         self._counsel = Counsel(self._spec)
         self._counsel.consider(config.make_element(), 0)
         self._interrupted = False
         self._stopping = False
-        self._progress = Progress(config.session.duration)
+        self._progress = progress or Progress(config.session.duration)
         self._recorder = new_recorder(config, self._spec, self._counsel.record)
         self._folder = self._recorder.folder
         self._recorder.journal_settings(0, _journal_entry(config))
@@ -89,6 +98,7 @@ class Session:
     def started(self) -> dict[str, Any]:
         """What a view must know of this run: the fields of `messages.SessionStarted` that the run itself decides."""
         spec, session = self._spec, self.config.session
+        limits = self.config.make_limits(spec)
         return {
             "trace": str(self._servo.trace.path),
             "recording": str(self._folder),
@@ -101,12 +111,18 @@ class Session:
             "mouse": self.config.hand == "mouse",
             "force_scale": self.config.make_element().law.breakaway_force or 1.0,
             "duration": session.duration,
+            "max_energy": limits.max_energy,
+            "dead_man": limits.dead_man,
         }
 
     def interrupt(self) -> None:
         """End the run as Ctrl-C does."""
         self._interrupted = True
         self.stop()
+
+    def hold_key(self, held: bool) -> None:
+        """Take note that the person holds the dead-man's key, or has let it go."""
+        self._servo.hold_key(held)
 
     def stop(self) -> None:
         """End the run in order."""
@@ -154,6 +170,8 @@ class Session:
             What kept the device from being opened.
         """
         self._tell(f"recording to {self._folder}")
+        if self._faults:
+            self._tell(f"faults on demand: {describe(self._faults)}")
         if self._counsel.warnings:
             self._warn(" ".join(self._counsel.warnings))
         background = Background(self._recorder, on_error=self.stop)
@@ -181,21 +199,25 @@ class Session:
             self._servo.beat()
             wait([self._servo.connection, *listen()], HEARTBEAT_EVERY)
             message = self._servo.next_message()
-            if message is not None and message[0] == "ready":
-                self._recorder.note(real_time=message[1])
-            elif message is not None:
-                return self._reason(End(message[1]))
+            match message:
+                case "ready", granted:
+                    self._recorder.note(real_time=granted)
+                case "ended", end:
+                    return self._reason(End(end))
             self._progress.show(self._servo.trace)
             attend()
-            watch.look(self._servo.trace.count, started="real_time" in self._recorder.metadata)
+            watch.look(self._servo, started="real_time" in self._recorder.metadata)
 
     def _reason(self, end: End) -> str:
         if end is End.STOPPED and not self._stopping:
-            raise DeviceFault("the servo process was asked to terminate by somebody else: the device is safe.")
+            raise DeviceFault(
+                f"{self.config.device} was brought to its safe output after tick {self._servo.newest_tick}: somebody "
+                "else asked the servo process to terminate."
+            )
         if end is End.APPLICATION_LOST:
             raise DeviceFault(
-                f"the session gave the servo no sign of life for more than {SILENCE:g} s (it was stopped, or the "
-                "machine was too busy), so the device was brought to its safe output: start again."
+                f"{self.config.device} was brought to its safe output after tick {self._servo.newest_tick}: the "
+                f"session was stopped, or gave the servo no sign of life for {SILENCE:g} s. Start again."
             )
         return INTERRUPTED if self._interrupted else str(end)
 
@@ -212,6 +234,8 @@ class Session:
             self._journal_loss()
         timing = certificate(rows, executed, planned, 1.0 / rate)
         forces = felt(rows, self._spec.causality)
+        unfit = self.config.fitness.judge(timing)
+        timing |= {"fit": not unfit, "unfit_because": unfit, **self._servo.used}
         real_time = self._recorder.metadata.get("real_time", {})
         result = {
             "reason": reason,
@@ -221,7 +245,7 @@ class Session:
             **forces,
         }
         self._close(result, complete=not isinstance(fault, ServoLost))
-        del timing["late_ticks"]
+        timing = {name: value for name, value in timing.items() if name not in NOT_PRINTED}
         summary = {
             "recording": str(self._folder),
             "picture": None,
@@ -230,6 +254,7 @@ class Session:
             "rate_hz": rate,
             **timing,
             "realtime": real_time.get("scheduling", "other"),
+            "processors": real_time.get("processors", "unknown"),
             **forces,
             "reason": reason,
             "advice": self._counsel.warnings,
@@ -254,18 +279,22 @@ class Session:
         if devices.is_virtual(self.config.device):
             settings.setdefault("log", str(self._folder / DEVICE_LOG))
         return Job(
-            factory=functools.partial(_make_device, self.config.device, settings),
+            factory=functools.partial(
+                _make_device, self.config.device, settings, self._faults, self.config.session.seed
+            ),
             element=self.config.make_element(),
             limits=self.config.make_limits(self._spec),
             duration=self.config.session.duration,
             recording=self._folder,
             paths=Paths.unique(),
+            real_time=self.config.servo,
         )
 
 
-def _make_device(name: str, settings: dict[str, Any], clock: Any) -> Any:
-    """Build the device inside the servo process."""
-    return devices.create_device(name, settings, clock=clock)
+def _make_device(name: str, settings: dict[str, Any], faults: Sequence[Fault], seed: int, clock: Any) -> Any:
+    """Build the device inside the servo process, with its faults on demand around it."""
+    device = devices.create_device(name, settings, clock=clock)
+    return FaultyDevice(device, faults, clock, seed) if faults else device
 
 
 def _journal_entry(config: SessionConfig) -> dict[str, Any]:

@@ -8,13 +8,32 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality
+from haptics.envelope import UNUSABLE
 from haptics.trace import Rows, Status
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 
+LATE_TICKS_KEPT = 1000
+"""Numbers of late ticks that a certificate holds at most; the rows have them all."""
+
+BIN_EDGES_US: NDArray[np.float64] = np.concatenate(([0.0], np.logspace(-1.0, 5.0, 61)))
+"""Edges of the bins of a certificate's histograms [us]: ten per decade from 0.1 us to 100 ms, and one below them."""
+
+_DURATIONS = {
+    "period_error": "period_error_us",
+    "tick_time": "tick_us",
+    "sample_age": "sample_age_us",
+    "write_time": "write_us",
+}
+"""Column to its name in a certificate."""
+
+NOT_PRINTED = ("late_ticks", "histograms")
+"""Parts of a certificate that are for the recording only."""
+
 
 def quantiles(values: NDArray[np.float64], *, scale: float, p999: bool = False) -> dict[str, float]:
-    """Return ``p50``, ``p99``, (``p999``,) and ``max`` of `values`, multiplied by `scale`; empty without values."""
+    """Return ``p50``, ``p99``, (``p999``,) and ``max`` of the finite `values`, times `scale`; empty without any."""
+    values = values[np.isfinite(values)]
     if not len(values):
         return {}
     wanted = {"p50": 50.0, "p99": 99.0} | ({"p999": 99.9} if p999 else {}) | {"max": 100.0}
@@ -40,8 +59,11 @@ def certificate(rows: Rows, executed: int, planned: int | None, period: float) -
     -------
     dict
         ``ticks``, ``skipped``, ``lost_ticks``, ``overruns``, ``period_error_us`` and ``tick_us`` as the command prints
-        them; ``longest_gap_us``: the longest time between two ticks, whose lateness alone says nothing of the deadlines
-        skipped before it; and ``late_ticks``: the numbers of the first 100 late ones.
+        them; ``sample_age_us`` and ``write_us``, how old samples were and how long after the start of its tick a
+        command had been handed to the device; ``longest_gap_us``: the longest time between two ticks, whose lateness
+        alone says nothing of the deadlines skipped before it; ``unusable_ticks``, with the safe output because no
+        sample could be trusted; ``late_ticks``, the numbers of the first late ones; and ``histograms`` of all
+        durations, ticks per bin of ``edges_us``, what lies beyond in the last bin.
     """
     late = rows["tick"][(rows["status"] & _LATE) != 0]
     if planned is None:
@@ -51,11 +73,24 @@ def certificate(rows: Rows, executed: int, planned: int | None, period: float) -
         "skipped": max(planned - executed, 0),
         "lost_ticks": executed - len(rows),
         "overruns": len(late),
-        "period_error_us": quantiles(rows["period_error"], scale=1e6, p999=True),
-        "tick_us": quantiles(rows["tick_time"], scale=1e6),
+        **{
+            name: quantiles(rows[column], scale=1e6, p999=column == "period_error")
+            for column, name in _DURATIONS.items()
+        },
         "longest_gap_us": _longest_gap(rows, period),
-        "late_ticks": [int(tick) for tick in late[:100]],
+        "unusable_ticks": int(np.count_nonzero(rows["status"] & UNUSABLE)),
+        "late_ticks": [int(tick) for tick in late[:LATE_TICKS_KEPT]],
+        "histograms": {
+            "edges_us": [round(float(edge), 4) for edge in BIN_EDGES_US],
+            **{name: _histogram(rows[column]) for column, name in _DURATIONS.items()},
+        },
     }
+
+
+def _histogram(durations: NDArray[np.float64]) -> list[int]:
+    """Return how many of `durations` [s] lie in each bin; what is no number in none."""
+    finite = np.clip(durations[np.isfinite(durations)] * 1e6, 0.0, BIN_EDGES_US[-1])
+    return [int(count) for count in np.histogram(finite, BIN_EDGES_US)[0]]
 
 
 def _longest_gap(rows: Rows, period: float) -> float | None:

@@ -10,7 +10,7 @@ import pytest
 from apps.session.config import complete
 from apps.session.run import Session
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.process import SILENCE
+from haptics.job import SILENCE
 from haptics.recording import Recording
 from haptics.replay import verify
 
@@ -124,4 +124,4 @@ def test_sessions_begun_in_the_same_second_get_folders_of_their_own(tmp_path: Pa
     assert len({session._folder for session in sessions}) == 3
     for session in sessions:
         session._recorder._ticks.close()
-        session._servo.job.paths.remove()
+        session._servo.job.paths.close()
