@@ -78,7 +78,9 @@ class Application:
             if self._window:
                 self._mouse = stack.enter_context(Mouse())
             config = self._configure(self._tables)
-            if self._window:
+            if self._obstacle is not None:
+                _require_no_key(config, self._obstacle)
+            else:
                 self._view = ViewLink(self._theme)
                 stack.callback(self._view.close)
             stack.enter_context(_signals(self._interrupt))
@@ -112,7 +114,7 @@ class Application:
             session.interrupt()
         outcome = session.run(self._attend, self._connections)
         self._session = None
-        self._send(say.SessionEnded(outcome.reason, outcome.summary))
+        self._send(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
         outcome.summary["picture"] = self._draw(outcome)
         return outcome, session.config
 
@@ -154,18 +156,28 @@ class Application:
             return
         received = self._view.messages()
         if self._view.gone:
-            self._tell("the live view is gone; the run goes on without it.")
+            self._go_on_without_view()
         for message in received:
             match message:
                 case say.HandTarget(x, y) if self._mouse is not None:
                     self._mouse.move(x, y)
                 case say.SetParameter(key, value):
                     self._change(key, value)
+                case say.HoldKey(held) if self._session is not None:
+                    self._session.hold_key(held)
                 case say.Stop():
                     self._stop()
                 case say.Start() | say.Close():
                     self._wish = message
                     self._stop()
+
+    def _go_on_without_view(self) -> None:
+        """Go on without a window, unless its key had to be held: nobody could feel anything any more."""
+        if self._session is not None and self._session.started["dead_man"] == "key":
+            self._tell("the live view is gone, and with it the key that must be held; the run ends.")
+            self._stop()
+        else:
+            self._tell("the live view is gone; the run goes on without it.")
 
     def _change(self, key: str, value: float) -> None:
         if self._session is not None:
@@ -192,6 +204,19 @@ class Application:
     def _send(self, message: Any) -> None:
         if self._view is not None:
             self._view.send(message)
+
+
+def _require_no_key(config: SessionConfig, obstacle: str) -> None:
+    """Raise if a key of the window would have to be held, where there is no window."""
+    spec = config.make_device().spec
+    if config.make_limits(spec).dead_man != "key":
+        return
+    remedy = "leave --headless out" if obstacle.startswith("--headless") else "start it where a window can be shown"
+    otherwise = "" if spec.dead_man == "key" else ", or choose 'button' (where the device has one) or 'none'"
+    raise ConfigurationError(
+        f"envelope.dead_man = 'key': the space bar of the live view must be held, but there is none: {obstacle}; "
+        f"{remedy}{otherwise}."
+    )
 
 
 def _hands(present: str) -> tuple[str, ...]:

@@ -58,6 +58,10 @@ class SessionStarted:
         A typical force, for the length of the vectors [N].
     duration : float or None
         Planned length [s].
+    max_energy : float
+        Energy that the loop may inject [J].
+    dead_man : str
+        What must be held for any output: ``none``, ``key`` (then the view sends `HoldKey`) or ``button``.
     """
 
     trace: str
@@ -74,14 +78,17 @@ class SessionStarted:
     mouse: bool
     force_scale: float
     duration: float | None = None
+    max_energy: float = 0.1
+    dead_man: str = "none"
 
 
 @dataclass(frozen=True)
 class SessionEnded:
-    """The run is over; ``summary`` has the keys of the command's JSON output."""
+    """The run is over; ``summary`` has the keys of the command's JSON output, ``error`` says what failed."""
 
     reason: str
     summary: dict[str, Any] = field(default_factory=dict)
+    error: str = ""
 
 
 @dataclass(frozen=True)
@@ -106,6 +113,9 @@ class Quit:
 
 # --- from the view to the session
 
+HOLD_EVERY = 0.05
+"""How often the view repeats that the dead-man's key is held [s]; `haptics.job.KEY_LASTS` is three times that."""
+
 
 @dataclass(frozen=True)
 class SetParameter:
@@ -121,6 +131,13 @@ class HandTarget:
 
     x: float
     y: float
+
+
+@dataclass(frozen=True)
+class HoldKey:
+    """Whether the dead-man's key is held: said when it is pressed, every `HOLD_EVERY` while it is, and when let go."""
+
+    held: bool
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The picture of a run: path with force vectors, position, force and speed against time, and the timing certificate.
+"""The picture of a run: path, position, force, speed, energy and flags against time, and the timing certificate.
 
 Drawn with Matplotlib's Agg backend, which needs no display and no system library: the picture exists on every machine.
 The path is drawn as in Kikuuwe et al. 2006, Figs. 16 and 19, the time courses as in Figs. 17 and 20.
@@ -11,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.view.scale import microseconds
+from apps.view.summary import durations, verdict
 from haptics.device import Causality
 from haptics.recording import Recording
-from haptics.trace import Rows
+from haptics.trace import Rows, Status
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,16 +38,22 @@ def draw(recording: Recording) -> str | None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(14, 8), dpi=110, facecolor="white", layout="constrained")
+    figure = Figure(figsize=(14, 9.5), dpi=110, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
-    grid = figure.add_gridspec(4, 2, width_ratios=(1.25, 1), height_ratios=(1, 1, 0.8, 0.9))
+    sides = figure.add_gridspec(1, 2, width_ratios=(1.25, 1))
+    flags = _flags_of(rows)
+    below = 0.1 + 0.14 * max(len(flags), 1)
+    right = sides[1].subgridspec(2, 1, height_ratios=(3.5 + below, 1.0))
+    times = right[0].subgridspec(5, 1, height_ratios=(1.0, 1.0, 0.8, 0.7, below))
     metadata = recording.metadata
     impedance = metadata["device"]["causality"] == Causality.IMPEDANCE
-    _path(figure.add_subplot(grid[:, 0]), rows, metadata, impedance)
-    _positions(figure.add_subplot(grid[0, 1]), rows)
-    _forces(figure.add_subplot(grid[1, 1]), rows, impedance)
-    _speeds(figure.add_subplot(grid[2, 1]), rows)
-    _punctuality(figure.add_subplot(grid[3, 1]), rows, metadata)
+    _path(figure.add_subplot(sides[0]), rows, metadata, impedance)
+    _positions(figure.add_subplot(times[0]), rows)
+    _forces(figure.add_subplot(times[1]), rows, impedance)
+    _speeds(figure.add_subplot(times[2]), rows)
+    _energy(figure.add_subplot(times[3]), rows, metadata)
+    _flags(figure.add_subplot(times[4]), rows, flags)
+    _punctuality(figure.add_subplot(right[1]), rows, metadata)
     figure.suptitle(_title(metadata), fontsize=13, color=_INK)
     path = recording.folder / PICTURE
     figure.savefig(path)
@@ -135,8 +143,48 @@ def _speeds(axes: Axes, rows: Rows) -> None:
     thin = _thinned(rows)
     axes.plot(thin["time"], _norm(thin["sliding_velocity"]) * _MILLI, color=_SLIP, linewidth=0.9)
     _style(axes, "sliding [mm/s]")
-    axes.set_xlabel("time [s]     (shaded: sticking)", fontsize=9)
     _shade_sticking(axes, rows)
+
+
+def _energy(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
+    """Draw what the loop had injected, in the largest of every stretch so that no peak is lost, and what it may."""
+    starts = np.arange(0, len(rows), max(1, len(rows) // _LONGEST))
+    energy = np.maximum.reduceat(np.nan_to_num(rows["injected_energy"]), starts) * _MILLI
+    axes.fill_between(rows["time"][starts], energy, step="post", color=_SECOND, alpha=0.45, linewidth=0.0)
+    axes.plot(rows["time"][starts], energy, drawstyle="steps-post", color=_SECOND, linewidth=0.9)
+    _style(axes, "energy [mJ]")
+    top = 1.6 * max(float(energy.max()), 0.01)  # room for the words
+    limit = metadata.get("limits", {}).get("max_energy")
+    if limit is not None and limit * _MILLI < 2.0 * top:
+        top = max(top, 1.15 * limit * _MILLI)
+        axes.axhline(limit * _MILLI, color=_INK, linestyle="--", linewidth=1.0)
+    words = f"given by the loop, at most {energy.max():.3g}" + (
+        f" of {limit * _MILLI:.3g}" if limit is not None else ""
+    )
+    axes.set_ylim(0.0, top)
+    axes.text(0.01, 0.93, f"{words} mJ", transform=axes.transAxes, ha="left", va="top", fontsize=8.5, color=_INK)
+    _along_time(axes, rows)
+
+
+def _flags_of(rows: Rows) -> list[Status]:
+    """Return the flags that occurred, in the order of their bits."""
+    seen = int(np.bitwise_or.reduce(rows["status"]))
+    return [flag for flag in Status if seen & int(flag)]
+
+
+def _flags(axes: Axes, rows: Rows, flags: list[Status]) -> None:
+    """Draw when each of `flags` was set; a stretch is at least as wide as a hair."""
+    for number, flag in enumerate(flags):
+        stretches = _stretches((rows["status"] & int(flag)) != 0)[:2000]
+        times = np.append(rows["time"], rows["time"][-1])
+        spans = [(float(times[a]), float(times[b] - times[a])) for a, b in stretches]
+        axes.broken_barh(spans, (number - 0.32, 0.64), facecolor=_STICK, edgecolor=_STICK, linewidth=0.8)
+    axes.set_yticks(range(len(flags)), [str(flag.name).lower().replace("_", " ") for flag in flags])
+    axes.set_ylim(max(len(flags), 1) - 0.5, -0.5)
+    _style(axes, "")
+    axes.set_xlabel("time [s]     (shaded above: sticking)", fontsize=9)
+    _along_time(axes, rows)
+    axes.tick_params(labelbottom=True)
 
 
 def _norm(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -144,34 +192,58 @@ def _norm(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _shade_sticking(axes: Axes, rows: Rows) -> None:
-    sticking = np.concatenate(([0], (rows["sticking"] != 0).astype(np.int8), [0]))
-    edges = np.flatnonzero(np.diff(sticking)).reshape(-1, 2)
     times = np.append(rows["time"], rows["time"][-1])
-    long_enough = [(times[a], times[b]) for a, b in edges if times[b] - times[a] >= 0.01]
+    stretches = _stretches(rows["sticking"] != 0)
+    long_enough = [(times[a], times[b]) for a, b in stretches if times[b] - times[a] >= 0.01]
     for begin, end in long_enough[:2000]:
         axes.axvspan(begin, end, color=_STICK, alpha=0.12, linewidth=0)
-    axes.set_xlim(float(times[0]), float(times[-1]) or 1.0)
+    _along_time(axes, rows)
+
+
+def _along_time(axes: Axes, rows: Rows) -> None:
+    """Let the axes span the run; only the lowest of them says the time."""
+    axes.set_xlim(float(rows["time"][0]), float(rows["time"][-1]) or 1.0)
+    axes.tick_params(labelbottom=False)
+
+
+def _stretches(flags: NDArray[np.bool_]) -> NDArray[np.intp]:
+    """Return where each stretch of set flags begins and where it has ended; (n, 2)."""
+    return np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
 
 
 def _punctuality(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
-    errors = np.maximum(rows["period_error"] * 1e6, 0.1)
-    axes.hist(errors, bins=np.logspace(-1, 4, 80).tolist(), color=_SLIP, alpha=0.85)
+    bins = np.logspace(-1, 4, 80).tolist()
+    lateness, work = (np.maximum(rows[name] * 1e6, 0.1) for name in ("period_error", "tick_time"))
+    axes.hist(lateness, bins=bins, color=_SLIP, alpha=0.85, label="started late by")
+    axes.hist(work, bins=bins, color=_STICK, histtype="step", linewidth=1.4, label="took")
     axes.set_xscale("log")
     axes.set_yscale("log")
     _style(axes, "ticks")
-    axes.set_xlabel("lateness of a tick [us]", fontsize=9)
-    axes.text(0.98, 0.95, _certificate_text(metadata), transform=axes.transAxes, ha="right", va="top", fontsize=8.5)
+    axes.set_xlabel("time of a tick [µs]", fontsize=9)
+    axes.legend(loc="upper right", fontsize=8)
+    axes.set_title(_certificate_text(metadata), loc="left", fontsize=8.5, color=_INK)
 
 
 def _certificate_text(metadata: dict[str, Any]) -> str:
+    """Return the verdict, the counts and the quantiles in a line each."""
     certificate = metadata.get("certificate", {})
-    period, tick = certificate.get("period_error_us"), certificate.get("tick_us")
-    if not period or not tick:
+    found = durations(certificate)
+    if not {"lateness", "work per tick"} <= set(found):
         return "no certificate: the run was not closed"
-    return (
-        f"{certificate['ticks']} ticks, {certificate['skipped']} skipped, {certificate['overruns']} late, "
-        f"{certificate['lost_ticks']} lost\n"
-        f"lateness: median {period['p50']:.0f}, 99 % {period['p99']:.0f}, max {period['max']:.0f} us\n"
-        f"tick: median {tick['p50']:.0f}, 99 % {tick['p99']:.0f} us; "
-        f"scheduling: {certificate.get('scheduling', 'other')}"
+    late, took = (
+        ", ".join(f"{name} {microseconds(found[what][name])}" for name in ("p50", "p99", "max"))
+        for what in ("lateness", "work per tick")
     )
+    return (
+        f"{_verdict_text(certificate)}\n"
+        f"{certificate['ticks']} ticks, {certificate['skipped']} skipped, {certificate['overruns']} late, "
+        f"{certificate['lost_ticks']} lost; scheduling: {certificate.get('scheduling', 'other')}\n"
+        f"late by {late}; took {took}"
+    )
+
+
+def _verdict_text(certificate: dict[str, Any]) -> str:
+    judged = verdict(certificate)
+    if judged is None:
+        return "no verdict"
+    return ": ".join([judged.word, *judged.reasons[:1]]) + (" ..." if len(judged.reasons) > 1 else "")

@@ -7,6 +7,7 @@ Importing this package imports neither Qt nor NumPy; each entry point is a modul
 - `apps.view.replay.run`: the same panels over a recorded array, with a scrub slider.
 - `apps.view.screenshot.grab`: a picture of the window from recorded rows, without a display.
 
-Behind them: `history`, `counts`, `scale`, `feed`, `run` and `theme` know nothing of Qt; `plane`, `series`, `timing`,
-`controls` and `transport` are the panels; `dashboard` and `window` put them together.
+Behind them: `history`, `counts`, `scale`, `feed`, `run`, `summary` and `theme` know nothing of Qt; `plane`, `series`,
+`timing`, `safety`, `dead_man`, `end`, `controls` and `transport` are the panels; `dashboard` and `window` put them
+together.
 """

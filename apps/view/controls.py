@@ -102,6 +102,11 @@ def _stop_icon(colour: str) -> QtGui.QIcon:
 class ControlPanel(QtWidgets.QWidget):
     """The left column.
 
+    Parameters
+    ----------
+    above_stop : QWidget
+        What has its place between the parameters and the stop button.
+
     Attributes
     ----------
     start_asked : signal (device, model, hand)
@@ -119,7 +124,7 @@ class ControlPanel(QtWidgets.QWidget):
     parameter_changed = QtCore.Signal(str, float)
     theme_asked = QtCore.Signal()
 
-    def __init__(self) -> None:
+    def __init__(self, above_stop: QtWidgets.QWidget) -> None:
         super().__init__()
         self.setFixedWidth(264)
         self._choices: dict[str, tuple[str, ...]] = {}
@@ -129,6 +134,7 @@ class ControlPanel(QtWidgets.QWidget):
         column.setSpacing(8)
         column.addWidget(self._session_panel())
         column.addWidget(self._parameter_panel(), 1)
+        column.addWidget(above_stop)
         column.addWidget(self._stop_button())
 
     def _session_panel(self) -> QtWidgets.QWidget:
@@ -178,16 +184,16 @@ class ControlPanel(QtWidgets.QWidget):
         self.stop.setMinimumHeight(74)
         self.stop.setIcon(_stop_icon("#ffffff"))
         self.stop.setIconSize(QtCore.QSize(38, 38))
-        self.stop.setToolTip("bring the device to its safe output and end the run (space bar)")
         # Pressed, not clicked: a stop does not wait until the button is let go.
         self.stop.pressed.connect(self.stop_asked)
         column = QtWidgets.QVBoxLayout()
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(3)
-        words = label("or space bar, anywhere in the window", 10, faint=True)
-        words.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.stop_key = label("", 10, faint=True)
+        self.stop_key.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.name_stop_key("space bar")
         column.addWidget(self.stop)
-        column.addWidget(words)
+        column.addWidget(self.stop_key)
         holder = QtWidgets.QWidget()
         holder.setLayout(column)
         return holder
@@ -244,6 +250,11 @@ class ControlPanel(QtWidgets.QWidget):
         for slider in self.sliders:
             if slider.key in values:
                 slider.show_value(values[slider.key])
+
+    def name_stop_key(self, key: str) -> None:
+        """Say which key does what the stop button does."""
+        self.stop.setToolTip(f"bring the device to its safe output and end the run ({key})")
+        self.stop_key.setText(f"or {key}, anywhere in the window")
 
     def set_running(self, running: bool) -> None:
         """Say whether there is a run. The stop button is never disabled: a run may be about to start."""

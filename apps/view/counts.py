@@ -1,4 +1,4 @@
-"""What a run has counted so far: ticks, late and skipped ones, flags, and how late ticks started. No Qt."""
+"""What a run has counted so far: ticks, late and skipped ones, flags, energy, and how long things took. No Qt."""
 
 from __future__ import annotations
 
@@ -8,17 +8,8 @@ from numpy.typing import NDArray
 from apps.view.history import Floats
 from haptics.trace import Rows, Status
 
-FLAGS: tuple[Status, ...] = (
-    Status.LIMITED,
-    Status.SLEW,
-    Status.WORKSPACE,
-    Status.STALE,
-    Status.NOT_FINITE,
-    Status.STARTED_LATE,
-    Status.ENDED_LATE,
-    Status.AFTER_SKIP,
-)
-"""The flags that have a lamp, in the order of the lamps."""
+FLAGS: tuple[Status, ...] = tuple(Status)
+"""The flags that are counted: all."""
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 
@@ -34,12 +25,16 @@ class Counts:
         Ticks that started or ended late.
     skipped : int
         Deadlines missed whole: gaps in the numbering, less the rows that this reader was too slow to get.
-    flags : (8,) int array
+    flags : (14,) int array
         Ticks with each flag of `FLAGS`.
-    last : (8,) float array
+    last : (14,) float array
         Time of the last tick with each flag [s]; minus infinity if there was none.
     time : float
         Time of the newest row [s].
+    newest : Status
+        Flags of the newest row.
+    largest_energy : float
+        The most that the loop had injected at any time [J].
     """
 
     def __init__(self) -> None:
@@ -51,6 +46,8 @@ class Counts:
         self.late = 0
         self.skipped = 0
         self.time = 0.0
+        self.newest = Status(0)
+        self.largest_energy = 0.0
         self.flags: NDArray[np.int64] = np.zeros(len(FLAGS), np.int64)
         self.last: Floats = np.full(len(FLAGS), -np.inf)
         self._previous_tick = -1
@@ -63,6 +60,8 @@ class Counts:
         self.ticks += len(rows)
         self.time = float(rows["time"][-1])
         status = rows["status"]
+        self.newest = Status(int(status[-1]))
+        self.largest_energy = float(np.fmax(self.largest_energy, np.fmax.reduce(rows["injected_energy"])))
         self.late += int(np.count_nonzero(status & _LATE))
         for number, flag in enumerate(FLAGS):
             hits = np.flatnonzero(status & int(flag))
@@ -77,8 +76,8 @@ class Counts:
         self._previous_tick = int(ticks[-1])
 
 
-class Lateness:
-    """Histogram of how late ticks started, in bins of equal ratio from 0.1 us to 10 ms.
+class Durations:
+    """Histogram of durations, in bins of equal ratio from 0.1 us to 10 ms.
 
     Attributes
     ----------
@@ -99,17 +98,17 @@ class Lateness:
         self.counts: NDArray[np.int64] = np.zeros(len(self.EDGES) - 1, np.int64)
         self.maximum = 0.0
 
-    def add(self, lateness: Floats) -> None:
+    def add(self, durations: Floats) -> None:
         """Take values [us]."""
-        if len(lateness):
-            self.counts += self.histogram(lateness)
-            self.maximum = max(self.maximum, float(lateness.max()))
+        if len(durations):
+            self.counts += self.histogram(durations)
+            self.maximum = max(self.maximum, float(durations.max()))
 
     @classmethod
-    def histogram(cls, lateness: Floats) -> NDArray[np.int64]:
+    def histogram(cls, durations: Floats) -> NDArray[np.int64]:
         """Return the ticks per bin of some values [us]."""
         bins, first, last = len(cls.EDGES) - 1, cls.EDGES[0], cls.EDGES[-1]
-        place = (np.log10(np.maximum(lateness, 10**first)) - first) * (bins / (last - first))
+        place = (np.log10(np.maximum(durations, 10**first)) - first) * (bins / (last - first))
         return np.bincount(np.minimum(place.astype(np.intp), bins - 1), minlength=bins)
 
 

@@ -1,16 +1,20 @@
-"""The panels that show a run, side by side, and the line of numbers under them."""
+"""The panels that show a run, and the line of numbers under them."""
 
 from __future__ import annotations
 
+from apps.view.dead_man import DeadManBanner
+from apps.view.end import EndCard
 from apps.view.feed import Feed
-from apps.view.notice import EndCard, Notice
+from apps.view.notice import Notice
 from apps.view.plane import PlanePanel
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
 from apps.view.run import RunInfo
+from apps.view.safety import SafetyPanel
 from apps.view.scale import clock, grouped
 from apps.view.series import SeriesPanel
 from apps.view.theme import Theme
 from apps.view.timing import TimingPanel
+from haptics.trace import Status
 
 _TEXT_FRAMES = 3
 """Numbers and the histogram change in every third frame: ten times a second is as fast as one can read."""
@@ -44,13 +48,26 @@ class ElidedLabel(QtWidgets.QLabel):
 
 
 class Dashboard(QtWidgets.QWidget):
-    """Plane and timing at the left, time plots at the right, notices above, numbers below."""
+    """Plane and timing at the left, time plots at the right, notices above, numbers below.
 
-    def __init__(self) -> None:
+    Parameters
+    ----------
+    past : bool
+        Whether it shows a recorded run.
+
+    Attributes
+    ----------
+    safety : SafetyPanel
+        Kept up to date here, but the window has to find a place for it.
+    """
+
+    def __init__(self, past: bool = False) -> None:
         super().__init__()
         self.plane = PlanePanel()
         self.series = SeriesPanel()
         self.timing = TimingPanel()
+        self.safety = SafetyPanel()
+        self.dead_man = DeadManBanner(past)
         self.notice = Notice()
         self.end = EndCard()
         self.numbers = label("")
@@ -77,6 +94,7 @@ class Dashboard(QtWidgets.QWidget):
         column.setContentsMargins(0, 0, 0, 0)
         column.setSpacing(8)
         column.addWidget(self.notice)
+        column.addWidget(self.dead_man)
         column.addLayout(sides, 1)
         column.addLayout(foot)
         self.configure(self._info)
@@ -88,6 +106,8 @@ class Dashboard(QtWidgets.QWidget):
         self.plane.configure(info)
         self.series.configure(info)
         self.timing.configure(info)
+        self.safety.configure(info)
+        self.dead_man.configure(info)
         self.path.show_text(f"recording {info.recording}" if info.recording else "")
 
     def apply(self, theme: Theme) -> None:
@@ -95,14 +115,20 @@ class Dashboard(QtWidgets.QWidget):
         self.plane.apply(theme)
         self.series.apply(theme)
         self.timing.apply(theme)
+        self.safety.apply(theme)
+        self.dead_man.apply(theme)
+        self.end.apply(theme)
 
     def refresh(self, feed: Feed, everything: bool = False) -> None:
         """Draw a frame; `everything` also brings those parts up to date that change less often."""
         self.plane.refresh(feed.history)
         self.series.refresh(feed.history)
+        if feed.counts.ticks:
+            self.dead_man.tell(released=Status.RELEASED in feed.counts.newest)
         if everything or self._frame % _TEXT_FRAMES == 0:
             self.plane.refresh_texts(feed.history)
             self.timing.refresh(feed)
+            self.safety.refresh(feed)
             self.numbers.setText(self._numbers(feed))
         self._frame += 1
 

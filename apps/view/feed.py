@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 
-from apps.view.counts import Counts, Lateness, RateMeter
+from apps.view.counts import Counts, Durations, RateMeter
 from apps.view.history import History
 from haptics.device import Causality
 from haptics.trace import Reader, Ring, Rows
@@ -30,7 +30,8 @@ class Feed:
         self.nominal_rate = rate
         self.history = History(round(SPAN * rate), causality)
         self.counts = Counts()
-        self.lateness = Lateness()
+        self.lateness = Durations()
+        self.tick_times = Durations()
         self.measured_rate: float | None = None
         self.unseen = 0
 
@@ -39,6 +40,7 @@ class Feed:
         self.history.append(rows)
         self.counts.add(rows, unseen)
         self.lateness.add(1e6 * rows["period_error"])
+        self.tick_times.add(1e6 * rows["tick_time"])
         self.unseen += unseen
 
 
@@ -93,4 +95,5 @@ class ReplayFeed(Feed):
         self.history.clear()
         self.counts.clear()
         self.lateness.clear()
+        self.tick_times.clear()
         self.index = -1

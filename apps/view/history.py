@@ -45,6 +45,8 @@ class Column(IntEnum):
     """0 or 1."""
     LATENESS = 11
     """How late the tick started [us]."""
+    ENERGY = 12
+    """What the loop had injected [mJ]."""
 
 
 class History:
@@ -119,6 +121,7 @@ class History:
         data[Column.SPEED, place] = 1e3 * np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1])
         data[Column.STICKING, place] = rows["sticking"] != 0
         data[Column.LATENESS, place] = 1e6 * rows["period_error"]
+        data[Column.ENERGY, place] = 1e3 * rows["injected_energy"]
         # A row that is not finite is flagged by the envelope; here it must only not break the drawing.
         np.nan_to_num(data[:, place], copy=False, nan=0.0, posinf=0.0, neginf=0.0)
 

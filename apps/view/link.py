@@ -6,7 +6,7 @@ import select
 from multiprocessing.connection import Connection
 from typing import Any
 
-from apps.session.messages import HandTarget
+from apps.session.messages import HandTarget, HoldKey
 
 
 class Link:
@@ -33,8 +33,9 @@ class Link:
         return messages
 
     def send(self, message: Any) -> None:
-        """Send a message; a hand target is left out while the other side is too busy to read."""
-        if self.gone or (isinstance(message, HandTarget) and not self._has_room()):
+        """Send a message; one that will be repeated anyway is left out while the other side is too busy to read."""
+        repeated = isinstance(message, HandTarget) or message == HoldKey(True)
+        if self.gone or (repeated and not self._has_room()):
             return
         try:
             self._connection.send(message)

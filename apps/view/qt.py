@@ -72,28 +72,41 @@ def label(text: str = "", size: float = POINT_SIZE, bold: bool = False, faint: b
     return result
 
 
+_KEYS = (QtCore.QEvent.Type.KeyPress, QtCore.QEvent.Type.KeyRelease)
+
+
 class KeyFilter(QtCore.QObject):
-    """Sees every key press of the application before any widget does, spin boxes and lists included.
+    """Sees every key of the application before any widget does, spin boxes and lists included.
 
     Parameters
     ----------
     press : callable
         Called once per press (not for repeats unless `repeats`); the press is swallowed if it returns True.
+    release : callable, optional
+        Called likewise when a key is let go, which no repeat is.
     """
 
-    def __init__(self, press: KeyPress, repeats: bool = False, parent: QtCore.QObject | None = None) -> None:
+    def __init__(
+        self,
+        press: KeyPress,
+        repeats: bool = False,
+        parent: QtCore.QObject | None = None,
+        release: KeyPress = lambda key, modifiers: False,
+    ) -> None:
         super().__init__(parent)
         self._press = press
+        self._release = release
         self._repeats = repeats
         QtWidgets.QApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
 
     def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
-        """Hand key presses on (Qt calls this)."""
-        if event.type() == QtCore.QEvent.Type.KeyPress and isinstance(event, QtGui.QKeyEvent):
-            if event.isAutoRepeat() and not self._repeats:
-                return event.key() == QtCore.Qt.Key.Key_Space
-            return self._press(QtCore.Qt.Key(event.key()), event.modifiers())
-        return False
+        """Hand keys on (Qt calls this)."""
+        if event.type() not in _KEYS or not isinstance(event, QtGui.QKeyEvent):
+            return False
+        down = event.type() == QtCore.QEvent.Type.KeyPress
+        if event.isAutoRepeat() and not (down and self._repeats):
+            return event.key() == QtCore.Qt.Key.Key_Space
+        return (self._press if down else self._release)(QtCore.Qt.Key(event.key()), event.modifiers())
 
     def remove(self) -> None:
         """See no more keys."""
@@ -149,5 +162,10 @@ def _sheet(theme: Theme) -> str:
     QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {theme.faint}; }}
     QScrollArea {{ background: transparent; border: none; }}
     QScrollArea > QWidget > QWidget {{ background: transparent; }}
+    QScrollBar:vertical {{ width: 8px; margin: 0; background: transparent; }}
+    QScrollBar::handle:vertical {{ min-height: 24px; border-radius: 4px; background: {theme.border}; }}
+    QScrollBar::handle:vertical:hover {{ background: {theme.faint}; }}
+    QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
+    QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: transparent; }}
     QToolTip {{ color: {theme.text}; background: {theme.panel}; border: 1px solid {theme.border}; }}
     """

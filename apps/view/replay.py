@@ -20,6 +20,9 @@ from haptics.trace import Rows
 
 FRAME_MS = 33
 
+_RESULT = ("rate_hz", "force_n", "stick_fraction")
+"""What a recording says of a whole run besides its certificate."""
+
 
 def _about(info: RunInfo) -> QtWidgets.QWidget:
     """Return a panel with what is known of the recorded run."""
@@ -60,10 +63,11 @@ class ReplayWindow(QtWidgets.QWidget):
         self._stamp = 0.0
         self.theme = theme
         self.playing = False
-        self.dashboard = Dashboard()
+        self.dashboard = Dashboard(past=True)
         self.transport = Transport(len(rows))
         self._lay_out(info)
         self.dashboard.configure(info)
+        self._certify(metadata)
         self.dashboard.series.set_levels(levels({p.key: p.value for p in info.parameters}))
         self.transport.moved.connect(self.seek)
         self.transport.play_asked.connect(self.toggle)
@@ -83,6 +87,7 @@ class ReplayWindow(QtWidgets.QWidget):
         about = _about(info)
         about.setFixedWidth(240)
         side.addWidget(about, 1)
+        side.addWidget(self.dashboard.safety)
         side.addWidget(self.theme_button)
         top = QtWidgets.QHBoxLayout()
         top.setSpacing(8)
@@ -96,6 +101,14 @@ class ReplayWindow(QtWidgets.QWidget):
         self.setMinimumSize(1000, 640)
         self.resize(1240, 760)
         self.setWindowTitle(f"haptics: replay of {info.title}")
+
+    def _certify(self, metadata: Mapping[str, Any]) -> None:
+        """Show the certificate of the whole run, if it was closed."""
+        found = metadata.get("certificate")
+        if isinstance(found, Mapping):
+            summary = {**{name: metadata[name] for name in _RESULT if name in metadata}, **found}
+            reason, error = metadata.get("reason", "unknown"), metadata.get("error") or ""
+            self.dashboard.end.tell(f"Run ended: {reason}", summary, str(error))
 
     @property
     def index(self) -> int:
@@ -187,8 +200,8 @@ def run(rows: Rows, metadata: Mapping[str, Any], theme: str = "auto") -> None:
         Ticks, dtype `haptics.trace.ROW`.
     metadata : mapping
         The recording's ``recording.json``. Used are ``device`` (a table with ``name``, ``workspace_min`` and
-        ``workspace_max``), ``model``, ``causality``, ``rate_hz``, ``hand`` and ``parameters``; what is missing is
-        guessed.
+        ``workspace_max``), ``model``, ``causality``, ``rate_hz``, ``hand``, ``parameters``, ``limits`` and
+        ``certificate``; what is missing is guessed, or left out.
     theme : str
         ``dark``, ``light`` or ``auto``.
 

@@ -33,6 +33,10 @@ class RunInfo:
         What can be, or was, set.
     mouse : bool
         Whether the mouse over the plane is the hand.
+    max_energy : float
+        Energy that the loop may inject [J].
+    dead_man : str
+        What must be held for any output: ``none``, ``key`` or ``button``.
     """
 
     device: str = "no device"
@@ -46,6 +50,8 @@ class RunInfo:
     recording: str = ""
     mouse: bool = False
     duration: float | None = None
+    max_energy: float = 0.1
+    dead_man: str = "none"
 
     @property
     def title(self) -> str:
@@ -72,6 +78,8 @@ def from_message(message: SessionStarted) -> RunInfo:
         recording=message.recording,
         mouse=message.mouse,
         duration=message.duration,
+        max_energy=message.max_energy,
+        dead_man=message.dead_man,
     )
 
 
@@ -82,6 +90,7 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
     model = str(metadata.get("model", "?"))
     guess = Causality.ADMITTANCE if model in ("A", "D") else Causality.IMPEDANCE
     parameters = tuple(_parameters(metadata.get("parameters") or _configured(metadata)))
+    limits = metadata.get("limits") or {}
     return RunInfo(
         device=str(spec.get("name", "unknown device")),
         model=model,
@@ -92,6 +101,8 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
         force_scale=float(metadata.get("force_scale", _force_scale(parameters, rows))),
         parameters=parameters,
         recording=str(metadata.get("recording", "")),
+        max_energy=float(limits.get("max_energy", RunInfo.max_energy)),
+        dead_man=str(limits.get("dead_man", RunInfo.dead_man)),
     )
 
 

@@ -112,6 +112,14 @@ def microseconds(value: float) -> str:
     return f"{value:.0f} µs" if abs(value) < 1000 else f"{value / 1000:.3g} ms"
 
 
+def millijoules(energy: float, limit: float | None = None) -> str:
+    """Write an energy [J] in millijoules, to a thousandth of `limit` [J] if there is one: ``0.8``, ``100``."""
+    value = 1e3 * energy
+    if limit is None:
+        return f"{value:.3g}"
+    return f"{value:.{min(max(-math.floor(math.log10(limit)), 0), 6)}f}"
+
+
 def clock(seconds: float) -> str:
     """Write a duration [s] as ``0:12.3``."""
     tenths = int(10 * max(seconds, 0.0) + 0.5)

@@ -14,6 +14,9 @@ from apps.view.run import RunInfo
 from apps.view.scale import AxisTop
 from apps.view.theme import Theme, blend
 
+_LEAST_HEIGHTS = 112, 126
+"""What plots with readable axes need [pixel]."""
+
 _POINTS = 500
 """Bins across a plot: about one per pixel."""
 
@@ -76,8 +79,9 @@ class SeriesPanel(Panel):
             (Sign.BAND, "stick", "stick"),
         )
         self.head.addWidget(self._key)
-        self.body.addWidget(self.forces.chart, 6)
-        self.body.addWidget(self.speeds.chart, 5)
+        for strip, stretch, least in zip((self.forces, self.speeds), (6, 5), _LEAST_HEIGHTS, strict=True):
+            strip.chart.setMinimumHeight(least)
+            self.body.addWidget(strip.chart, stretch)
 
     def configure(self, info: RunInfo) -> None:
         """Show another run, empty."""

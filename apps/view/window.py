@@ -10,6 +10,7 @@ from apps.session.messages import (
     Advised,
     Close,
     HandTarget,
+    HoldKey,
     Quit,
     Refused,
     SessionEnded,
@@ -20,6 +21,7 @@ from apps.session.messages import (
 )
 from apps.view.controls import ControlPanel
 from apps.view.dashboard import Dashboard
+from apps.view.dead_man import KEY, DeadMansKey
 from apps.view.feed import Feed, LiveFeed
 from apps.view.link import Link
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress
@@ -31,6 +33,7 @@ from haptics.errors import ConfigurationError
 FRAME_MS = 33
 HAND_PAUSE_MS = 8
 _FAREWELL_MS = 2500
+_FAULT_SECONDS = 600.0
 
 
 class LiveWindow(QtWidgets.QWidget):
@@ -52,13 +55,15 @@ class LiveWindow(QtWidgets.QWidget):
         self._told_to_quit = False
         self.theme = theme
         self.running = False
-        self.controls = ControlPanel()
         self.dashboard = Dashboard()
+        self.controls = ControlPanel(above_stop=self.dashboard.safety)
+        self._space_holds = False
+        self._dead_man = DeadMansKey(lambda held: self._send(HoldKey(held)), self)
         self._throttle = Throttle(self._send_hand, HAND_PAUSE_MS, self)
         self._lay_out()
         self._connect()
         self.apply(theme)
-        self._keys = KeyFilter(self._key, parent=self)
+        self._keys = KeyFilter(self._key, parent=self, release=self._key_up)
         self._timer = QtCore.QTimer(self)
         self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self.frame)
@@ -144,6 +149,9 @@ class LiveWindow(QtWidgets.QWidget):
         self.controls.offer(choices, hands, info)
         self.controls.set_parameters(info.parameters)
         self.controls.set_running(True)
+        self._space_holds = info.dead_man == "key"
+        self._dead_man.want(self._space_holds)
+        self.controls.name_stop_key("Esc" if self._space_holds else "space bar")
         self._values = {parameter.key: parameter.value for parameter in info.parameters}
         self.dashboard.series.set_levels(levels(self._values))
 
@@ -158,7 +166,11 @@ class LiveWindow(QtWidgets.QWidget):
             self.show_feed(self._freeze(self._feed))
         self.running = False
         self.dashboard.plane.set_mouse(False)
-        self.dashboard.end.tell(message.reason, message.summary)
+        self._dead_man.want(False)
+        self.dashboard.dead_man.hide()
+        self.dashboard.end.tell(f"Run ended: {message.reason}", message.summary)
+        if message.error:
+            self.dashboard.notice.tell(message.error, _FAULT_SECONDS)
         self.controls.set_running(False)
         self.controls.allow_start()
         self.setWindowTitle(f"{self.windowTitle().removesuffix(' (ended)')} (ended)")
@@ -167,8 +179,8 @@ class LiveWindow(QtWidgets.QWidget):
     def _freeze(feed: Feed) -> Feed:
         """Return a feed with the same picture that no longer follows the trace, whose file may go away."""
         frozen = Feed(feed.nominal_rate)
-        frozen.history, frozen.counts, frozen.lateness = feed.history, feed.counts, feed.lateness
-        frozen.unseen = feed.unseen
+        frozen.history, frozen.counts, frozen.unseen = feed.history, feed.counts, feed.unseen
+        frozen.lateness, frozen.tick_times = feed.lateness, feed.tick_times
         return frozen
 
     def _say_farewell(self) -> None:
@@ -200,15 +212,30 @@ class LiveWindow(QtWidgets.QWidget):
         self.dashboard.series.set_levels(levels(self._values))
 
     def _key(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
-        if key == QtCore.Qt.Key.Key_Space:
+        if self._space_holds and key == KEY:
+            self._dead_man.press()
+        elif key == (QtCore.Qt.Key.Key_Escape if self._space_holds else QtCore.Qt.Key.Key_Space):
             self._ask_stop()
-            return True
-        return False
+        else:
+            return False
+        return True
+
+    def _key_up(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
+        if key == KEY:
+            self._dead_man.let_go()
+        return key == KEY
+
+    def changeEvent(self, event: QtCore.QEvent) -> None:  # noqa: N802
+        """Let the dead-man go when another window gets the keys (Qt calls this)."""
+        super().changeEvent(event)
+        if event.type() == QtCore.QEvent.Type.ActivationChange and not self.isActiveWindow():
+            self._dead_man.release()
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
         """Tell the session that the window was closed, unless it asked for that (Qt calls this)."""
         self._timer.stop()
         self._keys.remove()
+        self._dead_man.release()
         if not self._told_to_quit:
             self._send(Close())
         super().closeEvent(event)

@@ -5,9 +5,11 @@ from typing import Any
 
 import pytest
 
+from apps.session import application
 from apps.session.application import Application, _hands, _retabled
 from apps.session.config import SessionConfig, complete, gather
-from apps.session.messages import Start
+from apps.session.messages import HoldKey, Start
+from apps.session.view_link import ViewLink
 from haptics.errors import ConfigurationError
 
 
@@ -57,3 +59,73 @@ def test_the_mouse_needs_a_window() -> None:
     tables: dict[str, dict[str, Any]] = {"hand": {"name": "mouse"}}
     with pytest.raises(ConfigurationError, match="live view"):
         Application(tables, window=False).run()
+
+
+KEY: dict[str, dict[str, Any]] = {"envelope": {"dead_man": "key"}}
+
+
+def test_a_key_to_be_held_needs_a_window_before_anything_is_made(tmp_path: Path) -> None:
+    tables = {**KEY, "session": {"record": str(tmp_path / "recordings")}}
+    with pytest.raises(ConfigurationError, match=r"space bar of the live view .* leave --headless out, or choose"):
+        Application(tables, window=False).run()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_key_to_be_held_needs_a_display(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application, "why_no_window", lambda: "no display")
+    tables = {**KEY, "session": {"record": str(tmp_path / "recordings")}}
+    with pytest.raises(ConfigurationError, match="there is none: no display; start it where a window can be shown"):
+        Application(tables, window=True).run()
+    assert list(tmp_path.iterdir()) == []
+
+
+class Running:
+    """What the application sees of a session."""
+
+    def __init__(self, dead_man: str) -> None:
+        self.started = {"dead_man": dead_man}
+        self.told: list[bool | str] = []
+
+    def hold_key(self, held: bool) -> None:
+        self.told.append(held)
+
+    def stop(self) -> None:
+        self.told.append("stop")
+
+
+class View(ViewLink):
+    """A view that has said something, and may have died after that."""
+
+    def __init__(self, *said: object, dies: bool = False) -> None:
+        self.open = True
+        self._said = said
+        self._dies = dies
+
+    def messages(self) -> list[Any]:
+        self.open = not self._dies
+        return list(self._said)
+
+
+def attended(session: Running | None, view: View) -> list[str]:
+    """Return what the person was told while the application attended to `view`."""
+    told: list[str] = []
+    app = Application({}, window=False, tell=told.append)
+    app._view, app._session = view, session  # type: ignore[assignment]
+    app._attend()
+    app._attend()
+    return told
+
+
+def test_the_held_key_is_passed_on_to_the_running_session() -> None:
+    session = Running("key")
+    assert attended(session, View(HoldKey(True), HoldKey(False))) == []
+    assert session.told == [True, False, True, False]
+    attended(None, View(HoldKey(True)))
+
+
+def test_a_run_ends_when_the_window_with_its_key_is_gone_and_only_then() -> None:
+    for dead_man, told in (("key", ["stop"]), ("button", []), ("none", [])):
+        session = Running(dead_man)
+        (line,) = attended(session, View(dies=True))
+        assert session.told == told
+        assert ("the run ends" in line) == (dead_man == "key")

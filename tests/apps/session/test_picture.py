@@ -1,34 +1,40 @@
 """Every run gets a picture, whatever happened in it."""
 
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
 
+from apps.session.fitness import Fitness
 from apps.session.picture import draw
-from apps.session.report import describe
+from apps.session.summary import certificate
 from haptics.device import Causality
 from haptics.recording import Recorder, Recording
-from haptics.trace import ROW, Reader, Trace
+from haptics.trace import ROW, Reader, Status, Trace
 from tests.haptics.doubles import make_spec
 
 
-def record(folder: Path, rows: np.ndarray, causality: Causality) -> Recording:
+def record(folder: Path, rows: np.ndarray, causality: Causality, result: dict[str, Any] | None = None) -> Recording:
     metadata: dict[str, Any] = {
         "device": asdict(make_spec(causality)),
         "model": "C",
         "rate_hz": 1000.0,
         "configuration": {"law": {"name": "coulomb", "force": 4.0}, "element": {"stiffness": 6000.0}},
     }
-    trace = Trace.create(folder / "trace")
-    recorder = Recorder(folder / "run", metadata)
+    (folder / "trace").unlink(missing_ok=True)
+    trace = Trace.create(folder / "trace", capacity=len(rows) + 2)
+    count = len(list(folder.iterdir()))
+    recorder = Recorder(folder / f"run-{count}", metadata)
     recorder.follow(Reader(trace))
     for row in rows:
         trace.append(row)
     recorder.drain()
-    recorder.close({}, complete=True)
+    recorder.close(result or {}, complete=True)
     return Recording(recorder.folder)
 
 
@@ -40,7 +46,7 @@ def circle(count: int) -> np.ndarray:
     rows["command"] = rows["force"] = 4.0 * np.stack((np.sin(2 * t), -np.cos(2 * t)), axis=1)
     rows["friction_force"] = -rows["command"]
     rows["sticking"] = np.sin(5 * t) > 0.5
-    rows["period_error"] = 1e-5
+    rows["period_error"], rows["tick_time"] = 1e-5, 3e-5
     return rows
 
 
@@ -66,23 +72,62 @@ def test_a_run_that_never_moved_has_a_picture(tmp_path: Path) -> None:
     assert draw(record(tmp_path, rows, Causality.IMPEDANCE)) is not None
 
 
-def test_a_run_without_ticks_has_no_picture_and_a_report(tmp_path: Path) -> None:
+def test_a_run_without_ticks_has_no_picture(tmp_path: Path) -> None:
     assert draw(record(tmp_path, circle(0), Causality.IMPEDANCE)) is None
-    summary = {
-        "device": "bench",
-        "model": "C",
-        "rate_hz": 1000.0,
-        "reason": "stopped",
-        "recording": "r",
-        "picture": None,
-        "ticks": 0,
-        "skipped": 0,
-        "lost_ticks": 0,
-        "overruns": 0,
-        "period_error_us": {},
-        "tick_us": {},
-        "realtime": "other",
-        "force_n": {},
-        "stick_fraction": None,
-    }
-    assert "0 executed" in describe(summary)
+
+
+def words_of(figure: Figure) -> str:
+    return "\n".join(text.get_text() for text in figure.findobj(Text))
+
+
+@pytest.fixture
+def drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Figure]:
+    """A function that draws some rows and returns the figure."""
+    figures: list[Figure] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, **options: figures.append(figure))
+
+    def picture(rows: np.ndarray, **result: Any) -> Figure:
+        draw(record(tmp_path, rows, Causality.IMPEDANCE, result))
+        return figures[-1]
+
+    return picture
+
+
+def test_the_picture_names_the_flags_that_occurred(drawn: Callable[..., Figure]) -> None:
+    rows = circle(3000)
+    rows["status"][:100] = Status.FADE
+    rows["status"][2000] = Status.PASSIVITY | Status.IMPLAUSIBLE
+    figure = drawn(rows)
+    (axes,) = (axes for axes in figure.axes if "fade" in [label.get_text() for label in axes.get_yticklabels()])
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["fade", "implausible", "passivity"]
+    (long, _, short) = axes.collections
+    width = [collection.get_paths()[0].get_extents().width for collection in (long, short)]
+    assert width == pytest.approx([0.1, 0.001])
+
+
+@pytest.mark.parametrize(("peak", "limit_is_drawn"), [(0.4, False), (0.06, False), (80.0, True)])
+def test_no_peak_of_the_energy_is_lost_and_the_limit_is_shown_when_it_is_near(
+    drawn: Callable[..., Figure], peak: float, limit_is_drawn: bool
+) -> None:
+    rows = circle(50_000)
+    rows["injected_energy"][31_417] = 1e-3 * peak
+    rows["injected_energy"][100] = np.nan
+    figure = drawn(rows, limits={"max_energy": 0.1})
+    (axes,) = (axes for axes in figure.axes if axes.get_ylabel() == "energy [mJ]")
+    assert max(line.get_ydata().max() for line in axes.lines[:1]) == pytest.approx(peak)  # type: ignore[union-attr]
+    assert (len(axes.lines) == 2) == limit_is_drawn
+    assert axes.get_ylim()[1] > max(peak, 100.0 * limit_is_drawn)
+    assert f"at most {peak:.3g} of 100 mJ" in words_of(figure)
+
+
+def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
+    rows = circle(3000)
+    assert "no certificate" in words_of(drawn(rows))
+    rows["status"][:1000] = Status.STARTED_LATE
+    timing = certificate(rows, 3000, 3000, 1e-3)
+    for fitness, word in ((Fitness(late_share=0.5), "fit\n"), (Fitness(), "UNFIT: 33.3 % of the ticks")):
+        reasons = fitness.judge(timing)
+        text = words_of(drawn(rows, certificate={**timing, "fit": not reasons, "unfit_because": reasons}))
+        assert word in text
+        assert "3000 ticks, 0 skipped, 1000 late, 0 lost" in text
+        assert "took p50 30 µs" in text

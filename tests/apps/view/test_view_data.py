@@ -14,14 +14,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.view.counts import FLAGS, Counts, Lateness, RateMeter
+from apps.session.messages import HOLD_EVERY
+from apps.view.counts import FLAGS, Counts, Durations, RateMeter
 from apps.view.feed import SPAN, LiveFeed, ReplayFeed
 from apps.view.history import Column, History, arrow, averages, envelope, every, means, runs, segments
 from apps.view.run import RunInfo, from_message, from_metadata, levels
-from apps.view.scale import STEPS, AxisTop, SliderScale, clock, microseconds, nice_ceiling
-from apps.view.summary import certificate
+from apps.view.scale import STEPS, AxisTop, SliderScale, clock, microseconds, millijoules, nice_ceiling
+from apps.view.summary import certificate, durations, verdict
 from apps.view.theme import DARK, LIGHT, Theme, blend, by_name, other
 from haptics.errors import ConfigurationError
+from haptics.job import KEY_LASTS
 from haptics.trace import ROW, Status
 from tests.apps.view import view_rows
 
@@ -53,14 +55,14 @@ def test_history_converts_to_the_units_of_the_display() -> None:
     row = np.zeros(1, ROW)
     row["position"], row["proxy"], row["velocity"] = (0.01, -0.02), (0.011, -0.02), (0.3, 0.4)
     row["command"], row["friction_force"], row["force"] = (-3.0, 4.0), (0.6, 0.8), (5.0, 12.0)
-    row["period_error"], row["sticking"] = 25e-6, 1
+    row["period_error"], row["sticking"], row["injected_energy"] = 25e-6, 1, 3e-3
     history = History(10)
     history.append(row)
     shown = {column: history.newest(column) for column in Column}
     assert (shown[Column.X], shown[Column.Y], shown[Column.PROXY_X]) == pytest.approx((10, -20, 11))
     assert (shown[Column.VECTOR_X], shown[Column.VECTOR_Y], shown[Column.FORCE]) == pytest.approx((-3, 4, 5))
     assert (shown[Column.FRICTION], shown[Column.SPEED]) == pytest.approx((1.0, 500.0))
-    assert (shown[Column.LATENESS], shown[Column.STICKING]) == pytest.approx((25.0, 1.0))
+    assert (shown[Column.LATENESS], shown[Column.STICKING], shown[Column.ENERGY]) == pytest.approx((25.0, 1.0, 3.0))
 
 
 def test_history_of_an_admittance_device_shows_the_hand_force() -> None:
@@ -156,6 +158,26 @@ def test_counts_late_ticks_once_and_flags_each() -> None:
     assert counts.last[FLAGS.index(Status.SLEW)] == -np.inf
 
 
+def test_every_flag_of_a_tick_is_counted() -> None:
+    rows = numbered(0, len(Status))
+    rows["status"] = [int(flag) for flag in Status]
+    counts = Counts()
+    counts.add(rows)
+    assert set(FLAGS) == set(Status)
+    assert (counts.flags == 1).all()
+    assert counts.newest == list(Status)[-1]
+
+
+def test_the_largest_energy_survives_what_is_no_number() -> None:
+    rows = numbered(0, 4)
+    rows["injected_energy"] = (0.0, 2e-3, np.nan, 1e-3)
+    counts = Counts()
+    counts.add(rows)
+    assert counts.largest_energy == 2e-3
+    counts.add(rows[2:3])
+    assert counts.largest_energy == 2e-3
+
+
 def test_skipped_deadlines_are_gaps_that_were_not_lost_on_the_way() -> None:
     counts = Counts()
     counts.add(numbered(0, 10))
@@ -165,8 +187,8 @@ def test_skipped_deadlines_are_gaps_that_were_not_lost_on_the_way() -> None:
     assert counts.skipped == 5
 
 
-def test_lateness_bins_hold_every_tick() -> None:
-    lateness = Lateness()
+def test_bins_hold_every_tick() -> None:
+    lateness = Durations()
     lateness.add(np.array([-5.0, 0.05, 0.1, 11.0, 999.0, 1e6]))
     assert lateness.counts.sum() == 6
     assert lateness.counts[0] == 3
@@ -331,11 +353,21 @@ def test_texts_of_times() -> None:
 # --- what is known of a run
 
 
+def test_texts_of_energies_go_with_their_limit() -> None:
+    assert (millijoules(0.1), millijoules(0.02)) == ("100", "20")
+    assert [millijoules(8.26e-4, limit) for limit in (1.0, 0.1, 0.02, 1e-4)] == ["1", "0.8", "0.83", "0.8260"]
+
+
+def test_a_held_key_is_repeated_before_it_counts_as_released() -> None:
+    assert 2 * HOLD_EVERY < KEY_LASTS
+
+
 def test_run_of_a_message(started) -> None:
     info = from_message(started)
     assert info.title == "model C on virtual-joystick"
     assert info.force_name == "command"
     assert (info.workspace, info.rate, info.mouse) == (started.workspace, 1000.0, True)
+    assert (info.max_energy, info.dead_man) == (started.max_energy, started.dead_man)
 
 
 def test_run_of_a_recording_takes_what_is_said(rows) -> None:
@@ -344,6 +376,7 @@ def test_run_of_a_recording_takes_what_is_said(rows) -> None:
     assert info.workspace == ((-0.06, -0.045), (0.06, 0.045))
     assert levels({p.key: p.value for p in info.parameters}) == (4.0,)
     assert info.force_scale == 4.0
+    assert (info.max_energy, info.dead_man) == (0.02, "none")
 
 
 def test_run_of_a_recording_reads_the_configuration_too(rows) -> None:
@@ -379,24 +412,73 @@ SUMMARY = {
     "skipped": 2,
     "lost_ticks": 1,
     "overruns": 34,
+    "unusable_ticks": 7,
+    "longest_gap_us": 3020.0,
     "period_error_us": {"p50": 21.0, "p99": 63.0, "p999": 410.0, "max": 1377.0},
-    "tick_us": {"p50": 8.0, "p99": 14.0, "max": 55.0},
+    "tick_us": {"p50": 8.0, "p99": 14.0, "p999": 31.0, "max": 55.0},
+    "write_us": {"p50": 6.0, "p99": 11.0, "p999": 24.0, "max": 43.0},
+    "sample_age_us": {"p50": 0.0, "p99": 0.0, "p999": 0.0, "max": 0.0},
     "realtime": "fifo",
+    "processors": "1",
+    "stolen_s": 0.25,
+    "involuntary_switches": 9,
+    "major_faults": 0,
+    "fit": True,
+    "unfit_because": [],
     "force_n": {"mean": 2.5, "max": 4.0},
     "stick_fraction": 0.385,
 }
+REASONS = ["12 % of the ticks started or ended late; fitness.late_share allows 5 %", "3 ticks were lost"]
+UNFIT = {**SUMMARY, "fit": False, "unfit_because": REASONS}
 
 
-def test_certificate_says_everything_that_was_measured() -> None:
-    text = "\n".join(f"{name}: {value}" for name, value in certificate(SUMMARY)).replace("\u00a0", " ")
-    for part in ("12\u2009000 at 1000 Hz", "2 skipped", "34 late", "1 lost", "p99 63 µs", "max 1.38 ms", "p50 8 µs"):
+def certificate_text(summary: dict[str, object]) -> str:
+    """Return the lines of a certificate with ordinary spaces."""
+    return "\n".join(f"{name}: {value}" for name, value in certificate(summary)).replace("\u00a0", " ")
+
+
+def test_certificate_says_everything_that_was_counted() -> None:
+    text = certificate_text(SUMMARY)
+    for part in ("12\u2009000 at 1000 Hz", "2 skipped", "34 late", "1 lost", "7 without a sample", "3.02 ms between"):
         assert part in text
-    for part in ("real-time priority", "mean 2.50 N", "max 4.00 N", "38 % of the time"):
+    for part in ("real time (FIFO), pinned to processor 1", "mean 2.50 N", "max 4.00 N", "38 % of the time"):
         assert part in text
+    assert "disturbed by: 0.25 s stolen by the hypervisor, 9 interruptions" in text
+
+
+def test_what_says_nothing_is_left_out() -> None:
+    quiet = {**SUMMARY, "stolen_s": 0.0, "involuntary_switches": 0, "unusable_ticks": 0, "major_faults": None}
+    text = certificate_text(quiet)
+    assert "disturbed" not in text
+    assert "trusted" not in text
+    assert "sample age" not in durations(SUMMARY)
+    assert durations({**SUMMARY, "sample_age_us": {"p50": 0.0, "max": 900.0}})["sample age"] == {"p50": 0, "max": 900}
+
+
+def test_quantiles_of_all_durations() -> None:
+    found = durations(SUMMARY)
+    assert list(found) == ["lateness", "work per tick", "command out"]
+    assert found["lateness"] == {"p50": 21.0, "p99": 63.0, "p99.9": 410.0, "max": 1377.0}
+
+
+def test_the_certificate_of_a_recording_has_other_names() -> None:
+    recorded = {"ticks": 10, "scheduling": "other", "processors": "0, 1"}
+    assert "scheduling: ordinary, processors 0, 1" in certificate_text(recorded)
+
+
+def test_the_verdict_has_its_reasons() -> None:
+    assert verdict({"ticks": 5}) is None
+    fit, unfit = verdict(SUMMARY), verdict(UNFIT)
+    assert fit is not None
+    assert unfit is not None
+    assert (fit.word, fit.reasons) == ("fit", ())
+    assert (unfit.word, unfit.reasons) == ("UNFIT", tuple(REASONS))
 
 
 def test_certificate_of_a_run_that_never_ran_is_empty() -> None:
     assert certificate({}) == []
+    assert durations({}) == {}
+    assert certificate({"force_n": {}, "stick_fraction": None}) == []
 
 
 # --- colours

@@ -20,7 +20,8 @@ from apps.view.screenshot import main as screenshot
 from apps.view.theme import DARK, LIGHT
 from haptics.errors import RecordingError
 from haptics.recording import Recorder
-from haptics.trace import ROW, Reader, Trace
+from haptics.trace import ROW, Reader, Status, Trace
+from tests.apps.view.test_view_data import REASONS, UNFIT
 
 
 @pytest.fixture
@@ -119,6 +120,45 @@ def test_the_recording_is_described(window) -> None:
     assert "virtual-joystick" in texts
     assert "6000 N/m" in texts
     assert window.windowTitle() == "haptics: replay of model C on virtual-joystick"
+
+
+def replay_of(qtbot, rows, **metadata) -> ReplayWindow:
+    """Return a window over `rows` with something more in their metadata."""
+    window = ReplayWindow(rows, {**view_rows.METADATA, **metadata}, DARK)
+    qtbot.addWidget(window)
+    window.show()
+    return window
+
+
+def test_the_certificate_of_a_recording_is_shown_with_what_went_wrong(qtbot, rows) -> None:
+    error = "virtual-joystick failed at tick 512: unplugged"
+    window = replay_of(qtbot, rows, certificate={**UNFIT, "scheduling": "fifo"}, reason="fault", error=error)
+    card = window.dashboard.end
+    assert card.isVisible()
+    for part in ("UNFIT", "Run ended: fault", error, *REASONS, "p99.9", "410"):
+        assert part in card.text
+
+
+def test_a_recording_that_was_not_closed_has_no_certificate(window) -> None:
+    assert not window.dashboard.end.isVisible()
+
+
+def test_a_replay_shows_flags_energy_and_dead_man_of_every_tick(qtbot, rows) -> None:
+    rows = rows[:3000].copy()
+    rows["status"][:1000] = Status.RELEASED
+    rows["injected_energy"][1500] = 4e-3
+    window = replay_of(qtbot, rows, limits={"max_energy": 0.02, "dead_man": "key"})
+    dashboard = window.dashboard
+    banner, energy = dashboard.dead_man, dashboard.safety.energy
+    for index, released, mark in ((999, True, 0.0), (1400, False, 0.0), (1500, False, 0.2), (2900, False, 0.2)):
+        window.seek(index)
+        assert banner.released == released
+        assert banner.order.text() == ("THE SPACE BAR WAS NOT HELD" if released else "The space bar was held")
+        assert energy.bar.marked == pytest.approx(mark)
+        assert dashboard.safety.lamps.state(Status.RELEASED) == (True, index < 2000)
+    window.seek(1500)
+    assert energy.bar.filled == pytest.approx(0.2)
+    assert energy.number.text() == "energy 4.00 of 20\u00a0mJ"
 
 
 def test_theme_of_a_replay(window) -> None:

@@ -24,13 +24,12 @@ from apps.session.messages import (
     Stop,
 )
 from apps.view.controls import ParameterSlider
-from apps.view.counts import FLAGS
 from apps.view.plane import raster_step
 from apps.view.scale import STEPS
 from apps.view.theme import DARK, LIGHT
 from apps.view.throttle import Throttle
 from haptics.trace import Status
-from tests.apps.view.test_view_data import SUMMARY
+from tests.apps.view.test_view_data import REASONS, SUMMARY, UNFIT
 
 
 def publish(trace, rows) -> None:
@@ -64,6 +63,8 @@ def test_a_run_appears(live, rows) -> None:
     assert times[-1] == pytest.approx(0.0, abs=0.011)
     assert values.max() == pytest.approx(1e3 * np.hypot(*rows["velocity"][:3000].T).max())
     assert dashboard.timing.quantiles.text().startswith("p50 22 µs")
+    edges, ticks = dashboard.timing._work.getData()
+    assert edges[ticks.argmax()] == pytest.approx(np.log10(np.median(rows["tick_time"][:3000] * 1e6)), abs=0.2)
 
 
 def test_rows_that_come_later_are_added(live, rows) -> None:
@@ -340,8 +341,11 @@ def test_the_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows) 
     frames(live)
     card = live.window.dashboard.end
     assert card.isVisible()
-    assert card.text.startswith("Run ended: the time was over")
-    assert "p99.9\u00a0410\u00a0µs" in card.text
+    assert card.text.startswith("FIT\nRun ended: the time was over")
+    for part in ("p99.9", "410", "1377", "pinned to processor 1", "0.25\u00a0s stolen"):
+        assert part in card.text
+    assert not card.because.isVisible()
+    assert not live.window.dashboard.notice.isVisible()
     assert "500 ticks" in live.window.dashboard.numbers.text()
     assert len(live.window.dashboard.plane._effector.getData()[0]) == 1
     assert live.window.windowTitle().endswith("(ended)")
@@ -349,6 +353,53 @@ def test_the_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows) 
     live.trace.path.unlink()
     frames(live)
     assert live.window.controls.start.text() == "Start"
+
+
+def test_an_unfit_run_says_why(live, rows) -> None:
+    live.begin()
+    publish(live.trace, rows[:500])
+    live.session.send(SessionEnded("completed", SUMMARY))
+    frames(live)
+    card = live.window.dashboard.end
+    fit = card.badge.styleSheet()
+    live.session.send(SessionEnded("completed", UNFIT))
+    frames(live)
+    assert card.text.startswith("UNFIT\nRun ended: completed")
+    assert card.because.isVisible()
+    assert all(reason in card.because.text() for reason in REASONS)
+    assert card.badge.styleSheet() != fit
+
+
+def test_a_fault_is_told_until_the_next_run(live, rows) -> None:
+    live.begin()
+    publish(live.trace, rows[:500])
+    live.session.send(SessionEnded("fault", UNFIT, "virtual-joystick failed at tick 512: unplugged"))
+    frames(live)
+    dashboard = live.window.dashboard
+    assert dashboard.notice.isVisible()
+    assert dashboard.notice.words.text() == "virtual-joystick failed at tick 512: unplugged"
+    assert "Run ended: fault" in dashboard.end.text
+    live.begin()
+    assert not dashboard.notice.isVisible()
+
+
+@pytest.mark.parametrize("size", [(1000, 640), (1280, 800)])
+def test_the_certificate_leaves_room_for_the_plots_and_is_not_cut(live, rows, size: tuple[int, int]) -> None:
+    live.begin()
+    live.window.resize(*size)
+    publish(live.trace, rows[:3000])
+    long = {"p50": 410.0, "p99": 9999.0, "p999": 42000.0, "max": 123456.0}
+    ages = dict.fromkeys(("period_error_us", "tick_us", "write_us", "sample_age_us"), long)
+    live.session.send(SessionEnded("stopped", {**UNFIT, **ages}))
+    frames(live)
+    dashboard = live.window.dashboard
+    assert (live.window.width(), live.window.height()) == size
+    assert dashboard.series.forces.chart.height() > 100
+    assert dashboard.series.speeds.chart.height() > 80
+    area = dashboard.end.findChild(QtWidgets.QScrollArea)
+    assert area.widget().minimumSizeHint().width() <= area.viewport().width()
+    if size[1] == 800:
+        assert area.widget().height() <= area.viewport().height()
 
 
 def test_a_new_run_begins_empty(live, rows) -> None:
@@ -371,21 +422,21 @@ def test_a_trace_that_cannot_be_read_is_told(live) -> None:
 
 def test_lamps_light_go_out_and_remember(live, rows) -> None:
     live.begin()
-    number = FLAGS.index(Status.LIMITED)
     flagged = rows[:3000].copy()
     flagged["status"] = 0
     flagged["status"][100] = Status.LIMITED
-    timing = live.window.dashboard.timing
+    lamps = live.window.dashboard.safety.lamps
+    lamp = lamps.lamps[Status.LIMITED]
     publish(live.trace, flagged[:200])
     frames(live)
-    assert timing.lamps._shown[number] == (True, True)
-    assert timing.lamps._shown[number + 1] == (False, False)
-    lit = timing.lamps.lamps[number].styleSheet()
+    assert lamps.state(Status.LIMITED) == (True, True)
+    assert lamps.state(Status.SLEW) == (False, False)
+    lit = lamp.styleSheet()
     publish(live.trace, flagged[200:])
     frames(live)
-    assert timing.lamps._shown[number] == (True, False)
-    assert timing.lamps.lamps[number].styleSheet() != lit
-    assert "1 ticks" in timing.lamps.lamps[number].toolTip()
+    assert lamps.state(Status.LIMITED) == (True, False)
+    assert lamp.styleSheet() != lit
+    assert lamp.toolTip().endswith("clamped: 1 tick of this run")
 
 
 def test_the_theme_can_be_changed_while_it_runs(live, rows) -> None:

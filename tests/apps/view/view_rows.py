@@ -23,6 +23,7 @@ METADATA = {
     "model": "C",
     "causality": "impedance",
     "rate_hz": 1000.0,
+    "limits": {"max_energy": 0.02, "dead_man": "none"},
     "hand": "tracing",
     "parameters": {"law.force": FORCE, "element.stiffness": STIFFNESS, "element.damping": DAMPING},
     "choices": {"virtual-joystick": ["B", "C"], "virtual-arm": ["A", "D"]},
