@@ -7,6 +7,7 @@ safe output; of an application that has died this process completes the recordin
 from __future__ import annotations
 
 import contextlib
+import math
 import multiprocessing
 import os
 import signal
@@ -37,14 +38,23 @@ class _Watch:
         self._heartbeat = control.record["heartbeat_ns"]
         self._stop = control.record["stop"]
         self._parent = application
-        self._silence_ns = int(SILENCE * 1e9)
+        self._last_heartbeat, self._silent_ticks = 0, 0
+        self._silent_at = math.ceil(SILENCE / period)
 
     def __call__(self) -> End | None:
         if self._stop[0]:
             return End.STOPPED
-        silent = time.monotonic_ns() - self._heartbeat[0] > self._silence_ns
-        lost = silent or os.getppid() != self._parent or self._halted()
+        lost = self._silent() or os.getppid() != self._parent or self._halted()
         return End.APPLICATION_LOST if lost else None
+
+    def _silent(self) -> bool:
+        """Count ticks, not time: what this process slept through, with the whole machine, is nobody's silence."""
+        heartbeat = self._heartbeat[0]
+        if heartbeat != self._last_heartbeat:
+            self._last_heartbeat, self._silent_ticks = heartbeat, 0
+            return False
+        self._silent_ticks += 1
+        return self._silent_ticks > self._silent_at
 
     def _halted(self) -> bool:
         self._patience -= 1

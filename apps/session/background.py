@@ -18,6 +18,10 @@ FROZEN = 1.0
 """A servo that has not executed a tick for this long [s] counts as lost."""
 
 
+_ONE_LOOK = 0.05
+"""What may have passed between two looks counts as this much at most [s]."""
+
+
 class Background(threading.Thread):
     """Moves the trace to the disk while the session does other things.
 
@@ -66,11 +70,16 @@ class Background(threading.Thread):
 
 
 class FrozenWatch:
-    """Notices a servo that was stopped, at once, or that has started to tick and then no longer does."""
+    """Notices a servo that was stopped, at once, or that has started to tick and then no longer does.
+
+    Only time in which this process itself was awake counts: after a machine has slept, or a hypervisor has run
+    something else, nobody can know yet whether the servo will go on.
+    """
 
     def __init__(self) -> None:
         self._ticks = 0
-        self._since = time.monotonic()
+        self._looked = time.monotonic()
+        self._waited = 0.0
 
     def look(self, servo: ServoProcess, *, started: bool) -> None:
         """Look at the servo; before it has `started` it may take its time.
@@ -84,9 +93,12 @@ class FrozenWatch:
         now, ticks = time.monotonic(), servo.trace.count
         if servo.halted:
             self._end(servo, "was stopped from outside")
+        passed, self._looked = min(now - self._looked, _ONE_LOOK), now
         if ticks != self._ticks or not started:
-            self._ticks, self._since = ticks, now
-        elif now - self._since > FROZEN:
+            self._ticks, self._waited = ticks, 0.0
+            return
+        self._waited += passed
+        if self._waited > FROZEN:
             self._end(servo, f"has not run for {FROZEN:g} s (its device blocks, or the machine was too busy)")
 
     @staticmethod
