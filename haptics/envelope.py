@@ -56,6 +56,9 @@ ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED
 FADE_OUT = 8e-3
 """Time in which the output goes down when a run ends or the dead-man is released [s]."""
 
+_ROUNDING = 1.0 + 1e-9
+"""Two instants on a clock that has run for days differ by this much more than they should."""
+
 SPEED_MARGIN = 0.1
 """A driving force begins to be taken away at this part of the speed limit below it."""
 
@@ -161,7 +164,7 @@ def sample_flag(px: float, py: float, vx: float, vy: float, fx: float, fy: float
     """Rules 1 and 2 for a sample: finite, and young enough."""
     if not (math.isfinite(px + py) and math.isfinite(vx + vy) and math.isfinite(fx + fy)):
         return NOT_FINITE
-    return STALE if not age <= max_age else 0
+    return STALE if not age <= max_age * _ROUNDING else 0
 
 
 @kernel
@@ -202,12 +205,12 @@ def limit_slew(x: float, y: float, last_x: float, last_y: float, step: float) ->
 @kernel
 def without_part_along(x: float, y: float, ax: float, ay: float, share: float) -> tuple[float, float]:
     """Take `share` (0 to 1) of the component of (x, y) along (ax, ay) away, if the two point the same way."""
-    square = ax * ax + ay * ay
-    along = x * ax + y * ay
-    if not (along > 0.0 and square > 0.0):
+    norm = math.hypot(ax, ay)
+    if not norm > 0.0:
         return x, y
-    part = share * along / square
-    return x - part * ax, y - part * ay
+    ux, uy = ax / norm, ay / norm
+    part = share * (x * ux + y * uy)
+    return (x - part * ux, y - part * uy) if part > 0.0 else (x, y)
 
 
 @kernel

@@ -95,6 +95,13 @@ class ServoProcess:
         rows = self.trace.since(self.trace.count - 1)
         return int(rows["tick"][-1]) if len(rows) else -1
 
+    @property
+    def whereabouts(self) -> str:
+        """How far the run had come when the process was lost, in words, and what that means for its device."""
+        if self.newest_tick < 0:
+            return "before its first tick"
+        return f"after tick {self.newest_tick}; its device watches over itself now"
+
     def kill(self) -> None:
         """End the process at once, as something that does not answer must be."""
         self._process.kill()
@@ -141,8 +148,8 @@ class ServoProcess:
             self._process.join(SILENCE)
             rows = self.trace.since(max(self.trace.count - 1000, 0))
             raise ServoLost(
-                f"the servo process died ({_death(self._process.exitcode)}) after tick {self.newest_tick}; its device "
-                "watches over itself now. The recording was kept.",
+                f"the servo process died ({_death(self._process.exitcode)}) {self.whereabouts}. The recording was "
+                "kept.",
                 rows,
             ) from None
         if kind == "ended":
@@ -157,17 +164,23 @@ class ServoProcess:
 
         Until then a servo whose run has ended stands by to complete the recording: record the end of the trace first.
         """
+        if self._process.pid is not None:
+            self._end()
+        else:
+            self._far_end.close()
+        self._connection.close()
+        atexit.unregister(self._connection.close)
+        if self._state is not None:
+            self._state.close()
+        self.job.paths.close()
+
+    def _end(self) -> None:
         self.stop()
         send(self._connection, DISMISSED)
         self._process.join(SILENCE + 1.0)
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        self._connection.close()
-        atexit.unregister(self._connection.close)
-        if self._state is not None:
-            self._state.close()
-        self.job.paths.close()
 
 
 def _death(exit_code: int | None) -> str:

@@ -125,7 +125,7 @@ class Recorder:
 
     def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
         self.folder = folder
-        self.metadata: dict[str, Any] = {"format": 1, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
+        self.metadata: dict[str, Any] = {"format": 2, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
         self._ticks = _begin(folder, self.metadata)
         self._reader: Reader | None = None
 

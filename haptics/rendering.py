@@ -6,13 +6,14 @@ for B and C the end effector minus the elastic displacement.
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec, State, Vector
-from haptics.element_kernels import PARAMETERS
+from haptics.element_kernels import PARAMETERS, STATE_FIELDS
 from haptics.elements import ELEMENTS, Element, write_parameters
 from haptics.envelope import Limits
 from haptics.errors import CausalityError, ConfigurationError
@@ -83,9 +84,11 @@ class Rendering:
         core["admittance"] = spec.causality is Causality.ADMITTANCE
         for name in ("max_sample_age", "plausible_speed", "fade_in", "max_speed", "max_energy"):
             core[name] = getattr(limits, name)
+        core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
         self._spec, self._limits = spec, limits
+        self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
         self._sample_age, self._permission = core["sample_age"], core["permission"]
         self.command: Vector = core["command"][0]
@@ -94,14 +97,16 @@ class Rendering:
         self.begin()
 
     def begin(self) -> None:
-        """Put the envelope to the start of a run: nothing is known of the device, nothing is let through yet."""
+        """Put everything to the start of a run: nothing is known of the device, nothing is let through yet."""
         core = self._core
+        for name, *_ in STATE_FIELDS:
+            core[name] = self._element[name]
         for name, *_ in RENDERING_FIELDS + PASSIVITY_FIELDS:
             core[name] = 0
         prepare_passivity(core, self._spec, float(core["period"][0]), control=self._limits.passivity_control)
         core["reference"] = np.nan  # until the first good sample says where an admittance device is
         core["rise"] = core["fade_in"]
-        core["last_tick"] = -1
+        core["last_tick"] = core["good_tick"] = -1
 
     @property
     def safe_outputs(self) -> tuple[Vector, ...]:
@@ -114,6 +119,11 @@ class Rendering:
             last = core["last"][0]
             return (0.5 * last, 0.0 * last) if last.any() else (0.0 * last,)
         return (core["reference"][0].copy(),) if core["started"][0] else ()
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the last command was no force, or moved the reference no further."""
+        return not self._core["last"].any()
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.

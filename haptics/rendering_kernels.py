@@ -16,11 +16,13 @@ import numpy as np
 from haptics._jit import kernel
 from haptics.element_kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS, step_element
 from haptics.envelope import (
+    ENERGY,
     FADE,
     FADE_OUT,
     IMPLAUSIBLE,
     NOT_FINITE,
     RELEASED,
+    SPEED,
     UNUSABLE,
     approach,
     limit_driving,
@@ -47,6 +49,7 @@ _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
     ("max_sample_age", "<f8"),
     ("plausible_speed", "<f8"),
     ("fade_in", "<f8"),
+    ("watchdog", "<f8"),
     ("max_norm", "<f8"),
     ("max_rate", "<f8"),
     ("max_speed", "<f8"),
@@ -61,6 +64,7 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("rise", "<f8"),
     ("bad_ticks", "<i8"),
     ("last_tick", "<i8"),
+    ("good_tick", "<i8"),
     ("trusted_tick", "<i8"),
     ("trusted", "<f8", (2,)),
     ("reference", "<f8", (2,)),
@@ -108,10 +112,10 @@ def _fade(s: Any) -> int:
 def _ease(s: Any, x: float, y: float) -> None:
     """After a change of parameters, go on from the norm of the last force: more comes up as after the start."""
     s.changed = 0
+    s.rise = s.fade_in
     asked, present = math.hypot(x, y), math.hypot(s.last[0], s.last[1])
     if s.gain * asked > present:
         s.gain = present / asked
-        s.rise = s.fade_in
 
 
 @kernel
@@ -126,6 +130,8 @@ def _limited(s: Any, x: float, y: float) -> tuple[float, float, int]:
 def _impedance(s: Any, row: Any, periods: int) -> int:
     """Motion in, force out: the handle gets the opposite of the element's force."""
     vx, vy = s.velocity[0], s.velocity[1]
+    if s.bad_ticks != 0:  # a mass that was put to rest goes on with the handle, not against it
+        s.mass_velocity[0], s.mass_velocity[1] = vx, vy
     step_element(s, vx, vy)
     x, y = -s.output[0], -s.output[1]
     row.command_unlimited[0], row.command_unlimited[1] = x, y
@@ -146,9 +152,19 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     flags |= flag
     x, flag_x = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
     y, flag_y = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+    flags |= flag_x | flag_y
+    if flag_x | flag_y != 0:  # what the fence left of a braking force may drive
+        x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
+        flags |= flag
+        x, y, flag = limit_energy(x, y, vx, vy, s.injected, s.max_energy)
+        flags |= flag
+        x, _ = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
+        y, _ = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+        if x * vx + y * vy > 0.0 and flags & (SPEED | ENERGY) != 0:
+            x, y = 0.0, 0.0
     s.last[0], s.last[1] = x, y
     s.command[0], s.command[1] = x, y
-    return flags | flag_x | flag_y
+    return flags
 
 
 @kernel
@@ -174,8 +190,13 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     flags |= flag
     vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
     vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
+    if flag_x | flag_y != 0 and s.injected > s.max_energy and vx * s.force[0] + vy * s.force[1] < 0.0:
+        vx, vy = 0.0, 0.0  # what the fence left of it may go against the hand
+        flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
         _follow_only(s, vx, vy)
+    if s.gain == 0.0:
+        _relax(s)
     s.last[0], s.last[1] = vx, vy
     s.reference[0] += T * vx
     s.reference[1] += T * vy
@@ -197,13 +218,19 @@ def _follow_only(s: Any, vx: float, vy: float) -> None:
 
 
 @kernel
-def _lose_trust(s: Any) -> None:
+def _relax(s: Any) -> None:
+    """Let what is held go of its surface: its tension would move the device by itself when the output comes up."""
+    s.displacement[0] = s.displacement[1] = 0.0
+
+
+@kernel
+def _lose_trust(s: Any, tick: int) -> None:
     """Count a bad tick. After a short gap the output comes up again as fast as it went down."""
     s.bad_ticks += 1
-    if s.bad_ticks == 1 and s.gain == 1.0:
-        s.rise = min(FADE_OUT, s.fade_in)
-    elif s.bad_ticks * s.period > FADE_OUT:
+    if (tick - s.good_tick) * s.period > FADE_OUT:
         s.rise = s.fade_in
+    elif s.bad_ticks == 1 and s.gain == 1.0:
+        s.rise = min(FADE_OUT, s.fade_in)
     s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
     forget(s)
 
@@ -216,6 +243,8 @@ def _safe_output(s: Any, row: Any) -> None:
     """
     share = 0.5 if s.bad_ticks == 1 and s.admittance == 0 else 0.0
     s.sticking = 0
+    if s.admittance != 0 and s.gain == 0.0:
+        _relax(s)
     for i in range(2):
         s.last[i] *= share
         s.mass_velocity[i] = 0.0
@@ -254,12 +283,16 @@ def render(s: Any, row: Any) -> None:
             s.started = 1
             s.reference[0], s.reference[1] = s.position[0], s.position[1]
         periods = max(tick - s.last_tick, 1)
+        if periods * s.period > s.watchdog:  # the device has let go meanwhile: this is a start
+            s.gain = s.last[0] = s.last[1] = 0.0
+            s.rise = s.fade_in
         flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
     if flags & UNUSABLE != 0:
-        _lose_trust(s)
+        _lose_trust(s, tick)
         _safe_output(s, row)
     else:
         s.bad_ticks = 0
+        s.good_tick = tick
     if s.admittance == 0:
         remember(s, s.command[0], s.command[1])
     s.last_tick = tick

@@ -44,7 +44,7 @@ class _Watch:
     def __call__(self) -> End | None:
         if self._stop[0]:
             return End.STOPPED
-        lost = self._silent() or os.getppid() != self._parent or self._halted()
+        lost = self._silent() or os.getppid() != self._parent or self._look()
         return End.APPLICATION_LOST if lost else None
 
     def _silent(self) -> bool:
@@ -56,12 +56,13 @@ class _Watch:
         self._silent_ticks += 1
         return self._silent_ticks > self._silent_at
 
-    def _halted(self) -> bool:
+    def _look(self) -> bool:
+        """Ask the kernel, now and then, whether the application still lives."""
         self._patience -= 1
         if self._patience > 0:
             return False
         self._patience = self._every
-        return self._state.halted
+        return self._state.lost
 
 
 class _Key:

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from haptics.clock import Clock, WallClock
-from haptics.device import DEAD_MAN_BUTTON, Device, State
+from haptics.device import DEAD_MAN_BUTTON, Causality, Device, State
 from haptics.elements import Element
 from haptics.envelope import FADE_OUT, IMPLAUSIBLE, NOT_FINITE, UNUSABLE, Limits
 from haptics.errors import ConfigurationError, DeviceFault, HapticError
@@ -108,8 +108,11 @@ class Servo:
         self.noticed_ns = 0
         self.safe_output_ns = 0
         self._stopping = False
-        self._fade_ticks = math.ceil(FADE_OUT / self.period * (1 - 1e-9)) + 1
-        self._bad_ticks = 0
+        self._fade_ticks = self._ticks_in(FADE_OUT)
+        self._brake_ticks = self._fade_ticks
+        if device.spec.causality is Causality.ADMITTANCE:  # a reference brakes by its limits
+            self._brake_ticks = max(self._fade_ticks, self._ticks_in(limits.max_speed / limits.max_acceleration))
+        self._bad_ticks = self._first_bad = 0
         self._present = 0
         self._count = trace.count
         slots = trace.slots
@@ -145,7 +148,7 @@ class Servo:
         """
         self.warm_up()
         self.rendering.begin()
-        self.noticed_ns = self.safe_output_ns = 0
+        self.noticed_ns = self.safe_output_ns = self._bad_ticks = 0
         self.device.open()
         try:
             if opened is not None:
@@ -159,7 +162,10 @@ class Servo:
         except BaseException:
             self._leave_safe()
             raise
-        self._leave_safe()
+        try:
+            self._leave_safe()
+        except Exception as error:
+            raise self._fault(error) from error
         return end
 
     def stop(self) -> None:
@@ -172,21 +178,31 @@ class Servo:
         message = f"{self.device.spec.name} failed at tick {self._present}: {what}"
         return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))
 
+    def _ticks_in(self, duration: float) -> int:
+        """Return the ticks that `duration` [s] takes, and one more for the rounding."""
+        return math.ceil(duration / self.period * (1 - 1e-9)) + 1
+
     def _leave_safe(self) -> None:
         """Write the safe output, a period between its steps, and close; each even if the other fails."""
         self.noticed_ns = self.noticed_ns or time.monotonic_ns()
+        failure = None
         try:
             for step, command in enumerate(self.rendering.safe_outputs):
                 if step:
                     self._clock.wait(self._clock.tick + 1)
-                self.device.write(command)
-            self.safe_output_ns = time.monotonic_ns()
+                try:
+                    self.device.write(command)
+                    self.safe_output_ns, failure = time.monotonic_ns(), None
+                except Exception as error:  # the next one may get through
+                    failure = error
         finally:
             self.device.close()
+        if failure is not None:
+            raise failure
 
     def _loop(self, count: int | None) -> End:
         clock, tick, end = self._clock, 0, End.COMPLETED
-        fading = math.inf if count is None else count - min(self._fade_ticks, count // 2)
+        fading = math.inf if count is None else count - min(self._brake_ticks, count // 2)
         last = math.inf if count is None else count
         clock.start()
         while tick < last:
@@ -199,8 +215,10 @@ class Servo:
                 if tick >= last:
                     break
             if end is End.COMPLETED and (reason := self._reason_to_end()) is not None:
-                end, fading, last = reason, min(fading, tick), min(last, tick + self._fade_ticks)
+                end, fading, last = reason, min(fading, tick), min(last, tick + self._brake_ticks)
                 self.noticed_ns = time.monotonic_ns()
+            if end is not End.COMPLETED and tick >= fading + self._fade_ticks and self.rendering.at_rest:
+                break
             self._present = tick
             self._tick(tick, late, flags, _TOLD_TO_END if tick >= fading else 0)
             tick += 1
@@ -215,11 +233,12 @@ class Servo:
         clock, trace, rendering = self._clock, self.trace, self.rendering
         if self._before_tick is not None:
             self._before_tick(rendering)
+        begun = clock.elapsed()
         state = self.device.read()
         now, slot = clock.time, self._count % trace.capacity
         if late > LATE_FRACTION * self.period:
             flags |= _STARTED_LATE
-        age = now - state.time
+        age = now + (clock.elapsed() - begun) - state.time  # a read that takes its time makes no young sample
         if age < 0.0:  # taken within this tick, or by another clock: such a time says nothing
             age = 0.0 if age > -self.period else math.inf
         if self._held is not None and not self._held(state):
@@ -240,8 +259,13 @@ class Servo:
 
     def _watch_samples(self, status: int) -> None:
         """Raise `DeviceFault` when there has been no usable sample for `FAULT_AFTER`."""
-        self._bad_ticks = self._bad_ticks + 1 if status & UNUSABLE else 0
-        if self._bad_ticks * self.period > FAULT_AFTER:
+        if not status & UNUSABLE:
+            self._bad_ticks = 0
+            return
+        if not self._bad_ticks:
+            self._first_bad = self._present
+        self._bad_ticks += 1
+        if (self._present - self._first_bad + 1) * self.period > FAULT_AFTER:
             raise DeviceFault(
                 f"no usable sample for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what the element made of it, "
                 f"{_complaint(status)}): check its connection and start again."

@@ -104,7 +104,4 @@ class FrozenWatch:
     @staticmethod
     def _end(servo: ServoProcess, what: str) -> NoReturn:
         servo.kill()
-        raise ServoLost(
-            f"the servo process {what} after tick {servo.newest_tick} and was ended: its device watches over itself "
-            "now."
-        )
+        raise ServoLost(f"the servo process {what} and was ended {servo.whereabouts}.")

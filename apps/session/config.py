@@ -121,8 +121,9 @@ class SessionConfig:
     def make_device(self) -> Device:
         """Build the device without opening it."""
         from devices import create_device
+        from haptics.clock import Clock
 
-        return create_device(self.device, self.device_settings)
+        return create_device(self.device, self.device_settings, clock=Clock(1.0 / self.session.rate))
 
     def make_limits(self, spec: DeviceSpec) -> Limits:
         """Build the envelope of this session for the device described by `spec`."""

@@ -176,10 +176,13 @@ class Session:
             self._warn(" ".join(self._counsel.warnings))
         background = Background(self._recorder, on_error=self.stop)
         background.start()
-        reason, fault = FAULT, None
+        reason = FAULT
+        fault: HapticError | None = None
         try:
             self._servo.start()
             reason = self._until_the_end(attend, listen)
+        except ServoLost as error:
+            fault = ServoLost(f"{self.config.device} lost its servo: {error}", error.rows)
         except HapticError as error:
             fault = error
         finally:

@@ -277,7 +277,7 @@ def test_a_frozen_servo_is_status_4(tmp_path: Path) -> None:
     os.kill(servo_of(process.pid), signal.SIGSTOP)
     _, err = process.communicate(timeout=60)
     assert process.returncode == 4
-    assert "was stopped from outside after tick" in err
+    assert "was stopped from outside and was ended after tick" in err
     assert json.loads((recording / "events.jsonl").read_text())["event"] == "servo lost"
 
 

@@ -1,0 +1,87 @@
+"""A rendering that is driven sample by sample, without a servo, and computed once more in the end."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haptics import Coulomb, MasslessImpedance
+from haptics.device import Causality, State
+from haptics.elements import Element
+from haptics.envelope import ENVELOPE_FLAGS, Limits
+from haptics.rendering import Rendering, parameters_of
+from haptics.replay import COMPUTED
+from haptics.trace import ROW, Rows
+from tests.haptics.doubles import make_spec
+from tests.haptics.strategies import KINDS
+
+Array = np.ndarray[Any, np.dtype[Any]]
+PERIOD = 1e-3
+BAD = math.nan
+
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+def causality_of(kind: str) -> Causality:
+    return Causality.ADMITTANCE if kind in "AD" else Causality.IMPEDANCE
+
+
+def sample(x: float = 0.0, y: float = 0.0, vx: float = 0.0, vy: float = 0.0, fx: float = 0.0, fy: float = 0.0) -> State:
+    return State(0.0, np.array((x, y)), np.array((vx, vy)), np.array((fx, fy)))
+
+
+class Drive:
+    """A rendering that is given one sample after the other; keeps all rows."""
+
+    def __init__(self, element: Element, tighter: dict[str, Any] | None = None, **facts: Any) -> None:
+        spec = make_spec(element.causality, **{"fade_in": 0.1, **facts})
+        self._make = lambda: Rendering(element, spec, Limits.of(spec, tighter))
+        self.rendering = self._make()
+        self._parameters = {0: parameters_of(element)}
+        self._rows: list[Rows] = []
+        self._tick = 0
+
+    def __call__(self, state: State, age: float = 0.0, permission: int = 0, skipped: int = 0) -> np.void:
+        """Render `state`, some deadlines after the last."""
+        self._tick += skipped
+        slots = np.zeros(1, ROW)
+        self.rendering.tick(state, age, slots, 0, (self._tick, self._tick * PERIOD, 0.0, 0), permission)
+        self._tick += 1
+        self._rows.append(slots)
+        row: np.void = slots[0]
+        return row
+
+    def force(self, state: State, **options: Any) -> float:
+        """Render `state` and return the norm of the command."""
+        return float(np.hypot(*self(state, **options)["command"]))
+
+    def change(self, element: Element) -> None:
+        """Put the parameters of `element` in force."""
+        version = len(self._parameters)
+        self._parameters[version] = parameters_of(element)
+        self.rendering.configure(self._parameters[version], version)
+
+    @property
+    def rows(self) -> Rows:
+        return np.concatenate(self._rows)
+
+    def verify(self) -> None:
+        """Compute every tick again, in a rendering that has not seen any, and compare the bits."""
+        again = self._make()
+        for row in self._rows:
+            again.configure(self._parameters[int(row["settings_version"][0])], int(row["settings_version"][0]))
+            computed = again.again(row)
+            assert (computed["status"] & ENVELOPE_FLAGS) == (row["status"] & ENVELOPE_FLAGS)
+            for name in (*COMPUTED, "injected_energy"):
+                assert computed[name].tobytes() == row[name].tobytes(), (int(row["tick"][0]), name)
+
+
+Begin = Callable[..., Drive]
+
+
+def stiff(force: float = 4.0, stiffness: float = 6000.0) -> MasslessImpedance:
+    return MasslessImpedance(Coulomb(force), stiffness, 10.0)

@@ -1,0 +1,273 @@
+"""Faults in a real run: a device that goes bad, a servo, a recording, and a witness that the servo does not write.
+
+A hand pulls the handle of a virtual device 12 cm along a line. A fault begins at the very start, while the contact
+sticks, or while it slides. Time is simulated; what was commanded is known from the log of the device.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import numpy as np
+
+import devices
+from apps.session.config import complete
+from apps.session.record import new_recorder
+from devices.faults import FAULTS, FaultyDevice, parse_fault
+from haptics.clock import Clock
+from haptics.device import Causality
+from haptics.envelope import UNUSABLE
+from haptics.errors import DeviceFault
+from haptics.recording import Recording
+from haptics.replay import Verification, verify
+from haptics.servo import Servo
+from haptics.trace import Reader, Rows, Trace
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+DEVICES: dict[str, str] = {"virtual-joystick": "CB", "virtual-arm": "AD"}
+"""Device to the models that are run on it."""
+
+PHASES: dict[str, float] = {"start": 0.0, "stick": 0.5, "slip": 0.9}
+"""Phase to the time at which the fault begins [s]."""
+
+AFTER = 0.35
+"""How long a run goes on after that [s]: long enough for a fault to be one, or for the force to come up again."""
+
+HAND = {
+    "name": "minimum-jerk",
+    "points": [[-0.06, -0.05], [0.06, -0.05]],
+    "tremor": 0.0,
+    "speed": 0.3,
+    "pause": 0.2,
+    "rest": 0.4,
+}
+"""Rests for 0.4 s, then pulls: the contact begins to slide at about 0.57 s and slides until 1.04 s at least."""
+
+LASTING = {"hang": 0.05}
+"""How long a fault lasts here, where it is not as long as its name means [s]."""
+
+PERIOD = 1e-3
+
+
+class Simulated(Clock):
+    """Simulated time, in which a call can block: the next deadlines are missed then."""
+
+    _late = 0.0
+
+    def block(self, seconds: float) -> None:
+        """Let time go by."""
+        self._late += seconds
+
+    def elapsed(self) -> float:
+        """Time since the start [s]."""
+        return self.time + self._late
+
+    def wait(self, tick: int) -> float:
+        """Be as late as the calls of the last tick took beyond it [s]."""
+        super().wait(tick)
+        late = max(self._late - self.period, 0.0)
+        self._late = 0.0
+        return late
+
+
+@dataclass(frozen=True)
+class Case:
+    """One run."""
+
+    fault: str
+    device: str
+    model: str
+    phase: str
+
+    def __str__(self) -> str:
+        return f"{self.fault}-{self.model}-{self.phase}"
+
+    @property
+    def start(self) -> float:
+        """When the fault begins [s]."""
+        return PHASES[self.phase]
+
+    @property
+    def first(self) -> int:
+        """The first tick of the fault."""
+        return round(self.start / PERIOD)
+
+
+def cases() -> Iterator[Case]:
+    """Every fault on every device, with every model, in every phase."""
+    for fault in FAULTS:
+        for device, models in DEVICES.items():
+            for model in models:
+                for phase in PHASES:
+                    yield Case(fault, device, model, phase)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a run came to.
+
+    Attributes
+    ----------
+    case : Case
+        The run.
+    causality : Causality
+        Of its device.
+    rows : structured array
+        The recording.
+    commands : (n, 2) array
+        What the device was told, in order.
+    ticks : (n,) int array
+        The tick in which it was told each.
+    message : str
+        The error, empty if the run came to its end.
+    verification : Verification
+        Of the replay.
+    largest : float
+        The largest force, or speed of the reference, as a share of the limit of the device.
+    """
+
+    case: Case
+    causality: Causality
+    rows: Rows
+    commands: Array
+    ticks: Array
+    message: str
+    verification: Verification
+    largest: float
+
+    @property
+    def phase_is_right(self) -> bool:
+        """Whether the contact was in that phase for 20 ms before the fault."""
+        if self.case.phase == "start":
+            return self.case.first == 0
+        before = self.rows["sticking"][self.case.first - 20 : self.case.first] != 0
+        return len(before) == 20 and bool((before == (self.case.phase == "stick")).all())
+
+    @property
+    def refused(self) -> Array:
+        """Ticks from the fault on in which there was no usable sample, or none at all."""
+        bad = self.rows["tick"][(self.rows["status"] & UNUSABLE) != 0]
+        raised = [] if not self.message else [int(self.message.split("failed at tick ")[1].split(":")[0])]
+        ticks: Array = np.unique([*bad, *raised]).astype(int)
+        return ticks
+
+    @property
+    def noticed(self) -> float | None:
+        """How long after its beginning the fault was noticed [s]; None if it never was."""
+        return float(self.refused[0] - self.case.first) * PERIOD if len(self.refused) else None
+
+    @property
+    def safe_after(self) -> int | None:
+        """In which tick, counted from that in which it was noticed, the device had its safe output for good."""
+        if not len(self.refused):
+            return None
+        first, last = self.refused[0], self._last_of_stretch()
+        place = (self.ticks >= first) & ((self.ticks <= last) | bool(self.message))
+        told, when = self.commands[place], self.ticks[place]
+        before = self.commands[self.ticks < first]
+        if self.causality is Causality.IMPEDANCE:
+            safe = ~told.any(axis=1)
+        else:
+            safe = (told == (before if len(before) else told)[-1:]).all(axis=1)
+        unsafe = when[~safe]
+        return int(unsafe[-1] + 1 - first + 1) if len(unsafe) else 1
+
+    def _last_of_stretch(self) -> int:
+        """Return the last tick of the first unbroken series of refused samples."""
+        gaps = np.flatnonzero(np.diff(self.refused) > 1)
+        return int(self.refused[gaps[0]] if len(gaps) else self.refused[-1])
+
+    @property
+    def flickers(self) -> bool:
+        """Whether good samples came in between."""
+        return bool((np.diff(self.refused) > 1).any())
+
+    @property
+    def fault_after(self) -> float | None:
+        """How long after it was noticed the run ended with an error [s]; None if it went on."""
+        if not self.message:
+            return None
+        return float(self.refused[-1] - self.refused[0]) * PERIOD
+
+    def words(self) -> str:
+        """Return it for the table."""
+        if self.noticed is None:
+            return "goes on"
+        ticks = f"{self.safe_after} tick{'s' * (self.safe_after != 1)}"
+        late = f"after {self.noticed * 1e3:.0f} ms: " if self.noticed > 0.0 else ""
+        if self.flickers:
+            return f"{late}{ticks}, again and again"
+        if self.fault_after is None:
+            return f"{late}{ticks}, recovers"
+        return f"{late}{ticks}, fault " + ("at once" if self.fault_after == 0.0 else "after 0.1 s")
+
+
+def run(case: Case, folder: Path) -> Finding:
+    """Run `case`, recording into `folder`."""
+    lasting = LASTING.get(case.fault)
+    fault = parse_fault(f"{case.fault}@{case.start}" + (f"+{lasting}" if lasting else ""))
+    config = complete(
+        {
+            "session": {"model": case.model, "seed": 1, "record": str(folder / "recordings")},
+            "device": {"name": case.device, "log": str(folder / "log.npy")},
+            "hand": HAND,
+        }
+    )
+    clock = Simulated(PERIOD)
+    device: Any = devices.create_device(case.device, config.device_settings, clock=clock)
+    recorder = new_recorder(config, device.spec, [])
+    recorder.journal_settings(0, {"model": case.model, "law": config.law, "element": config.element})
+    trace = Trace.create(folder / "trace", capacity=4096)
+    recorder.follow(Reader(trace))
+    message = ""
+    with patch("devices.faults.effects.time.sleep", clock.block):
+        faulty = FaultyDevice(device, [fault], clock, seed=1)
+        servo = Servo(faulty, config.make_element(), trace, clock=clock, limits=config.make_limits(device.spec))
+        try:
+            servo.run(case.start + AFTER)
+        except DeviceFault as error:
+            message = str(error)
+    recorder.drain()
+    recorder.close({}, complete=True)
+    (folder / "trace").unlink()
+    recording = Recording(recorder.folder)
+    log = _told(folder / "log.npy")
+    if device.spec.causality is Causality.IMPEDANCE:
+        largest = float(np.hypot(*log["command"].T).max()) / device.spec.max_force
+    else:
+        largest = _fastest(log["command"], device.hand.start) / device.spec.max_speed
+    ticks = np.round(log["time"] / PERIOD).astype(int)
+    return Finding(
+        case,
+        device.spec.causality,
+        recording.rows,
+        log["command"],
+        ticks,
+        message,
+        verify(recording),
+        largest,
+    )
+
+
+def _told(path: Path) -> Array:
+    """Return what the device was told, in order."""
+    log: Array = np.load(path)
+    told: Array = log[log["monotonic_ns"] > 0]
+    assert len(told) < len(log), "the ring may have lost its beginning"
+    return told
+
+
+def _fastest(path: Array, start: tuple[float, float]) -> float:
+    """Return the largest speed of a reference [m/s], that of its first step from where the handle is included."""
+    steps = np.diff(np.vstack([[start], path]), axis=0)
+    return float(np.hypot(*steps.T).max()) / PERIOD if len(steps) else 0.0
+
+
+def find_all(folder: Path) -> list[Finding]:
+    """Run everything."""
+    return [run(case, folder) for case in cases()]
