@@ -183,7 +183,7 @@ class Session:
         assert self.application.poll() is None, self.said
         try:
             told = self.told
-        except (OSError, ValueError):  # it is about to be made
+        except (OSError, ValueError, EOFError):  # it is about to be made
             return False
         return len(told) > 500 and bool((np.hypot(*told["command"][-100:].T) > 3.0).all())
 

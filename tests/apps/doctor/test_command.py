@@ -189,9 +189,10 @@ def test_an_interrupt_ends_it_and_its_measurement(tmp_path: Path) -> None:
     while not (measuring := _children(process.pid)):
         assert process.poll() is None
         time.sleep(0.02)
+    time.sleep(0.3)  # it has begun to measure, which takes two seconds
     process.send_signal(signal.SIGINT)
     output, words = process.communicate(timeout=20)
-    assert process.returncode == 130
+    assert process.returncode == 130, words
     assert json.loads(output) == {"error": "interrupted"}
     assert words == b"haptics: interrupted\n"
     assert not any(Path(f"/proc/{child}").exists() for child in measuring)
