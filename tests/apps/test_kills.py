@@ -122,7 +122,7 @@ class Run:
         folder = self.folder()
         try:
             log = np.load(folder / "device_log.npy", mmap_mode="r") if folder else None
-        except (OSError, ValueError):  # it is about to be made
+        except (OSError, ValueError, EOFError):  # it is about to be made
             return None
         sent = log[log["monotonic_ns"] > 0] if log is not None else ()
         return np.sort(sent, order="monotonic_ns") if len(sent) else None
