@@ -185,6 +185,8 @@ def test_an_interrupt_ends_it_and_its_measurement(tmp_path: Path) -> None:
         env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        # What runs in the background of a shell was told to ignore interrupts, and hands that on.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
     )
     while not (measuring := _children(process.pid)):
         assert process.poll() is None
