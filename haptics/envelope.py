@@ -124,14 +124,19 @@ class Limits:
         """
         of_device = {entry.name: getattr(spec, entry.name) for entry in fields(cls) if hasattr(spec, entry.name)}
         limits = build(cls, {**of_device, **(tighter or {})}, "envelope")
-        for name, own in of_device.items():
-            limits._require_tighter(name, own, spec.name)
-        if limits.passivity_control and (spec.causality is not Causality.IMPEDANCE or spec.mass is None):
+        limits.require_tighter(spec)
+        return limits
+
+    def require_tighter(self, spec: DeviceSpec) -> None:
+        """Raise `ConfigurationError` where a limit is wider than that of the device, or cannot be enforced on it."""
+        for entry in fields(self):
+            if hasattr(spec, entry.name):
+                self._require_tighter(entry.name, getattr(spec, entry.name), spec.name)
+        if self.passivity_control and (spec.causality is not Causality.IMPEDANCE or spec.mass is None):
             raise ConfigurationError(
                 f"envelope.passivity_control = true: {spec.name} is no impedance device whose moving mass is known, so "
                 "that nobody can say how much damping it takes."
             )
-        return limits
 
     def _require_tighter(self, name: str, own: float | str, device: str) -> None:
         """Raise unless the setting `name` is at least as tight as the device's `own`."""

@@ -71,12 +71,13 @@ class Rendering:
     Raises
     ------
     CausalityError, ConfigurationError
-        See `require_pair`.
+        See `require_pair`; also where a limit is wider than the device's own.
     """
 
     def __init__(self, element: Element, spec: DeviceSpec, limits: Limits | None = None) -> None:
         require_pair(element, spec)
         limits = limits or Limits.of(spec)
+        limits.require_tighter(spec)
         self._core: NDArray[Any] = np.zeros(1, CORE)
         core, state = self._core, element.copy_record()
         for name in state.dtype.names or ():

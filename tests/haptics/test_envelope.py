@@ -1,6 +1,7 @@
 """The envelope's rules, one by one and in their order, through the rendering that applies them."""
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -90,6 +91,13 @@ def test_limits_can_be_tightened_but_not_widened() -> None:
         Limits.of(spec, {"max_farce": 1.0})
     with pytest.raises(ConfigurationError, match=r"max_force"):
         Limits.of(spec, {"max_force": math.nan})
+
+
+def test_limits_made_by_hand_cannot_be_wider_than_the_device_either() -> None:
+    spec = make_spec()
+    wider = replace(Limits.of(spec), max_force=2.0 * spec.max_force)
+    with pytest.raises(ConfigurationError, match="only be tightened"):
+        Rendering(MasslessImpedance(Coulomb(1.0), 1000.0, 2.0), spec, wider)
 
 
 def impedance(force: float = 4.0, **limits: float) -> Rendering:

@@ -131,7 +131,7 @@ def test_a_short_dropout_is_survived_and_a_long_one_is_a_fault(trace: Trace) -> 
     assert run(device, trace, clock, 0.3) is End.COMPLETED
     assert device.written[100] == pytest.approx(0.5 * device.written[99])
     assert all(command.tolist() == [0.0, 0.0] for command in device.written[101:180])
-    with pytest.raises(DeviceFault, match="no usable sample for 100 ms"):
+    with pytest.raises(DeviceFault, match="no usable sample since tick 100, for 100 ms"):
         run(dropout(150), trace, clock, 0.3)
 
 
