@@ -267,8 +267,8 @@ class Servo:
         self._bad_ticks += 1
         if (self._present - self._first_bad + 1) * self.period > FAULT_AFTER:
             raise DeviceFault(
-                f"no usable sample since tick {self._first_bad}, for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what the "
-                f"element made of it, {_complaint(status)}): check its connection and start again."
+                f"no usable sample since tick {self._first_bad}, for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what "
+                f"the element made of it, {_complaint(status)}): check its connection and start again."
             )
 
 
