@@ -23,7 +23,7 @@ BARE["substep"] = 1e-5  # of the plant [s]: what its integration makes of energy
 STIFFNESSES = np.geomspace(1500.0, 24000.0, 41)
 BLUE, VERMILION, INK = "#0072B2", "#D55E00", "#222222"
 
-
+RUNS = (("without the controller", VERMILION, "s-"), ("with the controller", BLUE, "o-"))
 COURSES = (
     ("speed x [mm/s]", lambda rows: 1e3 * rows["velocity"][:, 0]),
     ("force x [N]", lambda rows: rows["command"][:, 0]),
@@ -48,7 +48,7 @@ def swing(rows):
     return 1e3 * np.ptp(rows["position"][rows["time"] > rows["time"][-1] - 0.5, 0])
 
 
-def draw(path, without, with_it, swings, limit):
+def draw(path, runs, swings, limit):
     """Draw speed, force and injected energy of both runs, and what is left of the swing at every stiffness."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
@@ -56,43 +56,11 @@ def draw(path, without, with_it, swings, limit):
     figure = Figure(figsize=(11, 9.5), dpi=110, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     grid = figure.add_gridspec(4, 2, height_ratios=(1, 1, 1, 1.25))
-    for line, (label, value) in enumerate(COURSES):
-        first = None
-        for column, (rows, colour, title) in enumerate(
-            ((without, VERMILION, "without the controller"), (with_it, BLUE, "with the controller"))
-        ):
-            axes = figure.add_subplot(grid[line, column], sharey=first)
-            first = first or axes
-            shown = (rows["time"] > 0.15) & (rows["time"] < 1.2)
-            axes.plot(rows["time"][shown], value(rows)[shown], color=colour, linewidth=0.9)
-            axes.axvspan(0.2, 0.24, color="#E6E6E6", zorder=0)
-            axes.tick_params(labelleft=column == 0, labelbottom=line == 2)
-            if line == 0:
-                axes.set_title(title, fontsize=11, color=INK)
-                axes.annotate("push", (0.195, 0.8), xycoords=("data", "axes fraction"), ha="right", fontsize=9)
-            if line == 2:
-                axes.set_yscale("log")
-                axes.set_ylim(0.5, 5000)
-                axes.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
-                axes.set_xlabel("time [s]")
-            if column == 0:
-                axes.set_ylabel(label)
-            style(axes)
-    axes = figure.add_subplot(grid[3, :])
-    axes.loglog(STIFFNESSES / 1e3, swings[0], "s-", color=VERMILION, markersize=4, label="without the controller")
-    axes.loglog(STIFFNESSES / 1e3, swings[1], "o-", color=BLUE, markersize=4, label="with the controller")
-    axes.axvline(limit / 1e3, color=INK, linewidth=1.0, linestyle="--")
-    words = f"without it stable up to {limit / 1e3:.1f}  "
-    axes.annotate(words, (limit / 1e3, 0.9), xycoords=("data", "axes fraction"), ha="right", va="top")
-    ticks = [1.5, 2, 3, 4, 6, 8, 10, 12, 16, 24]
-    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    axes.set_xticks([], minor=True)
-    axes.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
-    axes.set_ylim(0.007, 3)
-    axes.set_xlabel("stiffness of the coupling [N/mm]")
-    axes.set_ylabel("swing left after 2 s [mm]")
-    axes.legend(loc="lower right", frameon=False)
-    style(axes)
+    for line in range(len(COURSES)):
+        left = figure.add_subplot(grid[line, 0])
+        draw_course(left, line, 0, runs[0])
+        draw_course(figure.add_subplot(grid[line, 1], sharey=left), line, 1, runs[1])
+    draw_swings(figure.add_subplot(grid[3, :]), swings, limit)
     figure.suptitle(
         f"model C, K = {STIFFNESS / 1e3:g} N/mm, B = {DAMPING:g} N s/m, {DELAY * 1e3:g} ms delay, "
         f"bare handle of {MASS:g} kg, counts of 0.01 mm",
@@ -100,6 +68,47 @@ def draw(path, without, with_it, swings, limit):
         color=INK,
     )
     figure.savefig(path)
+
+
+def draw_course(axes, line, column, rows):
+    """Draw one quantity of one run over time."""
+    label, value = COURSES[line]
+    name, colour, _ = RUNS[column]
+    shown = (rows["time"] > 0.15) & (rows["time"] < 1.2)
+    axes.plot(rows["time"][shown], value(rows)[shown], color=colour, linewidth=0.9)
+    axes.axvspan(0.2, 0.24, color="#E6E6E6", zorder=0)
+    axes.tick_params(labelleft=column == 0, labelbottom=line == 2)
+    if line == 0:
+        axes.set_title(name, fontsize=11, color=INK)
+        axes.annotate("push", (0.195, 0.8), xycoords=("data", "axes fraction"), ha="right", fontsize=9)
+    if line == 2:
+        axes.set_yscale("log")
+        axes.set_ylim(0.5, 5000)
+        axes.set_yticks([1, 10, 100, 1000], ["1", "10", "100", "1000"])
+        axes.set_xlabel("time [s]")
+    if column == 0:
+        axes.set_ylabel(label)
+    style(axes)
+
+
+def draw_swings(axes, swings, limit):
+    """Draw the swing left [mm] over the stiffness, the `limit` of stability [N/m] and what no damping can hold."""
+    for (name, colour, marker), values in zip(RUNS, swings, strict=True):
+        axes.loglog(STIFFNESSES / 1e3, values, marker, color=colour, markersize=4, label=name)
+    bound = 0.55 * MASS / (DELAY + PERIOD) ** 2
+    for place, words in ((limit, "without it stable up to"), (bound, "no constant damping holds more than")):
+        axes.axvline(place / 1e3, color=INK, linewidth=1.0, linestyle="--")
+        text = f"{words} {place / 1e3:.1f}  "
+        axes.annotate(text, (place / 1e3, 0.95), xycoords=("data", "axes fraction"), ha="right", va="top")
+    ticks = [1.5, 2, 3, 4, 6, 8, 10, 12, 16, 24]
+    axes.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    axes.set_xticks([], minor=True)
+    axes.set_yticks([0.01, 0.1, 1], ["0.01", "0.1", "1"])
+    axes.set_ylim(0.007, 5)
+    axes.set_xlabel("stiffness of the coupling [N/mm]")
+    axes.set_ylabel("swing left after 2 s [mm]")
+    axes.legend(loc="lower right", frameon=False)
+    style(axes)
 
 
 def style(axes):
@@ -122,4 +131,4 @@ if __name__ == "__main__":
         )
     if len(sys.argv) > 1:
         swings = [[swing(session(stiffness, control)) for stiffness in STIFFNESSES] for control in (False, True)]
-        draw(sys.argv[1], *runs, swings, stiffness_limit(Handle(MASS, 0.0, DELAY), DAMPING, PERIOD))
+        draw(sys.argv[1], runs, swings, stiffness_limit(Handle(MASS, 0.0, DELAY), DAMPING, PERIOD))

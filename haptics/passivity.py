@@ -4,10 +4,12 @@ A friction element stores energy, in its spring and its mass, and dissipates it;
 it can: the force of a sample is held for a period and arrives late, so that a spring gives back more than it was given.
 
 The *observer* adds up what the handle was given beyond the element's own store: ``injected`` [J]. The *controller* adds
-a damper while its own ledger shows an ``excess`` [J]. This is time-domain passivity (Hannaford and Ryu 2002) with three
-differences. The store of the element is known, and counted. What friction dissipated is never credit: after a long
-slide a ring is noticed at once. And since a ring that is balanced to the last joule would go on for ever, the damper
-outlasts the excess by `LINGERING`.
+a damper while its own ledger shows an ``excess`` [J]. This is time-domain passivity (Hannaford and Ryu 2002) with four
+differences. The store of the element, which is passive as an algorithm (Kikuuwe et al. 2006), is known and counted, and
+so is what a late force lends to a handle that gains speed. What the dampers took out within the last swing is credit: a
+loop that settles by itself is left alone. What friction dissipated in a slide never is: a ring that follows is noticed
+at once. And since a ring that is balanced to the last joule would go on for ever, the damper outlasts the excess by
+`LINGERING`.
 
 Neither can see what it is not told: a delay that the data sheet does not state, the dynamics of the motors, what
 happens between two counts of the encoder. ``docs/passivity.md`` has figures.
@@ -29,7 +31,7 @@ HISTORY = 512
 """Commands remembered: delays of up to 510 periods are accounted for, longer ones as if they were that long."""
 
 LINGERING = 0.03
-"""Time constant with which the damping fades once nothing is left to take out [s]: about a swing of a stiff handle."""
+"""Time constant with which credit fades, and damping that nothing calls for any more [s]: a swing of a stiff handle."""
 
 PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
     ("passivity_control", "<i8"),
@@ -37,6 +39,7 @@ PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
     ("estimator_lag", "<f8"),
     ("max_added_damping", "<f8"),
     ("encoder_step", "<f8"),
+    ("device_damping", "<f8"),
     ("history", "<f8", (HISTORY, 2)),
     ("written", "<i8"),
     ("observed", "<i8"),
@@ -47,12 +50,13 @@ PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
     ("anchor", "<f8", (2,)),
     ("moving", "<i8"),
     ("stored", "<f8"),
+    ("lent", "<f8"),
     ("injected", "<f8"),
     ("excess", "<f8"),
     ("alarmed", "<i8"),
     ("added_damping", "<f8"),
 ]
-"""What observer and controller need in the record of the rendering; `prepare_passivity` fills the first five."""
+"""What observer and controller need in the record of the rendering; `prepare_passivity` fills the first six."""
 
 
 # --- kernels: s is a record that has the fields above and those of the rendering ---------------------------------
@@ -101,6 +105,23 @@ def _stored(s: Any) -> float:
 
 
 @kernel
+def _lent(s: Any) -> float:
+    """Return what a handle at the present speed w was lent because the force is late, and gives back as it stops [J].
+
+    A coupling that comes t late gives ``-K x(-t) - B v(-t) = -K x - (B - K t) v + (B t - K t^2/2) a``, to second order:
+    besides a weaker damper the opposite of a mass. Only the damper can inject; what such a mass gives it takes again.
+    The spring is late by half a period more than the device, for the hold, and the damper by a whole one, since its
+    velocity is a difference.
+    """
+    K, B, u, v = s.stiffness, s.damping, s.velocity, s.sliding_velocity
+    spring_late = s.period * (s.applied_delay + s.estimator_lag + 0.5)
+    damper_late = spring_late + 0.5 * s.period
+    wx, wy = u[0] - v[0], u[1] - v[1]  # of the ends of the coupling against each other
+    energy: float = 0.5 * (B * damper_late - 0.5 * K * spring_late * spring_late) * (wx * wx + wy * wy)
+    return energy
+
+
+@kernel
 def _pretended(s: Any, way: float, before: float) -> float:
     """Return what the encoder can pretend in a displacement of `way` [m] after one of `before` in the last period [J].
 
@@ -126,23 +147,41 @@ def _note_motion(s: Any) -> None:
 
 
 @kernel
-def _balance(s: Any, periods: int, growth: float) -> None:
-    """Enter the time since the last observation, in which the element's store grew by `growth` [J], in both ledgers."""
-    injected = excess = growth
+def _enter_injected(s: Any, periods: int, growth: float) -> None:
+    """Enter the time since the last observation, in which the element's store grew by `growth` [J]."""
+    injected = growth
     for i in range(2):
         way = s.position[i] - s.observed_position[i]
         if s.admittance != 0:
             injected -= 0.5 * (s.force[i] + s.observed_force[i]) * way
         else:
-            told = s.period * s.velocity[i]
             injected += _force_in_effect(s, i, s.applied_delay, periods) * way
-            excess += _force_in_effect(s, i, s.applied_delay + s.estimator_lag, 1) * told
-            excess -= _pretended(s, told, s.last_told[i])
-            s.last_told[i] = told
         injected -= _pretended(s, way, s.last_way[i])
         s.last_way[i] = way
     s.injected = max(0.0, s.injected + injected)
-    s.excess = max(0.0, s.excess + excess)
+
+
+@kernel
+def _enter_excess(s: Any, growth: float) -> None:
+    """Enter the last period into the controller's ledger; `growth` [J] is that of the store, less what was lent.
+
+    The device's own friction takes its part too: the hold of a spring is paid for by it (Colgate and Schenkel 1997).
+    What the encoder can pretend excuses an excess, but is no credit.
+    """
+    gained, pretended = growth, 0.0
+    for i in range(2):
+        told = s.period * s.velocity[i]
+        gained += _force_in_effect(s, i, s.applied_delay + s.estimator_lag, 1) * told
+        gained -= s.device_damping * s.velocity[i] * told
+        pretended += _pretended(s, told, s.last_told[i])
+        s.last_told[i] = told
+    excess = s.excess + gained
+    if excess > 0.0:
+        s.excess = max(0.0, excess - pretended)
+        return
+    if s.sticking == 0:  # friction's work ends an excess, and pays for nothing later
+        excess = max(excess, min(s.excess, 0.0))
+    s.excess = excess * math.exp(-s.period / LINGERING)
 
 
 @kernel
@@ -155,10 +194,12 @@ def observe(s: Any, periods: int) -> None:
     element was told instead of the measured one: the two need not agree to a count while the handle rests.
     """
     _note_motion(s)
-    stored = _stored(s)
+    stored, lent = _stored(s), _lent(s)
     if s.observed != 0:
-        _balance(s, periods, stored - s.stored)
-    s.stored = stored
+        _enter_injected(s, periods, stored - s.stored)
+        if s.admittance == 0:
+            _enter_excess(s, stored - s.stored - (lent - s.lent))
+    s.stored, s.lent = stored, lent
     s.observed = 1
     for i in range(2):
         s.observed_position[i] = s.position[i]
@@ -185,7 +226,7 @@ def _missing_damping(s: Any, power: float) -> float:
     T, K, B, q = s.period, s.stiffness, s.damping, s.encoder_step
     if s.excess > (K + B / T) * q * q:
         s.alarmed = 1
-    elif s.excess == 0.0:
+    elif s.excess <= 0.0:
         s.alarmed = 0
     opposite = 2.0 * K * T * (s.applied_delay + s.estimator_lag + 0.5)
     bound = max(min(opposite, s.max_added_damping - B), 0.0)
@@ -239,4 +280,5 @@ def prepare_passivity(core: Any, spec: DeviceSpec, period: float, control: bool)
     core["applied_delay"] = min(delay, HISTORY - 2.0)
     core["estimator_lag"] = min(lag, HISTORY - 2.0 - core["applied_delay"][0])
     core["max_added_damping"] = largest_added_damping(spec, period)
+    core["device_damping"] = spec.damping or 0.0
     core["encoder_step"] = spec.position_resolution or 0.0
