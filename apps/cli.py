@@ -53,12 +53,17 @@ class _Parser(argparse.ArgumentParser):
     def error(self, message: str) -> NoReturn:
         raise ConfigurationError(f"{message}; see '{self.prog} --help'.")
 
+    def print_help(self, file: Any = None) -> None:
+        """Say how the command is used; leave with an error if nobody can read it."""
+        if not _written(self.format_help().rstrip()):
+            self.exit(WRONG_REQUEST)
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status.
 
-    0 done; 2 the request is wrong; 3 no such device, or it could not be opened; 4 a device failed during the run;
-    130 interrupted.
+    0 done; 2 the request is wrong, or standard output does not take the result; 3 no such device, or it could not be
+    opened; 4 a device, or the disk for the recording, failed during the run; 130 interrupted.
     """
     _open_standard_streams()
     arguments = sys.argv[1:] if arguments is None else list(arguments)
@@ -75,9 +80,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with contextlib.suppress(ValueError):  # not the main thread
             signal.signal(signal.SIGINT, signal.SIG_IGN)  # once is enough
         answer = Answer({"error": "interrupted"}, status=INTERRUPTED, error="interrupted")
-    with contextlib.suppress(OSError):  # who closed the pipe did not want to hear the end
-        _print(answer, as_json)
-    return answer.status
+    return _deliver(answer, as_json)
 
 
 def _open_standard_streams() -> None:
@@ -89,13 +92,36 @@ def _open_standard_streams() -> None:
     sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")
 
 
-def _print(answer: Answer, as_json: bool) -> None:
+def _deliver(answer: Answer, as_json: bool) -> int:
+    """Say `answer` and return the exit status: its own, or that of a result which could not be delivered."""
     if answer.error:
-        print(f"haptics: {answer.error}", file=sys.stderr)
-    if as_json:
-        print(json.dumps(answer.result, allow_nan=False), flush=True)
-    elif answer.text:
-        print(answer.text, flush=True)
+        _complain(answer.error)
+    text = json.dumps(answer.result, allow_nan=False) if as_json else answer.text
+    return answer.status if not text or _written(text) else answer.status or WRONG_REQUEST
+
+
+def _written(text: str) -> bool:
+    """Write `text` to standard output; false, with a complaint, if it does not take all of it."""
+    try:
+        print(text, flush=True)
+    except BrokenPipeError:  # who closed the pipe did not want to hear the end
+        _drop_output()
+    except OSError as error:
+        _complain(f"the result could not be written to standard output ({error.strerror or error}).")
+        _drop_output()
+        return False
+    return True
+
+
+def _drop_output() -> None:
+    """Send what is left of the output nowhere: the interpreter would try to write it once more at its end."""
+    with contextlib.suppress(OSError), open(os.devnull, "wb") as nowhere:
+        os.dup2(nowhere.fileno(), sys.stdout.fileno())
+
+
+def _complain(line: str) -> None:
+    with contextlib.suppress(OSError):  # there is nobody to tell that nobody can be told
+        print(f"haptics: {line}", file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:

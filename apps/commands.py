@@ -10,7 +10,7 @@ from apps.session.config import gather
 from apps.session.models import Table
 
 if TYPE_CHECKING:
-    from apps.session.run import Outcome
+    from apps.session.ending import Outcome
     from haptics.recording import Recording
 
 DEMO_DURATION = 30.0

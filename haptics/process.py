@@ -79,10 +79,6 @@ class ServoProcess:
         """Give a sign of life."""
         self._control.record["heartbeat_ns"][0] = time.monotonic_ns()
 
-    def hold_key(self, held: bool) -> None:
-        """Say that the person holds the dead-man's key, at least every `KEY_LASTS`, or has let it go."""
-        self._control.record["key_ns"][0] = time.monotonic_ns() if held else 0
-
     @property
     def halted(self) -> bool:
         """Whether the process was stopped from outside; it is of no use any more."""

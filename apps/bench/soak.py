@@ -21,8 +21,8 @@ from apps.bench.memory import Watch
 from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.stop import Stop
 from apps.session.config import SessionConfig, complete
+from apps.session.ending import Outcome as SessionOutcome
 from apps.session.progress import Quiet
-from apps.session.run import Outcome as SessionOutcome
 from apps.session.run import Session
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.realtime import stolen_time

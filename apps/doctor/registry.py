@@ -38,37 +38,55 @@ class Check:
     vital: bool = False
 
 
+_LINUX, _VITAL = "linux", "vital"
+
+_GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
+    "software": {
+        "python": ("software:python", "version of Python", _VITAL),
+        "packages": ("software:packages", "the Python packages and their versions", _VITAL),
+        "kernels": ("software:kernels", "the compiler, and the folder for what it compiles", _VITAL),
+    },
+    "real time": {
+        "scheduling": ("real_time:scheduling", "permission to be scheduled as real time, really tried"),
+        "memory-lock": ("real_time:memory_lock", "permission to lock memory, really tried"),
+        "cpu-dma-latency": ("real_time:cpu_dma_latency", "deep sleep of the processor", _LINUX),
+        "throttling": ("real_time:throttling", "time left to real-time processes", _LINUX),
+        "linux-kernel": ("real_time:kernel", "whether the kernel can be interrupted", _LINUX),
+    },
+    "timing": {
+        "timer": ("timer:timer", "a measurement of 2 s with the servo's own clock"),
+        "governor": ("processor:governor", "frequency of the processors", _LINUX),
+        "clock-source": ("processor:clock_source", "the kernel's clock, and what reading it costs", _LINUX),
+        "cores": ("processor:cores", "number of processors, and limits of a container"),
+        "virtual": ("processor:virtual", "virtual machine or container", _LINUX),
+    },
+    "window": {
+        "display": ("window:display", "whether X11 or Wayland answers", _LINUX),
+        "opengl": ("window:opengl", "libraries of OpenGL", _LINUX),
+        "window-libraries": ("window:libraries", "libraries that a window needs", _LINUX),
+        "window": ("window:window", "whether Qt can show a window, really tried"),
+    },
+    "devices": {
+        "libusb": ("usb:libusb", "the USB library"),
+        "udev": ("usb:udev", "USB devices plugged in, and rules that open them", _LINUX),
+        "serial-ports": ("serial:serial_ports", "group of the serial ports", _LINUX),
+        "modem-manager": ("serial:modem_manager", "whether somebody else talks to serial devices", _LINUX),
+    },
+    "language": {
+        "numbers": ("language:numbers", "decimal point or comma"),
+        "encoding": ("language:encoding", "letters that can be printed"),
+    },
+    "storage": {
+        "disk": ("storage:disk", "speed and room of the disk for recordings"),
+        "shared-memory": ("storage:shared_memory", "memory that processes share, really tried"),
+        "stale-files": ("storage:stale_files", "what killed runs have left in memory", _LINUX),
+    },
+}
+
 CHECKS: dict[str, Check] = {
-    "python": Check("software", "software:python", "version of Python", vital=True),
-    "packages": Check("software", "software:packages", "the Python packages and their versions", vital=True),
-    "kernels": Check("software", "software:kernels", "the compiler, and the folder for what it compiles", vital=True),
-    "scheduling": Check("real time", "real_time:scheduling", "permission to be scheduled as real time, really tried"),
-    "memory-lock": Check("real time", "real_time:memory_lock", "permission to lock memory, really tried"),
-    "cpu-dma-latency": Check("real time", "real_time:cpu_dma_latency", "deep sleep of the processor", linux=True),
-    "throttling": Check("real time", "real_time:throttling", "time left to real-time processes", linux=True),
-    "linux-kernel": Check("real time", "real_time:kernel", "whether the kernel can be interrupted", linux=True),
-    "timer": Check("timing", "timer:timer", "a measurement of 2 s with the servo's own clock"),
-    "governor": Check("timing", "processor:governor", "frequency of the processors", linux=True),
-    "clock-source": Check(
-        "timing", "processor:clock_source", "the kernel's clock, and what reading it costs", linux=True
-    ),
-    "cores": Check("timing", "processor:cores", "number of processors, and limits of a container"),
-    "virtual": Check("timing", "processor:virtual", "virtual machine or container", linux=True),
-    "display": Check("window", "window:display", "whether X11 or Wayland answers", linux=True),
-    "opengl": Check("window", "window:opengl", "libraries of OpenGL", linux=True),
-    "window-libraries": Check("window", "window:libraries", "libraries that a window needs", linux=True),
-    "window": Check("window", "window:window", "whether Qt can show a window, really tried"),
-    "libusb": Check("devices", "usb:libusb", "the USB library"),
-    "udev": Check("devices", "usb:udev", "USB devices plugged in, and rules that open them", linux=True),
-    "serial-ports": Check("devices", "serial:serial_ports", "group of the serial ports", linux=True),
-    "modem-manager": Check(
-        "devices", "serial:modem_manager", "whether somebody else talks to serial devices", linux=True
-    ),
-    "numbers": Check("language", "language:numbers", "decimal point or comma"),
-    "encoding": Check("language", "language:encoding", "letters that can be printed"),
-    "disk": Check("storage", "storage:disk", "speed and room of the disk for recordings"),
-    "shared-memory": Check("storage", "storage:shared_memory", "memory that processes share, really tried"),
-    "stale-files": Check("storage", "storage:stale_files", "what killed runs have left in memory", linux=True),
+    name: Check(group, function, summary, _LINUX in marks, _VITAL in marks)
+    for group, checks in _GROUPS.items()
+    for name, (function, summary, *marks) in checks.items()
 }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import math
+import os
 import signal
 import sys
 import time
@@ -15,20 +16,24 @@ from typing import Any
 
 from apps.session import messages as say
 from apps.session.config import SessionConfig, complete
+from apps.session.ending import Outcome
 from apps.session.models import Table, causality_of, fitting
 from apps.session.mouse import Mouse
 from apps.session.picture import draw
-from apps.session.run import HEARTBEAT_EVERY, Outcome, Session
+from apps.session.run import HEARTBEAT_EVERY, Session
 from apps.session.sliders import sliders
 from apps.session.view_link import ViewLink, why_no_window
 from devices import is_virtual
-from haptics.errors import ConfigurationError, HapticError, RecordingError
+from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError
 from haptics.recording import Recording
 from haptics.servo import End
 
 MOUSE = "mouse"
 
 _HANDS_WITH_FILES = ("recorded", "scripted-force")
+
+WINDOW_PATIENCE = 60.0
+"""A session that cannot do without a window waits for it this long [s]."""
 
 LINGER = 5.0
 """How long the window shows the result of a run that ended by itself before it closes [s]."""
@@ -78,13 +83,31 @@ class Application:
             if self._window:
                 self._mouse = stack.enter_context(Mouse())
             config = self._configure(self._tables)
-            if self._obstacle is not None:
-                _require_no_key(config, self._obstacle)
-            else:
+            demands_key = config.make_limits(config.make_device().spec).dead_man == "key"
+            if self._obstacle is not None and demands_key:
+                raise _no_key(config, f"there is none: {self._obstacle}")
+            stack.enter_context(_signals(self._interrupt))
+            if self._obstacle is None:
                 self._view = ViewLink(self._theme)
                 stack.callback(self._view.close)
-            stack.enter_context(_signals(self._interrupt))
+                if demands_key:
+                    self._require_window(self._view, config)
             return self._sessions(config)
+
+    def _require_window(self, view: ViewLink, config: SessionConfig) -> None:
+        """Wait until the window is there whose key will have to be held.
+
+        Raises
+        ------
+        ConfigurationError
+            If none comes.
+        """
+        if view.await_window(WINDOW_PATIENCE, lambda: self._interrupted):
+            return
+        if self._interrupted:
+            raise KeyboardInterrupt
+        display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
+        raise _no_key(config, f"no window could be opened (on the display {display})")
 
     def _sessions(self, config: SessionConfig) -> Outcome:
         while True:
@@ -154,28 +177,28 @@ class Application:
         """Serve the view; one that died is missed, but the run goes on."""
         if self._view is None or not self._view.open:
             return
-        received = self._view.messages()
-        if self._view.gone:
-            self._go_on_without_view()
-        for message in received:
+        for message in self._view.messages():
             match message:
                 case say.HandTarget(x, y) if self._mouse is not None:
                     self._mouse.move(x, y)
                 case say.SetParameter(key, value):
                     self._change(key, value)
-                case say.HoldKey(held) if self._session is not None:
-                    self._session.hold_key(held)
+                case say.HoldKey(held, at) if self._session is not None:
+                    self._session.hold_key(at if held else None)
                 case say.Stop():
                     self._stop()
                 case say.Start() | say.Close():
                     self._wish = message
                     self._stop()
+        if self._view.gone and not isinstance(self._wish, say.Close):
+            self._go_on_without_view()
 
     def _go_on_without_view(self) -> None:
         """Go on without a window, unless its key had to be held: nobody could feel anything any more."""
         if self._session is not None and self._session.started["dead_man"] == "key":
-            self._tell("the live view is gone, and with it the key that must be held; the run ends.")
-            self._stop()
+            self._session.fail(
+                DeviceFault("the live view is gone, and with it the key that must be held: the run was stopped.")
+            )
         else:
             self._tell("the live view is gone; the run goes on without it.")
 
@@ -206,16 +229,13 @@ class Application:
             self._view.send(message)
 
 
-def _require_no_key(config: SessionConfig, obstacle: str) -> None:
-    """Raise if a key of the window would have to be held, where there is no window."""
-    spec = config.make_device().spec
-    if config.make_limits(spec).dead_man != "key":
-        return
-    remedy = "leave --headless out" if obstacle.startswith("--headless") else "start it where a window can be shown"
-    otherwise = "" if spec.dead_man == "key" else ", or choose 'button' (where the device has one) or 'none'"
-    raise ConfigurationError(
-        f"envelope.dead_man = 'key': the space bar of the live view must be held, but there is none: {obstacle}; "
-        f"{remedy}{otherwise}."
+def _no_key(config: SessionConfig, obstacle: str) -> ConfigurationError:
+    """Return the error of a session with a key to be held in a window that is not there."""
+    remedy = "leave --headless out" if "--headless" in obstacle else "start it where a window can be shown"
+    demanded = config.make_device().spec.dead_man == "key"
+    otherwise = "" if demanded else ", or choose 'button' (where the device has one) or 'none'"
+    return ConfigurationError(
+        f"envelope.dead_man = 'key': the space bar of the live view must be held, but {obstacle}; {remedy}{otherwise}."
     )
 
 

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable
 from typing import NoReturn
 
-from haptics.errors import DeviceFault, ServoLost
+from haptics.errors import ServoLost
 from haptics.process import ServoProcess
 from haptics.recording import Recorder
 
@@ -30,41 +30,26 @@ class Background(threading.Thread):
     recorder : Recorder
         What to drain.
     on_error : callable
-        Called once if the disk refuses: a run that cannot be recorded must not go on.
-
-    Attributes
-    ----------
-    error : DeviceFault or None
-        Why recording failed.
+        Called once with what the disk says if it refuses: a run that cannot be recorded must not go on.
     """
 
-    def __init__(self, recorder: Recorder, on_error: Callable[[], None]) -> None:
+    def __init__(self, recorder: Recorder, on_error: Callable[[OSError], None]) -> None:
         super().__init__(name="haptics recorder", daemon=True)
         self._recorder = recorder
         self._on_error = on_error
         self._finished = threading.Event()
-        self.error: DeviceFault | None = None
 
     def run(self) -> None:
-        """Drain until told to finish."""
-        while not self._finished.wait(RECORD_EVERY):
-            self.drain()
-            if self.error is not None:
-                self._on_error()
-                return
-        self.drain()
-
-    def drain(self) -> None:
-        """Record what the trace has gained since the last time."""
+        """Drain until told to finish, and once more then."""
         try:
+            while not self._finished.wait(RECORD_EVERY):
+                self._recorder.drain()
             self._recorder.drain()
         except OSError as error:
-            self.error = DeviceFault(
-                f"the recording could not be written ({error.strerror or error}): the run was stopped."
-            )
+            self._on_error(error)
 
     def finish(self) -> None:
-        """Drain once more and stop."""
+        """Record what there is by now, and stop."""
         self._finished.set()
         self.join()
 

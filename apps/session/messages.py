@@ -6,6 +6,7 @@ the recording and passes them on. All values are SI.
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -107,6 +108,11 @@ class Advised:
 
 
 @dataclass(frozen=True)
+class AskShown:
+    """Say `Shown` when a window is there."""
+
+
+@dataclass(frozen=True)
 class Quit:
     """The application ends: close the window."""
 
@@ -135,9 +141,23 @@ class HandTarget:
 
 @dataclass(frozen=True)
 class HoldKey:
-    """Whether the dead-man's key is held: said when it is pressed, every `HOLD_EVERY` while it is, and when let go."""
+    """Whether the dead-man's key is held: said when it is pressed, every `HOLD_EVERY` while it is, and when let go.
+
+    Attributes
+    ----------
+    held : bool
+        Whether it is.
+    at : float
+        When that was so, on the monotonic clock that all processes share [s]: a word that comes late is an old one.
+    """
 
     held: bool
+    at: float = field(default_factory=time.monotonic, compare=False)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """The window is there, and its keys can be held."""
 
 
 @dataclass(frozen=True)

@@ -229,7 +229,7 @@ def _certificate_text(metadata: dict[str, Any]) -> str:
     certificate = metadata.get("certificate", {})
     found = durations(certificate)
     if not {"lateness", "work per tick"} <= set(found):
-        return "no certificate: the run was not closed"
+        return "no certificate was made of this run"
     late, took = (
         ", ".join(f"{name} {microseconds(found[what][name])}" for name in ("p50", "p99", "max"))
         for what in ("lateness", "work per tick")

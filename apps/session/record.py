@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import datetime
 import itertools
 import platform
+import shutil
 from dataclasses import asdict
 from importlib import metadata
 from pathlib import Path
@@ -21,7 +23,7 @@ _PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "ma
 
 
 def new_recorder(config: SessionConfig, spec: DeviceSpec, advice: list[dict[str, Any]]) -> Recorder:
-    """Begin a recording in a new folder of the session's folder for recordings.
+    """Begin a recording, its first parameters included, in a new folder of the session's folder for recordings.
 
     Parameters
     ----------
@@ -43,15 +45,33 @@ def new_recorder(config: SessionConfig, spec: DeviceSpec, advice: list[dict[str,
     facts = {**_facts(config, spec), "advice": advice}
     for number in itertools.count(1):
         try:
-            return Recorder(parent / (name if number == 1 else f"{name}_{number}"), facts)
+            return _begun(parent / (name if number == 1 else f"{name}_{number}"), facts, journal_entry(config))
         except FileExistsError:
             if not parent.is_dir():
                 raise ConfigurationError(f"session.record = {parent}: must be a folder.") from None
         except OSError as error:
             raise ConfigurationError(
-                f"session.record = {parent}: no recording can be made there ({error.strerror})."
+                f"session.record = {parent}: no recording can be made there ({error.strerror or error})."
             ) from error
     raise AssertionError  # pragma: no cover - counting does not end
+
+
+def _begun(folder: Path, facts: dict[str, Any], parameters: dict[str, Any]) -> Recorder:
+    """Return a recording with its first parameters in it; one that cannot have them is not left behind."""
+    recorder = Recorder(folder, facts)
+    try:
+        recorder.journal_settings(0, parameters)
+    except OSError:
+        with contextlib.suppress(OSError):
+            recorder.close({}, complete=False)
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
+    return recorder
+
+
+def journal_entry(config: SessionConfig) -> dict[str, Any]:
+    """Return the parameters in force as the journal of a recording has them."""
+    return {"model": config.session.model, "law": config.law, "element": config.element}
 
 
 def _facts(config: SessionConfig, spec: DeviceSpec) -> dict[str, Any]:

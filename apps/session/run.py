@@ -3,55 +3,32 @@
 from __future__ import annotations
 
 import contextlib
-import functools
-import time
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from typing import Any
 
-import devices
 from apps.session.background import Background, FrozenWatch
 from apps.session.config import SessionConfig
 from apps.session.counsel import Counsel
+from apps.session.ending import FAULT, Ending, Outcome, not_written
+from apps.session.held_key import HeldKey
+from apps.session.job import make_job
 from apps.session.progress import Progress
-from apps.session.record import new_recorder
+from apps.session.record import journal_entry, new_recorder
 from apps.session.summary import NOT_PRINTED, certificate, felt, flags_seen
-from devices.faults import Fault, FaultyDevice, describe, parse_fault
-from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
-from haptics.job import SILENCE, Job, Paths
+from devices.faults import describe, parse_fault
+from haptics.elements import Element
+from haptics.errors import DeviceFault, HapticError, ServoLost
+from haptics.job import SILENCE
 from haptics.process import ServoProcess
-from haptics.recording import EVENTS, append_line
 from haptics.rendering import parameters_of
 from haptics.servo import End
-from haptics.trace import Reader
+from haptics.trace import Reader, Rows
 
 HEARTBEAT_EVERY = 0.01
 """The session gives the servo a sign of life at least this often [s]."""
 
-DEVICE_LOG = "device_log.npy"
 INTERRUPTED = "interrupted"
-FAULT = "fault"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a session went.
-
-    Attributes
-    ----------
-    summary : dict
-        The keys of the command's JSON output.
-    reason : str
-        ``completed``, ``stopped``, ``interrupted`` or ``fault``.
-    fault : HapticError or None
-        What went wrong, if anything did; the recording was kept.
-    """
-
-    summary: dict[str, Any]
-    reason: str
-    fault: HapticError | None = None
-
 
 Listen = Callable[[], Iterable[Any]]
 
@@ -90,9 +67,10 @@ class Session:
         self._progress = progress or Progress(config.session.duration)
         self._recorder = new_recorder(config, self._spec, self._counsel.record)
         self._folder = self._recorder.folder
-        self._recorder.journal_settings(0, _journal_entry(config))
-        self._servo = ServoProcess(self._job())
+        self._servo = ServoProcess(make_job(config, self._spec, self._faults, self._folder))
         self._recorder.follow(Reader(self._servo.trace))
+        self._key = HeldKey(self._servo.job.paths.control.path)
+        self._ending = Ending(self._recorder, self._servo.trace, tell)
 
     @property
     def started(self) -> dict[str, Any]:
@@ -120,17 +98,30 @@ class Session:
         self._interrupted = True
         self.stop()
 
-    def hold_key(self, held: bool) -> None:
-        """Take note that the person holds the dead-man's key, or has let it go."""
-        self._servo.hold_key(held)
+    def hold_key(self, at: float | None) -> None:
+        """Take note that the person held the dead-man's key at the instant `at` [s, monotonic], or has let it go."""
+        if at is None:
+            self._key.let_go()
+        else:
+            self._key.held(at)
 
     def stop(self) -> None:
         """End the run in order."""
         self._stopping = True
         self._servo.stop()
 
+    def fail(self, fault: HapticError) -> None:
+        """End the run in order because of a fault beside it; the outcome has the first one."""
+        self._ending.fail(fault)
+        self.stop()
+
+    @property
+    def _started(self) -> bool:
+        """Whether the device has been opened."""
+        return "real_time" in self._recorder.metadata
+
     def change(self, key: str, value: float) -> None:
-        """Change one parameter from the next tick on, writing it down first.
+        """Change one parameter from the next tick on, writing it down first; what cannot be written ends the run.
 
         Raises
         ------
@@ -139,15 +130,30 @@ class Session:
         """
         config = self.config.with_parameter(key, value)
         element, version = config.make_element(), self._servo.next_version
-        self._recorder.journal_settings(version, _journal_entry(config))
-        self._servo.publish(parameters_of(element))
-        self.config = config
+        with self._writing():
+            self._recorder.journal_settings(version, journal_entry(config))
+            self._servo.publish(parameters_of(element))
+            self.config = config
+            self._advise(element, version)
+
+    def _advise(self, element: Element, version: int) -> None:
+        """Say which bounds `element` exceeds that were not exceeded before, and write it down."""
         warning = self._counsel.consider(element, version)
         if warning:
             self._progress.clear()
             self._warn(warning)
-            with contextlib.suppress(OSError):  # a full disk ends the run elsewhere
-                self._recorder.note(advice=self._counsel.record)
+            self._recorder.note(advice=self._counsel.record)
+
+    @contextlib.contextmanager
+    def _writing(self) -> Iterator[None]:
+        """End the run in order if its recording cannot be written: nobody may miss data without knowing it."""
+        try:
+            yield
+        except OSError as error:
+            self._not_written(error)
+
+    def _not_written(self, error: OSError) -> None:
+        self.fail(not_written(error, "the run was stopped"))
 
     def run(self, attend: Callable[[], None] = lambda: None, listen: Listen = tuple) -> Outcome:
         """Run to the end, whatever that is; afterwards the recording is complete.
@@ -169,32 +175,46 @@ class Session:
         HapticError
             What kept the device from being opened.
         """
+        self._announce()
+        background = Background(self._recorder, self._not_written)
+        background.start()
+        with contextlib.ExitStack() as servo:
+            servo.callback(self._servo.close)
+            try:
+                reason = self._serve(attend, listen)
+                if self._ending.servo_lost:
+                    servo.close()  # while it was being killed it may have come to another tick
+                background.finish()
+                # Only then is the servo dismissed: until its recording is closed it stands by to do that itself.
+                rows = self._ending.settle(reason, complete=self._started)
+            except BaseException:
+                servo.close()
+                background.finish()
+                self._ending.settle(INTERRUPTED, complete=False)
+                raise
+        if self._ending.fault is not None and not self._started:
+            raise self._ending.fault
+        return self._outcome(reason, rows)
+
+    def _announce(self) -> None:
         self._tell(f"recording to {self._folder}")
         if self._faults:
             self._tell(f"faults on demand: {describe(self._faults)}")
         if self._counsel.warnings:
             self._warn(" ".join(self._counsel.warnings))
-        background = Background(self._recorder, on_error=self.stop)
-        background.start()
-        reason = FAULT
-        fault: HapticError | None = None
+
+    def _serve(self, attend: Callable[[], None], listen: Listen) -> str:
+        """Run the servo to its end; return why it ended, if not by a fault."""
         try:
             self._servo.start()
-            reason = self._until_the_end(attend, listen)
+            return self._until_the_end(attend, listen)
         except ServoLost as error:
-            fault = ServoLost(f"{self.config.device} lost its servo: {error}", error.rows)
+            self._ending.fail(ServoLost(f"{self.config.device} lost its servo: {error}", error.rows))
         except HapticError as error:
-            fault = error
+            self._ending.fail(error)
         finally:
             self._progress.clear()
-            background.finish()
-            self._servo.close()
-        if not background.error:
-            background.drain()
-        if fault is not None and "real_time" not in self._recorder.metadata:
-            self._close({"reason": FAULT, "error": str(fault)}, complete=False)
-            raise fault
-        return self._outcome(reason if fault is None and background.error is None else FAULT, background.error or fault)
+        return FAULT
 
     def _until_the_end(self, attend: Callable[[], None], listen: Listen) -> str:
         watch = FrozenWatch()
@@ -204,12 +224,13 @@ class Session:
             message = self._servo.next_message()
             match message:
                 case "ready", granted:
-                    self._recorder.note(real_time=granted)
+                    with self._writing():
+                        self._recorder.note(real_time=granted)
                 case "ended", end:
                     return self._reason(End(end))
             self._progress.show(self._servo.trace)
             attend()
-            watch.look(self._servo, started="real_time" in self._recorder.metadata)
+            watch.look(self._servo, started=self._started)
 
     def _reason(self, end: End) -> str:
         if end is End.STOPPED and not self._stopping:
@@ -224,81 +245,27 @@ class Session:
             )
         return INTERRUPTED if self._interrupted else str(end)
 
-    def _outcome(self, reason: str, fault: HapticError | None) -> Outcome:
-        executed = self._servo.trace.count
+    def _outcome(self, reason: str, rows: Rows) -> Outcome:
         rate, duration = self.config.session.rate, self.config.session.duration
         planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
-        try:
-            rows = self._recorder.rows()
-        except RecordingError as error:  # somebody removed it; the end of the run is still in memory
-            rows = self._servo.trace.since(0)
-            fault = fault or DeviceFault(f"the recording was lost in mid-run: {error}")
-        if isinstance(fault, ServoLost):
-            self._journal_loss()
-        timing = certificate(rows, executed, planned, 1.0 / rate)
+        timing = certificate(rows, self._servo.trace.count, planned, 1.0 / rate)
         forces = felt(rows, self._spec.causality)
         unfit = self.config.fitness.judge(timing)
         timing |= {"fit": not unfit, "unfit_because": unfit, **self._servo.used}
-        real_time = self._recorder.metadata.get("real_time", {})
-        result = {
-            "reason": reason,
-            "error": str(fault) if fault else None,
-            "certificate": {**timing, **real_time},
-            "flags": flags_seen(rows),
-            **forces,
-        }
-        self._close(result, complete=not isinstance(fault, ServoLost))
-        timing = {name: value for name, value in timing.items() if name not in NOT_PRINTED}
+        real_time = self._recorder.metadata["real_time"]
+        self._ending.certify(certificate={**timing, **real_time}, flags=flags_seen(rows), **forces)
+        reason = self._ending.reason(reason)
         summary = {
             "recording": str(self._folder),
             "picture": None,
             "device": self.config.device,
             "model": self.config.session.model,
             "rate_hz": rate,
-            **timing,
+            **{name: value for name, value in timing.items() if name not in NOT_PRINTED},
             "realtime": real_time.get("scheduling", "other"),
             "processors": real_time.get("processors", "unknown"),
             **forces,
             "reason": reason,
             "advice": self._counsel.warnings,
         }
-        return Outcome(summary, reason, fault)
-
-    def _journal_loss(self) -> None:
-        """Write down the end of a servo that could not do so itself."""
-        line = {"event": "servo lost", "ticks": self._servo.trace.count, "noticed_monotonic_ns": time.monotonic_ns()}
-        with contextlib.suppress(OSError):
-            append_line(self._folder / EVENTS, line)
-
-    def _close(self, result: dict[str, Any], *, complete: bool) -> None:
-        """Close the recording; on a full disk what is written must do."""
-        try:
-            self._recorder.close(result, complete=complete)
-        except OSError as error:
-            self._tell(f"the end of the recording could not be written ({error.strerror}); its ticks are kept.")
-
-    def _job(self) -> Job:
-        settings = dict(self.config.device_settings)
-        if devices.is_virtual(self.config.device):
-            settings.setdefault("log", str(self._folder / DEVICE_LOG))
-        return Job(
-            factory=functools.partial(
-                _make_device, self.config.device, settings, self._faults, self.config.session.seed
-            ),
-            element=self.config.make_element(),
-            limits=self.config.make_limits(self._spec),
-            duration=self.config.session.duration,
-            recording=self._folder,
-            paths=Paths.unique(),
-            real_time=self.config.servo,
-        )
-
-
-def _make_device(name: str, settings: dict[str, Any], faults: Sequence[Fault], seed: int, clock: Any) -> Any:
-    """Build the device inside the servo process, with its faults on demand around it."""
-    device = devices.create_device(name, settings, clock=clock)
-    return FaultyDevice(device, faults, clock, seed) if faults else device
-
-
-def _journal_entry(config: SessionConfig) -> dict[str, Any]:
-    return {"model": config.session.model, "law": config.law, "element": config.element}
+        return Outcome(summary, reason, self._ending.fault)

@@ -5,11 +5,16 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
-from apps.session.messages import Quit
+from apps.session.messages import AskShown, Quit, Shown
 from haptics.process import without_signals
+
+_LOOK_EVERY = 0.05
+"""Who waits for the window looks up this often [s]."""
 
 
 def why_no_window() -> str | None:
@@ -48,6 +53,29 @@ class ViewLink:
     def gone(self) -> bool:
         """Whether the view has ended or died."""
         return not self.open
+
+    def await_window(self, patience: float, hurried: Callable[[], bool]) -> bool:
+        """Wait until the window is there; what else the view says until then has no session to go to.
+
+        Parameters
+        ----------
+        patience : float
+            How long at most [s].
+        hurried : callable
+            Tells whether somebody wants to leave.
+
+        Returns
+        -------
+        bool
+            Whether it is.
+        """
+        self.send(AskShown())
+        until = time.monotonic() + patience
+        while self.open and time.monotonic() < until and not hurried():
+            self.connection.poll(_LOOK_EVERY)
+            if Shown() in self.messages():
+                return self.open
+        return False
 
     def send(self, message: Any) -> None:
         """Send one message; without effect once the view is gone."""

@@ -103,10 +103,11 @@ class ReplayWindow(QtWidgets.QWidget):
         self.setWindowTitle(f"haptics: replay of {info.title}")
 
     def _certify(self, metadata: Mapping[str, Any]) -> None:
-        """Show the certificate of the whole run, if it was closed."""
+        """Show the end of the run, if its recording was closed, and its certificate, if it came to that."""
         found = metadata.get("certificate")
-        if isinstance(found, Mapping):
-            summary = {**{name: metadata[name] for name in _RESULT if name in metadata}, **found}
+        certificate = found if isinstance(found, Mapping) else {}
+        if certificate or "reason" in metadata:
+            summary = {**{name: metadata[name] for name in _RESULT if name in metadata}, **certificate}
             reason, error = metadata.get("reason", "unknown"), metadata.get("error") or ""
             self.dashboard.end.tell(f"Run ended: {reason}", summary, str(error))
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from apps.session.messages import (
     Advised,
+    AskShown,
     Close,
     HandTarget,
     HoldKey,
@@ -16,6 +17,7 @@ from apps.session.messages import (
     SessionEnded,
     SessionStarted,
     SetParameter,
+    Shown,
     Start,
     Stop,
 )
@@ -126,6 +128,8 @@ class LiveWindow(QtWidgets.QWidget):
             self.dashboard.series.set_levels(levels(self._values))
         elif isinstance(message, Advised):
             self.dashboard.notice.tell(message.message, 20.0)
+        elif isinstance(message, AskShown):
+            self._send(Shown())
         elif isinstance(message, Quit):
             self._told_to_quit = True
             self.close()

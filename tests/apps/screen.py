@@ -7,7 +7,10 @@ import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+
+from tests.processes import RUN, program
 
 MISSING = [name for name in ("Xvfb", "xdotool") if shutil.which(name) is None]
 WHY_NOT = f"needs {' and '.join(MISSING)} (Debian packages xvfb and xdotool)" if MISSING else ""
@@ -18,6 +21,11 @@ class Screen:
 
     def __init__(self, display: str) -> None:
         self.environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
+
+    def session(self, folder: Path, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
+        """Run a session with its window on this screen, recording into `folder`."""
+        where, pipe = ("--record", str(folder)), subprocess.PIPE
+        return program(*RUN, *where, *arguments, env=self.environment, stdout=pipe, stderr=pipe, cwd=folder)
 
     def xdotool(self, *arguments: str, script: str = "") -> str:
         """Run xdotool with `arguments`, or with a `script` of one command per line, and return what it prints."""

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from tests.processes import ROOT, RUN, ended, program, until, until_running
 
 JSON_KEYS = {
     "recording",
@@ -37,7 +39,7 @@ JSON_KEYS = {
 def haptics(*arguments: str, folder: Path, timeout: float = 100.0) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "apps", *arguments]
     environment = {key: value for key, value in os.environ.items() if key not in {"DISPLAY", "WAYLAND_DISPLAY"}}
-    environment["PYTHONPATH"] = str(Path(__file__).parents[2])
+    environment["PYTHONPATH"] = str(ROOT)
     return subprocess.run(
         command, cwd=folder, env=environment, capture_output=True, text=True, timeout=timeout, check=False
     )
@@ -131,40 +133,26 @@ def test_devices_and_their_models_are_listed(tmp_path: Path) -> None:
 
 
 def test_listing_devices_loads_neither_windows_nor_compilers(tmp_path: Path) -> None:
-    program = (
+    code = (
         "import sys; from apps.cli import main; main(['devices', '--json']); "
         "sys.exit(any(name in sys.modules for name in ('numba', 'PySide6', 'scipy', 'matplotlib')))"
     )
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    assert subprocess.run([sys.executable, "-c", program], env=environment, check=False).returncode == 0
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
 
 
-def start_session(folder: Path, start_new_session: bool = False) -> tuple[subprocess.Popen[str], Path]:
-    """Start a session without end and return it with its recording once ticks are in it."""
-    command = [sys.executable, "-m", "apps", "run", "--headless", "--json", "--record", str(folder)]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
-    process = subprocess.Popen(
-        command,
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        start_new_session=start_new_session,
-    )
-    until = time.monotonic() + 90.0
-    while time.monotonic() < until:
-        parts = list(folder.glob("*/ticks.npy.part"))
-        if parts and len(np.load(parts[0], mmap_mode="r")) > 500:
-            return process, parts[0].parent
-        time.sleep(0.05)
-    process.kill()
-    raise AssertionError("the session never started: " + process.communicate()[1])
+@contextlib.contextmanager
+def session(folder: Path) -> Iterator[tuple[subprocess.Popen[str], Path]]:
+    """Start a session without end, and hand it on with its recording once ticks are in it."""
+    where, pipe = ("--headless", "--record", str(folder)), subprocess.PIPE
+    with program(*RUN, *where, stdout=pipe, stderr=pipe) as process:
+        yield process, until_running(process, folder, 500)
 
 
 def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
-    process, recording = start_session(tmp_path)
-    process.send_signal(signal.SIGINT)
-    out, _ = process.communicate(timeout=60)
+    with session(tmp_path) as (process, recording):
+        process.send_signal(signal.SIGINT)
+        out, _ = process.communicate(timeout=60)
     assert process.returncode == 130
     assert json.loads(out)["recording"] == str(recording)
     assert (recording / "ticks.npy").exists()
@@ -185,9 +173,9 @@ def servo_of(pid: int) -> int:
 
 
 def test_a_killed_servo_is_status_4_with_the_recording_kept(tmp_path: Path) -> None:
-    process, recording = start_session(tmp_path)
-    os.kill(servo_of(process.pid), signal.SIGKILL)
-    out, err = process.communicate(timeout=60)
+    with session(tmp_path) as (process, recording):
+        os.kill(servo_of(process.pid), signal.SIGKILL)
+        out, err = process.communicate(timeout=60)
     assert process.returncode == 4
     assert "killed by SIGKILL" in err
     assert str(recording) in err
@@ -196,14 +184,12 @@ def test_a_killed_servo_is_status_4_with_the_recording_kept(tmp_path: Path) -> N
 
 
 def test_a_killed_application_leaves_the_virtual_device_without_force(tmp_path: Path) -> None:
-    process, recording = start_session(tmp_path)
-    servo = servo_of(process.pid)
-    killed_ns = time.monotonic_ns()
-    process.kill()
-    process.communicate()
-    until = time.monotonic() + 10.0
-    while Path(f"/proc/{servo}").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+    with session(tmp_path) as (process, recording):
+        servo = servo_of(process.pid)
+        killed_ns = time.monotonic_ns()
+        process.kill()
+        process.communicate()
+        until(lambda: ended(servo), "the servo never ended", 10.0)
     event = json.loads((recording / "events.jsonl").read_text())
     assert event["event"] == "application lost"
     log = np.load(recording / "device_log.npy")
@@ -218,9 +204,9 @@ def test_a_killed_application_leaves_the_virtual_device_without_force(tmp_path: 
 
 
 def test_a_closed_terminal_ends_in_order(tmp_path: Path) -> None:
-    process, recording = start_session(tmp_path, start_new_session=True)
-    os.killpg(process.pid, signal.SIGHUP)
-    process.communicate(timeout=60)
+    with session(tmp_path) as (process, recording):
+        os.killpg(process.pid, signal.SIGHUP)
+        process.communicate(timeout=60)
     assert process.returncode == 130
     assert json.loads((recording / "recording.json").read_text())["state"] == "complete"
     assert json.loads((recording / "events.jsonl").read_text())["event"] == "stopped"
@@ -233,15 +219,13 @@ def ignored_signals(pid: int) -> int:
 
 
 def test_a_suspended_session_leaves_no_force_on(tmp_path: Path) -> None:
-    process, recording = start_session(tmp_path)
-    # Ctrl-Z reaches every process of the terminal; the servo must not freeze with its last force on.
-    assert ignored_signals(servo_of(process.pid)) >> (signal.SIGTSTP - 1) & 1
-    process.send_signal(signal.SIGSTOP)
-    try:
+    with session(tmp_path) as (process, recording):
+        # Ctrl-Z reaches every process of the terminal; the servo must not freeze with its last force on.
+        assert ignored_signals(servo_of(process.pid)) >> (signal.SIGTSTP - 1) & 1
+        process.send_signal(signal.SIGSTOP)
         time.sleep(2.5)
         event = json.loads((recording / "events.jsonl").read_text())
         assert event["event"] == "application lost"
-    finally:
         process.send_signal(signal.SIGCONT)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 4
@@ -273,30 +257,30 @@ def replayed(recording: Path, *arguments: str) -> tuple[dict[str, Any], int]:
 
 
 def test_a_frozen_servo_is_status_4(tmp_path: Path) -> None:
-    process, recording = start_session(tmp_path)
-    os.kill(servo_of(process.pid), signal.SIGSTOP)
-    _, err = process.communicate(timeout=60)
+    with session(tmp_path) as (process, recording):
+        os.kill(servo_of(process.pid), signal.SIGSTOP)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 4
     assert "was stopped from outside and was ended after tick" in err
     assert json.loads((recording / "events.jsonl").read_text())["event"] == "servo lost"
 
 
 def test_a_servo_that_is_terminated_by_others_is_status_4(tmp_path: Path) -> None:
-    process, _ = start_session(tmp_path)
-    os.kill(servo_of(process.pid), signal.SIGTERM)
-    _, err = process.communicate(timeout=60)
+    with session(tmp_path) as (process, _):
+        os.kill(servo_of(process.pid), signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 4
     assert "somebody else" in err
 
 
 @pytest.mark.parametrize("redirection", ["2>&-", ">&-", "<&-", "2>/dev/full", ">/dev/full", "| true"])
-def test_closed_and_full_streams_change_neither_the_run_nor_its_status(tmp_path: Path, redirection: str) -> None:
+def test_closed_and_full_streams_do_not_change_the_run(tmp_path: Path, redirection: str) -> None:
     command = f"{sys.executable} -m apps run --duration 0.2 --headless --json {redirection}; exit ${{PIPESTATUS[0]}}"
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=90, check=False
     )
-    assert done.returncode == 0, done.stderr
+    assert done.returncode == (2 if redirection == ">/dev/full" else 0), done.stderr
     assert len(list((tmp_path / "recordings").glob("*/ticks.npy"))) == 1
     assert "Traceback" not in done.stderr
     if "2>" in redirection:

@@ -8,16 +8,15 @@ cannot know all of it, so that each question may be asked three times.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -28,31 +27,14 @@ from haptics.envelope import FADE_OUT
 from haptics.recording import Recording
 from haptics.replay import verify
 from haptics.trace import Permission, Rows
+from tests.processes import RUN, Application, device_log, ended, program, recordings, until, written
 
-ROOT = Path(__file__).parents[2]
 PROMPT = 0.02
 """How long it may take until the output is safe, or a stopped servo is ended [s]."""
 
 ATTEMPTS = 3
 SLOW_HAND = ("--set", "hand.speed=0.03", "--set", "hand.pause=0", "--set", "hand.rest=0", "--seed", "3")
 """A hand that slides for seconds: there is a force to lose."""
-
-
-def command(folder: Path, *arguments: str) -> list[str]:
-    return [sys.executable, "-m", "apps", "run", "--headless", "--json", "--record", str(folder), *arguments]
-
-
-def environment() -> dict[str, str]:
-    return {**os.environ, "PYTHONPATH": str(ROOT)}
-
-
-def until(what: Callable[[], Any], seconds: float = 60.0) -> Any:
-    """Return what `what` returns once that is something."""
-    end = time.monotonic() + seconds
-    while not (found := what()):
-        assert time.monotonic() < end, "it never came"
-        time.sleep(0.001)
-    return found
 
 
 # --- a device that goes bad ----------------------------------------------------------------------------------------
@@ -68,10 +50,11 @@ FATAL = {
 
 def run_with(fault: str, folder: Path) -> subprocess.CompletedProcess[str]:
     device, _ = FATAL[fault]
+    where = ("--headless", "--record", str(folder))
     arguments = ("--device", device, "--fault", f"{fault}@0.3", "--duration", "30")
-    return subprocess.run(
-        command(folder, *arguments), env=environment(), capture_output=True, text=True, timeout=100, check=False
-    )
+    with program(*RUN, *where, *arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        out, err = process.communicate(timeout=100)
+    return subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
 @pytest.fixture(scope="module")
@@ -110,6 +93,8 @@ def test_a_bad_device_is_status_4_named_with_its_tick(
 
 # --- processes that fail -------------------------------------------------------------------------------------------
 
+by_signal = pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=lambda number: number.name)
+
 
 class Stalls(threading.Thread):
     """Wakes up every half millisecond and keeps how much later than that it came to it."""
@@ -118,6 +103,7 @@ class Stalls(threading.Thread):
         super().__init__(daemon=True)
         self._over = threading.Event()
         self._late: list[tuple[float, float]] = []
+        self._began = 0.0
 
     def run(self) -> None:
         last = time.monotonic()
@@ -128,12 +114,14 @@ class Stalls(threading.Thread):
                 self._late.append((now, now - last))
             last = now
 
-    def between(self, start: float, end: float) -> float:
-        """Return how long the machine stood still between two instants [s]."""
-        return sum(max(min(now, end) - max(now - late, start), 0.0) for now, late in self._late)
+    def passed(self, instant: float) -> float:
+        """Return how long it was from the beginning to `instant` without what the machine stood still [s]."""
+        stalls = (min(now, instant) - max(now - late, self._began) for now, late in self._late)
+        return instant - self._began - sum(max(stall, 0.0) for stall in stalls)
 
     def __enter__(self) -> Stalls:
         self.start()
+        self._began = time.monotonic()
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -141,51 +129,37 @@ class Stalls(threading.Thread):
         self.join()
 
 
-class Session:
+class Session(Application):
     """A session in processes of its own, with a handle that slides."""
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        folder.mkdir()
-        self._out, self._err = folder / "out", folder / "err"
-        arguments = ("--device", "virtual-joystick", "--model", "C", "--duration", "60", *SLOW_HAND)
-        with open(self._out, "w") as out, open(self._err, "w") as err:
-            self.application = subprocess.Popen(
-                command(folder / "recordings", *arguments), env=environment(), stdout=out, stderr=err
-            )
-        until(self._slides)
+    def __init__(self, application: subprocess.Popen[str], folder: Path) -> None:
+        super().__init__(application, folder)
+        self._recordings = folder / "recordings"
+        until(self._slides, "the handle never slid")
+        (self.recording,) = recordings(self._recordings)
         self.servo = self._servo()
-
-    @property
-    def recording(self) -> Path:
-        (folder,) = (path for path in (self._folder / "recordings").glob("*") if not path.name.startswith("."))
-        return folder
-
-    @property
-    def said(self) -> str:
-        return self._err.read_text()
-
-    @property
-    def answer(self) -> dict[str, Any]:
-        return dict(json.loads(self._out.read_text()))
 
     @property
     def told(self) -> np.ndarray[Any, np.dtype[Any]]:
         """What the device was told, in order."""
-        log = np.load(self.recording / "device_log.npy")
-        return np.asarray(np.sort(log[log["monotonic_ns"] > 0], order="monotonic_ns"))
+        return device_log(self.recording)
 
     def event(self) -> dict[str, Any]:
         """Return the last line of the journal."""
         return dict(json.loads((self.recording / "events.jsonl").read_text().splitlines()[-1]))
 
+    def await_event(self) -> None:
+        """Wait until there is a journal."""
+        until((self.recording / "events.jsonl").exists, "nothing was written into the journal")
+
+    def await_end_of_servo(self) -> None:
+        """Wait until the servo has ended."""
+        until(lambda: ended(self.servo), "the servo never ended", every=0.001)
+
     def _slides(self) -> bool:
         assert self.application.poll() is None, self.said
-        try:
-            told = self.told
-        except (OSError, ValueError, EOFError):  # it is about to be made
-            return False
-        return len(told) > 500 and bool((np.hypot(*told["command"][-100:].T) > 3.0).all())
+        commands = [device_log(folder)["command"] for folder in recordings(self._recordings)]
+        return any(len(one) > 500 and bool((np.hypot(*one[-100:].T) > 3.0).all()) for one in commands)
 
     def _servo(self) -> int:
         tasks = Path(f"/proc/{self.application.pid}/task")
@@ -193,36 +167,23 @@ class Session:
         (servo,) = (pid for pid in children if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
         return servo
 
-    def close(self) -> None:
-        """End what is left."""
-        for pid in (self.application.pid, self.servo):
-            if not ended(pid):
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGKILL)
-        self.application.wait(30.0)
 
-
-def ended(pid: int) -> bool:
-    """Tell whether a process has ended, whether somebody has taken note of it or not."""
-    try:
-        stat = Path(f"/proc/{pid}/stat").read_text()
-    except OSError:
-        return True
-    return stat[stat.rfind(")") + 2] in "ZX"
+Begin = Callable[[], Session]
 
 
 @pytest.fixture
-def sessions(tmp_path: Path) -> Iterator[Callable[[], Session]]:
+def sessions(tmp_path: Path) -> Iterator[Begin]:
     """Begins sessions, and ends them."""
-    begun: list[Session] = []
+    with ExitStack() as begun:
 
-    def begin() -> Session:
-        begun.append(Session(tmp_path / str(len(begun))))
-        return begun[-1]
+        def begin() -> Session:
+            folder = tmp_path / str(len(list(tmp_path.iterdir())))
+            folder.mkdir()
+            arguments = ("--device", "virtual-joystick", "--model", "C", "--duration", "60", *SLOW_HAND)
+            where = ("--headless", "--record", str(folder / "recordings"))
+            return Session(begun.enter_context(written(folder, *RUN, *where, *arguments)), folder)
 
-    yield begin
-    for session in begun:
-        session.close()
+        yield begin
 
 
 def promptly(attempt: Callable[[], float], what: str) -> None:
@@ -254,16 +215,13 @@ def judge_fade(rows: Rows) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=lambda number: number.name)
-def test_without_the_application_the_device_is_safe_within_20_ms(
-    sessions: Callable[[], Session], number: signal.Signals
-) -> None:
+@by_signal
+def test_without_the_application_the_device_is_safe_within_20_ms(sessions: Begin, number: signal.Signals) -> None:
     def attempt() -> float:
         session = sessions()
         with Stalls() as stalls:
-            signalled = time.monotonic()
             session.application.send_signal(number)
-            until((session.recording / "events.jsonl").exists)
+            session.await_event()
             time.sleep(0.05)
         event, safe = session.event(), safe_at(session)
         assert event["event"] == "application lost"
@@ -275,29 +233,28 @@ def test_without_the_application_the_device_is_safe_within_20_ms(
             assert "virtual-joystick" in session.answer["error"]
             assert Recording(session.recording).metadata["state"] == "complete"
             assert session.answer["lost_ticks"] == 0
-        until(lambda: ended(session.servo))
+        session.await_end_of_servo()
         recording = Recording(session.recording)
         assert len(recording.rows) == event["ticks"]
         assert verify(recording).mismatches == 0
         judge_fade(recording.rows)
         if number == signal.SIGKILL:
             assert recording.metadata["state"] == "interrupted"
-        return safe - signalled - stalls.between(signalled, safe)
+        return stalls.passed(safe)
 
     promptly(attempt, f"safe after {number.name} of the application")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGSTOP], ids=lambda number: number.name)
+@by_signal
 def test_a_servo_that_is_lost_is_ended_within_20_ms_and_its_device_told_no_more(
-    sessions: Callable[[], Session], number: signal.Signals
+    sessions: Begin, number: signal.Signals
 ) -> None:
     def attempt() -> float:
         session = sessions()
         with Stalls() as stalls:
-            signalled = time.monotonic()
             os.kill(session.servo, number)
-            until(lambda: ended(session.servo))
+            session.await_end_of_servo()
             gone = time.monotonic()
             status = session.application.wait(60.0)
         assert status == 4, session.said
@@ -313,7 +270,6 @@ def test_a_servo_that_is_lost_is_ended_within_20_ms_and_its_device_told_no_more(
         silent = float(session.told["monotonic_ns"][-1]) * 1e-9
         assert recording.metadata["device"]["watchdog"] == pytest.approx(0.02)
         assert session.event()["event"] == "servo lost"
-        fed = silent - signalled - stalls.between(signalled, silent)
-        return max(gone - signalled - stalls.between(signalled, gone), fed)
+        return max(stalls.passed(gone), stalls.passed(silent))
 
     promptly(attempt, f"servo gone after its {number.name}")

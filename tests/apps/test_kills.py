@@ -7,14 +7,13 @@ What was commanded is known from a witness that the servo does not write: the lo
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
-import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -26,6 +25,7 @@ from haptics.recording import Recording
 from haptics.replay import verify
 from haptics.trace import Status
 from tests.conftest import WHY_NO_QT
+from tests.processes import RUN, Application, device_log, recordings, written
 
 KILLS = int(os.environ.get("HAPTICS_KILLS", "3"))
 AT_A_TIME = 2
@@ -33,8 +33,6 @@ TICKS = 1000
 EVENTS = ("start", "recording", "first tick")
 LATEST = {"application": (3.0, 2.0, 1.6), "servo": (2.0, 2.0, 1.05), "view": (3.0, 2.0, 1.6)}
 """How long after each event a process is killed at most [s]: some of them after the run, which takes 1 s."""
-
-ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -58,39 +56,14 @@ class Kill:
         return self.victim == "view" or (self.victim == "application" and self.number % 2 == 1 and not WHY_NO_QT)
 
 
-class Run:
+class Run(Application):
     """One session in a folder of its own, marked in the environment of all its processes."""
 
-    def __init__(self, kill: Kill, folder: Path) -> None:
+    def __init__(self, application: subprocess.Popen[str], folder: Path, kill: Kill) -> None:
+        super().__init__(application, folder)
         self.kill = kill
         self.recordings, self.temporary = folder / "recordings", folder / "temporary"
-        self.temporary.mkdir(parents=True)
         self._mark = f"HAPTICS_KILL={folder}"
-        runtime = folder / "runtime"
-        runtime.mkdir(mode=0o700)
-        environment = {
-            **os.environ,
-            "HAPTICS_KILL": str(folder),
-            "PYTHONPATH": str(ROOT),
-            "TMPDIR": str(self.temporary),
-            "XDG_RUNTIME_DIR": str(runtime),
-            "QT_QPA_PLATFORM": "offscreen",
-            "DISPLAY": ":0",  # there need not be one: the window is drawn off the screen
-        }
-        command = [sys.executable, "-m", "apps", "run", "--device", "virtual-joystick", "--json"]
-        command += ["--duration", f"{TICKS / 1000:g}", "--seed", str(kill.number), "--record", str(self.recordings)]
-        command += [] if kill.window else ["--headless"]
-        self._out, self._err = folder / "out", folder / "err"
-        with open(self._out, "w") as out, open(self._err, "w") as err:
-            self.application = subprocess.Popen(command, env=environment, stdout=out, stderr=err, cwd=folder)
-
-    @property
-    def said(self) -> str:
-        return self._err.read_text()
-
-    @property
-    def answer(self) -> dict[str, Any]:
-        return dict(json.loads(self._out.read_text()))
 
     def processes(self) -> dict[int, str]:
         """Return the command lines of the processes of this session that are alive."""
@@ -113,25 +86,40 @@ class Run:
 
     def folder(self) -> Path | None:
         """Return the recording, once there is one."""
-        found = [path for path in self.recordings.glob("*") if not path.name.startswith(".")]
+        found = recordings(self.recordings)
         assert len(found) < 2, found
         return found[0] if found else None
 
     def commands(self) -> np.ndarray | None:
         """Return what the device was sent, in order, once it has been sent something."""
         folder = self.folder()
-        try:
-            log = np.load(folder / "device_log.npy", mmap_mode="r") if folder else None
-        except (OSError, ValueError, EOFError):  # it is about to be made
-            return None
-        sent = log[log["monotonic_ns"] > 0] if log is not None else ()
-        return np.sort(sent, order="monotonic_ns") if len(sent) else None
+        sent = device_log(folder) if folder else None
+        return sent if sent is not None and len(sent) else None
 
     def until(self, what: Callable[[], Any]) -> Any:
         """Return what `what` returns once that is something, or None if the session ends before."""
         while (found := what()) is None and self.application.poll() is None:
             time.sleep(0.002)
         return found
+
+
+@contextmanager
+def started(kill: Kill, folder: Path) -> Iterator[Run]:
+    """Start the session in which somebody is to be killed."""
+    for name in ("temporary", "runtime"):
+        (folder / name).mkdir(parents=True, mode=0o700)
+    environment = {
+        **os.environ,
+        "HAPTICS_KILL": str(folder),
+        "TMPDIR": str(folder / "temporary"),
+        "XDG_RUNTIME_DIR": str(folder / "runtime"),
+        "QT_QPA_PLATFORM": "offscreen",
+        "DISPLAY": ":0",  # there need not be one: the window is drawn off the screen
+    }
+    arguments = ["--device", "virtual-joystick", "--duration", f"{TICKS / 1000:g}", "--seed", str(kill.number)]
+    arguments += ["--record", str(folder / "recordings"), *([] if kill.window else ["--headless"])]
+    with written(folder, *RUN, *arguments, env=environment, cwd=folder) as application:
+        yield Run(application, folder, kill)
 
 
 @dataclass
@@ -149,17 +137,16 @@ class Finding:
 
 def kill(which: Kill, folder: Path) -> Finding:
     """Start a session, kill one of its processes, and judge what is left."""
-    run = Run(which, folder)
-    victim = run.until(run.pid)
-    run.until({"start": run.pid, "recording": run.folder, "first tick": run.commands}[which.event])
-    time.sleep(which.delay)
-    hit = run.application.poll() is None and victim in run.processes()
-    killed_ns = time.monotonic_ns()
-    if hit:
-        os.kill(victim, signal.SIGKILL)
-    status = run.application.wait(90.0)
-    finding = Finding(which, hit, status)
-    judge_what_is_left_behind(run, finding)
+    with started(which, folder) as run:
+        victim = run.until(run.pid)
+        run.until({"start": run.pid, "recording": run.folder, "first tick": run.commands}[which.event])
+        time.sleep(which.delay)
+        hit = run.application.poll() is None and victim in run.processes()
+        killed_ns = time.monotonic_ns()
+        if hit:
+            os.kill(victim, signal.SIGKILL)
+        finding = Finding(which, hit, run.application.wait(90.0))
+        judge_what_is_left_behind(run, finding)
     if run.folder() is not None:
         judge_recording(run, finding, killed_ns)
     if hit and which.victim == "servo":

@@ -10,41 +10,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 from haptics.envelope import FADE
-from tests.apps.screen import WHY_NOT, Screen, virtual_screen
+from tests.apps.screen import WHY_NOT, Screen
 from tests.conftest import WHY_NO_QT
+from tests.processes import ROOT, finish, recordings, until, until_running
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT or WHY_NO_QT), reason=WHY_NOT or WHY_NO_QT)
-
-ROOT = Path(__file__).parents[2]
-
-
-@pytest.fixture(scope="module")
-def screen() -> Iterator[Screen]:
-    with virtual_screen() as screen:
-        yield screen
-
-
-def start(screen: Screen, folder: Path, *arguments: str) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "apps", "run", "--json", "--record", str(folder), *arguments]
-    environment = {**screen.environment, "PYTHONPATH": str(ROOT)}
-    return subprocess.Popen(
-        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=folder
-    )
-
-
-def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
-    out, err = process.communicate(timeout=60)
-    assert process.returncode == 0, err
-    answer: dict[str, Any] = json.loads(out)
-    return answer
 
 
 def smoothed_speed(rows: np.ndarray, window: int = 40) -> np.ndarray:
@@ -56,13 +32,13 @@ def smoothed_speed(rows: np.ndarray, window: int = 40) -> np.ndarray:
 @pytest.mark.slow
 def test_thirty_seconds_with_the_mouse_feel_four_newtons(screen: Screen, tmp_path: Path) -> None:
     arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--duration", "32")
-    process = start(screen, tmp_path, *arguments)
-    screen.window("virtual-joystick")
-    # The plane spans about x = 392..760 and y = 83..377 pixels of a window that opens in the upper left corner.
-    ticks = np.arange(0, 30, 0.016)
-    points = [(int(576 + 140 * math.sin(1.9 * t)), int(230 + 100 * math.sin(2.6 * t + 0.4))) for t in ticks]
-    screen.trace_path(points, 0.015)
-    answer = finish(process)
+    with screen.session(tmp_path, *arguments) as process:
+        screen.window("virtual-joystick")
+        # The plane spans about x = 392..760 and y = 83..377 pixels of a window that opens in the upper left corner.
+        ticks = np.arange(0, 30, 0.016)
+        points = [(int(576 + 140 * math.sin(1.9 * t)), int(230 + 100 * math.sin(2.6 * t + 0.4))) for t in ticks]
+        screen.trace_path(points, 0.015)
+        answer = finish(process)
     assert answer["lost_ticks"] == 0
     rows = np.load(Path(answer["recording"]) / "ticks.npy")
     assert np.ptp(rows["position"], axis=0).min() > 0.05, "the handle hardly moved"
@@ -83,79 +59,57 @@ def test_thirty_seconds_with_the_mouse_feel_four_newtons(screen: Screen, tmp_pat
 
 
 def test_the_space_bar_stops_and_closing_the_window_leaves(screen: Screen, tmp_path: Path) -> None:
-    process = start(screen, tmp_path, "--device", "virtual-arm", "--model", "A")
-    window = screen.window("virtual-arm")
-    until_running(tmp_path)
-    screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
-    part = next(tmp_path.glob("*/ticks.npy.part"))
-    until(lambda: not part.exists(), "the space bar did not end the run")
-    metadata = json.loads((part.parent / "recording.json").read_text())
-    assert metadata["reason"] == "stopped"
-    assert process.poll() is None, "the window should stay until it is closed"
-    screen.xdotool("windowkill", window)
-    answer = finish(process)
-    assert answer["reason"] == "stopped"
-
-
-def until(condition: Any, otherwise: str, seconds: float = 30.0) -> None:
-    """Wait until `condition` holds."""
-    end = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < end, otherwise
-        time.sleep(0.05)
-
-
-def recordings(folder: Path) -> list[Path]:
-    """Return the recordings in `folder`; one that is being made still has a hidden name."""
-    return [path for path in folder.iterdir() if not path.name.startswith(".")]
-
-
-def until_running(folder: Path) -> None:
-    """Wait until ticks arrive in the recording."""
-
-    def running() -> bool:
-        parts = list(folder.glob("*/ticks.npy.part"))
-        return bool(parts) and len(np.load(parts[0], mmap_mode="r")) > 200
-
-    until(running, "the session never started", 60.0)
+    with screen.session(tmp_path, "--device", "virtual-arm", "--model", "A") as process:
+        window = screen.window("virtual-arm")
+        until_running(process, tmp_path)
+        screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
+        part = next(tmp_path.glob("*/ticks.npy.part"))
+        until(lambda: not part.exists(), "the space bar did not end the run")
+        metadata = json.loads((part.parent / "recording.json").read_text())
+        assert metadata["reason"] == "stopped"
+        assert process.poll() is None, "the window should stay until it is closed"
+        screen.xdotool("windowkill", window)
+        answer = finish(process)
+        assert answer["reason"] == "stopped"
 
 
 def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: Screen, tmp_path: Path) -> None:
-    process = start(screen, tmp_path, "--device", "virtual-joystick", "--model", "C", "--seed", "3")
-    window = screen.window("virtual-joystick")
-    until_running(tmp_path)
-    (first,) = recordings(tmp_path)
-    screen.xdotool("mousemove", "60", "266", "click", "1")  # left on the track of the first slider, the friction force
-    until(lambda: len((first / "settings.jsonl").read_text().splitlines()) > 1, "the slider did nothing")
-    time.sleep(0.5)
-    screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
-    until((first / "ticks.npy").exists, "the space bar did not end the run")
-    settings = [json.loads(line) for line in (first / "settings.jsonl").read_text().splitlines()]
-    rows = np.load(first / "ticks.npy")
-    assert set(rows["settings_version"]) >= {0, settings[-1]["version"]}
-    last = rows[rows["settings_version"] == settings[-1]["version"]]
-    assert settings[-1]["law"]["force"] < 4.0
-    assert np.hypot(*last["friction_force"].T).max() <= settings[-1]["law"]["force"] * (1 + 1e-9)
-    screen.xdotool("mousemove", "140", "151", "click", "1")  # Start again
-    until(lambda: len(recordings(tmp_path)) == 2, "no second session was started")
-    second = next(folder for folder in recordings(tmp_path) if folder != first)
-    until(lambda: len(np.load(second / "ticks.npy.part", mmap_mode="r")) > 100, "the second session did not run")
-    screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
-    until((second / "ticks.npy").exists, "the space bar did not end the second run")
-    screen.xdotool("windowkill", window)
-    answer = finish(process)
-    assert answer["recording"] == str(second)
-    assert json.loads((second / "recording.json").read_text())["state"] == "complete"
+    with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--seed", "3") as process:
+        window = screen.window("virtual-joystick")
+        until_running(process, tmp_path)
+        (first,) = recordings(tmp_path)
+        # Left on the track of the first slider, the friction force.
+        screen.xdotool("mousemove", "60", "266", "click", "1")
+        until(lambda: len((first / "settings.jsonl").read_text().splitlines()) > 1, "the slider did nothing")
+        time.sleep(0.5)
+        screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
+        until((first / "ticks.npy").exists, "the space bar did not end the run")
+        settings = [json.loads(line) for line in (first / "settings.jsonl").read_text().splitlines()]
+        rows = np.load(first / "ticks.npy")
+        assert set(rows["settings_version"]) >= {0, settings[-1]["version"]}
+        last = rows[rows["settings_version"] == settings[-1]["version"]]
+        assert settings[-1]["law"]["force"] < 4.0
+        assert np.hypot(*last["friction_force"].T).max() <= settings[-1]["law"]["force"] * (1 + 1e-9)
+        screen.xdotool("mousemove", "140", "151", "click", "1")  # Start again
+        until(lambda: len(recordings(tmp_path)) == 2, "no second session was started")
+        second = next(folder for folder in recordings(tmp_path) if folder != first)
+        until(lambda: len(np.load(second / "ticks.npy.part", mmap_mode="r")) > 100, "the second session did not run")
+        screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
+        until((second / "ticks.npy").exists, "the space bar did not end the second run")
+        screen.xdotool("windowkill", window)
+        answer = finish(process)
+        assert answer["recording"] == str(second)
+        assert json.loads((second / "recording.json").read_text())["state"] == "complete"
 
 
 def test_a_run_goes_on_when_the_view_dies(screen: Screen, tmp_path: Path) -> None:
-    process = start(screen, tmp_path, "--device", "virtual-joystick", "--model", "C", "--duration", "6")
-    window = screen.window("virtual-joystick")
-    until_running(tmp_path)
-    screen.xdotool("windowkill", window)
-    answer = finish(process)
-    assert answer["reason"] == "completed"
-    assert answer["ticks"] + answer["skipped"] == 6000
+    with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--duration", "6") as process:
+        window = screen.window("virtual-joystick")
+        until_running(process, tmp_path)
+        screen.xdotool("windowkill", window)
+        answer = finish(process)
+        assert answer["reason"] == "completed"
+        assert answer["ticks"] + answer["skipped"] == 6000
 
 
 def test_a_display_that_is_not_there_is_no_obstacle(tmp_path: Path) -> None:

@@ -13,7 +13,6 @@ import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,17 +22,15 @@ import pytest
 from haptics import ClosedForm, Coulomb, CustomLaw, Element, MasslessImpedance, friction_law, simulate
 from haptics.clock import Clock
 from haptics.device import State
-from haptics.envelope import Limits
 from haptics.errors import RecordingError
 from haptics.job import Job, Paths
 from haptics.process import ServoProcess
-from haptics.recording import Recorder, Recording
+from haptics.recording import Recording
 from haptics.rendering import Rendering, parameters_of
 from haptics.replay import again, verify
-from haptics.servo import Servo
-from haptics.tables import make_element
-from haptics.trace import ROW, Reader, Status, Trace
+from haptics.trace import ROW, Status, Trace
 
+from .changing import record_change
 from .doubles import BenchDevice, make_spec
 from .references import Array, rubber
 from .strategies import KINDS, make, wandering
@@ -171,43 +168,19 @@ def test_a_servo_process_serves_it_and_takes_new_settings(tmp_path: Path) -> Non
 # ---- in a recording
 
 
-PARAMETERS: dict[str, dict[str, float]] = {
-    "A": {"mass": 2.0},
-    "B": {"mass": 0.1, "stiffness": 6000.0, "damping": 10.0},
-    "C": {"stiffness": 6000.0, "damping": 10.0},
-    "D": {"mass": 2.0, "stiffness": 2e4, "damping": 400.0},
-}
-
-
 def table(law: CustomLaw) -> dict[str, Any]:
     return {"name": "custom", "source": law.source, **law.parameters}
 
 
 def record(folder: Path, trace: Trace, model: str, laws: list[dict[str, Any]]) -> Recording:
     """Record a run in which the second law takes over at tick 400, with noisy samples."""
-    clock, random = Clock(1e-3), np.random.default_rng(5)
+    random = np.random.default_rng(5)
 
     def shake(state: State, number: int) -> None:
         state.velocity += random.normal(0, 0.05, 2)
         state.force += random.normal(0, 2.0, 2)
 
-    elements = [make_element(model, law, PARAMETERS[model], 1e-3) for law in laws]
-    device = BenchDevice(clock, elements[0].causality, shake)
-
-    def change(rendering: Rendering) -> None:
-        if clock.tick == 400:
-            rendering.configure(parameters_of(elements[1]), 1)
-
-    limits = Limits.of(device.spec)
-    metadata = {"device": asdict(device.spec), "limits": asdict(limits), "rate_hz": 1000.0, "model": model}
-    recorder = Recorder(folder, metadata)
-    for version, law in enumerate(laws):
-        recorder.journal_settings(version, {"model": model, "law": law, "element": PARAMETERS[model]})
-    recorder.follow(Reader(trace))
-    Servo(device, elements[0], trace, clock=clock, limits=limits, before_tick=change).run(1.0)
-    recorder.drain()
-    recorder.close({}, complete=True)
-    return Recording(folder)
+    return record_change(folder, trace, model, laws, shake, at=400, duration=1.0)
 
 
 @every_kind

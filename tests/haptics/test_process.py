@@ -5,7 +5,6 @@ import json
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,6 +22,7 @@ from haptics.recording import EVENTS, Recorder, Recording
 from haptics.rendering import parameters_of
 from haptics.trace import Reader
 from tests.haptics.doubles import BenchDevice
+from tests.processes import ended, program, until
 
 
 def make_bench(fail_at: int | None, clock: Clock) -> BenchDevice:
@@ -180,16 +180,14 @@ if __name__ == "__main__":
 
 def test_a_killed_application_leaves_a_safe_device_and_a_complete_recording(tmp_path: Path) -> None:
     folder = tmp_path / "deserted"
-    command = [sys.executable, "-c", DESERTER, str(folder)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as application:
+    with program("-c", DESERTER, str(folder), stdout=subprocess.PIPE) as application:
         assert application.stdout is not None
         servo_pid = int(application.stdout.readline())
         time.sleep(0.5)
         killed_ns = time.monotonic_ns()
         application.kill()
-    until = time.monotonic() + 10.0
-    while Path(f"/proc/{servo_pid}").exists() and time.monotonic() < until:
-        time.sleep(0.01)
+        application.wait()
+        until(lambda: ended(servo_pid), "the servo never ended", 10.0)
     event = json.loads((folder / EVENTS).read_text())
     assert event["event"] == "application lost"
     assert 0 <= event["safe_output_monotonic_ns"] - event["noticed_monotonic_ns"] < 20e6

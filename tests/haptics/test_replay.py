@@ -1,31 +1,19 @@
 """Replay: the same bits for every model, also across changes of parameters, and any changed bit is found."""
 
 import json
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from haptics.clock import Clock
 from haptics.device import Causality, State
-from haptics.envelope import Limits
 from haptics.errors import RecordingError
-from haptics.recording import Recorder, Recording
-from haptics.rendering import Rendering, parameters_of
+from haptics.recording import Recording
 from haptics.replay import COMPUTED, verify
-from haptics.servo import Servo
-from haptics.tables import make_element
-from haptics.trace import Reader, Trace
-from tests.haptics.doubles import BenchDevice
+from haptics.trace import Trace
+from tests.haptics.changing import ELEMENTS, record_change
 
-ELEMENTS: dict[str, dict[str, float]] = {
-    "A": {"mass": 2.0},
-    "B": {"mass": 0.1, "stiffness": 6000.0, "damping": 10.0},
-    "C": {"stiffness": 6000.0, "damping": 10.0},
-    "D": {"mass": 2.0, "stiffness": 2e4, "damping": 400.0},
-}
 LAWS: list[dict[str, Any]] = [
     {"name": "coulomb", "force": 4.0},
     {"name": "stribeck", "kinetic_force": 3.0, "static_force": 4.0, "stribeck_velocity": 0.1, "viscosity": 2.0},
@@ -34,7 +22,6 @@ LAWS: list[dict[str, Any]] = [
 
 def record(folder: Path, trace: Trace, model: str, disturb: Any = None) -> Recording:
     """Record a run in which the law changes at tick 700 and samples are noisy."""
-    clock = Clock(1e-3)
     rng = np.random.default_rng(5)
 
     def shake(state: State, number: int) -> None:
@@ -44,23 +31,8 @@ def record(folder: Path, trace: Trace, model: str, disturb: Any = None) -> Recor
         if disturb is not None:
             disturb(state, number)
 
-    elements = [make_element(model, law, ELEMENTS[model], 1e-3) for law in LAWS]
-    device = BenchDevice(clock, elements[0].causality, shake, max_force_rate=2000.0)
-
-    def change(rendering: Rendering) -> None:
-        if clock.tick == 700:
-            rendering.configure(parameters_of(elements[1]), 1)
-
-    limits = Limits.of(device.spec, {"max_force": 3.9})
-    metadata = {"device": asdict(device.spec), "limits": asdict(limits), "rate_hz": 1000.0, "model": model}
-    recorder = Recorder(folder, metadata)
-    for version, law in enumerate(LAWS):
-        recorder.journal_settings(version, {"model": model, "law": law, "element": ELEMENTS[model]})
-    recorder.follow(Reader(trace))
-    Servo(device, elements[0], trace, clock=clock, limits=limits, before_tick=change).run(2.0)
-    recorder.drain()
-    recorder.close({}, complete=True)
-    return Recording(folder)
+    limits = {"max_force": 3.9}
+    return record_change(folder, trace, model, LAWS, shake, at=700, duration=2.0, limits=limits, max_force_rate=2000.0)
 
 
 @pytest.mark.parametrize("model", ELEMENTS)

@@ -6,15 +6,13 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
 
 from apps.bench import cyclictest
-
-ROOT = Path(__file__).parents[3]
+from tests.processes import program
 
 
 def _alive(group: int) -> list[str]:
@@ -37,11 +35,9 @@ def _alive(group: int) -> list[str]:
 def test_an_interrupt_ends_everything(compiled: None, name: str, tmp_path: Path) -> None:
     if name == "servo" and not shutil.which(cyclictest.NAME):
         pytest.skip("needs cyclictest (Debian package rt-tests)")
-    command = [sys.executable, "-m", "apps", "bench", name, "--duration", "30", "--json"]
-    environment = {**os.environ, "TMPDIR": str(tmp_path), "PYTHONPATH": str(ROOT)}
-    with subprocess.Popen(
-        command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE, text=True, start_new_session=True
-    ) as process:
+    command = ("-m", "apps", "bench", name, "--duration", "30", "--json")
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with program(*command, cwd=tmp_path, env=environment, stdout=subprocess.PIPE) as process:
         until = time.monotonic() + 60.0
         while len(_alive(process.pid)) < 2:  # its first session is being started
             assert process.poll() is None and time.monotonic() < until
@@ -49,9 +45,9 @@ def test_an_interrupt_ends_everything(compiled: None, name: str, tmp_path: Path)
         time.sleep(1.0)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=30.0)
-    assert process.returncode == 130 and output == '{"error": "interrupted"}\n'
-    until = time.monotonic() + 10.0
-    while _alive(process.pid) and time.monotonic() < until:
-        time.sleep(0.05)
-    assert _alive(process.pid) == []
+        assert process.returncode == 130 and output == '{"error": "interrupted"}\n'
+        until = time.monotonic() + 10.0
+        while _alive(process.pid) and time.monotonic() < until:
+            time.sleep(0.05)
+        assert _alive(process.pid) == []
     assert list(tmp_path.iterdir()) == []

@@ -15,8 +15,8 @@ import pytest
 from apps.cli import main
 from apps.doctor.registry import CHECKS
 from tests.apps.doctor.machines import is_shell
+from tests.processes import ROOT, program
 
-ROOT = Path(__file__).resolve().parents[3]
 NOBODY = 65534
 TIMER = {
     "rate_hz",
@@ -179,22 +179,21 @@ def _children(process: int) -> list[int]:
 
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are looked up in /proc")
 def test_an_interrupt_ends_it_and_its_measurement(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "apps", "doctor", "timer", "--json"],
+    with program(
+        *("-m", "apps", "doctor", "timer", "--json"),
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT), *sys.path])},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         # What runs in the background of a shell was told to ignore interrupts, and hands that on.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - no threads here
-    )
-    while not (measuring := _children(process.pid)):
-        assert process.poll() is None
-        time.sleep(0.02)
-    time.sleep(0.3)  # it has begun to measure, which takes two seconds
-    process.send_signal(signal.SIGINT)
-    output, words = process.communicate(timeout=20)
-    assert process.returncode == 130, words
-    assert json.loads(output) == {"error": "interrupted"}
-    assert words == b"haptics: interrupted\n"
-    assert not any(Path(f"/proc/{child}").exists() for child in measuring)
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as process:
+        while not (measuring := _children(process.pid)):
+            assert process.poll() is None
+            time.sleep(0.02)
+        time.sleep(0.3)  # it has begun to measure, which takes two seconds
+        process.send_signal(signal.SIGINT)
+        output, words = process.communicate(timeout=20)
+        assert process.returncode == 130, words
+        assert json.loads(output) == {"error": "interrupted"}
+        assert words == "haptics: interrupted\n"
+        assert not any(Path(f"/proc/{child}").exists() for child in measuring)

@@ -8,9 +8,9 @@ import pytest
 from apps.session import application
 from apps.session.application import Application, _hands, _retabled
 from apps.session.config import SessionConfig, complete, gather
-from apps.session.messages import HoldKey, Start
+from apps.session.messages import Close, HoldKey, Start
 from apps.session.view_link import ViewLink
-from haptics.errors import ConfigurationError
+from haptics.errors import ConfigurationError, DeviceFault
 
 
 def config_of(*assignments: str) -> SessionConfig:
@@ -84,10 +84,13 @@ class Running:
 
     def __init__(self, dead_man: str) -> None:
         self.started = {"dead_man": dead_man}
-        self.told: list[bool | str] = []
+        self.told: list[float | str | None] = []
 
-    def hold_key(self, held: bool) -> None:
-        self.told.append(held)
+    def hold_key(self, at: float | None) -> None:
+        self.told.append(at)
+
+    def fail(self, fault: DeviceFault) -> None:
+        self.told.append(str(fault))
 
     def stop(self) -> None:
         self.told.append("stop")
@@ -116,16 +119,36 @@ def attended(session: Running | None, view: View) -> list[str]:
     return told
 
 
-def test_the_held_key_is_passed_on_to_the_running_session() -> None:
+def test_the_held_key_is_passed_on_to_the_running_session_with_the_time_of_the_view() -> None:
+    session, held = Running("key"), HoldKey(True, at=12.5)
+    assert attended(session, View(held, HoldKey(False))) == []
+    assert session.told == [12.5, None, 12.5, None]
+    attended(None, View(held))
+
+
+def test_a_run_fails_when_the_window_with_its_key_is_gone_and_only_then() -> None:
     session = Running("key")
-    assert attended(session, View(HoldKey(True), HoldKey(False))) == []
-    assert session.told == [True, False, True, False]
-    attended(None, View(HoldKey(True)))
-
-
-def test_a_run_ends_when_the_window_with_its_key_is_gone_and_only_then() -> None:
-    for dead_man, told in (("key", ["stop"]), ("button", []), ("none", [])):
+    assert attended(session, View(dies=True)) == []
+    assert session.told == ["the live view is gone, and with it the key that must be held: the run was stopped."]
+    for dead_man in ("button", "none"):
         session = Running(dead_man)
         (line,) = attended(session, View(dies=True))
-        assert session.told == told
-        assert ("the run ends" in line) == (dead_man == "key")
+        assert session.told == []
+        assert "goes on without it" in line
+
+
+def test_a_window_that_is_closed_by_hand_is_no_fault() -> None:
+    session = Running("key")
+    assert attended(session, View(Close(), dies=True)) == []
+    assert session.told == ["stop"]
+
+
+def test_who_does_not_wait_for_the_window_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
+    view = View()
+    monkeypatch.setattr(view, "await_window", lambda patience, hurried: False)
+    app = Application({}, window=False)
+    with pytest.raises(ConfigurationError, match="no window could be opened"):
+        app._require_window(view, config_of("envelope.dead_man=key"))
+    app._interrupt()
+    with pytest.raises(KeyboardInterrupt):
+        app._require_window(view, config_of("envelope.dead_man=key"))

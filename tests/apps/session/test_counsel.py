@@ -26,6 +26,16 @@ def model_c(stiffness: float, force: float = 4.0) -> MasslessImpedance:
     return MasslessImpedance(Coulomb(force), stiffness, 10.0)
 
 
+def run_changing(session: Session, key: str, first: float, second: float) -> Any:
+    """Run a session in which a parameter is changed twice."""
+    steps: list[tuple[int, Any]] = [
+        (100, lambda: session.change(key, first)),
+        (150, lambda: session.change(key, second)),
+        (200, session.stop),
+    ]
+    return session.run(Script(session, steps))
+
+
 @pytest.mark.parametrize(
     ("device", "model"), [(device, model) for device, models in fitting().items() for model in models]
 )
@@ -64,12 +74,7 @@ def test_a_slider_that_is_moved_too_far_is_told_once_and_recorded(tmp_path: Path
     warned: list[str] = []
     config = complete({"session": {"model": "C", "record": str(tmp_path)}})
     session = Session(config, told.append, warned.append)
-    steps: list[tuple[int, Any]] = [
-        (100, lambda: session.change("element.stiffness", 20_000.0)),
-        (150, lambda: session.change("element.stiffness", 30_000.0)),
-        (200, session.stop),
-    ]
-    outcome = session.run(Script(session, steps))
+    outcome = run_changing(session, "element.stiffness", 20_000.0, 30_000.0)
     assert [line for line in told if "buzzes" in line] == []
     assert len(warned) == 1
     assert warned[0].startswith("element.stiffness = 20000 N/m")
@@ -87,12 +92,7 @@ def test_a_poor_approximation_is_said_when_it_becomes_one(tmp_path: Path) -> Non
     law = {"name": "coulomb-viscous-closed-form", "viscosity": 1.0}
     config = complete({"session": {"model": "C", "record": str(tmp_path)}, "law": law})
     session = Session(config, told.append, told.append)
-    steps: list[tuple[int, Any]] = [
-        (100, lambda: session.change("law.viscosity", 30.0)),
-        (150, lambda: session.change("law.viscosity", 40.0)),
-        (200, session.stop),
-    ]
-    outcome = session.run(Script(session, steps))
+    outcome = run_changing(session, "law.viscosity", 30.0, 40.0)
     said = [line for line in told if "condition 48" in line]
     assert len(said) == 1 and "choose the exact law, coulomb-viscous," in said[0]
     assert outcome.summary["advice"] == said

@@ -21,7 +21,7 @@ from apps.view.theme import DARK, LIGHT
 from haptics.errors import RecordingError
 from haptics.recording import Recorder
 from haptics.trace import ROW, Reader, Status, Trace
-from tests.apps.view.test_view_data import REASONS, UNFIT
+from tests.apps.view.summaries import REASONS, UNFIT
 
 
 @pytest.fixture

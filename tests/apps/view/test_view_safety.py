@@ -1,8 +1,7 @@
-"""What the window shows of the safety envelope, and the dead-man's key; real keys through Qt."""
+"""What the window shows of the safety envelope: lamps and energy."""
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
 
 import numpy as np
@@ -12,54 +11,34 @@ from hypothesis import strategies as st
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
 
-from PySide6 import QtCore, QtGui, QtTest, QtWidgets
+from PySide6 import QtGui
 
-from apps.session.messages import HOLD_EVERY, Close, HandTarget, HoldKey, SessionEnded, Stop
-from apps.view.dead_man import SURE_AFTER_MS
 from apps.view.energy import FALL, lingering
 from apps.view.lamps import SAFETY, TIMING
-from apps.view.link import Link
+from apps.view.screenshot import grab
+from apps.view.theme import DARK
 from haptics.trace import Status
-from tests.apps.view.test_view_data import SUMMARY
-
-SPACE = QtCore.Qt.Key.Key_Space
-
-
-def frames(live) -> None:
-    """Let the window draw, numbers and lamps included."""
-    for _ in range(3):
-        live.window.frame()
-        QtWidgets.QApplication.processEvents()
+from tests.apps.view import view_rows
+from tests.apps.view.driving import frames, publish
 
 
-def press(widget) -> None:
-    """Press the key in a widget."""
-    QtTest.QTest.keyPress(widget, SPACE)
-
-
-def let_go(widget) -> None:
-    """Let the key go and wait until that is certain."""
-    QtTest.QTest.keyRelease(widget, SPACE)
-    QtTest.QTest.qWait(3 * SURE_AFTER_MS)
-
-
-def repeat(widget) -> None:
-    """Do what a held key does on X11: it seems to be let go and pressed over and over."""
-    for kind in (QtCore.QEvent.Type.KeyRelease, QtCore.QEvent.Type.KeyPress):
-        event = QtGui.QKeyEvent(kind, SPACE, QtCore.Qt.KeyboardModifier.NoModifier, " ", True)
-        QtWidgets.QApplication.sendEvent(widget, event)
-
-
-@pytest.fixture
-def key(live):
-    """A live window whose run has a key to be held."""
-    live.begin(dead_man="key")
-    live.window.activateWindow()
-    QtWidgets.QApplication.processEvents()
-    return live
-
-
-# --- lamps and energy
+def test_lamps_light_go_out_and_remember(live, rows) -> None:
+    live.begin()
+    flagged = rows[:3000].copy()
+    flagged["status"] = 0
+    flagged["status"][100] = Status.LIMITED
+    lamps = live.window.dashboard.safety.lamps
+    lamp = lamps.lamps[Status.LIMITED]
+    publish(live.trace, flagged[:200])
+    frames(live)
+    assert lamps.state(Status.LIMITED) == (True, True)
+    assert lamps.state(Status.SLEW) == (False, False)
+    lit = lamp.styleSheet()
+    publish(live.trace, flagged[200:])
+    frames(live)
+    assert lamps.state(Status.LIMITED) == (True, False)
+    assert lamp.styleSheet() != lit
+    assert lamp.toolTip().endswith("clamped: 1 tick of this run")
 
 
 def test_every_flag_has_one_lamp_with_a_name_and_a_meaning(live) -> None:
@@ -81,8 +60,7 @@ def test_a_flag_lights_its_lamp_and_no_other(live, rows, flag: Status) -> None:
     live.begin()
     flagged = rows[:50].copy()
     flagged["status"] = int(flag)
-    for row in flagged:
-        live.trace.append(row)
+    publish(live.trace, flagged)
     frames(live)
     dashboard = live.window.dashboard
     lit = {sign.flag for sign in SAFETY if dashboard.safety.lamps.state(sign.flag) == (True, True)}
@@ -110,19 +88,16 @@ def test_energy_fills_the_bar_up_to_the_limit(live, rows) -> None:
     assert (meter.bar.filled, meter.number.text()) == (0.0, "energy 0.00 of 20\u00a0mJ")
     rising = rows[:2000].copy()
     rising["injected_energy"] = np.linspace(0.0, 8e-3, 2000)
-    for row in rising[:1000]:
-        live.trace.append(row)
+    publish(live.trace, rising[:1000])
     frames(live)
     assert meter.bar.filled == pytest.approx(0.2, rel=0.01)
-    for row in rising[1000:]:
-        live.trace.append(row)
+    publish(live.trace, rising[1000:])
     frames(live)
     assert meter.bar.filled == pytest.approx(0.4, rel=0.01)
     assert meter.number.text() == "energy 8.00 of 20\u00a0mJ"
     rising["injected_energy"] = 0.03
     rising["time"] += 2.0
-    for row in rising[:100]:
-        live.trace.append(row)
+    publish(live.trace, rising[:100])
     frames(live)
     full = meter.bar.grab().toImage().pixelColor(meter.bar.width() // 2, 5)
     assert (meter.bar.filled, meter.bar.marked) == (1.0, 1.0)
@@ -130,206 +105,7 @@ def test_energy_fills_the_bar_up_to_the_limit(live, rows) -> None:
     assert "30.00 mJ" in meter.bar.toolTip()
 
 
-# --- the dead-man's banner
-
-
-def test_without_a_dead_man_there_is_no_banner(live, rows) -> None:
-    live.begin()
-    assert not live.window.dashboard.dead_man.isVisible()
-
-
-@pytest.mark.parametrize(
-    ("kind", "loud", "quiet"),
-    [
-        ("key", "HOLD THE SPACE BAR", "The space bar is held"),
-        ("button", "HOLD THE DEVICE'S BUTTON", "The device's button is held"),
-    ],
-)
-def test_the_banner_says_what_to_hold_while_it_is_released(live, rows, kind: str, loud: str, quiet: str) -> None:
-    live.begin(dead_man=kind)
-    banner = live.window.dashboard.dead_man
-    assert banner.isVisible()
-    assert banner.order.text() == loud
-    held, released = rows[:100].copy(), rows[100:200].copy()
-    held["status"], released["status"] = 0, int(Status.RELEASED | Status.FADE)
-    alarmed, places = banner.styleSheet(), []
-    for part, words in ((held, quiet), (released, loud)):
-        for row in part:
-            live.trace.append(row)
-        frames(live)
-        assert banner.order.text() == words
-        assert (banner.styleSheet() == alarmed) == (words == loud)
-        places.append(live.window.dashboard.plane.geometry())
-    assert places[0] == places[1], "what is under the mouse must not move when the key is pressed"
-    assert live.window.theme.notice in banner.styleSheet()
-    live.session.send(SessionEnded("stopped", SUMMARY))
-    frames(live)
-    assert not banner.isVisible()
-
-
-def test_the_banner_of_a_device_that_moves_the_hand_speaks_of_motion(live) -> None:
-    live.begin(dead_man="button", causality="admittance", device="virtual-arm", model="A")
-    assert "holds its position" in live.window.dashboard.dead_man.reason.text()
-
-
-@pytest.mark.parametrize("kind", ["key", "button"])
-def test_nothing_is_cut_in_the_least_window(live, rows, kind: str) -> None:
-    live.begin(dead_man=kind)
-    live.window.resize(1000, 640)
-    for row in rows[:500]:
-        live.trace.append(row)
-    frames(live)
-    assert live.window.size() == QtCore.QSize(1000, 640)
-    texts = [w for w in live.window.findChildren(QtWidgets.QLabel) if w.isVisible() and w.text() and not w.wordWrap()]
-    texts.remove(live.window.dashboard.path)
-    assert [w.text() for w in texts if w.width() < w.minimumSizeHint().width()] == []
-    assert live.window.dashboard.timing.chart.height() > 60
-
-
-# --- the key
-
-
-def test_a_held_key_is_said_at_once_again_and_again_and_its_end_too(key, qtbot) -> None:
-    start = time.monotonic()
-    press(key.window)
-    assert key.sent() == [HoldKey(True)]
-    said: list[object] = []
-
-    def repeated() -> bool:
-        said.extend(key.sent())
-        return len(said) >= 4
-
-    qtbot.waitUntil(repeated)
-    assert time.monotonic() - start >= 3 * HOLD_EVERY
-    assert set(said) == {HoldKey(True)}
-    let_go(key.window)
-    assert key.sent()[-1] == HoldKey(False)
-    assert not key.window._dead_man.held
-    qtbot.wait(round(2500 * HOLD_EVERY))
-    assert key.sent() == []
-
-
-def test_repeats_of_the_keyboard_say_nothing(key) -> None:
-    press(key.window)
-    for _ in range(5):
-        repeat(key.window)
-    assert key.window._dead_man.held
-    assert HoldKey(False) not in key.sent()
-
-
-def test_repeats_that_look_like_real_ones_say_nothing(key) -> None:
-    press(key.window)
-    for _ in range(5):
-        QtTest.QTest.keyRelease(key.window, SPACE)
-        QtTest.QTest.qWait(2)
-        press(key.window)
-        QtTest.QTest.qWait(2)
-    assert key.window._dead_man.held
-    QtTest.QTest.qWait(3 * SURE_AFTER_MS)
-    assert set(key.sent()) == {HoldKey(True)}
-
-
-def test_a_key_that_was_down_before_the_run_must_be_pressed_anew(key) -> None:
-    press(key.window)
-    key.begin(dead_man="key")
-    assert key.sent() == [HoldKey(True), HoldKey(False)]
-    repeat(key.window)
-    press(key.window)
-    assert key.sent() == []
-    let_go(key.window)
-    press(key.window)
-    assert key.sent() == [HoldKey(True)]
-
-
-@pytest.mark.parametrize("place", ["stop", "start", "spin", "slider", "combo"])
-def test_the_key_does_nothing_else_wherever_the_focus_is(key, place: str) -> None:
-    controls = key.window.controls
-    slider = controls.sliders[0]
-    widget = {
-        "stop": controls.stop,
-        "start": controls.start,
-        "spin": slider.spin,
-        "slider": slider.slider,
-        "combo": controls.device,
-    }[place]
-    widget.setFocus()
-    press(widget)
-    repeat(widget)
-    let_go(widget)
-    assert key.sent() == [HoldKey(True), HoldKey(False)]
-    assert not controls.device.view().isVisible()
-    assert slider.value == 4.0
-
-
-def test_the_key_typed_at_the_window_system_is_said_once(key, qtbot) -> None:
-    spin = key.window.controls.sliders[0].spin
-    spin.setFocus()
-    qtbot.waitUntil(spin.hasFocus)
-    QtTest.QTest.keyPress(key.window.windowHandle(), SPACE)
-    QtTest.QTest.keyRelease(key.window.windowHandle(), SPACE)
-    QtTest.QTest.qWait(3 * SURE_AFTER_MS)
-    assert key.sent() == [HoldKey(True), HoldKey(False)]
-
-
-def test_another_window_in_front_lets_go(key, qtbot) -> None:
-    press(key.window)
-    other = QtWidgets.QWidget()
-    qtbot.addWidget(other)
-    other.show()
-    other.activateWindow()
-    qtbot.waitUntil(lambda: not key.window.isActiveWindow())
-    assert key.sent()[-1] == HoldKey(False)
-    assert not key.window._dead_man.held
-
-
-def test_closing_the_window_lets_go_first(key) -> None:
-    press(key.window)
-    key.window.close()
-    assert key.sent() == [HoldKey(True), HoldKey(False), Close()]
-
-
-def test_the_end_of_the_run_lets_go_and_the_key_stays_harmless(key) -> None:
-    press(key.window)
-    key.session.send(SessionEnded("stopped", SUMMARY))
-    key.window.frame()
-    assert key.sent() == [HoldKey(True), HoldKey(False)]
-    key.window.controls.start.setFocus()
-    let_go(key.window.controls.start)
-    press(key.window.controls.start)
-    let_go(key.window.controls.start)
-    assert key.sent() == [], "who holds the key early must not stop or start anything"
-
-
-def test_with_a_key_to_be_held_another_one_stops(key) -> None:
-    assert key.window.controls.stop_key.text() == "or Esc, anywhere in the window"
-    QtTest.QTest.keyClick(key.window.controls.sliders[0].spin, QtCore.Qt.Key.Key_Escape)
-    assert key.sent() == [Stop()]
-    key.begin(dead_man="none")
-    assert key.window.controls.stop_key.text() == "or space bar, anywhere in the window"
-    QtTest.QTest.keyClick(key.window, SPACE)
-    assert key.sent() == [Stop()]
-
-
-def test_a_device_with_a_button_leaves_the_space_bar_alone(live) -> None:
-    live.begin(dead_man="button")
-    QtTest.QTest.keyClick(live.window, SPACE)
-    assert live.sent() == [Stop()]
-
-
-def test_only_what_is_repeated_is_left_out_while_nobody_reads(monkeypatch, live) -> None:
-    monkeypatch.setattr(Link, "_has_room", lambda link: False)
-    for message in (HandTarget(0.0, 0.0), HoldKey(True), HoldKey(False), Stop()):
-        live.window._link.send(message)
-    assert live.sent() == [HoldKey(False), Stop()]
-
-
-# --- pictures
-
-
 def test_a_picture_has_lamps_and_energy(qapp, rows, tmp_path: Path) -> None:
-    from apps.view.screenshot import grab
-    from apps.view.theme import DARK
-    from tests.apps.view import view_rows
 
     rows = rows[:2000].copy()
     rows["status"][1500:] |= np.uint32(Status.ENERGY | Status.PASSIVITY)

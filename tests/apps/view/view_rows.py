@@ -87,6 +87,15 @@ def simulate(count: int, seed: int = 1) -> Rows:
     return rows
 
 
+def numbered(first: int, count: int) -> np.ndarray:
+    """Return rows whose x position [mm] is their number."""
+    rows = np.zeros(count, ROW)
+    rows["tick"] = np.arange(first, first + count)
+    rows["time"] = 1e-3 * rows["tick"]
+    rows["position"][:, 0] = 1e-3 * rows["tick"]
+    return rows
+
+
 def _add_timing(rows: Rows, random: np.random.Generator) -> None:
     count = len(rows)
     late = random.lognormal(np.log(22e-6), 0.45, count)

@@ -1,0 +1,126 @@
+"""The end of a run: what went wrong, and a recording that says so.
+
+A recording gets its last state as soon as all its rows are in it; what can be said about them takes longer and is added
+after that. Whoever is killed in between leaves a closed recording without a certificate.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
+from haptics.recording import EVENTS, Recorder, append_line
+from haptics.trace import Rows, Trace
+
+FAULT = "fault"
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a session went.
+
+    Attributes
+    ----------
+    summary : dict
+        The keys of the command's JSON output.
+    reason : str
+        ``completed``, ``stopped``, ``interrupted`` or ``fault``.
+    fault : HapticError or None
+        What went wrong, if anything did; the recording was kept.
+    """
+
+    summary: dict[str, Any]
+    reason: str
+    fault: HapticError | None = None
+
+
+def not_written(error: OSError, consequence: str) -> DeviceFault:
+    """Return the fault of a run of whose recording the disk has refused a part."""
+    return DeviceFault(f"the recording could not be written ({error.strerror or error}): {consequence}.")
+
+
+class Ending:
+    """Keeps what went wrong, and closes the recording.
+
+    Parameters
+    ----------
+    recorder : Recorder
+        The recording.
+    trace : Trace
+        What it records.
+    tell : callable
+        Takes a line for the person.
+
+    Attributes
+    ----------
+    fault : HapticError or None
+        What went wrong first.
+    servo_lost : bool
+        Whether the servo died, or was killed, without a word.
+    """
+
+    def __init__(self, recorder: Recorder, trace: Trace, tell: Callable[[str], None]) -> None:
+        self._recorder = recorder
+        self._trace = trace
+        self._tell = tell
+        self.fault: HapticError | None = None
+        self.servo_lost = False
+
+    def fail(self, fault: HapticError) -> None:
+        """Take note of a fault; the first is that of the run, those that come of it are told."""
+        self.servo_lost |= isinstance(fault, ServoLost)
+        if self.fault is None:
+            self.fault = fault
+        else:
+            self._tell(str(fault))
+
+    def reason(self, otherwise: str) -> str:
+        """Return why the run has ended: a fault, or what it is `otherwise`."""
+        return FAULT if self.fault is not None else otherwise
+
+    def settle(self, reason: str, *, complete: bool) -> Rows:
+        """Give the recording, whose rows are all there, its last state; return the rows.
+
+        Parameters
+        ----------
+        reason : str
+            Why the run ended, if not by a fault.
+        complete : bool
+            Whether the run had begun and was ended in order, as far as the application goes.
+        """
+        rows = self._rows()
+        if self.servo_lost:
+            self._journal_loss()
+        result = {"reason": self.reason(reason), "error": str(self.fault) if self.fault else None}
+        try:
+            self._recorder.close(result, complete=complete and not self.servo_lost)
+        except OSError as error:
+            with contextlib.suppress(OSError):
+                self._recorder.note(state="interrupted", **result)
+            self.fail(not_written(error, "its end is missing, its ticks are kept"))
+        return rows
+
+    def certify(self, **facts: Any) -> None:
+        """Add what can be said about a run to its recording."""
+        try:
+            self._recorder.note(**facts)
+        except OSError as error:
+            self.fail(not_written(error, "its certificate is missing, its ticks are kept"))
+
+    def _rows(self) -> Rows:
+        """Return every row; the last ones from the memory if somebody has removed the recording."""
+        try:
+            return self._recorder.rows()
+        except RecordingError as error:
+            self.fail(DeviceFault(f"the recording was lost in mid-run: {error}"))
+            return self._trace.since(0)
+
+    def _journal_loss(self) -> None:
+        """Write down the end of a servo that could not do so itself."""
+        line = {"event": "servo lost", "ticks": self._trace.count, "noticed_monotonic_ns": time.monotonic_ns()}
+        with contextlib.suppress(OSError):
+            append_line(self._recorder.folder / EVENTS, line)

@@ -1,0 +1,109 @@
+"""What the view knows of a run, from a message or from a recording, and its certificate."""
+
+from __future__ import annotations
+
+import pytest
+
+from apps.session.messages import HOLD_EVERY
+from apps.view.run import RunInfo, from_message, from_metadata, levels
+from apps.view.summary import certificate, durations, verdict
+from haptics.job import KEY_LASTS
+from tests.apps.view import view_rows
+from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
+
+
+def test_a_held_key_is_repeated_before_it_counts_as_released() -> None:
+    assert 2 * HOLD_EVERY < KEY_LASTS
+
+
+def test_run_of_a_message(started) -> None:
+    info = from_message(started)
+    assert info.title == "model C on virtual-joystick"
+    assert info.force_name == "command"
+    assert (info.workspace, info.rate, info.mouse) == (started.workspace, 1000.0, True)
+    assert (info.max_energy, info.dead_man) == (started.max_energy, started.dead_man)
+
+
+def test_run_of_a_recording_takes_what_is_said(rows) -> None:
+    info = from_metadata(view_rows.METADATA, rows)
+    assert (info.device, info.model, info.causality) == ("virtual-joystick", "C", "impedance")
+    assert info.workspace == ((-0.06, -0.045), (0.06, 0.045))
+    assert levels({p.key: p.value for p in info.parameters}) == (4.0,)
+    assert info.force_scale == 4.0
+    assert (info.max_energy, info.dead_man) == (0.02, "none")
+
+
+def test_run_of_a_recording_reads_the_configuration_too(rows) -> None:
+    tables = {"law": {"name": "coulomb", "force": 3.0}, "element": {"stiffness": 500.0}, "session": {"rate": 1.0}}
+    tables["device"] = {"name": "virtual-joystick", "hand": {"name": "minimum-jerk"}}
+    info = from_metadata({"configuration": tables}, rows)
+    assert {p.key: p.value for p in info.parameters} == {"law.force": 3.0, "element.stiffness": 500.0}
+    assert [p.unit for p in info.parameters] == ["N", "N/m"]
+    assert info.hand == "minimum-jerk"
+
+
+def test_run_of_a_recording_that_says_nothing_is_guessed(rows) -> None:
+    info = from_metadata({}, rows)
+    (left, low), (right, high) = info.workspace
+    assert left < rows["position"][:, 0].min() < rows["position"][:, 0].max() < right
+    assert low < rows["position"][:, 1].min() < rows["position"][:, 1].max() < high
+    assert info.force_scale == pytest.approx(4.0, rel=0.05)
+    assert (info.rate, info.causality) == (1000.0, "impedance")
+
+
+@pytest.mark.parametrize(("model", "causality"), [("A", "admittance"), ("B", "impedance"), ("D", "admittance")])
+def test_causality_is_guessed_from_the_model(rows, model: str, causality: str) -> None:
+    assert from_metadata({"model": model}, rows).causality == causality
+
+
+def test_admittance_devices_show_the_hand_force() -> None:
+    assert RunInfo(causality="admittance").force_name == "hand force"
+
+
+def certificate_text(summary: dict[str, object]) -> str:
+    """Return the lines of a certificate with ordinary spaces."""
+    return "\n".join(f"{name}: {value}" for name, value in certificate(summary)).replace("\u00a0", " ")
+
+
+def test_certificate_says_everything_that_was_counted() -> None:
+    text = certificate_text(SUMMARY)
+    for part in ("12\u2009000 at 1000 Hz", "2 skipped", "34 late", "1 lost", "7 without a sample", "3.02 ms between"):
+        assert part in text
+    for part in ("real time (FIFO), pinned to processor 1", "mean 2.50 N", "max 4.00 N", "38 % of the time"):
+        assert part in text
+    assert "disturbed by: 0.25 s stolen by the hypervisor, 9 interruptions" in text
+
+
+def test_what_says_nothing_is_left_out() -> None:
+    quiet = {**SUMMARY, "stolen_s": 0.0, "involuntary_switches": 0, "unusable_ticks": 0, "major_faults": None}
+    text = certificate_text(quiet)
+    assert "disturbed" not in text
+    assert "trusted" not in text
+    assert "sample age" not in durations(SUMMARY)
+    assert durations({**SUMMARY, "sample_age_us": {"p50": 0.0, "max": 900.0}})["sample age"] == {"p50": 0, "max": 900}
+
+
+def test_quantiles_of_all_durations() -> None:
+    found = durations(SUMMARY)
+    assert list(found) == ["lateness", "work per tick", "command out"]
+    assert found["lateness"] == {"p50": 21.0, "p99": 63.0, "p99.9": 410.0, "max": 1377.0}
+
+
+def test_the_certificate_of_a_recording_has_other_names() -> None:
+    recorded = {"ticks": 10, "scheduling": "other", "processors": "0, 1"}
+    assert "scheduling: ordinary, processors 0, 1" in certificate_text(recorded)
+
+
+def test_the_verdict_has_its_reasons() -> None:
+    assert verdict({"ticks": 5}) is None
+    fit, unfit = verdict(SUMMARY), verdict(UNFIT)
+    assert fit is not None
+    assert unfit is not None
+    assert (fit.word, fit.reasons) == ("fit", ())
+    assert (unfit.word, unfit.reasons) == ("UNFIT", tuple(REASONS))
+
+
+def test_certificate_of_a_run_that_never_ran_is_empty() -> None:
+    assert certificate({}) == []
+    assert durations({}) == {}
+    assert certificate({"force_n": {}, "stick_fraction": None}) == []
