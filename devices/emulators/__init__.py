@@ -1,0 +1,8 @@
+"""The far end of each wire: devices that exist only as bytes, so that a real driver can be run against them.
+
+An emulator answers as the real device does on its bus, with its faults, and has something behind it that moves. It is
+written from byte layouts, the drivers are written from what the device says of itself: not the same mistake twice.
+
+- `devices.emulators.pid`: force-feedback sticks of the USB HID PID class, behind a backend for pyusb.
+- `devices.emulators.hapi`: a Haply board on a pseudo-terminal, with a pantograph.
+"""

@@ -1,0 +1,67 @@
+"""Force-feedback sticks of the USB HID PID class, byte for byte, with a handle behind them that really moves.
+
+    backend = emulated_stick("openffboard", seed=1)
+    device = usb.core.find(backend=backend)
+
+- `devices.emulators.pid.profiles`: the sticks there are, each a `profile`; `layouts`, `directions`: their bytes; the
+  ``.hex`` files: their report descriptors.
+- `devices.emulators.pid.firmware`: what is inside: `machine` with its `pool` of `effects`; `enumeration`.
+- `devices.emulators.pid.plant`: what is behind: the virtual joystick, with motors and converters of its own.
+- `devices.emulators.pid.stick`: all of it at its place on the bus, `faults` and `times` included.
+- `devices.emulators.pid.usb_backend`: the bus, for pyusb, with its `descriptor_tree`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+    from devices.virtual.hands import HandTable
+
+__all__ = ["emulated_stick"]
+
+
+def emulated_stick(
+    profile: str,
+    *,
+    hand: HandTable | None = None,
+    seed: int = 0,
+    serial: str | None = None,
+    period: float = 1e-3,
+    faults: Iterable[str] = (),
+) -> EmulatedUsbBackend:
+    """Return a backend for pyusb with one stick on its bus.
+
+    Parameters
+    ----------
+    profile : str
+        ``openffboard``, ``sidewinder-ff2`` or ``arduino``.
+    hand : mapping, optional
+        Table of the hand that holds the handle (`devices.virtual.hands.make_hand`).
+    seed : int
+        Decides everything random.
+    serial : str, optional
+        Serial number; by default that of the profile.
+    period : float
+        Length of a frame of the bus: 1e-3 s, by the wall's clock; 0 for frames that nobody waits for: then time goes by
+        with the transfers, as fast as the machine can.
+    faults : iterable of str
+        Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
+
+    Raises
+    ------
+    ConfigurationError
+        On an unknown profile or fault, another period, or a wrong hand.
+    """
+    from devices.emulators.pid.stick import EmulatedStick
+    from devices.emulators.pid.times import FreeTime, WallTime
+    from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+    from haptics.errors import ConfigurationError
+
+    if period not in {0.0, 1e-3}:
+        raise ConfigurationError(f"period = {period!r} s: a frame of the bus lasts 1e-3 s, or nobody waits for it (0).")
+    time = WallTime() if period else FreeTime()
+    stick = EmulatedStick(profile, hand=hand, seed=seed, serial=serial, time=time, faults=faults)
+    return EmulatedUsbBackend(stick)

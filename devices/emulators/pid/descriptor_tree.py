@@ -1,0 +1,53 @@
+"""Descriptors taken apart, under the names that USB gives their fields: as a backend hands them to pyusb."""
+
+from __future__ import annotations
+
+import struct
+from types import SimpleNamespace
+
+from devices.emulators.pid import enumeration
+
+_DEVICE = (
+    "bLength bDescriptorType bcdUSB bDeviceClass bDeviceSubClass bDeviceProtocol bMaxPacketSize0 idVendor idProduct "
+    "bcdDevice iManufacturer iProduct iSerialNumber bNumConfigurations"
+)
+_CONFIGURATION = (
+    "bLength bDescriptorType wTotalLength bNumInterfaces bConfigurationValue iConfiguration bmAttributes bMaxPower"
+)
+_INTERFACE = (
+    "bLength bDescriptorType bInterfaceNumber bAlternateSetting bNumEndpoints bInterfaceClass bInterfaceSubClass "
+    "bInterfaceProtocol iInterface"
+)
+_ENDPOINT = "bLength bDescriptorType bEndpointAddress bmAttributes wMaxPacketSize bInterval"
+
+
+def device_fields(data: bytes) -> SimpleNamespace:
+    """Return the fields of the device descriptor."""
+    return _named(_DEVICE, "BBHBBBBHHHBBBB", data)
+
+
+def configuration_tree(data: bytes) -> SimpleNamespace:
+    """Return the configuration, its ``interfaces``, their ``endpoints``; the rest is in ``extra_descriptors``."""
+    tree = node = SimpleNamespace(interfaces=[])
+    while data:
+        length, kind = data[0], data[1]
+        piece, data = data[:length], data[length:]
+        if kind == enumeration.CONFIGURATION:
+            node = tree = _named(_CONFIGURATION, "BBHBBBBB", piece)
+            tree.interfaces, tree.extra_descriptors = [], b""
+        elif kind == enumeration.INTERFACE:
+            node = _named(_INTERFACE, "9B", piece)
+            node.endpoints, node.extra_descriptors = [], b""
+            tree.interfaces.append(node)
+        elif kind == enumeration.ENDPOINT:
+            endpoint = _named(_ENDPOINT, "BBBBHB", piece)
+            endpoint.bRefresh = endpoint.bSynchAddress = 0
+            endpoint.extra_descriptors = b""
+            node.endpoints.append(endpoint)
+        else:
+            node.extra_descriptors += piece
+    return tree
+
+
+def _named(names: str, form: str, data: bytes) -> SimpleNamespace:
+    return SimpleNamespace(**dict(zip(names.split(), struct.unpack("<" + form, data), strict=True)))

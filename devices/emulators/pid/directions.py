@@ -1,0 +1,38 @@
+"""What each family makes of the direction in a set-effect report: the force of magnitude 1 along the device's axes.
+
+A direction is where the force comes from, clockwise, and 0 is away from the person. Along the axes of the HID class, X
+to the right and Y towards the person, the force of magnitude M from the direction θ is M (-sin θ, cos θ).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+Pair = tuple[float, float]
+
+_ENABLE = 0b100
+"""The bit of direction enable, above those of the axes."""
+
+
+def openffboard(fields: Mapping[str, int]) -> Pair:
+    """Hundredths of a degree; without direction enable, the part of each axis by itself."""
+    first, second = fields["direction"], fields["direction_y"]
+    if fields["axes"] & _ENABLE:
+        angle = math.radians(first / 100.0)
+        return -math.sin(angle), math.cos(angle)
+    return (first - 18000) / 18000.0, (second - 18000) / 18000.0
+
+
+def sidewinder(fields: Mapping[str, int]) -> Pair:
+    """Eight bits for the circle; without direction enable, the whole of each axis that is enabled."""
+    if fields["axes"] & _ENABLE:
+        angle = 2.0 * math.pi * fields["direction"] / 255.0
+        return -math.sin(angle), math.cos(angle)
+    return float(fields["axes"] & 1), float(fields["axes"] >> 1 & 1)
+
+
+def arduino(fields: Mapping[str, int]) -> Pair:
+    """Eight bits for the circle and the other sign; with axes enabled, each axis has a direction of its own."""
+    first, second = (2.0 * math.pi * fields[name] / 255.0 for name in ("direction", "direction_y"))
+    return math.sin(first), -math.cos(first if fields["axes"] == _ENABLE else second)

@@ -1,0 +1,357 @@
+"""Report descriptors for tests: random valid ones whose fields are known, and what hid-tools makes of them.
+
+A random descriptor is written from fields drawn beforehand, in one of the many ways in which the items allow to say the
+same. hid-tools cannot read all of them, so every descriptor comes in two versions with the same fields:
+
+- ``data`` uses everything;
+- ``plain`` has no long items and no delimiters (hid-tools stops or takes alternatives for further usages), no usage
+  range next to other usages (it would forget those), the unit again after a push (it loses it there) and the report id
+  again after a pop (it does not bring it back).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from hypothesis import strategies as st
+
+import devices.emulators
+from devices.joystick import items
+from devices.joystick.descriptor import Collection, Field, ReportDescriptor, ReportType
+
+Draw = Callable[[st.SearchStrategy[Any]], Any]
+Fields = dict[tuple[ReportType, int], list[Field]]
+
+MAIN = {ReportType.INPUT: items.INPUT, ReportType.OUTPUT: items.OUTPUT, ReportType.FEATURE: items.FEATURE}
+PAGES = (0x01, 0x02, 0x09, 0x0A, 0x0F, 0xFF00)
+FOLDER = Path(devices.emulators.__path__[0]) / "pid"
+
+
+def descriptor_of(name: str) -> bytes:
+    """Return the descriptor in a hex file of the emulators."""
+    lines = (FOLDER / f"{name}.hex").read_text().splitlines()
+    return bytes.fromhex(" ".join(line.partition("#")[0] for line in lines))
+
+
+@dataclass(frozen=True)
+class Described:
+    """A descriptor and what is in it."""
+
+    data: bytes
+    plain: bytes
+    fields: Fields
+
+
+@dataclass
+class Writer:
+    """Writes items; `state` is what the globals say at this point."""
+
+    draw: Draw
+    data: bytearray = field(default_factory=bytearray)
+    plain: bytearray = field(default_factory=bytearray)
+    state: dict[int, Any] = field(default_factory=dict)
+    pushed: list[dict[int, Any]] = field(default_factory=list)
+
+    def item(self, tag: int, payload: bytes = b"", *, data: bool = True, plain: bool = True) -> None:
+        whole = bytes([tag | (0, 1, 2, 0, 3)[len(payload)]]) + payload
+        self.data += whole if data else b""
+        self.plain += whole if plain else b""
+
+    def noise(self) -> None:
+        """Write an item that means nothing here: a long one, a string index."""
+        match self.draw(st.integers(0, 12)):
+            case 0:
+                content = self.draw(st.binary(max_size=5))
+                self.data += bytes([0xFE, len(content), 0xF3]) + content
+            case 1:
+                self.item(0x78, b"\x04")
+
+    def number(self, tag: int, value: int, *, signed: bool) -> None:
+        fitting = [n for n in (1, 2, 4) if fits(value, n, signed=signed)]
+        size = self.draw(st.sampled_from([*fitting, *([0] if value == 0 else [])]))
+        self.item(tag, value.to_bytes(size, "little", signed=signed))
+
+    def state_global(self, tag: int, value: int, *, signed: bool = False) -> None:
+        """State a global item, or leave it out if it holds anyhow."""
+        if self.state.get(tag) != (value, signed) or self.draw(st.integers(0, 3)) == 0:
+            self.number(tag, value, signed=signed)
+            self.state[tag] = value, signed
+
+    def state_range(self, minimum: int, maximum: int, low: int, high: int) -> None:
+        """State a range in either order; the maximum has the sign of the minimum."""
+        ends = [(minimum, low, True), (maximum, high, low < 0)]
+        for tag, value, signed in self.draw(st.permutations(ends)):
+            self.state_global(tag, value, signed=signed)
+
+    def state_exponent(self, value: int) -> None:
+        if self.state.get(items.UNIT_EXPONENT) == value:
+            return
+        nibble = bytes([value & 0x0F])
+        self.item(items.UNIT_EXPONENT, self.draw(st.sampled_from([nibble, value.to_bytes(1, "little", signed=True)])))
+        self.state[items.UNIT_EXPONENT] = value
+
+    def state_page(self, page: int) -> None:
+        self.state_global(items.USAGE_PAGE, page)
+
+    def push(self) -> None:
+        self.pushed.append(self.state.copy())
+        self.item(items.PUSH)
+        unit, exponent = self.state.get(items.UNIT, (0, False))[0], self.state.get(items.UNIT_EXPONENT, 0)
+        self.item(items.UNIT, unit.to_bytes(4, "little"), data=False)
+        self.item(items.UNIT_EXPONENT, bytes([exponent & 0x0F]), data=False)
+
+    def pop(self) -> None:
+        self.state = self.pushed.pop()
+        self.item(items.POP)
+        if items.REPORT_ID in self.state:
+            self.item(items.REPORT_ID, bytes([self.state[items.REPORT_ID][0]]), data=False)
+
+    def usages(self, runs: list[tuple[int, int, int]]) -> None:
+        """Write runs of usages (page, first, number of them)."""
+        pages = {page for page, _, _ in runs}
+        late = len(pages) == 1 and self.draw(st.booleans())
+        simple = len(runs) == 1 or all(count == 1 for _, _, count in runs)
+        for page, first, count in runs:
+            short = late or self.draw(st.booleans())
+            if short and not late:
+                self.state_page(page)
+            self._run(page, first, count, short=short, simple=simple)
+        if late:  # the page that holds at the main item is theirs, whatever held when they were named
+            self.state_page(next(iter(pages)))
+
+    def _run(self, page: int, first: int, count: int, *, short: bool, simple: bool) -> None:
+        def usage(identity: int) -> bytes:
+            if short:
+                return identity.to_bytes(self.draw(st.sampled_from([n for n in (1, 2) if fits(identity, n)])), "little")
+            return (page << 16 | identity).to_bytes(4, "little")
+
+        delimited = self.draw(st.integers(0, 7)) == 0
+        if delimited:
+            self.item(items.DELIMITER, b"\x01", plain=False)
+        if count == 1 and self.draw(st.booleans()):
+            self.item(items.USAGE, usage(first), plain=simple)
+        else:
+            ends = [(items.USAGE_MINIMUM, usage(first)), (items.USAGE_MAXIMUM, usage(first + count - 1))]
+            for tag, payload in self.draw(st.permutations(ends)):
+                self.item(tag, payload, plain=simple and count > 1)
+            if simple and count == 1:
+                self.item(items.USAGE, usage(first), data=False)
+        for i in range(0 if simple else count):
+            self.item(items.USAGE, (page << 16 | first + i).to_bytes(4, "little"), data=False)
+        if delimited:
+            self.item(items.USAGE, self.draw(st.binary(min_size=1, max_size=2)), plain=False)
+            self.item(items.DELIMITER, b"\x00", plain=False)
+
+
+def fits(value: int, size: int, *, signed: bool = False) -> bool:
+    """Tell whether a number fits into so many bytes."""
+    try:
+        value.to_bytes(size, "little", signed=signed)
+    except OverflowError:
+        return False
+    return True
+
+
+RUN = st.tuples(st.sampled_from(PAGES), st.integers(1, 0x300), st.sampled_from((1, 1, 1, 2, 7)))
+
+
+@st.composite
+def ranges(draw: Draw) -> tuple[int, int]:
+    """Return a logical or physical range, with a liking for the edges of bytes."""
+    edges = st.sampled_from([0, 1, 127, 128, 255, 256, 511, 32767, 32768, 36000, 65535, 65536, 2**31 - 1])
+    low = draw(edges | st.sampled_from([-1, -32, -127, -128, -129, -512, -32768, -(2**31)]))
+    if low < 0:
+        return low, draw(edges.filter(lambda high: high >= low) | st.integers(low, min(low + 300, 0)))
+    return low, draw(st.sampled_from([low, low + 1, 2**32 - 1]) | st.integers(low, 2**32 - 1))
+
+
+@st.composite
+def drawn_fields(draw: Draw) -> tuple[Field, list[tuple[int, int, int]]]:
+    """Return a field that has no place yet, and the runs of usages from which its own come."""
+    flags = draw(st.sampled_from([0, 1, 2, 2, 2, 3, 4, 6, 0x42, 0x46, 0x102]))
+    runs = draw(st.lists(RUN, max_size=4))
+    count = draw(st.integers(0, 12))
+    written = [page << 16 | first + i for page, first, number in runs for i in range(number)]
+    array = not flags & 3
+    if not array and written:
+        written = (written + written[-1:] * count)[:count]
+    logical, physical = draw(ranges()), draw(st.just((0, 0)) | ranges())
+    made = Field(
+        report_type=draw(st.sampled_from(list(ReportType))),
+        report_id=0,
+        offset=0,
+        size=draw(st.sampled_from([1, 1, 2, 4, 6, 7, 8, 8, 10, 16, 16, 32, 33, 64])),
+        count=count,
+        usages=tuple(written),
+        array=array,
+        constant=bool(flags & 1),
+        relative=bool(flags & 4),
+        null_state=bool(flags & 0x40),
+        logical_min=logical[0],
+        logical_max=logical[1],
+        physical_min=physical[0],
+        physical_max=physical[1],
+        unit=draw(st.sampled_from([0, 0x14, 0x1003, 0xF0D1_2345])),
+        unit_exponent=draw(st.integers(-8, 7)),
+        collections=(),
+    )
+    return made, runs
+
+
+def carried_over(made: Field, earlier: Field) -> Field:
+    """Return the field with the globals of an earlier one, which then need not be stated again."""
+    return replace(
+        made,
+        size=earlier.size,
+        logical_min=earlier.logical_min,
+        logical_max=earlier.logical_max,
+        physical_min=earlier.physical_min,
+        physical_max=earlier.physical_max,
+        unit=earlier.unit,
+        unit_exponent=earlier.unit_exponent,
+    )
+
+
+def write_field(writer: Writer, made: Field, runs: list[tuple[int, int, int]]) -> None:
+    """Write the items that make a field, in any order, those that hold already only now and then."""
+    parts: list[Callable[[], None]] = [
+        lambda: writer.state_range(items.LOGICAL_MINIMUM, items.LOGICAL_MAXIMUM, made.logical_min, made.logical_max),
+        lambda: writer.state_range(
+            items.PHYSICAL_MINIMUM, items.PHYSICAL_MAXIMUM, made.physical_min, made.physical_max
+        ),
+        lambda: writer.state_global(items.UNIT, made.unit),
+        lambda: writer.state_exponent(made.unit_exponent),
+        lambda: writer.state_global(items.REPORT_SIZE, made.size),
+        lambda: writer.state_global(items.REPORT_COUNT, made.count),
+        lambda: writer.usages(runs),
+    ]
+    if made.report_id:
+        parts.append(lambda: writer.state_global(items.REPORT_ID, made.report_id))
+    for part in writer.draw(st.permutations(parts)):
+        writer.noise()
+        part()
+    flags = made.constant | (not made.array and (not made.constant or writer.draw(st.booleans()))) << 1
+    flags |= made.relative << 2 | made.null_state << 6
+    size = writer.draw(st.sampled_from([1, 2, *([0] if flags == 0 else [])]))
+    writer.item(MAIN[made.report_type], flags.to_bytes(size, "little"))
+
+
+ACTIONS = st.sampled_from(["open", "close", "push", "pop", "field", "field field", "field push field pop field"])
+
+
+@st.composite
+def valid_descriptors(draw: Draw) -> Described:
+    """Return a valid descriptor together with its fields."""
+    writer, fields, bits = Writer(draw), Fields(), dict[tuple[ReportType, int], int]()
+    numbered = draw(st.booleans())
+    around: list[Collection] = []
+    seen: list[Field] = []
+    for action in ["open", *(word for words in draw(st.lists(ACTIONS, max_size=10)) for word in words.split())]:
+        if action == "open" and len(around) < 6:
+            kind, runs = draw(st.sampled_from([0, 1, 2, 0x80])), draw(st.lists(RUN, max_size=1))
+            writer.usages([(page, first, 1) for page, first, _ in runs])
+            writer.item(items.COLLECTION, bytes([kind]))
+            around.append(Collection(kind, runs[0][0] << 16 | runs[0][1] if runs else 0))
+        elif action == "close" and around:
+            around.pop()
+            writer.item(items.END_COLLECTION)
+        elif action == "push":
+            writer.push()
+        elif action == "pop" and writer.pushed:
+            writer.pop()
+        elif action == "field":
+            made, runs = draw(drawn_fields())
+            if seen and draw(st.integers(0, 2)):
+                made = carried_over(made, draw(st.sampled_from(seen)))
+            seen.append(made)
+            key = made.report_type, draw(st.sampled_from((1, 2, 3, 255))) if numbered else 0
+            offset = bits.get(key, 8 if numbered else 0)
+            made = replace(made, report_id=key[1], offset=offset, collections=tuple(around))
+            write_field(writer, made, runs)
+            if made.count:
+                fields.setdefault(key, []).append(made)
+                bits[key] = offset + made.size * made.count
+    for _ in around:
+        writer.item(items.END_COLLECTION)
+    return Described(bytes(writer.data), bytes(writer.plain), fields)
+
+
+Row = tuple[Any, ...]
+
+
+def rows_of(descriptor: ReportDescriptor) -> dict[tuple[ReportType, int], list[Row]]:
+    """Return our fields the way hid-tools has them: one row per element, or per array, or per padding."""
+    found: dict[tuple[ReportType, int], list[Row]] = {}
+    for report in descriptor.reports:
+        rows = found[report.type, report.id] = []
+        for f in report.fields:
+            if f.array:
+                rows.append((f.offset, f.size, f.count, list(f.usages), *_common(f)))
+            elif not f.usages:
+                rows.append((f.offset, f.size * f.count, 1, 0, *_common(f)))
+            else:
+                places = range(f.offset, f.offset + f.size * f.count, f.size)
+                rows += [(at, f.size, 1, u, *_common(f)) for at, u in zip(places, f.usages, strict=True)]
+    return found
+
+
+def _common(f: Field) -> Row:
+    return (
+        (f.array, f.constant, f.null_state, f.relative),
+        (f.logical_min, f.logical_max),
+        (f.physical_min, f.physical_max),
+        (f.unit, f.unit_exponent),
+    )
+
+
+def rows_of_hid_tools(hid: Any, data: bytes) -> dict[tuple[ReportType, int], list[Row]]:
+    """Return the fields that hid-tools finds. (Its `logical` is the last collection opened: not compared.)"""
+    parsed = hid.ReportDescriptor.from_bytes(data)
+    reports = {
+        ReportType.INPUT: parsed.input_reports,
+        ReportType.OUTPUT: parsed.output_reports,
+        ReportType.FEATURE: parsed.feature_reports,
+    }
+    found: dict[tuple[ReportType, int], list[Row]] = {}
+    for report_type, of_type in reports.items():
+        for identity, report in of_type.items():
+            rows = [_hid_tools_row(f) for f in report.fields if f.size * f.count]
+            if rows:
+                found[report_type, max(identity, 0)] = rows
+    return found
+
+
+def _hid_tools_row(f: Any) -> Row:
+    array = f.is_array and not f.is_const
+    return (
+        f.start,
+        f.size,
+        f.count,
+        f.usages if array else f.usage,
+        (array, f.is_const, f.is_null, bool(f.type & 4)),
+        (f.logical_min, _maximum(f.logical_min, f.logical_max)),
+        (f.physical_min, _maximum(f.physical_min, f.physical_max)),
+        (f.unit, _exponent(f.unit_exp)),
+    )
+
+
+class Unsigned(int):
+    """A number that hid-tools has read without its sign: equal to what it would be as 8, 16 or 32 bits with one."""
+
+    __hash__ = int.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        wrapped = {int(self)} | {int(self) - (1 << n) for n in (8, 16, 32) if 1 << n - 1 <= int(self) < 1 << n}
+        return isinstance(other, int) and int(other) in wrapped
+
+
+def _maximum(low: int, high: int) -> int:
+    return Unsigned(high) if low < 0 else high
+
+
+def _exponent(read: int) -> int:
+    """Undo its reading of a negative exponent in a whole byte, 16 less than the byte without sign."""
+    return read if read < 8 else Unsigned(read + 16)

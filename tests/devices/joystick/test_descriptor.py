@@ -1,0 +1,324 @@
+"""The report descriptor: any valid one against hid-tools and its own making, real ones, broken ones, hostile ones."""
+
+from __future__ import annotations
+
+import tracemalloc
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from devices.joystick import usages as u
+from devices.joystick.descriptor import (
+    Collection,
+    DescriptorError,
+    Report,
+    ReportDescriptor,
+    ReportType,
+    parse_descriptor,
+)
+
+from .descriptors import Described, descriptor_of, rows_of, rows_of_hid_tools, valid_descriptors
+
+MANY = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+FF2 = "sidewinder_ff2"
+IN, OUT, FEATURE = ReportType
+
+
+@pytest.fixture(scope="module")
+def hid_tools() -> Any:
+    return pytest.importorskip("hidtools.hid", reason="hid-tools, the independent parser, is not installed")
+
+
+@given(valid_descriptors())
+@MANY
+def test_a_valid_descriptor_parses_to_the_fields_it_was_written_from(described: Described) -> None:
+    for data in (described.data, described.plain):
+        parsed = parse_descriptor(data)
+        assert {(r.type, r.id): list(r.fields) for r in parsed.reports} == described.fields
+
+
+@given(described=valid_descriptors())
+@MANY
+def test_hid_tools_finds_the_same_fields(hid_tools: Any, described: Described) -> None:
+    assert rows_of(parse_descriptor(described.plain)) == rows_of_hid_tools(hid_tools, described.plain)
+
+
+@pytest.mark.parametrize("name", [FF2, "openffboard", "arduino"])
+def test_hid_tools_finds_the_same_fields_in_a_real_descriptor(hid_tools: Any, name: str) -> None:
+    data = descriptor_of(name)
+    ours = rows_of(parse_descriptor(data))
+    assert ours == rows_of_hid_tools(hid_tools, data)
+    assert sum(map(len, ours.values())) > 60
+
+
+@given(valid_descriptors())
+@settings(MANY, max_examples=25)
+def test_a_cut_descriptor_is_an_error_or_holds_the_fields_that_come_before_the_cut(described: Described) -> None:
+    for length in range(len(described.data)):
+        try:
+            parsed = parse_descriptor(described.data[:length])
+        except DescriptorError:
+            continue
+        for report in parsed.reports:
+            whole = described.fields[report.type, report.id]
+            assert list(report.fields) == whole[: len(report.fields)]
+
+
+def assert_consistent(parsed: ReportDescriptor) -> None:
+    """Assert what holds for every descriptor: bits side by side, numbers in range, one usage per element."""
+    for report in parsed.reports:
+        assert (1 <= report.id <= 255) if parsed.numbered else report.id == 0
+        bit = 8 if parsed.numbered else 0
+        for field in report.fields:
+            assert (field.report_type, field.report_id, field.offset) == (report.type, report.id, bit)
+            assert field.array or len(field.usages) in {0, field.count}
+            assert field.constant or field.logical_min <= field.logical_max
+            bit += field.size * field.count
+        assert report.fields
+        assert report.length == (bit + 7) // 8 <= 0xFFFF
+
+
+def parse_or_refuse(data: bytes) -> None:
+    try:
+        parsed = parse_descriptor(data)
+    except DescriptorError as error:
+        assert str(error).startswith("report descriptor")
+    else:
+        assert_consistent(parsed)
+
+
+SHORT_ITEMS = st.builds(
+    lambda tag, size, data: bytes([tag | size]) + data[: (0, 1, 2, 4)[size]],
+    st.sampled_from([0x80, 0x90, 0xB0, 0xA0, 0xC0, *range(0x04, 0xC0, 0x10), 0x08, 0x18, 0x28, 0xA8, 0x0C]),
+    st.integers(0, 3),
+    st.binary(min_size=4, max_size=4) | st.sampled_from([b"\x01\0\0\0", b"\x08\0\0\0", b"\xff\xff\xff\xff"]),
+)
+
+
+@given(st.binary(max_size=200) | st.lists(SHORT_ITEMS, max_size=80).map(b"".join))
+@settings(deadline=None, max_examples=500)
+def test_random_bytes_are_refused_or_make_sense(data: bytes) -> None:
+    parse_or_refuse(data)
+
+
+@given(valid_descriptors(), st.data())
+@MANY
+def test_a_damaged_descriptor_is_refused_or_makes_sense(described: Described, data: st.DataObject) -> None:
+    damaged = bytearray(described.data)
+    for _ in range(data.draw(st.integers(1, 4)) if damaged else 0):
+        damaged[data.draw(st.integers(0, len(damaged) - 1))] = data.draw(st.integers(0, 255))
+    parse_or_refuse(bytes(damaged))
+
+
+HUGE = b"\xff\xff\xff\xff"
+HOSTILE = {
+    "2^32-1 elements": b"\x75\x01\x97" + HUGE + b"\x81\x02",
+    "2^32-1 elements of 2^32-1 bits": b"\x77" + HUGE + b"\x97" + HUGE + b"\x09\x01\x81\x02",
+    "2^32-1 elements of no bits": b"\x75\x00\x97" + HUGE + b"\x09\x01\x81\x02",
+    "all usages, array": b"\x75\x08\x95\x01\x1b\0\0\0\0\x2b" + HUGE + b"\x81\x00",
+    "all usages, variable": b"\x75\x08\x95\x01\x1b\0\0\0\0\x2b" + HUGE + b"\x81\x02",
+    "all usages, collection": b"\x1b\0\0\0\0\x2b" + HUGE + b"\xa1\x01\xc0",
+    "many lists": b"\x75\x08\x95\x01" + b"\x19\x00\x2a\xff\xff\x81\x00" * 9000,
+    "many elements": b"\x75\x01\x97\xf0\xff\x07\x00"
+    + b"".join(bytes([0x85, i]) + b"\x09\x01\x81\x02\x09\x01\x91\x02\x09\x01\xb1\x02" for i in range(1, 256)),
+    "many fields": b"\x75\x01\x95\x01" + b"\x81\x02" * 10000,
+    "many ranges": b"\x75\x01\x95\x01"
+    + b"\x1b\0\0\0\0\x2b"
+    + HUGE * 1
+    + (b"\x1b\0\0\0\0\x2b" + HUGE) * 6000
+    + b"\x81\x02",
+    "deep collections": b"\xa1\x00" * 32000,
+    "deep pushes": b"\x75\x08\x95\x01" + b"\xa4" * 65000,
+    "long": b"\x81\x02" * 32768,
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE)
+def test_a_hostile_descriptor_costs_little(name: str) -> None:
+    tracemalloc.start()
+    try:
+        parse_or_refuse(HOSTILE[name])
+        assert tracemalloc.get_traced_memory()[1] < 100e6
+    finally:
+        tracemalloc.stop()
+
+
+BROKEN = {
+    "a cut item": (b"\x05\x01\x27\xff\xff", "byte 2: an item of 4 bytes is cut off"),
+    "a cut long item": (b"\xfe\x05\x01\x00", "byte 0: an item of 7 bytes is cut off"),
+    "a cut prefix of a long item": (b"\xfe", "byte 0: an item of 2 bytes is cut off"),
+    "an open collection": (b"\xa1\x01", "ends inside a collection"),
+    "a closed one too many": (b"\xa1\x01\xc0\xc0", "byte 3: the end of a collection"),
+    "a pop too many": (b"\xb4", "byte 0: a pop without a push"),
+    "report id 0": (b"\x85\x00", "report id 0; allowed are 1 to 255"),
+    "report id 256": (b"\x86\x00\x01", "report id 256"),
+    "a late report id": (b"\x75\x08\x95\x01\x81\x02\x85\x01", "byte 6: a report id after fields without one"),
+    "a lost report id": (b"\x75\x08\x95\x01\xa4\x85\x01\xb4\x81\x02", "byte 8: a field without a report id"),
+    "an unknown global": (b"\xc4", "unknown global item 0xc4"),
+    "a huge page": (b"\x07\x00\x00\x01\x00", "usage page 0x10000"),
+    "a backward usage range": (b"\x19\x05\x29\x04", "usage range from 0x5 to 0x4"),
+    "half a usage range": (b"\x75\x08\x95\x01\x19\x05\x81\x02", "byte 6: a usage minimum or maximum"),
+    "an open delimiter": (b"\x75\x08\x95\x01\xa9\x01\x09\x01\x81\x02", "byte 8: a delimiter before it"),
+    "a delimiter in a delimiter": (b"\xa9\x01\xa9\x01", "byte 2: delimiters do not come in pairs"),
+    "a backward logical range": (b"\x75\x08\x95\x01\x15\x05\x25\x04\x81\x02", "logical range from 5 to 4"),
+    "too long": (b"\x75\x01\x97\xff\xff\xff\x7f\x81\x02", "at most 65535 bytes"),
+    "a long descriptor": (bytes(65536), "65536 bytes: at most 65535"),
+}
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_an_error_names_the_place_and_the_reason(name: str) -> None:
+    data, words = BROKEN[name]
+    with pytest.raises(DescriptorError, match=words):
+        parse_descriptor(data)
+
+
+def test_the_first_of_delimited_usages_is_taken() -> None:
+    data = b"\x05\x01\x75\x08\x95\x02\x15\x00\x25\x7f" + b"\xa9\x01\x09\x38\x09\x36\xa9\x00\x09\x30" + b"\x81\x02"
+    (report,) = parse_descriptor(data).reports
+    assert report.fields[0].usages == (0x10038, u.X)
+
+
+def test_a_usage_keeps_its_page_if_a_later_one_is_of_the_page_in_force() -> None:
+    data = b"\x75\x08\x95\x03\x25\x01" + b"\x05\x01\x09\x30\x05\x09\x09\x01\x0b\x31\x00\x01\x00" + b"\x81\x02"
+    (report,) = parse_descriptor(data).reports
+    assert report.fields[0].usages == (u.X, u.BUTTON_1, u.Y)
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("15 00 25 ff", (0, 255)), ("15 ff 25 ff", (-1, -1)), ("25 0c 15 01", (1, 12)), ("15 80 26 ff 00", (-128, 255))],
+)
+def test_a_maximum_has_the_sign_of_its_minimum(said: str, meant: tuple[int, int]) -> None:
+    (report,) = parse_descriptor(bytes.fromhex(f"75 10 95 01 09 01 {said} 81 02")).reports
+    assert (report.fields[0].logical_min, report.fields[0].logical_max) == meant
+
+
+def test_a_pop_brings_back_what_held_at_the_push() -> None:
+    data = "75 08 95 01 15 00 25 7f 85 01 09 01 81 02" + "a4 75 04 95 02 15 ff 25 01 85 02 81 02 b4" + "09 02 81 02"
+    first, second = parse_descriptor(bytes.fromhex(data)).reports
+    assert [(f.size, f.count, f.logical_min, f.logical_max, f.offset) for f in first.fields] == [
+        (8, 1, 0, 127, 8),
+        (8, 1, 0, 127, 16),
+    ]
+    assert [(f.size, f.count, f.logical_min, f.logical_max) for f in second.fields] == [(4, 2, -1, 1)]
+
+
+@pytest.mark.parametrize(("said", "meant"), [("55 fd", -3), ("55 0d", -3), ("55 07", 7), ("56 fe ff", -2), ("54", 0)])
+def test_unit_exponents_of_four_and_of_more_bits(said: str, meant: int) -> None:
+    (report,) = parse_descriptor(bytes.fromhex(f"75 10 95 01 09 01 {said} 25 01 81 02")).reports
+    assert report.fields[0].unit_exponent == meant
+
+
+@pytest.fixture(scope="module")
+def ff2() -> ReportDescriptor:
+    data = descriptor_of(FF2)
+    assert len(data) == 1343
+    return parse_descriptor(data)
+
+
+def layout(report: Report | None) -> list[tuple[int, int, int, int, int, int]]:
+    """Return byte, bit, size, count and logical range of every field that is not padding."""
+    assert report is not None
+    found = [f for f in report.fields if not f.constant]
+    return [(f.offset // 8, f.offset % 8, f.size, f.count, f.logical_min, f.logical_max) for f in found]
+
+
+INDEX = (1, 0, 8, 1, 1, 40)
+TIME = (0, 32767)
+FF2_REPORTS = {
+    (IN, u.JOYSTICK): (
+        1,
+        13,
+        [
+            (1, 0, 10, 1, -512, 511),
+            (3, 0, 10, 1, -512, 511),
+            (5, 0, 6, 1, -32, 31),
+            (6, 0, 7, 1, 0, 127),
+            (7, 0, 4, 1, 0, 7),
+            (8, 0, 1, 8, 0, 1),
+        ],
+    ),
+    (IN, u.STATE_REPORT): (2, 3, [(1, 0, 1, 5, 0, 1), (2, 0, 1, 1, 0, 1), (2, 1, 7, 1, 1, 40)]),
+    (OUT, u.SET_EFFECT): (
+        1,
+        16,
+        [
+            INDEX,
+            (2, 0, 8, 1, 1, 12),
+            (3, 0, 16, 3, *TIME),
+            (9, 0, 8, 1, 0, 255),
+            (10, 0, 8, 1, 1, 8),
+            (11, 0, 1, 2, 0, 1),
+            (11, 2, 1, 1, 0, 1),
+            (12, 0, 8, 2, 0, 255),
+            (14, 0, 16, 1, *TIME),
+        ],
+    ),
+    (OUT, u.SET_ENVELOPE): (2, 8, [INDEX, (2, 0, 8, 2, 0, 255), (4, 0, 16, 2, *TIME)]),
+    (OUT, u.SET_CONDITION): (
+        3,
+        9,
+        [
+            INDEX,
+            (2, 0, 4, 1, 0, 1),
+            (2, 4, 2, 2, 0, 1),
+            (3, 0, 8, 1, -128, 127),
+            (4, 0, 8, 2, -128, 127),
+            (6, 0, 8, 2, 0, 255),
+            (8, 0, 8, 1, 0, 255),
+        ],
+    ),
+    (OUT, u.SET_PERIODIC): (
+        4,
+        7,
+        [INDEX, (2, 0, 8, 1, 0, 255), (3, 0, 8, 1, -128, 127), (4, 0, 8, 1, 0, 255), (5, 0, 16, 1, *TIME)],
+    ),
+    (OUT, u.SET_CONSTANT_FORCE): (5, 4, [INDEX, (2, 0, 16, 1, -255, 255)]),
+    (OUT, u.SET_RAMP_FORCE): (6, 4, [INDEX, (2, 0, 8, 2, -128, 127)]),
+    (OUT, u.DOWNLOAD_FORCE_SAMPLE): (8, 3, [(1, 0, 8, 2, -127, 127)]),
+    (OUT, u.EFFECT_OPERATION_REPORT): (10, 4, [INDEX, (2, 0, 8, 1, 1, 3), (3, 0, 8, 1, 0, 255)]),
+    (OUT, u.BLOCK_FREE_REPORT): (11, 2, [INDEX]),
+    (OUT, u.DEVICE_CONTROL): (12, 2, [(1, 0, 8, 1, 1, 6)]),
+    (OUT, u.DEVICE_GAIN_REPORT): (13, 2, [(1, 0, 8, 1, 0, 255)]),
+    (FEATURE, u.CREATE_NEW_EFFECT): (1, 4, [(1, 0, 8, 1, 1, 12), (2, 0, 10, 1, 0, 511)]),
+    (FEATURE, u.BLOCK_LOAD_REPORT): (2, 5, [INDEX, (2, 0, 8, 1, 1, 3), (3, 0, 16, 1, 0, 65535)]),
+    (FEATURE, u.POOL_REPORT): (3, 5, [(1, 0, 16, 1, 0, 65535), (3, 0, 8, 1, 0, 255), (4, 0, 1, 2, 0, 1)]),
+}
+
+
+@pytest.mark.parametrize("key", FF2_REPORTS, ids=lambda key: f"{key[0]}-{key[1]:#x}")
+def test_the_sidewinder_force_feedback_2(ff2: ReportDescriptor, key: tuple[ReportType, int]) -> None:
+    report = ff2.of(*key)
+    assert report is not None
+    assert (report.id, report.length, layout(report)) == FF2_REPORTS[key]
+
+
+def test_the_sidewinder_has_no_other_reports(ff2: ReportDescriptor) -> None:
+    known = {(kind, number) for (kind, _), (number, _, _) in FF2_REPORTS.items()}
+    assert {(r.type, r.id) for r in ff2.reports} - known == {(OUT, 7), (OUT, 14)}  # custom force
+
+
+def test_what_a_field_of_the_sidewinder_says_of_itself(ff2: ReportDescriptor) -> None:
+    x = ff2.report(IN, 1).field(u.X)
+    magnitude = ff2.report(OUT, 5).field(u.MAGNITUDE, within=u.SET_CONSTANT_FORCE)
+    delay = ff2.report(OUT, 1).field(u.START_DELAY)
+    hat = ff2.report(IN, 1).field(u.HAT_SWITCH)
+    assert x is not None and magnitude is not None and delay is not None and hat is not None
+    assert (x.signed, x.physical_min, x.physical_max, x.relative) == (True, 0, 1023, False)
+    assert (magnitude.physical_min, magnitude.physical_max) == (-10000, 10000)
+    assert (delay.signed, delay.unit, delay.unit_exponent) == (False, 0x1003, -3)
+    assert hat.null_state and not x.null_state
+    assert x.collections == (Collection(1, u.JOYSTICK), Collection(0, 0x10001))
+
+
+def test_reports_are_found_by_usage(ff2: ReportDescriptor) -> None:
+    found = ff2.with_usage(FEATURE, u.RAM_POOL_AVAILABLE)
+    assert found is ff2.of(FEATURE, u.BLOCK_LOAD_REPORT)
+    assert ff2.with_usage(IN, u.MAGNITUDE) is None
+    assert ff2.of(IN, u.SET_EFFECT) is None
+    assert ff2.report(OUT, 5).field(u.MAGNITUDE, within=u.SET_PERIODIC) is None
+    with pytest.raises(DescriptorError, match="no feature report 9"):
+        ff2.report(FEATURE, 9)
