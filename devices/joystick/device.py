@@ -1,0 +1,314 @@
+"""A force-feedback stick on USB: any that speaks the class Physical Interface Device, once it has been calibrated."""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import math
+import time
+from collections.abc import Mapping
+from typing import Any, Self
+
+from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.profiles import PROFILES
+from devices.joystick.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
+from devices.joystick.families import family_of
+from devices.joystick.finding import connect
+from devices.joystick.parameters import StickParameters, build_parameters, read_parameters
+from devices.joystick.session import PidSession, Playbook
+from devices.joystick.settings import StickSettings
+from devices.joystick.streaming import READ_TIMEOUT, InputLayout, Sample, Streaming
+from devices.joystick.transport import Transport
+from devices.velocity import VelocityEstimator, velocity_lag
+from devices.virtual.hands import Workspace, make_hand
+from devices.virtual.log import CommandLog
+from haptics.clock import Clock, WallClock
+from haptics.device import DEAD_MAN_BUTTON, Causality, DeviceSpec, State, Vector
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.settings import build
+
+NAME = "pid-joystick"
+FIRST_REPORT = 1.0
+"""A stick that has sent no position for so long after it was opened will send none [s]."""
+
+_RATE_MIN, _RATE_MAX = 100.0, 1000.0
+_MAX_SPEED = 2.0
+_MAX_ACCELERATION = 100.0
+_NOTHING_KNOWN = (_RATE_MIN, _RATE_MAX, (-0.05, -0.05), (0.05, 0.05), 100.0, 1e5, _MAX_SPEED, _MAX_ACCELERATION, 0.02)
+
+
+class PidJoystick:
+    """A force-feedback stick, of the impedance kind: motion in the sample, force in the command.
+
+    Building it touches no hardware. Without a parameter file it can be built, but not opened.
+
+    Parameters
+    ----------
+    settings : mapping, optional
+        Those of `StickSettings`, and for an emulated stick a table ``hand`` (`devices.virtual.hands.make_hand`).
+    clock : Clock, optional
+        The run's clock; without one the time since it was built counts.
+    backend : usb.backend.IBackend, optional
+        What to reach USB by, instead of libusb.
+
+    Attributes
+    ----------
+    settings : StickSettings
+        What was chosen.
+    parameters : StickParameters or None
+        What is known of the stick.
+    backend : usb.backend.IBackend or None
+        What USB is reached by, if not libusb; that of an emulated stick, once it was opened.
+
+    Raises
+    ------
+    ConfigurationError
+        On a wrong setting or a wrong parameter file.
+    """
+
+    def __init__(
+        self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None, backend: Any = None
+    ) -> None:
+        own = dict(settings or {})
+        hand = own.pop("hand", None)
+        self.settings = build(StickSettings, own, "device")
+        self.backend = backend
+        self.parameters = read_parameters(self.settings.parameters) if self.settings.parameters else None
+        if self.settings.emulated:
+            self._emulate(hand)
+        elif hand is not None:
+            raise ConfigurationError(
+                "device.hand: only an emulated stick has a hand in software (device.emulated=true)."
+            )
+        self._check_serial()
+        self._own_clock = clock is None
+        self._clock = clock or WallClock(self.settings.period)
+        self._transport: Transport | None = None
+        self._streaming: Streaming | None = None
+        self._log: CommandLog | None = None
+        self._state = State()
+        self._velocity = self._new_estimator()
+        self._last_time = -math.inf
+
+    def _emulate(self, hand: Any) -> None:
+        """Put an emulated stick in place of a plugged one, with parameters as a perfect calibration would find them."""
+        own = self.settings
+        if self.parameters is None:
+            self.parameters = build_parameters(PROFILES[own.emulator].truths(own.serial or None))
+        axes = self.parameters.axes
+        make_hand(hand, own.seed, Workspace(axes.workspace_min_m, axes.workspace_max_m))  # complains in time
+        self._hand = hand
+
+    def _check_serial(self) -> None:
+        serial, known = self.settings.serial, self.parameters.device.serial if self.parameters else ""
+        if serial and known and serial != known:
+            raise ConfigurationError(
+                f"device.serial = {serial!r}: the parameters of device.parameters are those of the stick with serial "
+                f"{known!r}. Each stick has a file of its own."
+            )
+
+    # --- the data sheet ----------------------------------------------------------------------------------------------
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """The data sheet; of a stick without parameters it is a placeholder, for it cannot be opened."""
+        known = self.parameters
+        if known is None:
+            return DeviceSpec(NAME, Causality.IMPEDANCE, "not calibrated", *_NOTHING_KNOWN)
+        identity, axes, force, handle = known.device, known.axes, known.force, known.handle
+        vector = 2.0 * identity.out_interval_s
+        return DeviceSpec(
+            name=NAME,
+            causality=Causality.IMPEDANCE,
+            identity=f"{'emulated ' * self.settings.emulated}{identity}",
+            rate_min=_RATE_MIN,
+            rate_max=max(_RATE_MAX, 1.0 / identity.in_interval_s),
+            workspace_min=axes.workspace_min_m,
+            workspace_max=axes.workspace_max_m,
+            max_force=force.max_force_n,
+            max_force_rate=2.0 * force.max_force_n / vector,
+            max_speed=_MAX_SPEED,
+            max_acceleration=_MAX_ACCELERATION,
+            max_sample_age=2.0 * (READ_TIMEOUT + identity.in_interval_s),
+            dead_man="button" if handle.dead_man_button else "none",
+            watchdog=self.settings.force_duration,
+            position_resolution=axes.resolution,
+            mass=handle.moving_mass_kg,
+            damping=handle.damping_ns_per_m,
+            delay=identity.in_interval_s + vector,
+            velocity_lag=velocity_lag(self.settings, axes.resolution, self._clock.period),
+        )
+
+    # --- the contract ------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Take the stick, set it up and wait for its first position; nothing happens if it is open.
+
+        Raises
+        ------
+        DeviceNotFoundError
+            If it is not plugged in.
+        DeviceOpenError
+            If it could not be opened; says what to do.
+        ConfigurationError
+            If it has no parameters, or they are those of another stick.
+        """
+        if self._streaming is not None:
+            return
+        self._velocity.update(0.0, 0.0, 0.0)  # compiles before anything depends on its speed
+        if self.settings.emulated and self.backend is None:  # whose time begins now
+            own = self.settings
+            self.backend = emulated_stick(own.emulator, hand=self._hand, seed=own.seed, serial=own.serial or None)
+        known, serial = self.parameters, self.settings.serial
+        identity = known.device.vid_pid if known else ""
+        serial = serial or (known.device.serial if known else "")
+        with contextlib.ExitStack() as undo:
+            transport = connect(identity, serial, self.settings.transport, self.backend)
+            undo.callback(transport.close)
+            session, layout = self._prepare(transport)
+            self._log = CommandLog(self.settings.log) if self.settings.log else None
+            session.start()
+            undo.callback(session.stop)
+            interval = family_of(transport.link.vendor_id, transport.link.product_id).report_interval
+            streaming = Streaming(transport, session, layout, self.settings.keep_alive, interval)
+            undo.callback(streaming.stop)
+            streaming.start(FIRST_REPORT)
+            self._known = self._require_parameters(transport.link)
+            self._undo, self._streaming = undo.pop_all(), streaming
+        self._velocity.reset()
+        self._last_time = -math.inf
+        atexit.register(self.close)
+
+    def _prepare(self, transport: Transport) -> tuple[PidSession, InputLayout]:
+        """Make sure that this is the stick that was calibrated, and find its reports."""
+        link = transport.link
+        known = self._require_parameters(link)
+        descriptor = _parsed(link.descriptor)
+        family = family_of(link.vendor_id, link.product_id)
+        layout = InputLayout(descriptor, known.axes.usage_x, known.axes.usage_y)
+        session = PidSession(transport, Playbook(descriptor, family), family, self.settings.force_duration)
+        return session, layout
+
+    def _require_parameters(self, link: Any) -> StickParameters:
+        """Return the parameters; refuse to go on without any, or with those of another stick."""
+        known = self.parameters
+        if known is None:
+            raise ConfigurationError(
+                f"device.parameters is missing: nobody knows what a count of the stick {link} is in metres, or how "
+                "strong it is. Run haptics calibrate joystick, then name its file: --set device.parameters=FILE."
+            )
+        ours, theirs = known.device, link
+        for what, file, stick in (
+            ("identity", ours.vid_pid, f"{theirs.vendor_id:04x}:{theirs.product_id:04x}"),
+            ("serial", ours.serial, theirs.serial if ours.serial else ""),
+            ("report descriptor", ours.report_descriptor_sha256, theirs.digest),
+        ):
+            if file != stick:
+                raise ConfigurationError(
+                    f"device.parameters = {self.settings.parameters!r}: are those of another stick; {what} is "
+                    f"{file!r} in the file and {stick!r} of the stick. Run haptics calibrate joystick for this one."
+                )
+        return known
+
+    def read(self) -> State:
+        """Return the newest sample; its arrays are reused.
+
+        Raises
+        ------
+        DeviceFault
+            If the stick is gone or does not answer.
+        """
+        streaming = self._alive()
+        sample, now = streaming.sample, self._now()
+        assert sample is not None
+        state = self._state
+        x, y = self._metres(sample)
+        if now < self._last_time:  # the clock was started afresh
+            self._velocity.reset()
+        self._last_time = now
+        state.position[0], state.position[1] = x, y
+        state.velocity[:] = self._velocity.update(now, x, y)
+        state.buttons = self._buttons(sample)
+        state.time = self._clock.elapsed() - (time.perf_counter() - streaming.heard)
+        return state
+
+    def write(self, command: Vector) -> None:
+        """Take a force, (2,) [N]; it is sent as soon as the bus allows, unless a newer one comes first.
+
+        Raises
+        ------
+        DeviceFault
+            If it is not finite, or the stick is gone.
+        """
+        streaming = self._opened()
+        x, y = float(command[0]), float(command[1])
+        norm = math.hypot(x, y)
+        if not norm < math.inf:
+            raise DeviceFault(f"{NAME} was given the command ({x:g}, {y:g}): it must be finite.")
+        if self._log is not None:
+            self._log.append(self._now(), x, y)
+        force = self._known.force
+        scale = min(force.max_force_n / norm, 1.0) if norm > 0.0 else 0.0
+        (a, b), (c, d) = force.newton_to_level
+        streaming.command(scale * (a * x + b * y), scale * (c * x + d * y))
+        self._alive()
+
+    def close(self) -> None:
+        """Take the force away, stop the effects and give the stick back, each even if the other fails."""
+        if self._streaming is None:
+            return
+        if self._log is not None:
+            self._log.append(self._now(), 0.0, 0.0)
+        self._streaming, self._log = None, None
+        atexit.unregister(self.close)
+        self._undo.close()
+
+    def __enter__(self) -> Self:
+        """Open the device."""
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the device."""
+        self.close()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _new_estimator(self) -> VelocityEstimator:
+        resolution = self.parameters.axes.resolution if self.parameters else 0.0
+        return VelocityEstimator(resolution, self._clock.period, self.settings)
+
+    def _opened(self) -> Streaming:
+        if self._streaming is None:
+            raise DeviceOpenError(f"{NAME} is not open: call open() first.")
+        return self._streaming
+
+    def _alive(self) -> Streaming:
+        """Return the streams; raise what ended one of them."""
+        streaming = self._opened()
+        if streaming.fault is not None:
+            raise DeviceFault(str(streaming.fault)) from streaming.fault
+        return streaming
+
+    def _now(self) -> float:
+        """Return the nominal time of the tick; without a run, the time that has gone by [s]."""
+        return self._clock.elapsed() if self._own_clock else self._clock.time
+
+    def _metres(self, sample: Sample) -> tuple[float, float]:
+        axes = self._known.axes
+        (a, b), (c, d) = axes.counts_to_m
+        x, y = sample.x - axes.centre_counts[0], sample.y - axes.centre_counts[1]
+        return a * x + b * y, c * x + d * y
+
+    def _buttons(self, sample: Sample) -> int:
+        """Return the buttons: bit 0 is the dead-man's, bit n the device's own button n."""
+        number = self._known.handle.dead_man_button
+        held = DEAD_MAN_BUTTON if number and sample.buttons >> (number - 1) & 1 else 0
+        return sample.buttons << 1 | held
+
+
+def _parsed(descriptor: bytes) -> ReportDescriptor:
+    try:
+        return parse_descriptor(descriptor)
+    except DescriptorError as error:
+        raise DeviceOpenError(f"what the stick says of itself cannot be understood: {error}") from error

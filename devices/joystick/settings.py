@@ -1,0 +1,68 @@
+"""What a person can choose about a force-feedback stick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from devices.joystick.finding import TRANSPORTS
+from devices.velocity import VelocitySettings, check_velocity
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, choice, free
+
+EMULATORS = ("openffboard", "sidewinder-ff2", "arduino")
+
+
+@dataclass(frozen=True)
+class StickSettings(VelocitySettings):
+    """Settings of a stick, besides those of the velocity estimator.
+
+    Attributes
+    ----------
+    parameters : str
+        The parameter file that calibrating the stick has made; an emulated stick has its own.
+    serial : str
+        Serial number of the stick, where several are plugged in.
+    transport : str
+        ``usb`` (libusb), ``hidraw`` (Linux) or ``auto``: hidraw where libusb does not do.
+    force_duration : float
+        After this long without a restart the device itself ends the force [s].
+    keep_alive : float
+        How often the force is started anew, and how long a command counts [s].
+    emulated : bool
+        Whether the driver talks to an emulated stick.
+    emulator : str
+        Which one.
+    seed : int
+        Decides everything random about an emulated stick and its hand.
+    period : float
+        Period of a tick where there is no clock [s].
+    log : str
+        File for the log of commands (`devices.virtual.log`); empty for none.
+    """
+
+    parameters: str = free("", "a file", "parameter file of the stick, from haptics calibrate joystick")
+    serial: str = free("", "text", "serial number of the stick, where several are plugged in")
+    transport: str = choice("auto", TRANSPORTS, "how to reach the stick")
+    force_duration: float = bounded(0.2, minimum=0.02, maximum=2.0, unit="s", doc="the device ends a force by itself")
+    keep_alive: float = bounded(0.05, minimum=0.01, maximum=1.0, unit="s", doc="how often a force is started anew")
+    emulated: bool = False
+    emulator: str = choice("openffboard", EMULATORS, "which stick is emulated")
+    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random, emulated only")
+    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
+    log: str = free("", "a file", "where to log what was commanded and when")
+
+    def __post_init__(self) -> None:
+        check(self, "device")
+        check_velocity(self, "device.")
+        for name in ("parameters", "serial", "log"):
+            if not isinstance(getattr(self, name), str):
+                raise ConfigurationError(f"device.{name} = {getattr(self, name)!r}: must be text.")
+        if not isinstance(self.seed, int):
+            raise ConfigurationError(f"device.seed = {self.seed!r}: must be a whole number of at least 0.")
+        if self.keep_alive > 0.5 * self.force_duration:
+            raise ConfigurationError(
+                f"device.keep_alive = {self.keep_alive:g} s: must be at most half of device.force_duration = "
+                f"{self.force_duration:g} s, or the force would end in between."
+            )
+        if self.emulated and self.transport == "hidraw":
+            raise ConfigurationError("device.transport = 'hidraw': an emulated stick is on an emulated USB only.")

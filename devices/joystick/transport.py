@@ -1,0 +1,111 @@
+"""How reports travel to a stick and back: what every way of doing so offers, and what goes wrong on it.
+
+Report bytes begin with the report's number. A transport is used by two threads at once, one that reads and one that
+writes; everything else happens before they start or after they have ended.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol
+
+from haptics.errors import DeviceFault
+
+
+class Trouble(StrEnum):
+    """What kind of failure a transfer had."""
+
+    UNPLUGGED = "unplugged"
+    """The device is gone."""
+    TIMEOUT = "timeout"
+    """The device did not take the report in time."""
+    STALL = "stall"
+    """The device refused the request."""
+    BROKEN = "broken"
+    """Anything else."""
+
+
+class TransferError(DeviceFault):
+    """A transfer failed.
+
+    Attributes
+    ----------
+    trouble : Trouble
+        In what way.
+    """
+
+    def __init__(self, message: str, trouble: Trouble = Trouble.BROKEN) -> None:
+        super().__init__(message)
+        self.trouble = trouble
+
+
+@dataclass(frozen=True)
+class Link:
+    """What is known of a connected stick.
+
+    Attributes
+    ----------
+    vendor_id, product_id : int
+        USB identity.
+    serial, name : str
+        Empty where the device has none.
+    descriptor : bytes
+        The report descriptor.
+    in_interval, out_interval : float
+        Shortest time between two input reports and between two output reports [s].
+    out_endpoint : bool
+        Whether output reports have a pipe of their own.
+    """
+
+    vendor_id: int
+    product_id: int
+    serial: str
+    name: str
+    descriptor: bytes
+    in_interval: float
+    out_interval: float
+    out_endpoint: bool
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of the report descriptor, hexadecimal."""
+        return hashlib.sha256(self.descriptor).hexdigest()
+
+    def __str__(self) -> str:
+        identity = f"({self.vendor_id:04x}:{self.product_id:04x})"
+        return " ".join(filter(None, (self.name, identity, self.serial and f"serial {self.serial}")))
+
+
+class Transport(Protocol):
+    """An open connection to a stick; every method but ``close`` raises `TransferError`."""
+
+    @property
+    def link(self) -> Link:
+        """What is known of the stick."""
+        ...
+
+    def get_feature(self, report_id: int, length: int) -> bytes:
+        """Return a feature report of `length` bytes, its number included."""
+        ...
+
+    def get_input(self, report_id: int, length: int) -> bytes:
+        """Ask for an input report of `length` bytes, its number included; not every device can be asked."""
+        ...
+
+    def set_feature(self, report: bytes) -> None:
+        """Send a feature report."""
+        ...
+
+    def write(self, report: bytes) -> None:
+        """Send an output report and wait until the device has it, a bounded time."""
+        ...
+
+    def read(self, timeout: float) -> bytes | None:
+        """Return the next input report; None if there was none for `timeout` [s]."""
+        ...
+
+    def close(self) -> None:
+        """Give the stick back to the operating system, whatever state it is in; a second call does nothing."""
+        ...

@@ -1,0 +1,236 @@
+"""A stick over libusb: take its interface from the kernel's driver, exchange reports, give it back whatever happens.
+
+Output reports go through the interrupt pipe where there is one: firmware that has it often reads nothing else. Feature
+reports always go through the control pipe.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+from typing import Any
+
+from devices.joystick.remedies import busy, not_permitted
+from devices.joystick.transport import Link, TransferError, Trouble
+from devices.joystick.usb_listing import (
+    CONTROL_TIMEOUT,
+    DENIED,
+    ENDPOINT_IN,
+    ENDPOINT_OUT,
+    has_forces,
+    identity_of,
+    intervals,
+    is_candidate,
+    node_of,
+    pipe,
+    report_descriptor,
+    text,
+)
+from haptics.errors import DeviceOpenError
+
+_GET_REPORT, _SET_REPORT = 0x01, 0x09
+_FROM_INTERFACE, _TO_INTERFACE = 0xA1, 0x21
+_INPUT, _OUTPUT, _FEATURE = 1, 2, 3
+_GONE = {errno.ENODEV, errno.ESHUTDOWN, errno.ENOENT, errno.ENXIO}
+
+WRITE_TIMEOUT = 0.04
+"""For an output report [s]: of a device that takes none for twice as long the run is told within 100 ms."""
+
+
+class UsbTransport:
+    """An open stick; made by `open_usb`.
+
+    Parameters
+    ----------
+    device : usb.core.Device
+        The device.
+    interface : usb.core.Interface
+        The interface to take.
+
+    Raises
+    ------
+    usb.core.USBError
+        If it cannot be taken; whatever was done until then is undone.
+    """
+
+    def __init__(self, device: Any, interface: Any) -> None:
+        self._device = device
+        self._number: int = interface.bInterfaceNumber
+        self._closed = False
+        atexit.register(self.close)
+        try:
+            self._take()
+            self._in, self._out = pipe(interface, ENDPOINT_IN), pipe(interface, ENDPOINT_OUT)
+            self.link = self._describe(interface)
+        except BaseException:
+            self.close()
+            raise
+
+    def _take(self) -> None:
+        import usb.util
+
+        with contextlib.suppress(NotImplementedError):  # systems without such drivers
+            if self._device.is_kernel_driver_active(self._number):
+                self._device.detach_kernel_driver(self._number)
+        usb.util.claim_interface(self._device, self._number)
+
+    def _describe(self, interface: Any) -> Link:
+        device = self._device
+        inward, outward = intervals(device, interface)
+        return Link(
+            vendor_id=device.idVendor,
+            product_id=device.idProduct,
+            serial=text(device, device.iSerialNumber),
+            name=text(device, device.iProduct),
+            descriptor=report_descriptor(device, interface),
+            in_interval=inward,
+            out_interval=outward,
+            out_endpoint=self._out is not None,
+        )
+
+    def get_feature(self, report_id: int, length: int) -> bytes:
+        """Return a feature report."""
+        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _FEATURE << 8 | report_id, length))
+
+    def get_input(self, report_id: int, length: int) -> bytes:
+        """Ask for an input report."""
+        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length))
+
+    def set_feature(self, report: bytes) -> None:
+        """Send a feature report."""
+        self._control(_TO_INTERFACE, _SET_REPORT, _FEATURE << 8 | report[0], report)
+
+    def _control(self, request_type: int, request: int, value: int, data_or_length: Any) -> Any:
+        try:
+            return self._device.ctrl_transfer(
+                request_type, request, value, self._number, data_or_length, CONTROL_TIMEOUT
+            )
+        except OSError as error:
+            raise self._failure(error, "a control request") from error
+
+    def write(self, report: bytes) -> None:
+        """Send an output report."""
+        if self._out is None:
+            self._control(_TO_INTERFACE, _SET_REPORT, _OUTPUT << 8 | report[0], report)
+            return
+        address = self._out.bEndpointAddress
+        try:
+            self._persist(address, lambda: self._device.write(address, report, _milliseconds(WRITE_TIMEOUT)))
+        except OSError as error:
+            raise self._failure(error, "an output report") from error
+
+    def read(self, timeout: float) -> bytes | None:
+        """Return the next input report, None if there was none for `timeout` [s]."""
+        address, size = self._in.bEndpointAddress, self._in.wMaxPacketSize
+        try:
+            return bytes(self._persist(address, lambda: self._device.read(address, size, _milliseconds(timeout))))
+        except OSError as error:
+            if _trouble(error) is Trouble.TIMEOUT:
+                return None
+            raise self._failure(error, "an input report") from error
+
+    def _persist(self, address: int, transfer: Any) -> Any:
+        """Return what `transfer` gives; a pipe that has stalled is cleared and tried once more."""
+        try:
+            return transfer()
+        except OSError as error:
+            if _trouble(error) is not Trouble.STALL:
+                raise
+        self._device.clear_halt(address)
+        return transfer()
+
+    def _failure(self, error: OSError, what: str) -> TransferError:
+        trouble = _trouble(error)
+        how = {
+            Trouble.UNPLUGGED: "the stick was unplugged, or lost its power: plug it in and start again",
+            Trouble.TIMEOUT: f"the stick did not answer {what} in time: unplug it, plug it in and start again",
+            Trouble.STALL: f"the stick refused {what} (stall)",
+            Trouble.BROKEN: f"{what} failed ({error.strerror or error}): check cable and hub",
+        }[trouble]
+        return TransferError(f"{how}.", trouble)
+
+    def close(self) -> None:
+        """Let go of the interface and hand it back to the kernel's driver.
+
+        That is done even if no driver was there when it was taken: a run that was killed leaves the stick without.
+        """
+        import usb.util
+
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        for step, arguments in (
+            (usb.util.release_interface, (self._device, self._number)),
+            (self._device.attach_kernel_driver, (self._number,)),
+            (usb.util.dispose_resources, (self._device,)),
+        ):
+            with contextlib.suppress(OSError, NotImplementedError):  # gone, or a system that has no such drivers
+                step(*arguments)
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(round(seconds * 1e3), 1)
+
+
+def _trouble(error: OSError) -> Trouble:
+    if error.errno in _GONE:
+        return Trouble.UNPLUGGED
+    return {errno.ETIMEDOUT: Trouble.TIMEOUT, errno.EPIPE: Trouble.STALL}.get(error.errno or 0, Trouble.BROKEN)
+
+
+def open_usb(device: Any) -> UsbTransport:
+    """Take the interface of `device` that plays forces.
+
+    Raises
+    ------
+    DeviceOpenError
+        If it may not be opened, another program holds it, or none of its interfaces plays forces.
+    """
+    import usb.core
+    import usb.util
+
+    try:
+        _configure(device)
+        for interface in device.get_active_configuration():
+            if not is_candidate(interface):
+                continue
+            transport = UsbTransport(device, interface)
+            if has_forces(transport.link.descriptor):
+                return transport
+            transport.close()
+    except usb.core.USBError as error:
+        usb.util.dispose_resources(device)
+        raise _refusal(device, error) from error
+    raise DeviceOpenError(
+        f"the device {identity_of(device)} has no interface that plays forces (class Physical Interface Device)."
+    )
+
+
+def _configure(device: Any) -> None:
+    """Choose the only configuration where none is; one that is chosen stays, since choosing it again is a reset."""
+    import usb.core
+
+    try:
+        device.get_active_configuration()
+    except usb.core.USBError as error:
+        if error.errno is not None:
+            raise
+        device.set_configuration()
+
+
+def _refusal(device: Any, error: OSError) -> DeviceOpenError:
+    """Return what is said when a device cannot be taken."""
+    identity, node = identity_of(device), node_of(device)
+    if error.errno in DENIED:
+        return DeviceOpenError(not_permitted(identity, node))
+    if error.errno == errno.EBUSY:
+        return DeviceOpenError(busy(identity, node))
+    if _trouble(error) is Trouble.UNPLUGGED:
+        return DeviceOpenError(
+            f"the stick {identity} was unplugged while it was being opened: plug it in, start again."
+        )
+    return DeviceOpenError(
+        f"the stick {identity} could not be opened ({error.strerror or error}): unplug it, plug it in and start again."
+    )

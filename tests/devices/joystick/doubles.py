@@ -1,0 +1,90 @@
+"""A transport that is no device: it notes what is sent and answers what a test tells it to."""
+
+import queue
+import threading
+import time
+from collections.abc import Callable
+
+from devices.emulators.pid.profile import read_hex
+from devices.joystick.descriptor import ReportDescriptor, parse_descriptor
+from devices.joystick.families import GENERIC, Family
+from devices.joystick.session import PidSession, Playbook
+from devices.joystick.transport import Link, TransferError, Trouble
+
+STICKS = {"sidewinder-ff2": "sidewinder_ff2.hex", "openffboard": "openffboard.hex", "arduino": "arduino.hex"}
+POOL_AND_LOAD = {"sidewinder-ff2": (3, 2), "openffboard": (19, 18), "arduino": (7, 6)}
+POOL_ANSWER = bytes((0xFF, 0xFF, 14, 3))
+
+
+def described(stick: str) -> ReportDescriptor:
+    return parse_descriptor(read_hex(STICKS[stick]))
+
+
+class FakeTransport:
+    """Notes every transfer; `blocks` are the answers to block load (number, status), one after the other."""
+
+    def __init__(self, stick: str = "openffboard") -> None:
+        self.stick = stick
+        self.pool, self.load = POOL_AND_LOAD[stick]
+        self.link = Link(0x1209, 0xFFB0, "1", stick, read_hex(STICKS[stick]), 1e-3, 1e-3, True)
+        self.input: bytes | None = None
+        self.sent: list[str] = []
+        self.stamps: list[float] = []
+        self.pool_answers = [POOL_ANSWER]
+        self.blocks = [(1, 1), (2, 1)]
+        self.reports: queue.Queue[bytes | Exception] = queue.Queue()
+        self.before_write: Callable[[bytes], None] = lambda report: None
+        self.changed = threading.Condition()
+
+    def get_feature(self, report_id: int, length: int) -> bytes:
+        self.sent.append(f"get {report_id} {length}")
+        if report_id == self.pool:
+            answer = self.pool_answers.pop(0) if len(self.pool_answers) > 1 else self.pool_answers[0]
+        else:
+            assert report_id == self.load
+            answer = bytes(self.blocks.pop(0) if len(self.blocks) > 1 else self.blocks[0]) + b"\0\0"
+        return bytes((report_id, *answer))
+
+    def get_input(self, report_id: int, length: int) -> bytes:
+        if self.input is None:
+            raise TransferError("refused", Trouble.STALL)
+        return self.input
+
+    def set_feature(self, report: bytes) -> None:
+        self.sent.append(f"set {report.hex()}")
+
+    def write(self, report: bytes) -> None:
+        self.before_write(report)
+        with self.changed:
+            self.sent.append(report.hex())
+            self.stamps.append(time.perf_counter())
+            self.changed.notify_all()
+
+    def read(self, timeout: float) -> bytes | None:
+        try:
+            report = self.reports.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        if isinstance(report, Exception):
+            raise report
+        return report
+
+    def close(self) -> None:
+        self.sent.append("close")
+
+    def wait_for(self, condition: Callable[[list[str]], bool], patience: float = 5.0) -> None:
+        """Wait until `condition` holds for what was sent."""
+        with self.changed:
+            assert self.changed.wait_for(lambda: condition(self.sent), patience), self.sent[-5:]
+
+
+def session(transport: FakeTransport, family: Family = GENERIC, duration: float = 0.2) -> PidSession:
+    return PidSession(transport, Playbook(described(transport.stick), family), family, duration)
+
+
+def timeout() -> TransferError:
+    return TransferError("not in time", Trouble.TIMEOUT)
+
+
+def unplugged() -> TransferError:
+    return TransferError("the stick was unplugged", Trouble.UNPLUGGED)

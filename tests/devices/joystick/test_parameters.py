@@ -1,0 +1,152 @@
+"""The parameter file: what is written is read back, and whatever is wrong with it is named."""
+
+import math
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from devices.joystick.parameters import (
+    Axes,
+    DeviceIdentity,
+    Force,
+    Handle,
+    Provenance,
+    StickParameters,
+    format_parameters,
+    parse_parameters,
+    read_parameters,
+    write_parameters,
+)
+from haptics.errors import ConfigurationError
+
+numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: value or 1.0)
+angles = st.floats(-math.pi, math.pi)
+
+
+def turned(scale: float, angle: float) -> tuple[tuple[float, float], tuple[float, float]]:
+    c, s = scale * math.cos(angle), scale * math.sin(angle)
+    return (c, s), (s, -c)
+
+
+@st.composite
+def parameters(draw: st.DrawFn) -> StickParameters:
+    largest = draw(st.floats(0.1, 50.0))
+    return StickParameters(
+        DeviceIdentity(
+            vendor_id=draw(st.integers(0, 0xFFFF)),
+            product_id=draw(st.integers(0, 0xFFFF)),
+            serial=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
+            name=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8)),
+            report_descriptor_sha256=draw(st.text("0123456789abcdef", min_size=64, max_size=64)),
+            in_interval_s=1e-3,
+            out_interval_s=draw(st.floats(125e-6, 0.01)),
+            out_endpoint=draw(st.booleans()),
+        ),
+        Axes(
+            centre_counts=(draw(numbers), draw(numbers)),
+            counts_to_m=turned(draw(st.floats(1e-7, 1e-3)), draw(angles)),
+            workspace_min_m=(-draw(st.floats(0.01, 0.2)), -0.1),
+            workspace_max_m=(0.1, draw(st.floats(0.01, 0.2))),
+        ),
+        Force(newton_to_level=turned(1.0 / largest, draw(angles)), max_force_n=0.999 * largest, source="weight"),
+        Handle(moving_mass_kg=draw(st.none() | st.floats(0.01, 5.0)), dead_man_button=draw(st.integers(0, 32))),
+        Provenance(date="2026-01-31", method=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))),
+    )
+
+
+GOOD = StickParameters(
+    DeviceIdentity(
+        vendor_id=0x1209,
+        product_id=0xFFB0,
+        serial="S",
+        name="N",
+        report_descriptor_sha256="0" * 64,
+        in_interval_s=1e-3,
+        out_interval_s=1e-3,
+    ),
+    Axes(
+        centre_counts=(0.0, 0.0),
+        counts_to_m=((1e-6, 0.0), (0.0, -1e-6)),
+        workspace_min_m=(-0.05, -0.05),
+        workspace_max_m=(0.05, 0.05),
+    ),
+    Force(newton_to_level=((0.1, 0.0), (0.0, 0.1)), max_force_n=8.0),
+)
+
+
+@given(parameters())
+def test_what_is_written_is_read_back(given_parameters: StickParameters) -> None:
+    assert parse_parameters(format_parameters(given_parameters), "file") == given_parameters
+
+
+def test_by_way_of_a_file(tmp_path: Path) -> None:
+    write_parameters(tmp_path / "stick.toml", GOOD)
+    assert read_parameters(tmp_path / "stick.toml") == GOOD
+
+
+def test_identities_are_written_as_people_know_them() -> None:
+    text = format_parameters(GOOD)
+    assert "vendor_id = 0x1209" in text
+    assert "usage_x = 0x00010030" in text
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("vendor_id = 0x1209", "vendor_id = 70000", r"device\.vendor_id = 70000: must be .*at most 65535"),
+        ("vendor_id = 0x1209", "vendor_id = 1.5", r"device\.vendor_id = 1\.5"),
+        ('serial = "S"', "serial = 4", r"device\.serial = 4: must be text"),
+        ('serial = "S"', 'seriel = "S"', r"Did you mean 'device\.serial'"),
+        ("in_interval_s = 0.001", "in_interval_s = 0.0", r"device\.in_interval_s = 0\.0"),
+        ("centre_counts = [0.0, 0.0]", "centre_counts = [0.0]", r"axes\.centre_counts = \(0\.0,\): must be two finite"),
+        ("centre_counts = [0.0, 0.0]\n", "", r"axes\.centre_counts is missing"),
+        ("[[1e-06, 0.0], [0.0, -1e-06]]", "[[1e-06, 0.0], [2e-06, 0.0]]", r"axes\.counts_to_m = .*not all on one line"),
+        (
+            "workspace_max_m = [0.05, 0.05]",
+            "workspace_max_m = [0.05, -0.05]",
+            r"must be greater than axes\.workspace_min",
+        ),
+        ("usage_y = 0x00010031", "usage_y = 0x00010030", r"axes\.usage_y = 0x10030: must be another axis"),
+        ("max_force_n = 8.0", "max_force_n = 12.5", r"1\.25 times the device's full scale.*at most 10 N"),
+        ("max_force_n = 8.0", "max_force_n = nan", r"force\.max_force_n = nan"),
+        ('source = "stated"', 'source = "guessed"', r"one of weight, stated"),
+        ("dead_man_button = 0", "dead_man_button = 40", r"handle\.dead_man_button = 40"),
+        (
+            "dead_man_button = 0",
+            "moving_mass_kg = -1",
+            r"handle\.moving_mass_kg = -1: must be a number greater than 0 kg",
+        ),
+        ("[force]", "[forces]", r"unknown table 'forces'"),
+        ("[axes]", "[axes", r"is no TOML"),
+    ],
+)
+def test_what_is_wrong_is_named_with_the_file(old: str, new: str, message: str) -> None:
+    text = format_parameters(GOOD)
+    assert old in text
+    with pytest.raises(ConfigurationError, match="stick.toml: .*" + message):
+        parse_parameters(text.replace(old, new), "stick.toml")
+
+
+def test_a_table_that_is_missing_is_named() -> None:
+    with pytest.raises(ConfigurationError, match=r"table \[axes\] is missing"):
+        parse_parameters(format_parameters(GOOD).split("[axes]")[0], "stick.toml")
+
+
+def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"cannot be read.*haptics calibrate joystick"):
+        read_parameters(tmp_path / "none.toml")
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        write_parameters(tmp_path / "nowhere" / "stick.toml", GOOD)
+
+
+def test_resolution_is_the_longest_step_of_a_count() -> None:
+    axes = Axes(
+        centre_counts=(0.0, 0.0),
+        counts_to_m=((3e-6, 0.0), (4e-6, 1e-6)),
+        workspace_min_m=(-0.05, -0.05),
+        workspace_max_m=(0.05, 0.05),
+        count_quantum=16,
+    )
+    assert axes.resolution == pytest.approx(16 * 5e-6)
