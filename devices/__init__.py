@@ -16,11 +16,21 @@ from haptics.clock import Clock
 from haptics.device import Causality, Device
 from haptics.settings import unknown
 
-__all__ = ["BACKENDS", "BackendInfo", "create_device", "describe_backends", "is_virtual", "open_device"]
+__all__ = [
+    "BACKENDS",
+    "BackendInfo",
+    "create_device",
+    "describe_backends",
+    "has_simulated_hand",
+    "is_virtual",
+    "open_device",
+]
 
 BACKENDS: dict[str, tuple[str, str]] = {
     "virtual-joystick": ("devices.virtual.joystick", "VirtualJoystick"),
     "virtual-arm": ("devices.virtual.arm", "VirtualArm"),
+    "pantograph": ("devices.pantograph.device", "Pantograph"),
+    "pid-joystick": ("devices.joystick.device", "PidJoystick"),
 }
 """Backend name to (module, class). The class takes ``(settings, clock=...)`` and touches nothing until ``open``."""
 
@@ -61,6 +71,16 @@ _DESCRIPTIONS: dict[str, tuple[Causality, str, bool]] = {
         "arm with force sensor and position servo, pushed by a hand",
         True,
     ),
+    "pantograph": (
+        Causality.IMPEDANCE,
+        "Haply hAPI board with a two-motor pantograph, on a serial port",
+        False,
+    ),
+    "pid-joystick": (
+        Causality.IMPEDANCE,
+        "force-feedback joystick on USB (class Physical Interface Device), calibrated",
+        False,
+    ),
 }
 """Causality, description and whether it is virtual, known without importing the backend."""
 
@@ -73,6 +93,15 @@ def describe_backends() -> tuple[BackendInfo, ...]:
 def is_virtual(name: str) -> bool:
     """Tell whether the backend `name` is a plant in software."""
     return _DESCRIPTIONS[name][2]
+
+
+def has_simulated_hand(name: str, settings: Mapping[str, Any] | None = None) -> bool:
+    """Tell whether the backend `name` with these settings is held by a hand in software.
+
+    Virtual devices are, and so are the real drivers that talk to an emulated device (``emulated = true``). They take a
+    table ``hand``, a ``seed``, the ``period`` of a tick and a ``log``.
+    """
+    return is_virtual(name) or (settings or {}).get("emulated") is True
 
 
 def create_device(name: str, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> Device:

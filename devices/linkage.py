@@ -15,51 +15,129 @@ origin, the right one at (base, 0). Each drives an inner link; two outer links j
               q1  base q5
 
 With the inner ends at :math:`p_2 = l_i (\cos q_1, \sin q_1)` and :math:`p_4 = (b, 0) + r_i (\cos q_5, \sin q_5)`, the
-end effector is where the circle of radius ``left_outer`` about :math:`p_2` meets that of radius ``right_outer`` about
-:math:`p_4`. Of the two points it is the one to the left of the line from :math:`p_2` to :math:`p_4`: the elbows bend
-outwards. No such point exists where the inner ends are too far apart or too close together.
+end effector :math:`p` is where the circle of radius ``left_outer`` about :math:`p_2` meets that of radius
+``right_outer`` about :math:`p_4`. Of the two points ``side`` takes one: as a rule the one to the left of the line from
+:math:`p_2` to :math:`p_4`. No such point exists where the inner ends are too far apart or too close together.
+
+The outer links keep their lengths, so their ends move alike along them. That is linear in all velocities and needs no
+angle of an outer link:
+
+.. math::
+    M \dot p = W \dot q, \qquad
+    M = \begin{pmatrix} (p - p_2)^T \\ (p - p_4)^T \end{pmatrix}, \qquad
+    W = \mathrm{diag}\bigl((p - p_2) \cdot p_2', \; (p - p_4) \cdot p_4'\bigr)
+
+with :math:`p_2' = dp_2/dq_1` and :math:`p_4' = dp_4/dq_5`. The Jacobian is :math:`J = M^{-1} W`, torques follow from
+forces by :math:`\tau = J^T F`. It is singular where an inner and its outer link lie in one line (:math:`W_i = 0`, the
+edge of the workspace) and has no value where the outer links do (:math:`\det M = 0`: there the motors do not hold the
+end effector, and torques grow beyond all limits). This is the analysis of Gosselin and Angeles 1990.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check
 
 Points = NDArray[np.float64]
 """Float array of shape (n, 2)."""
 
 
+OUTWARDS = (1, -1)
+"""Elbows of a linkage whose inner links stand apart: the left one turned to the left, the right one to the right."""
+
+
+# Both functions take numbers and arrays alike, and are compiled as kernels by drivers that need them at every tick.
+
+
+def close_linkage(
+    q1: Any,
+    q5: Any,
+    left_inner: float,
+    left_outer: float,
+    right_outer: float,
+    right_inner: float,
+    base: float,
+    side: int,
+) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
+    """Close a five-bar linkage at the motor angles (q1, q5) [rad].
+
+    Returns
+    -------
+    x, y : float or array
+        The end effector p [m]; nan where the links cannot be closed.
+    left_x, left_y, right_x, right_y : float or array
+        The outer links, from the elbow to p [m]: the rows of M.
+    left_lever, right_lever : float or array
+        The diagonal of W [m^2].
+    """
+    c1, s1, c5, s5 = np.cos(q1), np.sin(q1), np.cos(q5), np.sin(q5)
+    x2, y2 = left_inner * c1, left_inner * s1
+    x4, y4 = base + right_inner * c5, right_inner * s5
+    dx, dy = x4 - x2, y4 - y2
+    square = dx * dx + dy * dy
+    along = (left_outer**2 - right_outer**2 + square) / (2.0 * square)
+    across = side * np.sqrt(left_outer**2 / square - along * along)
+    left_x, left_y = along * dx - across * dy, along * dy + across * dx
+    right_x, right_y = left_x - dx, left_y - dy
+    left_lever = left_inner * (c1 * left_y - s1 * left_x)
+    right_lever = right_inner * (c5 * right_y - s5 * right_x)
+    return x2 + left_x, y2 + left_y, left_x, left_y, right_x, right_y, left_lever, right_lever
+
+
+def motor_torques(
+    fx: Any, fy: Any, left_x: Any, left_y: Any, right_x: Any, right_y: Any, left_lever: Any, right_lever: Any
+) -> tuple[Any, Any]:
+    """Return the motor torques [N m] that put the force (fx, fy) [N] on the end effector: tau = W M^-T F."""
+    determinant = left_x * right_y - left_y * right_x
+    left = left_lever * (right_y * fx - right_x * fy) / determinant
+    right = right_lever * (left_x * fy - left_y * fx) / determinant
+    return left, right
+
+
 def _length() -> float:
-    value: float = bounded(above=0.0, maximum=10.0, unit="m", doc="length between joint axes")
+    value: float = bounded(above=0.0, maximum=10.0, unit="m", doc="length of a link")
     return value
 
 
 @dataclass(frozen=True)
 class FiveBar:
-    """A planar five-bar linkage (pantograph), elbows outwards.
+    """A planar five-bar linkage (pantograph).
 
     Attributes
     ----------
     left_inner, left_outer, right_outer, right_inner, base : float
-        Link lengths [m]; a1, a2, a3, a4, a5 in the literature.
+        Link lengths [m]; a1, a2, a3, a4, a5 in the literature. The base is 0 where both motors have one axis.
     left_offset, right_offset : float
         Angle of each inner link to the x axis where its joint reads zero [rad].
+    side : int
+        How it is assembled: with the end effector to the left (1) or to the right (-1) of the line from the left elbow
+        to the right one. It stays there: it could change sides only where the outer links lie in one line.
     """
 
     left_inner: float = _length()
     left_outer: float = _length()
     right_outer: float = _length()
     right_inner: float = _length()
-    base: float = _length()
+    base: float = bounded(minimum=0.0, maximum=10.0, unit="m", doc="distance of the motors")
     left_offset: float = bounded(0.0, unit="rad", doc="angle of the left inner link at joint angle zero")
     right_offset: float = bounded(0.0, unit="rad", doc="angle of the right inner link at joint angle zero")
+    side: int = bounded(1, minimum=-1, maximum=1, doc="side of the elbows on which the end effector is")
 
     def __post_init__(self) -> None:
         check(self, "linkage")
+        if self.side not in (-1, 1):
+            raise ConfigurationError(f"linkage.side = {self.side!r}: must be 1 or -1.")
+
+    @property
+    def shape(self) -> tuple[float, float, float, float, float, int]:
+        """Lengths and side, in the order of the arguments of `close_linkage`."""
+        return self.left_inner, self.left_outer, self.right_outer, self.right_inner, self.base, self.side
 
     def positions(self, joints: ArrayLike) -> Points:
         """Return where the end effector is.
@@ -74,29 +152,73 @@ class FiveBar:
         (n, 2) float array
             Positions [m]; nan where the links cannot be closed.
         """
-        left, right = self._inner_ends(np.asarray(joints, dtype=np.float64))
-        span = right - left
-        square = np.sum(span * span, axis=1)
+        return np.column_stack(self._close(joints)[:2])
+
+    def joints(self, positions: ArrayLike, elbows: tuple[int, int] = OUTWARDS) -> Points:
+        """Return the motor angles that put the end effector somewhere.
+
+        Parameters
+        ----------
+        positions : (n, 2) array
+            Positions of the end effector [m].
+        elbows : (int, int)
+            For either arm, whether its elbow is to the left (1) or to the right (-1) of the line from its motor to the
+            end effector. These need not belong to `side`: `positions` of the result tells.
+
+        Returns
+        -------
+        (n, 2) float array
+            Angles between -pi and pi [rad]; nan where an arm does not reach.
+        """
+        ends = np.asarray(positions, dtype=np.float64)
+        left = _arm_angle(ends, self.left_inner, self.left_outer, elbows[0])
+        right = _arm_angle(ends - np.array((self.base, 0.0)), self.right_inner, self.right_outer, elbows[1])
+        return _wrapped(np.column_stack((left - self.left_offset, right - self.right_offset)))
+
+    def jacobians(self, joints: ArrayLike) -> NDArray[np.float64]:
+        """Return the derivatives of `positions` with respect to the motor angles, (n, 2, 2) [m/rad].
+
+        Row: x, y. Column: left, right motor. Exact; without a bound where the outer links come into one line.
+        """
+        closed = self._close(joints)[2:]
         with np.errstate(invalid="ignore", divide="ignore"):
-            along = (self.left_outer**2 - self.right_outer**2 + square) / (2.0 * square)
-            across = np.sqrt(self.left_outer**2 / square - along**2)
-        normal = np.column_stack((-span[:, 1], span[:, 0]))
-        return np.asarray(left + along[:, None] * span + across[:, None] * normal)
+            rows = [np.column_stack(motor_torques(fx, fy, *closed)) for fx, fy in ((1.0, 0.0), (0.0, 1.0))]
+        return np.stack(rows, axis=1)
+
+    def clearance(self, joints: ArrayLike) -> Points:
+        """Tell how far the linkage is from its singularities, (n, 2): 0 in them, at most 1; nan where it is not closed.
+
+        Column 0: the outer links in one line, the sine of the angle between them. Column 1: an inner link in line with
+        its outer one, the smaller sine of the two angles.
+        """
+        _, _, left_x, left_y, right_x, right_y, left_lever, right_lever = self._close(joints)
+        between = np.abs(left_x * right_y - left_y * right_x) / (self.left_outer * self.right_outer)
+        left = np.abs(left_lever) / (self.left_inner * self.left_outer)
+        right = np.abs(right_lever) / (self.right_inner * self.right_outer)
+        return np.column_stack((between, np.minimum(left, right)))
 
     def passive_joints(self, joints: ArrayLike) -> Points:
         """Return the angles of the outer links against the inner ones, (n, 2) [rad], for motor angles (n, 2) [rad]."""
-        angles = np.asarray(joints, dtype=np.float64)
-        left, right = self._inner_ends(angles)
-        end = self.positions(angles)
-        outer = np.column_stack([np.arctan2(d[:, 1], d[:, 0]) for d in (end - left, end - right)])
-        return np.asarray((outer - self._inner_angles(angles) + np.pi) % (2.0 * np.pi) - np.pi)
+        _, _, left_x, left_y, right_x, right_y, _, _ = self._close(joints)
+        outer = np.column_stack((np.arctan2(left_y, left_x), np.arctan2(right_y, right_x)))
+        return _wrapped(outer - self._inner_angles(joints))
 
-    def _inner_angles(self, joints: Points) -> Points:
-        return np.asarray(joints + np.array((self.left_offset, self.right_offset)))
+    def _inner_angles(self, joints: ArrayLike) -> Points:
+        return np.asarray(np.asarray(joints, np.float64) + np.array((self.left_offset, self.right_offset)))
 
-    def _inner_ends(self, joints: Points) -> tuple[Points, Points]:
+    def _close(self, joints: ArrayLike) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
         angles = self._inner_angles(joints)
-        directions = np.stack((np.cos(angles), np.sin(angles)), axis=-1)
-        left = self.left_inner * directions[:, 0]
-        right = self.right_inner * directions[:, 1] + np.array((self.base, 0.0))
-        return left, right
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return close_linkage(angles[:, 0], angles[:, 1], *self.shape)
+
+
+def _arm_angle(ends: Points, inner: float, outer: float, elbow: int) -> NDArray[np.float64]:
+    """Return the angle of the inner link of an arm that reaches from the origin to `ends`, (n,) [rad]."""
+    square = np.sum(ends * ends, axis=1)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        opening = np.arccos((inner**2 - outer**2 + square) / (2.0 * inner * np.sqrt(square)))
+    return np.asarray(np.arctan2(ends[:, 1], ends[:, 0]) + elbow * opening)
+
+
+def _wrapped(angles: Points) -> Points:
+    return np.asarray((angles + np.pi) % (2.0 * np.pi) - np.pi)

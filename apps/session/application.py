@@ -129,7 +129,7 @@ class Application:
             say.SessionStarted(
                 **session.started,
                 parameters=sliders(config),
-                choices={name: models for name, models in fitting().items() if is_virtual(name)},
+                choices={name: fit for name, fit in fitting().items() if is_virtual(name) or name == config.device},
                 hands=_hands(config.hand),
             )
         )

@@ -6,6 +6,7 @@ options such as ``--rate`` over both. All units are SI.
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
@@ -186,9 +187,10 @@ def read_file(path: Path) -> dict[str, Table]:
             raise unknown(f"table in {path}:", name, TABLES)
         if not isinstance(table, dict):
             raise ConfigurationError(f"{name} in {path}: must be a table, [{name}].")
-    law = tables.get("law", {})
-    if isinstance(law.get("file"), str):
-        law["file"] = str(path.parent / law["file"])
+    for table, name in (("law", "file"), ("device", "parameters")):  # relative to the file that names them
+        named = tables.get(table, {}).get(name)
+        if isinstance(named, str) and named:
+            tables[table][name] = str(path.parent / named)
     return tables
 
 
@@ -256,9 +258,20 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         envelope=dict(tables.get("envelope", {})),
         servo=build(RealTimeSettings, tables.get("servo", {}), "servo"),
         fitness=build(Fitness, tables.get("fitness", {}), "fitness"),
+        parameter_file_hash=_hash_of(device.get("parameters")),
     )
     _prove(config)
     return config
+
+
+def _hash_of(file: Any) -> str | None:
+    """Return the SHA-256 of a device's parameter file, so that a recording tells which one it was made with."""
+    if not isinstance(file, str) or not file:
+        return None
+    try:
+        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
+    except OSError as error:
+        raise ConfigurationError(f"device.parameters = {file!r}: cannot be read: {error.strerror or error}.") from error
 
 
 def _prove(config: SessionConfig) -> None:
@@ -272,13 +285,13 @@ def _prove(config: SessionConfig) -> None:
 
 
 def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:
-    """Return the device's own settings; a virtual device also needs a hand, a seed and the period."""
-    from devices import is_virtual
+    """Return the device's own settings; a virtual or emulated one also needs a hand, a seed and the period."""
+    from devices import has_simulated_hand
 
-    if not is_virtual(name):
+    if not has_simulated_hand(name, device):
         if hand:
             raise ConfigurationError(
-                f"hand.{next(iter(hand))}: a hand can be set for a virtual device only, not for {name}."
+                f"hand.{next(iter(hand))}: a hand can be set for a virtual or an emulated device only, not for {name}."
             )
         return device
     given = device.get("hand", {})

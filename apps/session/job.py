@@ -29,10 +29,10 @@ def make_job(config: SessionConfig, spec: DeviceSpec, faults: Sequence[Fault], r
     faults : sequence of Fault
         What goes wrong with the device on demand.
     recording : Path
-        Folder of the recording, where a virtual device keeps its log, too.
+        Folder of the recording, where a virtual or emulated device keeps its log, too.
     """
     settings = dict(config.device_settings)
-    if devices.is_virtual(config.device):
+    if devices.has_simulated_hand(config.device, settings):
         settings.setdefault("log", str(recording / DEVICE_LOG))
     return Job(
         factory=functools.partial(_make_device, config.device, settings, faults, config.session.seed),

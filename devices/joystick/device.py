@@ -158,7 +158,9 @@ class PidJoystick:
         self._velocity.update(0.0, 0.0, 0.0)  # compiles before anything depends on its speed
         if self.settings.emulated and self.backend is None:  # whose time begins now
             own = self.settings
-            self.backend = emulated_stick(own.emulator, hand=self._hand, seed=own.seed, serial=own.serial or None)
+            self.backend = emulated_stick(
+                own.emulator, hand=self._hand, seed=own.seed, serial=own.serial or None, faults=own.wire_faults
+            )
         known, serial = self.parameters, self.settings.serial
         identity = known.device.vid_pid if known else ""
         serial = serial or (known.device.serial if known else "")

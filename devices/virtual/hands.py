@@ -14,7 +14,17 @@ from devices.virtual.scripted import ScriptedForceSettings
 from haptics.errors import ConfigurationError
 from haptics.settings import build, unknown
 
-__all__ = ["HANDS", "HAND_TARGET", "Hand", "HandSample", "Workspace", "hand_settings", "make_hand", "parse_hand"]
+__all__ = [
+    "HANDS",
+    "HAND_TARGET",
+    "Hand",
+    "HandSample",
+    "HandTable",
+    "Workspace",
+    "hand_settings",
+    "make_hand",
+    "parse_hand",
+]
 
 HANDS: dict[str, type[HandSettings]] = {
     "minimum-jerk": MinimumJerkSettings,
@@ -25,6 +35,9 @@ HANDS: dict[str, type[HandSettings]] = {
 """Hand name to the class of its settings, whose ``build`` makes the hand."""
 
 DEFAULT_HAND = "minimum-jerk"
+
+HandTable = Mapping[str, Any] | HandSettings
+"""A hand as a table of names and values, or ready made."""
 
 
 def hand_settings(text: str) -> dict[str, str]:
@@ -47,14 +60,18 @@ def hand_settings(text: str) -> dict[str, str]:
     raise ConfigurationError(f"{error} Or the path of a CSV file with a recorded path; there is no file {text!r}.")
 
 
-def parse_hand(table: Mapping[str, Any] | None) -> HandSettings:
+def parse_hand(table: HandTable | None) -> HandSettings:
     """Return the validated settings of a hand from its table: ``name`` and the settings of that hand.
+
+    Settings that have been validated already, of whatever hand, are returned as they are.
 
     Raises
     ------
     ConfigurationError
         On an unknown hand or a wrong setting.
     """
+    if isinstance(table, HandSettings):
+        return table
     if table is not None and not isinstance(table, Mapping):
         raise ConfigurationError(f"hand = {table!r}: must be a table such as {{name = '{DEFAULT_HAND}'}}.")
     given = dict(table or {})
@@ -64,13 +81,13 @@ def parse_hand(table: Mapping[str, Any] | None) -> HandSettings:
     return build(HANDS[name], given, "hand")
 
 
-def make_hand(table: Mapping[str, Any] | None, seed: int, workspace: Workspace) -> Hand:
+def make_hand(table: HandTable | None, seed: int, workspace: Workspace) -> Hand:
     """Make the hand that `table` describes, for a device with that `workspace`.
 
     Parameters
     ----------
-    table : mapping or None
-        ``name`` (default "minimum-jerk") and the settings of that hand.
+    table : mapping, HandSettings or None
+        ``name`` (default "minimum-jerk") and the settings of that hand; or its settings, ready made.
     seed : int
         Decides everything random about the hand.
     workspace : Workspace

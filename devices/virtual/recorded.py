@@ -161,7 +161,9 @@ def linkage_of(table: Table) -> FiveBar:
             f"{missing[0]} is missing"
         )
     try:
-        return FiveBar(*(given[name] for name in _LENGTHS), *(given.get(name, 0.0) for name in _OFFSETS))
+        a1, a2, a3, a4, a5 = (given[name] for name in _LENGTHS)
+        q1, q5 = (given.get(name, 0.0) for name in _OFFSETS)
+        return FiveBar(a1, a2, a3, a4, a5, q1, q5)
     except ConfigurationError as error:
         raise ConfigurationError(f"{table.path}: {error}") from error
 

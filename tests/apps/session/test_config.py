@@ -60,7 +60,7 @@ def test_words_need_no_quotation_marks() -> None:
         (["session.duration=-5"], r"session\.duration = -5"),
         (["session.seed=-1"], r"session\.seed = -1"),
         (["session.seed=1.5"], r"session\.seed = 1\.5"),
-        (["device.name=joystik"], r"unknown device 'joystik'\. Did you mean 'virtual-joystick'"),
+        (["device.name=joystik"], r"unknown device 'joystik'\. Did you mean 'pid-joystick'"),
         (["device.mass=-0.2"], r"mass = -0\.2"),
         (["device.colour=red"], r"device\.colour"),
         (["hand.name=fist"], r"unknown hand 'fist'"),

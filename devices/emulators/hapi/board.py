@@ -1,0 +1,177 @@
+"""The board at a pseudo-terminal, served by a thread; what can go wrong on its wire, on demand."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+import tty
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from devices.emulators.hapi.arms import PROFILES, Arms
+from devices.emulators.hapi.firmware import Firmware
+from haptics.device import Vector
+
+_NOBODY = 2e-3
+"""How often to look for a host while there is none [s]."""
+
+
+class HapiBoard:
+    """An emulated board. Use it in a ``with`` statement: then a thread serves it.
+
+    Parameters
+    ----------
+    mechanism : str
+        A key of `devices.emulators.hapi.arms.PROFILES`.
+    hand : mapping, optional
+        The table ``hand`` of a virtual joystick.
+    seed : int
+        Decides everything random about the hand.
+    mass, damping : float
+        Of the handle [kg], [N s/m].
+
+    Attributes
+    ----------
+    port : str
+        The serial port for the driver.
+    firmware : Firmware
+        The board's program, its torques and its log.
+    """
+
+    def __init__(
+        self,
+        mechanism: str = "gen-1",
+        hand: Mapping[str, Any] | None = None,
+        *,
+        seed: int = 0,
+        mass: float = 0.1,
+        damping: float = 0.5,
+    ) -> None:
+        self.firmware = Firmware(Arms(PROFILES[mechanism], hand, seed=seed, mass=mass, damping=damping))
+        self._master, slave = os.openpty()
+        tty.setraw(slave)
+        self.port = os.ttyname(slave)
+        os.close(slave)
+        self._plugged = True
+        self._away = True
+        self._lock = threading.Lock()
+        self._lost_in: int | None = None
+        self._lost_out: int | None = None
+        self._shortened: int | None = None
+        self._delays: list[float] = []
+        self._halt, self._halted = os.pipe()
+        self._thread = threading.Thread(target=self.serve, args=(self._halt,), name="emulated hapi board", daemon=True)
+
+    # --- what an observer sees ---------------------------------------------------------------------------------------
+
+    @property
+    def torques(self) -> tuple[float, float]:
+        """What the left and the right motor do now [N m]."""
+        return self.firmware.torques
+
+    @property
+    def handle(self) -> Vector:
+        """Where the handle really is, from the middle of its room, (2,) [m]."""
+        with self._lock:
+            self.firmware.receive(b"", time.monotonic())
+            return self.firmware.arms.joystick.handle
+
+    @property
+    def force(self) -> Vector:
+        """What the motors do to the handle, (2,) [N]."""
+        with self._lock:
+            self.firmware.receive(b"", time.monotonic())
+            return np.array(self.firmware.arms.force(self.firmware.torques))
+
+    # --- faults ------------------------------------------------------------------------------------------------------
+
+    def lose_request_byte(self, index: int) -> None:
+        """Lose byte number `index` of the next message to the board."""
+        self._lost_in = index
+
+    def lose_reply_byte(self, index: int) -> None:
+        """Lose byte number `index` of the next reply."""
+        self._lost_out = index
+
+    def shorten_reply(self, length: int) -> None:
+        """Send only `length` bytes of the next reply."""
+        self._shortened = length
+
+    def delay_replies(self, delay: float, count: int = 1) -> None:
+        """Send the next `count` replies `delay` [s] late."""
+        self._delays = [delay] * count
+
+    def unplug(self) -> None:
+        """Pull the cable out: the port goes away, torques stay."""
+        with self._lock:
+            if self._plugged:
+                self._plugged = False
+                os.close(self._master)
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def __enter__(self) -> Self:
+        """Start to serve."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Unplug it and end."""
+        os.write(self._halted, b".")
+        self._thread.join()
+        self.unplug()
+        os.close(self._halt)
+        os.close(self._halted)
+
+    def serve(self, until: int) -> None:
+        """Serve hosts, one after the other, until the file descriptor `until` can be read."""
+        poll = select.poll()
+        poll.register(until, select.POLLIN | select.POLLHUP)
+        poll.register(self._master, select.POLLIN)
+        while self._plugged:
+            events = dict(poll.poll(100))
+            if until in events:
+                return
+            if events.get(self._master, 0) & select.POLLIN:
+                self._away = False
+                self._answer()
+            elif events:
+                self._wait_for_host()
+
+    def _wait_for_host(self) -> None:
+        """Note that nobody has the port open: whoever does next finds the arms at home. Torques stay as they are."""
+        if not self._away:
+            self._away = True
+            with self._lock:
+                self.firmware.arms.go_home()
+        time.sleep(_NOBODY)
+
+    def _answer(self) -> None:
+        with self._lock, contextlib.suppress(OSError):  # the host may be gone by now
+            if not self._plugged:
+                return
+            data = os.read(self._master, 4096)
+            if self._lost_in is not None:
+                data, self._lost_in = _without(data, self._lost_in), None
+            reply = self.firmware.receive(data, time.monotonic())
+            if reply:
+                os.write(self._master, self._spoilt(reply))
+
+    def _spoilt(self, reply: bytes) -> bytes:
+        """Return what the faults leave of a `reply`, when they let it go."""
+        if self._delays:
+            time.sleep(self._delays.pop())
+        if self._lost_out is not None:
+            reply, self._lost_out = _without(reply, self._lost_out), None
+        if self._shortened is not None:
+            reply, self._shortened = reply[: self._shortened], None
+        return reply
+
+
+def _without(data: bytes, index: int) -> bytes:
+    return data[:index] + data[index + 1 :]

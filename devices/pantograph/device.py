@@ -1,0 +1,289 @@
+"""The pantograph behind the device contract; see `devices.pantograph` for how to open it, and for its dangers."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import time
+from collections.abc import Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from devices.pantograph.exchange import REMEDY, Exchange
+from devices.pantograph.guarding import Guard
+from devices.pantograph.kernels import new_record, take_angles, take_force
+from devices.pantograph.line import Line
+from devices.pantograph.mechanisms import MAX_TORQUE
+from devices.pantograph.ports import find_port, open_port
+from devices.pantograph.settings import PantographSettings
+from devices.pantograph.wire import WireError
+from devices.velocity import velocity_lag
+from devices.virtual.log import CommandLog
+from haptics.clock import Clock, WallClock
+from haptics.device import Causality, DeviceSpec, State, Vector
+from haptics.errors import DeviceFault, DeviceOpenError
+from haptics.settings import build
+
+NAME = "pantograph"
+
+STILL = 1.0
+"""How far the arms may be from the home pose while they are watched there [degree]."""
+
+SAMPLE_PAUSE = 2e-3
+"""Time between two looks at the arms while they are brought home and to work [s]."""
+
+
+class Pantograph:
+    """A hAPI board with two motors: motion in the sample, force in the command.
+
+    The position is that of the handle from the centre of the workspace, x along the line from the left to the right
+    motor. The latest angles are taken at every ``read``; the velocity counts nominal time, so that what it adds up to
+    is the displacement of the handle.
+
+    Parameters
+    ----------
+    settings : mapping, optional
+        Those of `PantographSettings`.
+    clock : Clock, optional
+        The run's clock; without one, time since ``open`` counts.
+
+    Raises
+    ------
+    ConfigurationError
+        On a wrong setting.
+    """
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
+        self.settings = build(PantographSettings, settings or {}, "device")
+        if self.settings.emulated:
+            from devices.virtual.hands import parse_hand
+
+            parse_hand(self.settings.hand)
+        self._mechanism = self.settings.geometry
+        self._clock = clock or WallClock(self.settings.period)
+        self._nominal = clock is not None
+        lever = self._mechanism.largest_lever()
+        self._max_force = MAX_TORQUE / lever
+        self._resolution = math.radians(360.0 / self._mechanism.counts) * lever
+        self._record = new_record(self._mechanism, self.settings, self._resolution, self._clock.period)
+        self._torques = self._record["torques"][0]
+        self._state = State(0.0, self._record["position"][0], self._record["velocity"][0])
+        self._exchange: Exchange | None = None
+        self._log: CommandLog | None = None
+        self._resources = contextlib.ExitStack()
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """The data sheet. Its largest force is what the motors can do everywhere in the workspace, in any direction.
+
+        The watchdog is the driver's and its guardian's; the board has none.
+        """
+        own, mechanism = self.settings, self._mechanism
+        return DeviceSpec(
+            name=NAME,
+            causality=Causality.IMPEDANCE,
+            identity=f"{own.mechanism}, " + ("emulated" if own.emulated else own.port or "the only board"),
+            rate_min=100.0,
+            rate_max=1000.0,
+            workspace_min=mechanism.lower,
+            workspace_max=mechanism.upper,
+            max_force=self._max_force,
+            max_force_rate=2000.0,
+            max_speed=1.0,
+            max_acceleration=self._max_force / own.mass,
+            max_sample_age=10e-3,
+            watchdog=own.watchdog,
+            position_resolution=self._resolution,
+            mass=own.mass,
+            damping=own.damping,
+            delay=max(min(self._clock.period, own.keep_alive), own.round_trip),
+            velocity_lag=velocity_lag(own, self._resolution, self._clock.period),
+        )
+
+    # --- the contract ------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Home the arms and wait until the handle is in the workspace; nothing happens if it is open.
+
+        Raises
+        ------
+        DeviceNotFoundError
+            If there is no board.
+        DeviceOpenError
+            If it cannot be used, or was not homed.
+        """
+        if self._exchange is not None:
+            return
+        own = self.settings
+        if not (own.emulated or own.at_home):
+            raise DeviceOpenError(
+                f"{NAME}: hold both arms at the home pose ({self._mechanism.pose}) and start again with "
+                "device.at_home=true; the board takes it from there where its arms are."
+            )
+        take_force(self._record.copy(), 0.0, 0.0)  # compiled before anything moves
+        take_angles(self._record.copy(), 0.0, *self._mechanism.home)
+        self._log = CommandLog(own.log) if own.log else None
+        resources = contextlib.ExitStack()
+        try:
+            line, guard = self._connect(resources)
+            self._home(line)
+            line.patience = own.reply_timeout
+            exchange = Exchange(line, guard, pause=own.keep_alive, watchdog=own.watchdog, resyncs=own.resyncs)
+            resources.callback(exchange.stop)
+            exchange.start()
+        except BaseException:
+            with contextlib.suppress(DeviceFault):  # what went wrong first is what counts
+                resources.close()
+            raise
+        self._exchange, self._resources = exchange, resources
+        self._record["velocity_samples"] = 0
+
+    def read(self) -> State:
+        """Return the newest sample at once; the arrays are reused.
+
+        Raises
+        ------
+        DeviceFault
+            If there will be no more, or if the angles cannot be those of the mechanism.
+        """
+        exchange = self._running()
+        asked, left, right = exchange.sample
+        take_angles(self._record, self._clock.time if self._nominal else self._clock.elapsed(), left, right)
+        state = self._state
+        if not math.isfinite(state.position[0]):
+            raise DeviceFault(
+                f"{NAME}: no {self.settings.mechanism} pantograph has angles of {left:.1f} and {right:.1f} degrees: "
+                "home it again, or choose another device.mechanism."
+            )
+        state.time = self._clock.elapsed() - (time.perf_counter() - asked)
+        return state
+
+    def write(self, command: Vector) -> None:
+        """Take a force on the handle, (2,) [N]; it is on its way when this returns.
+
+        Raises
+        ------
+        DeviceFault
+            If it is not finite, or the board is lost.
+        """
+        exchange = self._running()
+        x, y = float(command[0]), float(command[1])
+        if not abs(x) + abs(y) < math.inf:
+            raise DeviceFault(f"{NAME} was given the command ({x:g}, {y:g}): it must be finite.")
+        take_force(self._record, x, y)
+        exchange.command((float(self._torques[0]), float(self._torques[1])))
+        if self._log is not None:
+            self._log.append(self._state.time, x, y)
+
+    def close(self) -> None:
+        """Take the torques away, make sure of it, reset the board; nothing happens if it is not open.
+
+        Raises
+        ------
+        DeviceFault
+            If the board did not confirm that it has no torques.
+        """
+        if self._exchange is None:
+            return
+        self._exchange = None
+        self._resources.close()
+        if self._log is not None:
+            self._log.append(self._clock.elapsed(), 0.0, 0.0)
+            self._log = None
+
+    # --- for an observer ---------------------------------------------------------------------------------------------
+
+    @property
+    def resyncs(self) -> int:
+        """How often the board got out of step since it was opened."""
+        return self._exchange.resyncs if self._exchange is not None else 0
+
+    def __enter__(self) -> Self:
+        """Open the device."""
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the device."""
+        self.close()
+
+    # --- inside ------------------------------------------------------------------------------------------------------
+
+    def _running(self) -> Exchange:
+        if self._exchange is None:
+            raise DeviceOpenError(f"{NAME} is not open: call open() first.")
+        if self._exchange.failure:
+            raise DeviceFault(f"{NAME}: {self._exchange.failure}")
+        return self._exchange
+
+    def _connect(self, resources: contextlib.ExitStack) -> tuple[Line, Guard]:
+        """Open the port and post the guardian; `resources` gets what undoes it, the board at rest first."""
+        own = self.settings
+        path = self._emulate(resources) if own.emulated else own.port or find_port()
+        port = open_port(path)
+        resources.callback(os.close, port)
+        line = Line(port, self._mechanism)
+        guard = Guard(port, line.zero, line.setup, own.watchdog)
+        resources.callback(_leave, line, guard)
+        return line, guard
+
+    def _emulate(self, resources: contextlib.ExitStack) -> str:
+        from devices.emulators.hapi.child import spawn
+
+        own = self.settings
+        table = {
+            "mechanism": own.mechanism,
+            "hand": own.hand,
+            "seed": own.seed,
+            "mass": own.mass,
+            "damping": own.damping,
+        }
+        return resources.enter_context(spawn(table))
+
+    def _home(self, line: Line) -> None:
+        """Have the board count from the home pose, and wait until the handle is in the workspace."""
+        own, home = self.settings, self._mechanism.home
+        try:
+            line.resynchronise()
+            for _ in range(max(round(own.hold / SAMPLE_PAUSE), 1)):
+                left, right = _look(line)
+                if max(abs(left - home[0]), abs(right - home[1])) > STILL:
+                    raise DeviceOpenError(
+                        f"{NAME}: the arms moved while they were being homed. Hold them still at the home pose "
+                        f"({self._mechanism.pose}) and start again."
+                    )
+            latest = time.monotonic() + own.homing_timeout
+            while not self._inside(*_look(line)):
+                if time.monotonic() > latest:
+                    raise DeviceOpenError(
+                        f"{NAME}: the handle was not brought into the workspace within {own.homing_timeout:g} s."
+                    )
+        except WireError as error:
+            raise DeviceOpenError(f"{NAME}: {error}; is this a hAPI board, with its native USB port in use?") from error
+        except OSError as error:
+            raise DeviceOpenError(f"{NAME}: the board is gone ({error}): check its cable.") from error
+
+    def _inside(self, left: float, right: float) -> bool:
+        end = self._mechanism.linkage.positions(np.radians([(left, right)]))[0] - self._mechanism.centre
+        return bool((end >= self._mechanism.lower).all() and (end <= self._mechanism.upper).all())
+
+
+def _look(line: Line) -> tuple[float, float]:
+    """Return the angles [degree] after a pause; there is no torque."""
+    time.sleep(SAMPLE_PAUSE)
+    return line.exchange((0.0, 0.0))
+
+
+def _leave(line: Line, guard: Guard) -> None:
+    """Bring the board to rest and let the guardian go; if it cannot be done here, the guardian tries."""
+    at_rest, reason = False, "it did not confirm that"
+    try:
+        at_rest = line.come_to_rest()
+    except OSError as error:
+        reason = str(error)
+    finally:
+        guard.dismiss(at_rest=at_rest)
+    if not at_rest:
+        raise DeviceFault(f"{NAME}: the torques could not be taken away ({reason}); {REMEDY}.")

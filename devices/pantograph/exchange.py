@@ -1,0 +1,125 @@
+"""The thread that talks to the board, so that a tick never waits for it: in both directions the latest value wins.
+
+The protocol is question and answer, torques and angles in one exchange, so one thread does both. An exchange begins
+when there is a new command; without one, the last is repeated at a pause, so that samples stay fresh. When commands
+stay out for longer than the watchdog's time, the torques are taken away.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from devices.pantograph.guarding import Guard
+from devices.pantograph.line import Line, Pair
+from devices.pantograph.wire import WireError
+
+ATTEMPTS = 3
+"""How often it is tried to bring the board back in step before it counts as dead."""
+
+REMEDY = (
+    "its motors may still have their last torque: switch their supply off, then plug the board in and home it again"
+)
+
+
+class Exchange:
+    """Keeps exchanging torques for angles until it is stopped or the board is lost.
+
+    Parameters
+    ----------
+    line : Line
+        In step with its board; this thread's own from `start` to `stop`.
+    guard : Guard
+        Gets signs of life.
+    pause : float
+        How long to wait for a new command before the last one is repeated [s].
+    watchdog : float
+        Age from which on a command is no command any more [s].
+    resyncs : int
+        How often the board may get out of step.
+
+    Attributes
+    ----------
+    sample : (float, float, float)
+        When the latest angles were asked for (`time.perf_counter`) [s], and they themselves [degree].
+    failure : str
+        Why there will be no more samples; empty while there will.
+    resyncs : int
+        How often the board got out of step.
+    """
+
+    def __init__(self, line: Line, guard: Guard, *, pause: float, watchdog: float, resyncs: int) -> None:
+        self.sample = (time.perf_counter(), *line.angles)
+        self.failure = ""
+        self.resyncs = 0
+        self._line, self._guard = line, guard
+        self._pause, self._watchdog, self._most_resyncs = pause, watchdog, resyncs
+        self._torques: Pair = (0.0, 0.0)
+        self._commanded = 0.0
+        self._wake = threading.Event()
+        self._ending = False
+        self._thread = threading.Thread(target=self._run, name="hapi board", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def command(self, torques: Pair) -> None:
+        """Leave the torques [N m] for the thread."""
+        self._torques = torques
+        self._commanded = time.perf_counter()
+        self._wake.set()
+
+    def stop(self) -> None:
+        """End after the exchange that is going on; the line is the caller's again."""
+        self._ending = True
+        self._wake.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            while not self._ending and not self.failure:
+                self._wake.wait(self._pause)
+                self._wake.clear()
+                self._once()
+        except OSError as error:
+            self.failure = f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}."
+        except WireError as error:
+            self.failure = f"{error}, and did not come back in step; {REMEDY}."
+
+    def _once(self) -> None:
+        """Exchange once, or bring the board back in step."""
+        if not self._alive():
+            return
+        asked = time.perf_counter()
+        torques = self._torques if asked - self._commanded < self._watchdog else (0.0, 0.0)
+        try:
+            self.sample = (asked, *self._line.exchange(torques))
+        except WireError as error:
+            self.resyncs += 1
+            if self.resyncs > self._most_resyncs:
+                self.failure = f"{error}, for the {self.resyncs}. time; check its cable, home the arms and start again."
+                return
+            self._resynchronise()
+
+    def _resynchronise(self) -> None:
+        for attempt in range(ATTEMPTS):
+            if not self._alive():
+                return
+            try:
+                self._line.resynchronise()
+                return
+            except WireError:
+                if attempt == ATTEMPTS - 1:
+                    raise
+
+    def _alive(self) -> bool:
+        """Give the guardian a sign of life; false if it will not have us go on."""
+        if not self._guard.beat():
+            self.failure = (
+                "the guardian has taken the torques away, since this process was silent for too long, or was ended "
+                "itself: home the arms and start again."
+            )
+        return not self.failure

@@ -1,0 +1,88 @@
+"""One board at the end of a serial line: in step with it, out of step, and at rest."""
+
+from __future__ import annotations
+
+import time
+
+from devices.pantograph import guardian, wire
+from devices.pantograph.mechanisms import Mechanism
+from devices.pantograph.wire import WireError
+
+Pair = tuple[float, float]
+"""Something of the left and of the right arm."""
+
+FASTEST = 12_000.0
+"""No hand turns a link faster [degree/s]: 10 m/s at 50 mm."""
+
+SLACK = 2.0
+"""An angle may jump by this much at any time [degree]."""
+
+
+class Line:
+    """The conversation with a board.
+
+    Parameters
+    ----------
+    port : int
+        File descriptor of the open serial port.
+    mechanism : Mechanism
+        What is on the board.
+
+    Attributes
+    ----------
+    patience : float
+        How long a reply may take [s]; generous to begin with, when there is no torque.
+    angles : (float, float)
+        Last known angles of the inner links [degree]; those of the home pose to begin with.
+    """
+
+    def __init__(self, port: int, mechanism: Mechanism) -> None:
+        self.patience = 1.0
+        self.angles: Pair = mechanism.home
+        self._port = port
+        self._mechanism = mechanism
+        self._time = time.monotonic()
+        self.zero = wire.move_message(mechanism.ports, (0.0, 0.0))
+
+    @property
+    def setup(self) -> bytes:
+        """The message that sets the board up, its links being at `angles`."""
+        own = self._mechanism
+        return wire.setup_message(own.ports, own.direction, self.angles, own.counts)
+
+    def exchange(self, torques: Pair) -> Pair:
+        """Set the torques of the left and the right motor [N m]; return the angles [degree].
+
+        Raises
+        ------
+        WireError
+            If there is no sensible answer: the board may be out of step.
+        OSError
+            If the port is gone.
+        """
+        guardian.write_all(self._port, wire.move_message(self._mechanism.ports, torques))
+        reply = guardian.read_up_to(self._port, guardian.REPLY_LENGTH, self.patience)
+        left, right = wire.parse_reply(self._mechanism.ports, reply)
+        now = time.monotonic()
+        reach = FASTEST * (now - self._time) + SLACK
+        if max(abs(left - self.angles[0]), abs(right - self.angles[1])) > reach:
+            raise WireError(f"the board sent angles of {left:.6g} and {right:.6g} degrees, too far from the last ones")
+        self.angles, self._time = (left, right), now
+        return self.angles
+
+    def resynchronise(self) -> None:
+        """Bring the board back in step, with no torque, and tell it that its links are where they were last seen.
+
+        Raises
+        ------
+        WireError
+            If it does not answer.
+        OSError
+            If the port is gone.
+        """
+        guardian.resynchronise(self._port, self.setup)
+        self.exchange((0.0, 0.0))
+
+    def come_to_rest(self) -> bool:
+        """Take the torques away and reset the board; tell whether it confirmed that. Raises `OSError` if it is gone."""
+        return guardian.come_to_rest(self._port, self.zero, self.setup)

@@ -1,0 +1,104 @@
+"""The pantographs that are sold or published with the board: geometry, home pose, wiring, usable workspace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from devices.linkage import FiveBar
+
+MAX_TORQUE = 0.123
+"""What the firmware limits the torque of a motor to [N m]."""
+
+CLEARANCE = 0.15
+"""From this distance to the pose with both outer links in line on, forces fade away; see `FiveBar.clearance`."""
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """A five-bar linkage on two motors of the board.
+
+    Attributes
+    ----------
+    linkage : FiveBar
+        The linkage; its x axis goes from the left to the right motor.
+    home : (float, float)
+        Angles of the left and the right inner link in the home pose [degree].
+    counts : float
+        Encoder counts per revolution of an inner link.
+    ports : (int, int)
+        The board's motor ports of the left and the right arm, from 1 on.
+    direction : int
+        The firmware's direction byte of motors and encoders.
+    centre, half_size : (float, float)
+        The workspace: a rectangle about `centre`, in the frame of the linkage [m]. It is well clear of all singular
+        poses. The device's own origin is the centre.
+    pose : str
+        The home pose in words.
+    """
+
+    linkage: FiveBar
+    home: tuple[float, float]
+    counts: float
+    ports: tuple[int, int]
+    direction: int
+    centre: tuple[float, float]
+    half_size: tuple[float, float]
+    pose: str
+
+    @property
+    def lower(self) -> tuple[float, float]:
+        """Lower left corner of the workspace, about its centre [m]."""
+        return -self.half_size[0], -self.half_size[1]
+
+    @property
+    def upper(self) -> tuple[float, float]:
+        """Upper right corner of the workspace, about its centre [m]."""
+        return self.half_size
+
+    def largest_lever(self) -> float:
+        """Return the largest torque of a motor per force on the handle, anywhere in the workspace [N m/N]."""
+        axes = (np.linspace(-half, half, 33) + middle for half, middle in zip(self.half_size, self.centre, strict=True))
+        grid = np.stack(np.meshgrid(*axes), axis=-1).reshape(-1, 2)
+        columns = np.hypot(*np.moveaxis(self.linkage.jacobians(self.linkage.joints(grid)), 1, 0))
+        return float(columns.max())
+
+
+def _symmetric(inner: float, outer: float, base: float) -> FiveBar:
+    return FiveBar(inner, outer, outer, inner, base)
+
+
+MECHANISMS = {
+    "gen-1": Mechanism(
+        _symmetric(0.05, 0.07, 0.02),
+        home=(180.0, 0.0),
+        counts=13824.0,
+        ports=(1, 2),
+        direction=0,
+        centre=(0.01, 0.06),
+        half_size=(0.045, 0.036),
+        pose="both inner links in line with the two motors, pointing outwards",
+    ),
+    "2diy": Mechanism(
+        _symmetric(0.07, 0.09, 0.0),
+        home=(97.23, 82.77),
+        counts=2048 * 2.5 * 1.0194,
+        ports=(1, 2),
+        direction=0,
+        centre=(0.0, 0.08),
+        half_size=(0.065, 0.05),
+        pose="the handle straight away from the motors, as far as the stops let it",
+    ),
+    "2diy-38mm": Mechanism(
+        _symmetric(0.07, 0.09, 0.038),
+        home=(241.0, -61.0),
+        counts=10752.0,
+        ports=(2, 1),
+        direction=1,
+        centre=(0.019, 0.0775),
+        half_size=(0.06, 0.045),
+        pose="the handle drawn in, both inner links at their stops behind the motors",
+    ),
+}
+"""Name to mechanism. From public examples of the maker and of IMAGE-HAPI, not tried on the devices themselves."""
