@@ -1,0 +1,1 @@
+"""The emulated stick behind real libusb and behind the real Linux kernel."""

@@ -1,0 +1,179 @@
+"""What is done with an emulated stick in a kernel of its own: ``python -m tests.usb.guest PROFILE`` inside."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tests.processes import until
+from tests.usb import evdev
+from tests.usb.driven import KEPT_DURATION, packaged_libusb, streaming
+from tests.usb.scenes import (
+    AXES,
+    AXES_REPORT,
+    FAR,
+    NEAR,
+    PATIENCE,
+    SCENES,
+    Stage,
+    again,
+    drive,
+    identity,
+    mute,
+    play,
+    staged,
+    unplugged,
+)
+from tests.usb.usbip import VhciPlug
+
+LEVELS = (
+    (0x5000, -0x5000),
+    (-0x6400, 0x6400),
+    (0x4000, -0x1000),
+    (0x7FFF, -0x8000),
+    (-0x8000, 0x7FFF),
+    (0, 0),
+)
+"""Magnitudes of the effects from the left and from away, as the kernel counts them: -0x8000 to 0x7FFF."""
+
+AXIS_CODES = evdev.ABS_X, evdev.ABS_Y
+DIRECTIONS = evdev.FROM_LEFT, evdev.FROM_AWAY
+
+SET_REPORT, GET_REPORT = b"\x21\x09", b"\xa1\x01"
+
+
+def enumerated(stage: Stage) -> Any:
+    """See what the kernel has made of the stick."""
+    node = evdev.wait_for_node()
+    with evdev.opened(node) as device:
+        effects = device.effects
+    _rest(stage)
+    return {
+        "report_descriptor_sha256": hashlib.sha256(evdev.report_descriptor()).hexdigest(),
+        "effects": effects,
+        "probe": [report.hex() for report in stage.plug.bus.sent(stage.stick.profile.out_endpoint)],
+    }
+
+
+def axes(stage: Stage) -> Any:
+    """Let the kernel push the handle, and compare the axes it reports with those on the wire."""
+    profile, bus = stage.stick.profile, stage.plug.bus
+    with evdev.opened(evdev.wait_for_node()) as device:
+        for code in AXIS_CODES:
+            device.sharpen(code)
+        with _pushing_kernel(stage, device):
+            until(lambda: np.linalg.norm(stage.stick.handle) > 2.0 * FAR, "the handle never moved", 10.0)
+            with stage.fault("dropout"):
+                reports = [data for data in bus.sent(profile.in_endpoint) if data[0] == AXES_REPORT]
+                wire = [AXES[profile.name](report) for report in reports]
+                until(lambda: _places(device) == wire[-1], "the kernel says another place", 5.0)
+                moves = device.moves()
+    return {"wire": wire, "moves": moves}
+
+
+def _places(device: evdev.EventDevice) -> tuple[int, ...]:
+    return tuple(map(device.axis, AXIS_CODES))
+
+
+@contextmanager
+def _pushing_kernel(stage: Stage, device: evdev.EventDevice) -> Iterator[None]:
+    """Let the kernel push with half of both motors, and nothing else, until the motors do that; end it."""
+    half = stage.stick.plant.force_of((0.5, 0.5))
+    device.let_go()
+    effects = [device.constant(0x4000, direction, 5000) for direction in DIRECTIONS]
+    for effect in effects:
+        device.play(effect, 1)
+    until(lambda: np.linalg.norm(stage.stick.force - half) < NEAR, "the kernel pushed nothing", 10.0)
+    yield
+    for effect in effects:
+        device.erase(effect)
+    until(lambda: not np.any(stage.stick.force), "the force stayed", 10.0)
+
+
+def same_bytes(stage: Stage) -> Any:
+    """Play the same constant effects by the kernel's driver and by ours; return what either sent over each pipe."""
+    by_kernel, by_us = _play_by_kernel(stage), _play_by_us(stage)
+    with evdev.opened(evdev.wait_for_node()) as device, _pushing_kernel(stage, device):
+        return {"kernel": by_kernel, "ours": by_us, "pushes_again": True}
+
+
+def _play_by_kernel(stage: Stage) -> dict[str, list[str]]:
+    milliseconds = round(1e3 * KEPT_DURATION)
+    with evdev.opened(evdev.wait_for_node()) as device:
+        _rest(stage)  # until the kernel's driver has looked at the stick
+        begin = len(stage.plug.bus.log)
+        with _both_told(stage, "operation"):
+            effects = [device.constant(0, direction, milliseconds) for direction in DIRECTIONS]
+            for effect in effects:
+                device.play(effect, 1)
+        for levels in LEVELS:
+            with _both_told(stage, "constant"):
+                for effect, direction, level in zip(effects, DIRECTIONS, levels, strict=True):
+                    device.constant(level, direction, milliseconds, effect)
+        with _both_told(stage, "free"):
+            for effect in effects:
+                device.erase(effect)
+        return _pipes(stage, begin)
+
+
+def _play_by_us(stage: Stage) -> dict[str, list[str]]:
+    with stage.connected() as transport:
+        begin = len(stage.plug.bus.log)
+        with streaming(transport, keep_alive=PATIENCE) as threads:
+            for levels in LEVELS:
+                with _both_told(stage, "constant"):
+                    threads.command(*(level / (0x7FFF if level > 0 else 0x8000) for level in levels))
+        return _pipes(stage, begin)
+
+
+@contextmanager
+def _both_told(stage: Stage, kind: str) -> Iterator[None]:
+    """Wait at the end until a report of this kind has arrived for each of the two effects."""
+    before = len(stage.stick.received(kind))
+    yield
+    until(lambda: len(stage.stick.received(kind)) >= before + 2, f"a report {kind} never arrived", 10.0)
+
+
+def _rest(stage: Stage) -> None:
+    """Wait until nothing has been told the stick for a hundred frames."""
+    last, since = -1, 0
+
+    def resting() -> bool:
+        nonlocal last, since
+        with stage.stick.lock:
+            stage.stick.catch_up()
+            told, now = len(stage.stick.firmware.log), stage.stick.firmware.frame
+        if told != last:
+            last, since = told, now
+        return now - since > 100
+
+    until(resting, "it never came to rest", 15.0)
+
+
+def _pipes(stage: Stage, begin: int) -> dict[str, list[str]]:
+    """Return what has gone to the device since, over the OUT pipe and as feature reports, and what was asked of it."""
+    with stage.plug.bus.lock:
+        log = stage.plug.bus.log[begin:]
+    return {
+        "written": [packet.data.hex() for packet in log if packet.endpoint == stage.stick.profile.out_endpoint],
+        "features": [packet.data.hex() for packet in log if packet.setup[:2] == SET_REPORT],
+        "asked": [packet.setup[2:6].hex() for packet in log if packet.setup[:2] == GET_REPORT],
+    }
+
+
+def main() -> None:
+    stage = staged(sys.argv[1], Path("/run"), VhciPlug)
+    hidraw_scenes = identity, drive, mute, unplugged
+    by_hidraw = [again(scene, f"{scene.__name__}_by_hidraw", transport="hidraw") for scene in hidraw_scenes]
+    with packaged_libusb():  # asking for the system's takes a second here
+        play(stage, (enumerated, axes, same_bytes, *SCENES, *by_hidraw))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,33 @@
+"""The driver on real libusb, below which umockdev shows an emulated stick; the kernel's part is played by the tests."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.usb import umockdev
+from tests.usb.judgement import Played, StickScenes, played
+
+pytestmark = pytest.mark.skipif(bool(umockdev.why_not()), reason=umockdev.why_not())
+
+PACKAGE, SYSTEM = "package", "system"
+RUNS = (("openffboard", PACKAGE), ("sidewinder-ff2", PACKAGE), ("openffboard", SYSTEM))
+
+
+@pytest.fixture(scope="module", params=RUNS, ids="-".join)
+def run(request) -> tuple[str, Played]:
+    profile, library = request.param
+    if library == SYSTEM and umockdev.system_libusb() is None:
+        pytest.skip("the operating system has no libusb of its own (Debian package libusb-1.0-0)")
+    scenes, said = umockdev.run(profile, library)
+    return library, played(profile, scenes, said)
+
+
+class TestLibusb(StickScenes):
+    @pytest.fixture
+    def played(self, run) -> Played:
+        return run[1]
+
+    def test_library_is_the_one_that_was_meant(self, run):
+        library, played = run
+        (path,) = played.facts("loaded")
+        assert ("libusb_package" in path) == (library == PACKAGE)

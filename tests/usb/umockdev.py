@@ -1,0 +1,67 @@
+"""Runs a program in which real libusb sees an emulated stick: ``python -m tests.usb.umockdev PROFILE LIBRARY``."""
+
+from __future__ import annotations
+
+import ctypes.util
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from tests.processes import program
+from tests.usb.driven import packaged_libusb
+from tests.usb.scenes import SCENES, Stage, play, played, staged
+from tests.usb.usbfs import UsbDeviceFiles
+
+LIBRARY = "libumockdev-preload.so.0"
+FOLDER = "UMOCKDEV_DIR"
+
+
+def why_not() -> str:
+    """Say what keeps it from running here; empty if nothing does."""
+    if sys.platform != "linux":
+        return "umockdev stands in for Linux's device files"
+    if not any(Path(folder, LIBRARY).exists() for folder in _library_folders()):
+        return f"{LIBRARY} is missing (Debian package umockdev)"
+    return ""
+
+
+def _library_folders() -> list[str]:
+    multiarch = getattr(sys.implementation, "_multiarch", "")
+    return ["/usr/lib", "/usr/lib64", "/usr/local/lib", f"/usr/lib/{multiarch}", f"/lib/{multiarch}"]
+
+
+def system_libusb() -> str | None:
+    """Return the operating system's own libusb, None if it has none."""
+    return ctypes.util.find_library("usb-1.0")
+
+
+def run(profile: str, library: str) -> tuple[dict[str, Any], str]:
+    """Play the scenes; return what came of each and what was said meanwhile. `library`: ``package`` or ``system``."""
+    with tempfile.TemporaryDirectory(prefix="usb") as folder:  # short: a socket's name may have 107 characters
+        variables = {**os.environ, "LD_PRELOAD": LIBRARY, FOLDER: folder, "NUMBA_DISABLE_JIT": "1"}
+        arguments = ("-m", "tests.usb.umockdev", profile, library)
+        with program(*arguments, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+            out, err = process.communicate(timeout=90)
+    return played(out), err
+
+
+def loaded(_: Stage) -> list[str]:
+    """Return the libusb that is in use."""
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    return sorted({line.split()[-1] for line in maps if "libusb" in line})
+
+
+def main() -> None:
+    profile, library = sys.argv[1:]
+    folder = Path(os.environ[FOLDER])
+    stage = staged(profile, folder, lambda stick: UsbDeviceFiles(folder, stick))
+    with packaged_libusb() if library == "package" else nullcontext():
+        play(stage, (*SCENES, loaded))
+
+
+if __name__ == "__main__":
+    main()
