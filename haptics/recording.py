@@ -103,12 +103,8 @@ def append_line(path: Path, value: dict[str, Any]) -> None:
 def write_json(path: Path, value: dict[str, Any]) -> None:
     """Replace `path` by `value` in one step: readers see the old file or the new one."""
     temporary = path.with_suffix(".tmp")
-    try:
-        temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-        os.replace(temporary, path)
-    except OSError:
-        temporary.unlink(missing_ok=True)
-        raise
+    temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
 
 
 class Recorder:

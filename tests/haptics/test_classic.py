@@ -187,7 +187,8 @@ def elements(draw: st.DrawFn) -> Element:
 
 def level_range(law: Law, speed: float) -> float:
     """Greatest level of `law` up to `speed` [N]."""
-    return float(np.max(law(np.linspace(1e-9, speed, 50)[:, None]))) if speed > 0.0 else 0.0
+    speeds = np.geomspace(1e-9, max(speed, 2e-9), 5000)  # the peak of a law with viscosity may lie close to rest
+    return float(np.max(law(speeds[:, None]))) if speed > 0.0 else 0.0
 
 
 @settings(PHYSICS, max_examples=300)
@@ -200,7 +201,7 @@ def test_any_parameters_give_a_friction_within_the_law(element: Element, seed: i
     fastest = max(norms(run.velocity).max(), scale * np.sqrt(2))
     most = max(element.law.breakaway_force, level_range(element.law, fastest))
     if "damping" not in names(type(element)) or "mass" in names(type(element)):
-        assert norms(run.friction_force).max() <= most * (1 + 1e-9)
+        assert norms(run.friction_force).max() <= most * (1 + 1e-6)
     else:
         spring = element.stiffness * norms(run.displacement).max()  # type: ignore[attr-defined]
         held = most * (1.0 + element.spread) if isinstance(element, Iwan) else element.law.breakaway_force

@@ -13,6 +13,7 @@ from apps.session.config import complete
 from apps.session.counsel import Counsel
 from apps.session.models import fitting
 from apps.session.run import Session
+from devices import is_virtual
 from haptics.elements import MasslessImpedance
 from haptics.friction import Coulomb
 from haptics.recording import Recording
@@ -37,7 +38,7 @@ def run_changing(session: Session, key: str, first: float, second: float) -> Any
 
 
 @pytest.mark.parametrize(
-    ("device", "model"), [(device, model) for device, models in fitting().items() for model in models]
+    ("device", "model"), [(name, model) for name, models in fitting().items() if is_virtual(name) for model in models]
 )
 def test_the_defaults_deserve_no_warning_except_those_of_models_without_damping(device: str, model: str) -> None:
     config = complete({"session": {"model": model}, "device": {"name": device}})
