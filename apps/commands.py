@@ -62,18 +62,19 @@ def _answer(outcome: Outcome) -> Answer:
 
 
 def devices(options: Namespace) -> Answer:
-    """List the devices."""
+    """List the devices, what is plugged in, and what is missing to use it."""
+    from apps import plugged
     from apps.session.models import fitting
     from devices import describe_backends
 
-    models = fitting()
+    models, found = fitting(), plugged.survey()
     table: list[dict[str, Any]] = [
         {
             "name": backend.name,
             "causality": str(backend.causality),
             "models": list(models[backend.name]),
             "description": backend.description,
-            "missing": list(backend.missing),
+            "missing": [] if backend.virtual else found.missing(backend.name),
         }
         for backend in describe_backends()
     ]
@@ -81,7 +82,7 @@ def devices(options: Namespace) -> Answer:
         f"{row['name']:<18} {row['causality']:<11} models {', '.join(row['models'])}   {row['description']}"
         for row in table
     ]
-    return Answer({"devices": table}, "\n".join(lines))
+    return Answer({"devices": table, **found.result()}, "\n".join([*lines, "", plugged.describe(found)]))
 
 
 def replay(options: Namespace) -> Answer:

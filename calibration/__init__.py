@@ -1,5 +1,4 @@
-"""From recorded motion to parameters one can trust: friction, motor gain, coupled joints.
+"""From motion to parameters one can trust. So far: force-feedback sticks (`calibration.joystick`).
 
-The room is still empty; it stands between the devices, which will read the parameter files made here, and the
-applications that make them.
+It stands between the devices, which read the parameter files made here, and the applications that make them.
 """

@@ -25,7 +25,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="DEVICE",
         nargs="?",
         const="all",
-        help="print the udev rules that open a USB device (default: all that drivers know), and do nothing else",
+        help="print the udev rules that open a USB device, by name or vendor:product (default: all that drivers know "
+        "and whatever stick is plugged in), and do nothing else",
     )
 
 
@@ -52,10 +53,12 @@ def run(options: argparse.Namespace) -> Answer:
 
 def _rules(name: str) -> Answer:
     from apps.doctor.families import FAMILIES, named, names
+    from apps.doctor.machine import Machine
     from apps.doctor.udev import rules
+    from apps.doctor.usb import unknown_sticks
     from haptics.settings import unknown
 
-    families = FAMILIES if name == "all" else named(name)
+    families = (*FAMILIES, *unknown_sticks(Machine())) if name == "all" else named(name)
     if not families:
         raise unknown("USB device", name, [*names(), "all"])
     return Answer({"rules": rules(families), "devices": [family.name for family in families]}, rules(families))

@@ -5,16 +5,11 @@ A driver that learns of one more device adds a row here; rules and checks follow
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Node(StrEnum):
-    """A kind of device file, named as the kernel's subsystem."""
-
-    USB = "usb"
-    HIDRAW = "hidraw"
-    TTY = "tty"
+from devices.joystick.families import FAMILIES as STICKS
+from devices.udev import Node
 
 
 @dataclass(frozen=True)
@@ -44,38 +39,25 @@ class Family:
 
 _HID = (Node.USB, Node.HIDRAW)
 _SERIAL = (Node.TTY,)
+_IDENTITY = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 
 FAMILIES = (
-    Family(
-        "sidewinder",
-        "Microsoft SideWinder Force Feedback 2 and Wheel",
-        "pid-joystick",
-        ("045e:001b", "045e:0034"),
-        _HID,
-    ),
-    Family("openffboard", "OpenFFBoard joystick", "pid-joystick", ("1209:ffb0",), _HID),
-    Family(
-        "arduino-ffb",
-        "Arduino Leonardo or Micro with a force feedback library",
-        "pid-joystick",
-        ("2341:8036", "2341:8037"),
-        _HID,
-    ),
-    Family(
-        "adapt-ffb", "adapt-ffb-joy adapter for gameport joysticks", "pid-joystick", ("03eb:204e", "03eb:2056"), _HID
-    ),
-    Family("rhino", "VPforce Rhino", "pid-joystick", ("ffff:2055",), _HID),
-    Family("ffbeast", "FFBeast joystick", "pid-joystick", ("045b:58f9",), _HID),
+    *(Family(stick.name, stick.title, "pid-joystick", stick.identities, _HID) for stick in STICKS),
     Family(
         "haply",
         "Haply board (Arduino Zero, M0 or Due)",
         "pantograph",
-        ("2341:804d", "2341:824d", "2a03:804e", "03eb:2157", "2341:003e", "2a03:003e", "2341:003d"),
+        ("2341:804d", "2341:824d", "2a03:804e", "03eb:2157", "2341:003e", "2a03:003e", "2341:003d", "2a03:003d"),
         _SERIAL,
     ),
     Family("odrive", "ODrive 3 motor stage", "arm", ("1209:0d31", "1209:0d32", "1209:0d33"), (Node.USB, Node.TTY)),
     Family("optoforce", "OptoForce / OnRobot force sensor", "arm", ("04d8:000a",), _SERIAL),
 )
+
+
+def stick_family(identity: str, title: str = "") -> Family:
+    """Return a family for a force-feedback stick that is in none of the table; it is called by its identity."""
+    return Family(identity, title or "a force-feedback stick", "pid-joystick", (identity,), _HID)
 
 
 def names() -> list[str]:
@@ -84,5 +66,9 @@ def names() -> list[str]:
 
 
 def named(name: str) -> tuple[Family, ...]:
-    """Return the family called `name`, or all that the device `name` may be made of."""
-    return tuple(family for family in FAMILIES if name in {family.name, family.backend})
+    """Return the family called `name`, or all that the device `name` may be made of.
+
+    A name of the form ``vendor:product`` stands for a stick that is in none of the table.
+    """
+    found = tuple(family for family in FAMILIES if name in {family.name, family.backend} or name in family.identities)
+    return found or ((stick_family(name),) if _IDENTITY.fullmatch(name) else ())

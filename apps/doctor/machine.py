@@ -10,9 +10,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-GROUP = "haptics"
-"""The group to whose members the fixes give rights."""
-
 _REPOSITORY = Path(__file__).resolve().parents[2]
 
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from apps.doctor.child import ask
 from apps.doctor.finding import Finding, note, ok, problem
-from apps.doctor.machine import GROUP, LOG_IN_AGAIN, Machine
+from apps.doctor.machine import LOG_IN_AGAIN, Machine
 from apps.doctor.processor import container
+from devices.udev import GROUP
 
 LIMITS = f"/etc/security/limits.d/{GROUP}.conf"
 LIMIT_LINES = (f"@{GROUP} - rtprio 95", f"@{GROUP} - memlock unlimited")

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from apps.doctor.families import FAMILIES, Family, Node
-from apps.doctor.machine import GROUP, Machine
+from apps.doctor.families import FAMILIES, Family
+from apps.doctor.machine import Machine
+from devices.udev import RULES_FILE, Node, device_rules
 
-RULES_FILE = "/etc/udev/rules.d/70-haptics.rules"
 FOLDERS = (
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
@@ -23,12 +23,6 @@ FOLDERS = (
 SEAT = "73-seat-late.rules"
 """This file of systemd turns the tag uaccess into rights; what is tagged after it comes too late."""
 
-_GRANT = f'TAG+="uaccess", GROUP="{GROUP}", MODE="0660"'
-_MATCH = {
-    Node.USB: 'SUBSYSTEM=="usb", ENV{{DEVTYPE}}=="usb_device", ATTR{{idVendor}}=="{0}", ATTR{{idProduct}}=="{1}"',
-    Node.HIDRAW: 'SUBSYSTEM=="hidraw", ATTRS{{idVendor}}=="{0}", ATTRS{{idProduct}}=="{1}"',
-    Node.TTY: 'SUBSYSTEM=="tty", ATTRS{{idVendor}}=="{0}", ATTRS{{idProduct}}=="{1}"',
-}
 _TOKEN = re.compile(r'([A-Z_]+)(?:\{([^}]*)\})?\s*(==|!=|\+=|-=|:=|=)\s*[ei]?"((?:[^"\\]|\\.)*)"')
 _READ_WRITE = 0o6
 
@@ -42,16 +36,8 @@ def rules(families: Iterable[Family] = FAMILIES) -> str:
     for family in families:
         lines += ["", f"# {family.name}: {family.title}"]
         for identity in family.identities:
-            vendor, product = identity.split(":")
-            lines += [f"{_MATCH[node].format(vendor, product)}, {_GRANT}" for node in family.nodes]
-            lines.append(f"{_MATCH[Node.USB].format(vendor, product)}, {_at_peace(family)}")
+            lines += device_rules(identity, family.nodes)
     return "\n".join(lines)
-
-
-def _at_peace(family: Family) -> str:
-    """Return what keeps a device awake, and a serial one from being taken for a modem."""
-    awake = 'ATTR{power/control}="on"'
-    return f'ENV{{ID_MM_DEVICE_IGNORE}}="1", {awake}' if Node.TTY in family.nodes else awake
 
 
 # --- reading ----------------------------------------------------------------------------------------------------

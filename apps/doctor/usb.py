@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 from apps.doctor.child import NoAnswer, ask
-from apps.doctor.families import FAMILIES, Family, Node
+from apps.doctor.families import FAMILIES, Family, stick_family
 from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.libraries import install_line
-from apps.doctor.machine import GROUP, LOG_IN_AGAIN, Machine, program
+from apps.doctor.machine import LOG_IN_AGAIN, Machine, program
 from apps.doctor.processor import container
-from apps.doctor.udev import RULES_FILE, Token, access, read_rules
+from apps.doctor.udev import Token, access, read_rules
+from devices.udev import GROUP, RULES_FILE, Node
 
 DEVICES = "/sys/bus/usb/devices"
 
@@ -60,16 +61,32 @@ class Plugged:
 
 
 def plugged(machine: Machine) -> list[Plugged]:
-    """Return the devices of known families that are plugged in."""
-    found = []
+    """Return the devices of known families that are plugged in, and whatever else plays forces."""
+    found, sticks = [], {family.identities[0]: family for family in unknown_sticks(machine)}
     for folder in sorted(machine.path(DEVICES).glob("*")):
         identity = f"{_text(folder / 'idVendor')}:{_text(folder / 'idProduct')}"
-        found += [
-            Plugged(family, identity, tuple(_files(machine, folder, family)))
-            for family in FAMILIES
-            if identity in family.identities
-        ]
+        families = [family for family in FAMILIES if identity in family.identities]
+        if identity in sticks:
+            families = [sticks[identity]]
+        found += [Plugged(family, identity, tuple(_files(machine, folder, family))) for family in families]
     return found
+
+
+def unknown_sticks(machine: Machine) -> list[Family]:
+    """Return a family for each kind of force-feedback stick that is plugged in and in none of the table.
+
+    It is recognised by its report descriptor, which the kernel shows to everybody.
+    """
+    from devices.joystick.hidraw import hidraw_nodes
+    from devices.joystick.usb_listing import has_forces
+
+    known = {identity for family in FAMILIES for identity in family.identities}
+    found: dict[str, Family] = {}
+    for node in hidraw_nodes(machine.root):
+        identity = f"{node.link.vendor_id:04x}:{node.link.product_id:04x}"
+        if identity not in known and has_forces(node.link.descriptor):
+            found[identity] = stick_family(identity, node.link.name)
+    return list(found.values())
 
 
 def _text(path: Path) -> str:
@@ -92,11 +109,12 @@ def _files(machine: Machine, folder: Path, family: Family) -> list[Path]:
     return files
 
 
-def _openable(path: Path) -> bool:
+def openable(path: Path) -> bool:
+    """Tell whether the device file `path` may be read and written."""
     return os.access(path, os.R_OK | os.W_OK)
 
 
-def udev(machine: Machine, openable: Callable[[Path], bool] = _openable) -> Finding:
+def udev(machine: Machine, openable: Callable[[Path], bool] = openable) -> Finding:
     """See whether the devices may be opened: those that are plugged in, and by the rules also the others."""
     present = plugged(machine)
     without = [device for device in present if not device.files or not all(path.exists() for path in device.files)]

@@ -9,6 +9,8 @@ from collections.abc import Iterator
 from apps.session.config import SessionSettings
 from apps.session.fitness import Fitness
 from apps.session.models import LAW_DEFAULTS, element_defaults
+from devices.joystick.settings import StickSettings
+from devices.pantograph.settings import PantographSettings
 from devices.virtual.arm import ArmSettings
 from devices.virtual.hands import HANDS
 from devices.virtual.joystick import JoystickSettings
@@ -71,6 +73,8 @@ def pages() -> Iterator[str]:
     yield _section("fitness", "What a run may be like and still count as fit", Fitness)
     yield _section("device", "`virtual-joystick`", JoystickSettings)
     yield _section("device", "`virtual-arm`", ArmSettings)
+    yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
+    yield _section("device", "`pantograph`", PantographSettings, "See [Joysticks](joysticks.md#the-pantograph).")
     for name, hand in HANDS.items():
         yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
 

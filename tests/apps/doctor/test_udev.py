@@ -7,9 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.doctor.families import FAMILIES, Family, Node, named, names
-from apps.doctor.udev import RULES_FILE, SEAT, access, parse, read_rules, rule_files, rules
+from apps.doctor.families import FAMILIES, Family, named, names
+from apps.doctor.udev import SEAT, access, parse, read_rules, rule_files, rules
 from devices import BACKENDS
+from devices.pantograph.ports import IDENTITIES
+from devices.udev import RULES_FILE, Node
 from tests.apps.doctor.machines import machine
 
 BOARD = "1209:ffb0"
@@ -34,6 +36,18 @@ def test_identities_are_four_small_hexadecimal_digits_twice_and_unambiguous() ->
     identities = [identity for family in FAMILIES for identity in family.identities]
     assert all(re.fullmatch(r"[0-9a-f]{4}:[0-9a-f]{4}", identity) for identity in identities)
     assert len(identities) == len(set(identities))
+
+
+def test_the_boards_are_those_that_the_driver_looks_for() -> None:
+    (boards,) = named("haply")
+    assert set(boards.identities) == IDENTITIES
+
+
+def test_a_stick_of_no_family_is_named_by_its_identity() -> None:
+    (stick,) = named("1234:abcd")
+    assert 'ATTR{idVendor}=="1234", ATTR{idProduct}=="abcd"' in rules([stick])
+    assert named("045e:001b")[0].name == "sidewinder"
+    assert named("1234:ABCD") == ()
 
 
 def test_our_rules_are_read_before_rights_are_given() -> None:

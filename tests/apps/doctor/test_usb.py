@@ -7,7 +7,8 @@ import pytest
 
 from apps.doctor import serial, usb
 from apps.doctor.child import NoAnswer
-from apps.doctor.udev import RULES_FILE, rules
+from apps.doctor.udev import rules
+from devices.udev import RULES_FILE
 from tests.apps.doctor.machines import ROOT, expect, machine
 
 

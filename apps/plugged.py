@@ -1,0 +1,209 @@
+"""What is plugged in that a driver can use, and what is missing to use it.
+
+Nothing is disturbed to find out: no interface is taken from a driver, no serial port is opened.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.doctor.machine import Machine, program
+from apps.doctor.usb import Plugged, openable, plugged
+from devices import BACKENDS
+from devices.udev import GROUP, RULES_FILE, Node, device_rules
+from haptics.errors import DeviceOpenError
+
+if TYPE_CHECKING:
+    from devices.joystick.finding import FoundStick
+
+STICK = "pid-joystick"
+APPLY = f"then run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; sudo udevadm trigger; plug it in anew."
+
+_EMULATED = "--set device.emulated=true does without"
+
+
+@dataclass(frozen=True)
+class Found:
+    """Something that is plugged in.
+
+    Attributes
+    ----------
+    backend : str
+        The device of ``--device`` that can use it; empty if none can.
+    name : str
+        What it calls itself, or what its family is called.
+    identity : str
+        ``vendor:product``, hexadecimal, small letters.
+    serial : str or None
+        Serial number, empty if it has none; None if it may not be asked.
+    nodes : tuple of str
+        Its device files.
+    missing : tuple of str
+        What must be done before it can be used; empty if nothing.
+    udev_rules : str
+        The lines that open it for whoever sits at the machine.
+    speaks_pid : bool
+        Whether it plays forces as a force-feedback stick.
+    transport : str
+        For a stick, how it is reached: ``usb`` or ``hidraw``.
+    in_rate_hz, out_rate_hz, vector_rate_hz : float or None
+        For a stick: input reports, output reports, and forces in the plane, two reports each, per second at most.
+    next : str
+        For a stick: the command that calibrates it.
+    """
+
+    backend: str
+    name: str
+    identity: str
+    serial: str | None
+    nodes: tuple[str, ...]
+    missing: tuple[str, ...] = ()
+    udev_rules: str = ""
+    speaks_pid: bool = False
+    transport: str = ""
+    in_rate_hz: float | None = None
+    out_rate_hz: float | None = None
+    vector_rate_hz: float | None = None
+    next: str = ""
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.name, f"({self.identity})", self.serial and f"serial {self.serial}")))
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is plugged in, and what is missing for all sticks together.
+
+    Attributes
+    ----------
+    found : tuple of Found
+        What drivers can use, and the other devices of the class of sticks.
+    without_libusb : str
+        What to do about it, if there is no libusb; else empty.
+    """
+
+    found: tuple[Found, ...] = ()
+    without_libusb: str = ""
+
+    def of(self, backend: str) -> list[Found]:
+        """Return what a backend can use."""
+        return [one for one in self.found if one.backend == backend]
+
+    def missing(self, backend: str) -> list[str]:
+        """Return what is missing to use a backend that needs something plugged in."""
+        usable = self.of(backend)
+        if not usable:
+            what = {STICK: "no force-feedback stick is plugged in", "pantograph": "no hAPI board is plugged in"}
+            lacking = [f"{what.get(backend, 'nothing is plugged in')} ({_EMULATED})"]
+        elif any(not one.missing for one in usable):
+            return []
+        else:
+            lacking = [words for one in usable for words in one.missing]
+        return [*lacking, self.without_libusb] if backend == STICK and self.without_libusb else lacking
+
+    def result(self) -> dict[str, Any]:
+        """Return everything for ``--json``."""
+        return {"plugged": [asdict(one) for one in self.found], "libusb": not self.without_libusb}
+
+
+def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
+    """Look at what is plugged in.
+
+    Parameters
+    ----------
+    root : Path
+        Where the system's files are.
+    backend : usb.backend.IBackend, optional
+        Instead of libusb.
+    """
+    sticks, without = _sticks(root, backend)
+    boards = [_board(one) for one in plugged(Machine(root=root)) if one.family.backend in BACKENDS.keys() - {STICK}]
+    return Survey((*sticks, *boards), without)
+
+
+def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
+    from devices.joystick.finding import hidraw_sticks, usb_sticks
+
+    by_hidraw = hidraw_sticks(root)
+    try:
+        return [_stick(stick, by_hidraw) for stick in usb_sticks(backend, root)], ""
+    except DeviceOpenError as error:
+        without = str(error)
+    except (ImportError, OSError) as error:  # OSError: what pyusb raises where there is no USB to be seen
+        without = f"USB devices cannot be listed ({error}); see '{program()} doctor libusb'."
+    return [_stick(stick, by_hidraw) for stick in by_hidraw], without
+
+
+def _stick(stick: FoundStick, by_hidraw: list[FoundStick]) -> Found:
+    """Describe a stick; one that libusb may not open is reached by hidraw where that may."""
+    if stick.missing:
+        stick = next((other for other in by_hidraw if _same(other, stick) and not other.missing), stick)
+    own = Found("", stick.name, stick.identity, stick.serial, (stick.node,))
+    if not stick.speaks_pid:
+        return own
+    outward = max(stick.out_interval, stick.family.report_interval)
+    return replace(
+        own,
+        backend=STICK,
+        missing=stick.missing,
+        udev_rules="\n".join(device_rules(stick.identity, (Node.USB, Node.HIDRAW))),
+        speaks_pid=True,
+        transport=stick.transport,
+        in_rate_hz=1.0 / stick.in_interval,
+        out_rate_hz=1.0 / outward,
+        vector_rate_hz=0.5 / outward,
+        next=_calibrating(stick),
+    )
+
+
+def _same(one: FoundStick, other: FoundStick) -> bool:
+    return one.identity == other.identity and (one.serial == other.serial or None in {one.serial, other.serial})
+
+
+def _calibrating(stick: FoundStick) -> str:
+    serial = f" --set device.serial={stick.serial}" if stick.serial else ""
+    return (
+        f"{program()} calibrate joystick --out stick.toml --travel-x M --travel-y M --stated-max-force N{serial}"
+        f"   # once; then: run --device {STICK} --set device.parameters=stick.toml"
+    )
+
+
+def _board(one: Plugged) -> Found:
+    rules = "\n".join(device_rules(one.identity, one.family.nodes))
+    closed = [str(path) for path in one.files if not openable(path)]
+    if not one.files:
+        missing: tuple[str, ...] = ("it has no device file: unplug it and plug it in again",)
+    elif closed:
+        refused = f"it may not be opened ({', '.join(closed)}: permission denied)"
+        missing = (f"{refused}. Put these lines into {RULES_FILE}:\n{rules}\n{APPLY}",)
+    else:
+        missing = ()
+    return Found(
+        one.family.backend,
+        one.family.title,
+        one.identity,
+        None,
+        tuple(map(str, one.files)),
+        missing=missing,
+        udev_rules=rules,
+    )
+
+
+def describe(found: Survey) -> str:
+    """Return in words what is plugged in."""
+    usable = [one for one in found.found if one.backend]
+    others = [one for one in found.found if not one.backend]
+    lines = ["plugged in:"] if usable else [f"plugged in: nothing that a driver here can use ({_EMULATED})"]
+    for one in usable:
+        rate = f", {one.vector_rate_hz:.4g} forces per second over {one.transport}" if one.vector_rate_hz else ""
+        lines.append(f"  {one}: {one.backend}{rate}")
+        for words in one.missing:
+            lines += [f"      {line}" for line in f"missing: {words}".splitlines()]
+        lines += [f"      {one.next}"] if one.next and not one.missing else []
+    if others:
+        lines.append(f"without force feedback: {', '.join(map(str, others))}")
+    if found.without_libusb:
+        lines.append(found.without_libusb)
+    return "\n".join(lines)

@@ -1,0 +1,112 @@
+"""From places of the handle that a person has found to metres per count."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.joystick.person import Pair, Place
+from devices.joystick.parameters import Axes
+from haptics.errors import ConfigurationError
+
+LEAST_TRAVEL = 20
+"""Across the whole travel there must be so many different counts."""
+
+LARGEST_MISFIT = 0.06
+"""The places must fit together so well, in parts of the smaller travel."""
+
+_STEEPEST = 0.5
+"""The two axes must point in directions this different: sine of the angle between them."""
+
+Ranges = tuple[tuple[int, int], tuple[int, int]]
+
+
+def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair, ranges: Ranges) -> tuple[Axes, float]:
+    """Return the axes and how badly the places fit together.
+
+    Counts are taken for linear in the place of the handle; the map is fitted by least squares.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        Where the handle was.
+    counts : array, (n, 2)
+        The counts there.
+    travel : (float, float)
+        Whole travel along x and y [m].
+    ranges : ((int, int), (int, int))
+        Least and greatest count of each axis.
+
+    Returns
+    -------
+    (Axes, float)
+        And the largest distance of a place from where the axes put it [m].
+
+    Raises
+    ------
+    ConfigurationError
+        If nobody moved the handle, it was brought to other places, or an axis has too small a range.
+    """
+    half = 0.5 * np.array(travel)
+    points = np.array([(place.x, place.y) for place in places]) * half
+    _require_motion(places, counts)
+    _require_range(places, counts, ranges)
+    design = np.column_stack((points, np.ones(len(points))))
+    solution: NDArray[Any] = np.linalg.lstsq(design, counts, rcond=None)[0]
+    per_metre, centre = solution[:2].T, solution[2]
+    _require_plane(per_metre)
+    to_metres = np.linalg.inv(per_metre)
+    off = np.hypot(*(to_metres @ (counts - centre).T - points.T))
+    worst = int(np.argmax(off))
+    if off[worst] > LARGEST_MISFIT * min(travel):
+        raise ConfigurationError(
+            f"the places do not fit together: at {places[worst].words} the handle was {1e3 * off[worst]:.1f} mm from "
+            "where the others put it. Begin again, bring the handle to each place as it is called, and hold it against "
+            "the stops."
+        )
+    a, b = to_metres.tolist()
+    axes = Axes(
+        centre_counts=(float(centre[0]), float(centre[1])),
+        counts_to_m=((a[0], a[1]), (b[0], b[1])),
+        workspace_min_m=(-float(half[0]), -float(half[1])),
+        workspace_max_m=(float(half[0]), float(half[1])),
+    )
+    return axes, float(off[worst])
+
+
+def _require_motion(places: Sequence[Place], counts: NDArray[np.float64]) -> None:
+    for i, place in enumerate(places):
+        for j in range(i):
+            if np.abs(counts[i] - counts[j]).max() < LEAST_TRAVEL:
+                raise ConfigurationError(
+                    f"the counts at {place.words} are those at {places[j].words}: {_whole(counts[i])} and "
+                    f"{_whole(counts[j])}. Move the handle, and make sure that it is this stick's."
+                )
+
+
+def _require_range(places: Sequence[Place], counts: NDArray[np.float64], ranges: Ranges) -> None:
+    """Make sure that no converter is at its end: beyond it the handle moves unseen."""
+    for place, pair in zip(places, counts, strict=True):
+        for axis, count, (low, high) in zip("XY", pair, ranges, strict=True):
+            if low < high and not low < count < high:
+                raise ConfigurationError(
+                    f"at {place.words} axis {axis} is at the end of its range, {count:g}: the handle moves on unseen. "
+                    "Let the stick's own tool set its range to the whole travel, then begin again."
+                )
+
+
+def _require_plane(per_metre: NDArray[np.float64]) -> None:
+    first, second = per_metre.T
+    sine = abs(np.linalg.det(per_metre)) / max(float(np.hypot(*first) * np.hypot(*second)), 1e-300)
+    if not sine > _STEEPEST:
+        raise ConfigurationError(
+            "the two axes are not independent: the counts change almost alike along x and along y. Begin again, and "
+            "bring the handle to each place as it is called."
+        )
+
+
+def _whole(counts: NDArray[np.float64]) -> str:
+    return f"({counts[0]:.0f}, {counts[1]:.0f})"

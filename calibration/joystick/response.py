@@ -1,0 +1,183 @@
+"""What a handle does when it is pushed, and what that tells of motors, mass and friction.
+
+Near the middle the free handle is taken for a mass m that viscous friction b, dry friction c and a spring k hold back,
+pushed by the two effects. With the level l of effect i, the force g_i of its full level, the direction e of the motion
+and the delay d from a command to the count that follows it, m x'' + b x' + c e + k x = g_i l(t - d). Integrated twice,
+nothing but the direction has to be differentiated:
+
+    x(t) = x0 + v0 t + (g_i/m) UU(t - d) - (b/m) X(t) - (c/m) EE(t) - (k/m) XX(t)
+
+where UU and EE are double integrals of level and direction, X and XX those of the displacement. All but the delay is
+linear and found by least squares over all pushes at once; the delay is tried out. A push that the system interrupted
+(another program had the processor meanwhile) does not fit with the others and is left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+LONGEST_DELAY = 0.04
+"""Between a command and the count that follows it [s]."""
+_COARSE, _FINE = 5e-3, 1e-3
+
+_SHARED = 7
+"""Unknowns that all pushes have in common."""
+_WINDOW, _MOVING = 0.01, 0.1
+"""Time to either side over which a direction is taken [s]; speed that counts as motion, in parts of the largest."""
+
+_OUTLIER = 2.0
+_EFFECTS = {0, 1}
+
+
+@dataclass(frozen=True)
+class Push:
+    """What was recorded while one effect pushed.
+
+    Attributes
+    ----------
+    effect : int
+        Which one, 0 or 1.
+    time : array, (n,)
+        When the handle was looked at [s].
+    level : array, (n,)
+        Level of the effect from then on.
+    displacement : array, (n, 2)
+        Of the handle, from where it was at first [m].
+    """
+
+    effect: int
+    time: Array
+    level: Array
+    displacement: Array
+
+    @property
+    def peak(self) -> float:
+        """The largest level, without sign."""
+        return float(np.abs(self.level).max())
+
+    @property
+    def moved(self) -> tuple[float, float]:
+        """Where the handle was in the end, from where it was at first [m]."""
+        x, y = self.displacement[-1]
+        return float(x), float(y)
+
+    @property
+    def distance(self) -> float:
+        """How far that is [m]."""
+        return float(np.hypot(*self.moved))
+
+
+@dataclass(frozen=True)
+class Response:
+    """How the handle answers.
+
+    Attributes
+    ----------
+    acceleration : array, (2, 2)
+        Column i: what the full level of effect i accelerates the handle by [m/s²].
+    drag, rub, spring : float
+        Viscous friction, dry friction and stiffness, each by the mass [1/s, m/s², 1/s²].
+    delay : float
+        From a command to the count that follows it [s].
+    misfit : float
+        Root mean square of what is left over, relative to that of the displacements.
+    misfits : tuple of float
+        The same for each of the pushes.
+    """
+
+    acceleration: Array
+    drag: float
+    rub: float
+    spring: float
+    delay: float
+    misfit: float
+    misfits: tuple[float, ...]
+
+
+def identify(pushes: Sequence[Push]) -> Response:
+    """Return what the pushes tell; each effect must have pushed at least once."""
+    found = _fit(pushes)
+    usual = _OUTLIER * float(np.median(found.misfits))
+    good = [push for push, misfit in zip(pushes, found.misfits, strict=True) if misfit <= usual]
+    if len(good) == len(pushes) or {push.effect for push in good} != _EFFECTS:
+        return found
+    return _fit(good)
+
+
+def _fit(pushes: Sequence[Push]) -> Response:
+    """Return the response with the delay that fits best, to a millisecond."""
+    coarse = _best(pushes, np.arange(0.0, LONGEST_DELAY + 0.5 * _COARSE, _COARSE))
+    return _best(pushes, np.maximum(coarse.delay + _FINE * np.arange(-4, 5), 0.0))
+
+
+def _best(pushes: Sequence[Push], delays: Array) -> Response:
+    return min((_at_delay(pushes, float(delay)) for delay in delays), key=lambda response: response.misfit)
+
+
+def _at_delay(pushes: Sequence[Push], delay: float) -> Response:
+    """Return the response under the assumption of a delay.
+
+    The unknowns are the four accelerations, drag, rub, spring, and for each push the velocity and place it began with.
+    """
+    columns = _SHARED + 4 * len(pushes)
+    design, target = [], []
+    for number, push in enumerate(pushes):
+        drive = _drive(push, delay)
+        first = _integral(push.time, push.displacement)
+        second = _integral(push.time, first)
+        dry = _integral(push.time, _integral(push.time, _direction(push)))
+        for axis in range(2):
+            rows = np.zeros((len(push.time), columns))
+            rows[:, 2 * axis + push.effect] = drive
+            rows[:, 4], rows[:, 5], rows[:, 6] = -first[:, axis], -dry[:, axis], -second[:, axis]
+            own = _SHARED + 4 * number + 2 * axis
+            rows[:, own], rows[:, own + 1] = push.time - push.time[0], 1.0
+            design.append(rows)
+            target.append(push.displacement[:, axis])
+    matrix, values = np.concatenate(design), np.concatenate(target)
+    scale = np.maximum(np.linalg.norm(matrix, axis=0), 1e-300)
+    solution = np.linalg.lstsq(matrix / scale, values, rcond=None)[0] / scale
+    left, ends = matrix @ solution - values, np.cumsum([2 * len(push.time) for push in pushes])[:-1]
+    misfits = tuple(map(_relative, np.split(left, ends), np.split(values, ends)))
+    drag, rub, spring = float(solution[4]), float(solution[5]), float(solution[6])
+    return Response(solution[:4].reshape(2, 2), drag, rub, spring, delay, _relative(left, values), misfits)
+
+
+def _relative(left: Array, size: Array) -> float:
+    return float(np.linalg.norm(left) / max(float(np.linalg.norm(size)), 1e-300))
+
+
+def _drive(push: Push, delay: float) -> Array:
+    """Return the double integral of the level, `delay` [s] ago; a level holds until the next one comes."""
+    elapsed = push.time - push.time[0]
+    steps = np.diff(elapsed)
+    once = np.concatenate(([0.0], np.cumsum(push.level[:-1] * steps)))
+    twice = np.concatenate(([0.0], np.cumsum((once[:-1] + 0.5 * push.level[:-1] * steps) * steps)))
+    then = elapsed - delay
+    at = np.clip(np.searchsorted(elapsed, then, side="right") - 1, 0, len(elapsed) - 1)
+    since = np.maximum(then - elapsed[at], 0.0)
+    return np.where(then > 0.0, twice[at] + since * (once[at] + 0.5 * push.level[at] * since), 0.0)
+
+
+def _direction(push: Push) -> Array:
+    """Return the unit vector of the motion at each time, (n, 2); zero while the handle is as good as at rest."""
+    after, before = (
+        np.column_stack([np.interp(push.time + shift, push.time, axis) for axis in push.displacement.T])
+        for shift in (_WINDOW, -_WINDOW)
+    )
+    way = after - before
+    length = np.hypot(*way.T)
+    moving = length > _MOVING * max(float(length.max()), 1e-300)
+    return np.where(moving[:, None], way / np.maximum(length, 1e-300)[:, None], 0.0)
+
+
+def _integral(time: Array, values: Array) -> Array:
+    """Return the running integral, (n, 2), by the trapezoidal rule."""
+    pieces = 0.5 * (values[1:] + values[:-1]) * np.diff(time)[:, None]
+    return np.concatenate((np.zeros((1, 2)), np.cumsum(pieces, axis=0)))

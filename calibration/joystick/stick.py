@@ -1,0 +1,148 @@
+"""A force-feedback stick in its own units: counts of its axes, levels of its two effects."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from typing import Any, Self
+
+from devices.joystick.descriptor import DescriptorError, parse_descriptor
+from devices.joystick.families import family_of
+from devices.joystick.finding import connect
+from devices.joystick.session import PidSession, Playbook
+from devices.joystick.settings import StickSettings
+from devices.joystick.streaming import InputLayout, Streaming
+from devices.joystick.transport import Link, Transport
+from devices.joystick.usages import X, Y
+from haptics.errors import DeviceFault, DeviceOpenError
+
+Pair = tuple[float, float]
+
+FIRST_REPORT = 1.0
+"""A stick that has sent no position for so long after it was opened will send none [s]."""
+
+SILENCE = 0.25
+"""A stick that was not heard of for so long has failed [s]."""
+
+PAUSE = 1e-3
+"""Time between two looks at the stick [s]."""
+
+
+class RawStick:
+    """A stick that is open, with both effects playing at level zero; use it as a context.
+
+    However the context is left, there is no force afterwards and the stick belongs to the operating system again. If
+    this process dies inside, the stick ends its effects by itself after ``settings.force_duration``.
+
+    Parameters
+    ----------
+    settings : StickSettings
+        Which stick, how to reach it, and how long a force lasts by itself.
+    backend : usb.backend.IBackend, optional
+        What to reach USB by, instead of libusb.
+
+    Attributes
+    ----------
+    link : Link
+        What the stick says of itself.
+    ranges : ((int, int), (int, int))
+        Least and greatest count of each axis.
+    full_scale : int
+        Number of steps of a level between 0 and 1.
+    quantum : int
+        Largest number of which all steps of the counts seen so far are multiples, 0 as long as there were none.
+    """
+
+    link: Link
+    ranges: tuple[tuple[int, int], tuple[int, int]]
+
+    def __init__(self, settings: StickSettings, backend: Any = None) -> None:
+        self.settings = settings
+        self._backend = backend
+        self._streaming: Streaming | None = None
+        self.full_scale = 0
+        self.quantum = 0
+        self._first: tuple[int, int] | None = None
+
+    def __enter__(self) -> Self:
+        """Take the stick and set it up.
+
+        Raises
+        ------
+        DeviceNotFoundError, DeviceOpenError
+            With the remedy.
+        """
+        own = self.settings
+        with contextlib.ExitStack() as undo:
+            transport = connect("", own.serial, own.transport, self._backend)
+            undo.callback(transport.close)
+            self._streaming = self._start(transport, undo)
+            self._begun = time.perf_counter()
+            self._undo = undo.pop_all()
+        return self
+
+    def _start(self, transport: Transport, undo: contextlib.ExitStack) -> Streaming:
+        link = self.link = transport.link
+        try:
+            descriptor = parse_descriptor(link.descriptor)
+        except DescriptorError as error:
+            raise DeviceOpenError(f"what the stick says of itself cannot be understood: {error}") from error
+        layout = InputLayout(descriptor, X, Y)
+        fields = [layout.report.field(usage) for usage in (X, Y)]
+        (x_low, x_high), (y_low, y_high) = ((f.logical_min, f.logical_max) if f else (0, 0) for f in fields)
+        self.ranges = (x_low, x_high), (y_low, y_high)
+        family = family_of(link.vendor_id, link.product_id)
+        session = PidSession(transport, Playbook(descriptor, family), family, self.settings.force_duration)
+        self.full_scale = session.playbook.full_scale
+        session.start()
+        undo.callback(session.stop)
+        streaming = Streaming(transport, session, layout, self.settings.keep_alive, family.report_interval)
+        undo.callback(streaming.stop)
+        streaming.start(FIRST_REPORT)
+        return streaming
+
+    def __exit__(self, *_: object) -> None:
+        """Take the force away and give the stick back."""
+        self._streaming = None
+        self._undo.close()
+
+    # --- in use ------------------------------------------------------------------------------------------------------
+
+    def counts(self) -> tuple[int, int]:
+        """Return the counts of both axes now.
+
+        Raises
+        ------
+        DeviceFault
+            If the stick is gone or silent.
+        """
+        sample = self._alive().sample
+        assert sample is not None
+        now = sample.x, sample.y
+        first = self._first = self._first or now
+        self.quantum = math.gcd(self.quantum, now[0] - first[0], now[1] - first[1])
+        return now
+
+    def push(self, level: Pair) -> Pair:
+        """Push with a level of each effect, cut to -1 to 1, for a short while; return it as the stick has it.
+
+        Raises
+        ------
+        DeviceFault
+            If the stick is gone or silent.
+        """
+        steps = [round(max(-1.0, min(1.0, part)) * self.full_scale) for part in level]
+        rounded = steps[0] / self.full_scale, steps[1] / self.full_scale
+        self._alive().command(*rounded)
+        return rounded
+
+    def _alive(self) -> Streaming:
+        streaming = self._streaming
+        if streaming is None:
+            raise DeviceOpenError("the stick is not open.")
+        if streaming.fault is not None:
+            raise DeviceFault(str(streaming.fault)) from streaming.fault
+        if time.perf_counter() - max(streaming.heard, self._begun) > SILENCE:
+            raise DeviceFault(f"the stick has sent no whole report for {SILENCE:g} s: check cable and hub.")
+        return streaming

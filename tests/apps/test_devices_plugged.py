@@ -1,0 +1,199 @@
+"""What is plugged in, which of it plays forces, how fast, and what is missing to use it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from apps import plugged
+from apps.doctor import usb
+from apps.plugged import describe, survey
+from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.profile import read_hex
+from devices.emulators.pid.stick import EmulatedStick
+from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from haptics.errors import DeviceOpenError
+from tests.processes import ROOT
+
+STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+MOUSE = bytes.fromhex(
+    "0501 0902 a101 0901 a100 0509 1901 2903 1500 2501 9503 7501 8102 9501 7505 8103 0501 0930 0931 1581 257f 7508 9502"
+    "8106 c0 c0"
+)
+
+
+def tree(root: Path, files: dict[str, str | bytes]) -> Path:
+    """Make the files of a system under `root`."""
+    for name, content in files.items():
+        path = root / name.lstrip("/")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return root
+
+
+def hidraw(root: Path, number: int, identity: str, name: str, descriptor: bytes, mode: int = 0o600) -> Path:
+    """Plug something into `root`, as the kernel shows it."""
+    vendor, product = identity.split(":")
+    place = f"/sys/devices/usb1/1-{number}"
+    device = f"{place}/1-{number}:1.0/0003:{vendor.upper()}:{product.upper()}.0001"
+    uevent = f"HID_ID=0003:0000{vendor.upper()}:0000{product.upper()}\nHID_NAME={name}\nHID_UNIQ=S{number}\n"
+    endpoints = {
+        f"{place}/1-{number}:1.0/ep_{where}/{key}": value
+        for where, direction, interval in (("81", "in", "1ms"), ("02", "out", "4ms"))
+        for key, value in {"direction": direction, "type": "Interrupt", "interval": interval}.items()
+    }
+    tree(
+        root,
+        {
+            f"{device}/uevent": uevent,
+            f"{device}/report_descriptor": descriptor,
+            f"{device}/hidraw/hidraw{number}/dev": "247:0",
+            f"{place}/idVendor": vendor,
+            f"{place}/idProduct": product,
+            f"{place}/busnum": "1",
+            f"{place}/devnum": str(number),
+            f"/dev/hidraw{number}": "",
+            f"/dev/bus/usb/001/{number:03}": "",
+            **endpoints,
+        },
+    )
+    node = root / f"sys/class/hidraw/hidraw{number}"
+    node.mkdir(parents=True)
+    (node / "device").symlink_to(root / device.lstrip("/"))
+    (root / "sys/bus/usb/devices").mkdir(parents=True, exist_ok=True)
+    (root / f"sys/bus/usb/devices/1-{number}").symlink_to(root / place.lstrip("/"))
+    return root
+
+
+@pytest.fixture
+def no_libusb(monkeypatch: pytest.MonkeyPatch) -> None:
+    from devices.joystick import usb_listing
+
+    def missing() -> None:
+        raise DeviceOpenError("no libusb was found: install it.")
+
+    monkeypatch.setattr(usb_listing, "libusb", missing)
+
+
+@pytest.mark.parametrize(("profile", "rate"), [("openffboard", 500.0), ("sidewinder-ff2", 125.0), ("arduino", 500.0)])
+def test_a_stick_is_described_with_what_its_bus_allows(tmp_path: Path, profile: str, rate: float) -> None:
+    (one,) = survey(tmp_path, emulated_stick(profile, hand=STILL)).found
+    assert one.backend == "pid-joystick"
+    assert one.speaks_pid
+    assert one.vector_rate_hz == pytest.approx(rate)
+    assert one.out_rate_hz == pytest.approx(2.0 * rate)
+    assert one.missing == ()
+    vendor, product = one.identity.split(":")
+    assert f'ATTR{{idVendor}}=="{vendor}", ATTR{{idProduct}}=="{product}"' in one.udev_rules
+    assert "calibrate joystick" in one.next
+
+
+def test_two_alike_are_told_apart_by_serial_number(tmp_path: Path) -> None:
+    sticks = (EmulatedStick("openffboard", hand=STILL, serial=serial) for serial in ("A1", "B2"))
+    found = survey(tmp_path, EmulatedUsbBackend(*sticks))
+    assert [one.serial for one in found.of("pid-joystick")] == ["A1", "B2"]
+    text = describe(found)
+    assert "serial A1" in text and "device.serial=B2" in text and "500 forces per second over usb" in text
+
+
+def test_one_that_may_not_be_opened_comes_with_the_lines_to_paste(tmp_path: Path) -> None:
+    found = survey(tmp_path, emulated_stick("openffboard", hand=STILL, faults=["no-permission@0"]))
+    (one,) = found.found
+    assert one.serial is None
+    assert 'TAG+="uaccess"' in one.missing[0]
+    assert found.missing("pid-joystick") == list(one.missing)
+    text = describe(found)
+    assert "missing: " in text and "/etc/udev/rules.d/70-haptics.rules" in text
+
+
+def test_nothing_plugged_in(tmp_path: Path) -> None:
+    found = survey(tmp_path, EmulatedUsbBackend())
+    assert found.found == ()
+    assert "device.emulated=true" in found.missing("pid-joystick")[0]
+    assert "hAPI board" in found.missing("pantograph")[0]
+    assert "nothing that a driver here can use" in describe(found)
+
+
+def test_without_libusb_what_hidraw_shows_is_there_and_it_is_said(tmp_path: Path, no_libusb: None) -> None:
+    hidraw(tmp_path, 3, "1209:abcd", "Home-made stick", read_hex("openffboard.hex"))
+    hidraw(tmp_path, 4, "046d:c077", "A mouse", MOUSE)
+    found = survey(tmp_path)
+    stick, mouse = found.found
+    assert (stick.name, stick.serial, stick.transport, stick.speaks_pid) == ("Home-made stick", "S3", "hidraw", True)
+    assert stick.vector_rate_hz == pytest.approx(125.0)
+    assert (mouse.backend, mouse.speaks_pid) == ("", False)
+    assert found.missing("pid-joystick") == []
+    assert not found.result()["libusb"]
+    text = describe(found)
+    assert "no libusb was found" in text and "without force feedback: A mouse" in text
+
+
+def test_without_pyusb_it_is_said_and_nothing_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "usb.backend.libusb1", None)
+    found = survey(tmp_path)
+    assert found.found == ()
+    assert "doctor libusb" in describe(found)
+    assert "doctor libusb" in " ".join(found.missing("pid-joystick"))
+
+
+def test_a_board_for_the_pantograph(tmp_path: Path) -> None:
+    place = "/sys/bus/usb/devices/1-5"
+    files: dict[str, str | bytes] = {
+        f"{place}/idVendor": "2341\n",
+        f"{place}/idProduct": "804d\n",
+        f"{place}/1-5:1.0/tty/ttyACM7/dev": "166:7\n",
+        "/dev/ttyACM7": "",
+    }
+    found = survey(tree(tmp_path, files), EmulatedUsbBackend())
+    (board,) = found.of("pantograph")
+    assert board.nodes == (str(tmp_path / "dev/ttyACM7"),)
+    assert "Haply" in board.name
+    assert found.missing("pantograph") == []
+    assert 'SUBSYSTEM=="tty"' in board.udev_rules
+
+
+def test_a_board_that_may_not_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    place = "/sys/bus/usb/devices/1-5"
+    files: dict[str, str | bytes] = {
+        f"{place}/idVendor": "2341\n",
+        f"{place}/idProduct": "804d\n",
+        f"{place}/1-5:1.0/tty/ttyACM7/dev": "166:7\n",
+        "/dev/ttyACM7": "",
+    }
+    monkeypatch.setattr(plugged, "openable", lambda path: False)
+    (board,) = survey(tree(tmp_path, files), EmulatedUsbBackend()).found
+    assert "ttyACM7: permission denied" in board.missing[0]
+    assert "ID_MM_DEVICE_IGNORE" in board.missing[0] and "udevadm control --reload" in board.missing[0]
+
+
+def test_the_doctor_knows_a_stick_by_its_descriptor(tmp_path: Path) -> None:
+    from tests.apps.doctor.machines import expect, machine
+
+    hidraw(tmp_path, 3, "1209:abcd", "Home-made stick", read_hex("arduino.hex"))
+    hidraw(tmp_path, 4, "046d:c077", "A mouse", MOUSE)
+    here = machine(tmp_path)
+    (one,) = usb.plugged(here)
+    assert (one.identity, one.family.backend, one.family.title) == ("1209:abcd", "pid-joystick", "Home-made stick")
+    assert [path.name for path in one.files] == ["003", "hidraw3"]
+    expect(usb.udev(here, lambda path: False), "problem", "1209:abcd", "doctor --udev")
+
+
+def test_the_command_is_quick_to_load_and_says_all_of_it(tmp_path: Path) -> None:
+    code = (
+        "import sys; from apps.cli import main; main(['devices', '--json']); "
+        "sys.exit(any(name in sys.modules for name in ('numba', 'PySide6', 'scipy', 'matplotlib')))"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env=environment, cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    answer = json.loads(done.stdout)
+    assert isinstance(answer["plugged"], list)
+    assert isinstance(answer["libusb"], bool)
+    rows = {row["name"]: row for row in answer["devices"]}
+    assert rows["virtual-joystick"]["missing"] == []
+    assert bool(rows["pid-joystick"]["missing"]) == (not any(one["speaks_pid"] for one in answer["plugged"]))
