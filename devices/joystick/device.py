@@ -11,14 +11,11 @@ from typing import Any, Self
 
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles import PROFILES
-from devices.joystick.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
 from devices.joystick.families import family_of
-from devices.joystick.finding import connect
-from devices.joystick.parameters import StickParameters, build_parameters, read_parameters
-from devices.joystick.session import PidSession, Playbook
+from devices.joystick.opening import prepare, reach, require_parameters
+from devices.joystick.parameters import build_parameters, read_parameters
 from devices.joystick.settings import StickSettings
-from devices.joystick.streaming import READ_TIMEOUT, InputLayout, Sample, Streaming
-from devices.joystick.transport import Transport
+from devices.joystick.streaming import READ_TIMEOUT, Sample, Streaming
 from devices.velocity import VelocityEstimator, velocity_lag
 from devices.virtual.hands import Workspace, make_hand
 from devices.virtual.log import CommandLog
@@ -83,7 +80,6 @@ class PidJoystick:
         self._check_serial()
         self._own_clock = clock is None
         self._clock = clock or WallClock(self.settings.period)
-        self._transport: Transport | None = None
         self._streaming: Streaming | None = None
         self._log: CommandLog | None = None
         self._state = State()
@@ -161,13 +157,11 @@ class PidJoystick:
             self.backend = emulated_stick(
                 own.emulator, hand=self._hand, seed=own.seed, serial=own.serial or None, faults=own.wire_faults
             )
-        known, serial = self.parameters, self.settings.serial
-        identity = known.device.vid_pid if known else ""
-        serial = serial or (known.device.serial if known else "")
         with contextlib.ExitStack() as undo:
-            transport = connect(identity, serial, self.settings.transport, self.backend)
+            transport = reach(self.settings, self.parameters, self.backend)
             undo.callback(transport.close)
-            session, layout = self._prepare(transport)
+            known = require_parameters(self.parameters, transport.link, self.settings.parameters)
+            session, layout = prepare(transport, known, self.settings.force_duration)
             self._log = CommandLog(self.settings.log) if self.settings.log else None
             session.start()
             undo.callback(session.stop)
@@ -175,42 +169,10 @@ class PidJoystick:
             streaming = Streaming(transport, session, layout, self.settings.keep_alive, interval)
             undo.callback(streaming.stop)
             streaming.start(FIRST_REPORT)
-            self._known = self._require_parameters(transport.link)
-            self._undo, self._streaming = undo.pop_all(), streaming
+            self._known, self._undo, self._streaming = known, undo.pop_all(), streaming
         self._velocity.reset()
         self._last_time = -math.inf
         atexit.register(self.close)
-
-    def _prepare(self, transport: Transport) -> tuple[PidSession, InputLayout]:
-        """Make sure that this is the stick that was calibrated, and find its reports."""
-        link = transport.link
-        known = self._require_parameters(link)
-        descriptor = _parsed(link.descriptor)
-        family = family_of(link.vendor_id, link.product_id)
-        layout = InputLayout(descriptor, known.axes.usage_x, known.axes.usage_y)
-        session = PidSession(transport, Playbook(descriptor, family), family, self.settings.force_duration)
-        return session, layout
-
-    def _require_parameters(self, link: Any) -> StickParameters:
-        """Return the parameters; refuse to go on without any, or with those of another stick."""
-        known = self.parameters
-        if known is None:
-            raise ConfigurationError(
-                f"device.parameters is missing: nobody knows what a count of the stick {link} is in metres, or how "
-                "strong it is. Run haptics calibrate joystick, then name its file: --set device.parameters=FILE."
-            )
-        ours, theirs = known.device, link
-        for what, file, stick in (
-            ("identity", ours.vid_pid, f"{theirs.vendor_id:04x}:{theirs.product_id:04x}"),
-            ("serial", ours.serial, theirs.serial if ours.serial else ""),
-            ("report descriptor", ours.report_descriptor_sha256, theirs.digest),
-        ):
-            if file != stick:
-                raise ConfigurationError(
-                    f"device.parameters = {self.settings.parameters!r}: are those of another stick; {what} is "
-                    f"{file!r} in the file and {stick!r} of the stick. Run haptics calibrate joystick for this one."
-                )
-        return known
 
     def read(self) -> State:
         """Return the newest sample; its arrays are reused.
@@ -307,10 +269,3 @@ class PidJoystick:
         number = self._known.handle.dead_man_button
         held = DEAD_MAN_BUTTON if number and sample.buttons >> (number - 1) & 1 else 0
         return sample.buttons << 1 | held
-
-
-def _parsed(descriptor: bytes) -> ReportDescriptor:
-    try:
-        return parse_descriptor(descriptor)
-    except DescriptorError as error:
-        raise DeviceOpenError(f"what the stick says of itself cannot be understood: {error}") from error

@@ -96,10 +96,10 @@ def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick
     nodes = list(hidraw.hidraw_nodes(root)) if root is not None and backend is None else []
     speaking = {(n.link.vendor_id, n.link.product_id) for n in nodes if usb_listing.has_forces(n.link.descriptor)}
     devices = usb_listing.hid_devices(backend or usb_listing.libusb())
-    return [_usb_stick(device, speaking) for device in devices]
+    return [_usb_stick(device, speaking, real=backend is None) for device in devices]
 
 
-def _usb_stick(device: Any, speaking: set[tuple[int, int]]) -> FoundStick:
+def _usb_stick(device: Any, speaking: set[tuple[int, int]], *, real: bool) -> FoundStick:
     vendor, product = device.idVendor, device.idProduct
     family = family_of(vendor, product)
     interface = next(usb_listing.hid_interfaces(device))
@@ -122,7 +122,7 @@ def _usb_stick(device: Any, speaking: set[tuple[int, int]]) -> FoundStick:
         USB,
         usb_listing.node_of(device),
         missing,
-        connect=lambda: open_usb(device),
+        connect=lambda: open_usb(device, real=real),
     )
 
 

@@ -1,6 +1,7 @@
 """A stick over Linux's hidraw: the same reports without libusb, and the kernel's driver stays where it is.
 
-Nothing but the standard library is needed, and the right to open one device file.
+Nothing but the standard library is needed, and the right to open one device file. There is one thing that this way
+cannot do: a pipe that the stick has halted stays so, for only libusb can clear it.
 """
 
 from __future__ import annotations
@@ -8,12 +9,13 @@ from __future__ import annotations
 import errno
 import os
 import select
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from devices.joystick.remedies import busy, not_permitted
-from devices.joystick.transport import Link, TransferError, Trouble
+from devices.joystick.transport import AGAIN, GONE, WRITE_TIMEOUT, Link, failure
 from haptics.errors import DeviceOpenError
 
 CLASS = "sys/class/hidraw"
@@ -23,7 +25,7 @@ LONGEST_REPORT = 4096
 _USB = 0x0003
 _WRITE_READ = 3 << 30
 _SET_FEATURE, _GET_FEATURE, _GET_INPUT = 0x06, 0x07, 0x0A
-_GONE = {errno.ENODEV, errno.EIO, errno.ENXIO, errno.ENOENT}
+_GONE = GONE | {errno.EIO}
 
 
 @dataclass(frozen=True)
@@ -107,11 +109,11 @@ class HidrawTransport:
             if error.errno == errno.EBUSY:
                 raise DeviceOpenError(busy(identity, path)) from error
             raise DeviceOpenError(
-                f"the stick {identity} could not be opened ({path}: {error.strerror}): unplug it, plug it in and start "
-                "again."
+                f"the stick {identity} could not be opened ({path}: {error.strerror}): {AGAIN}."
             ) from error
         self._poll = select.poll()
         self._poll.register(self._file, select.POLLIN)
+        self._sender = _Sender(self._file)
 
     def get_feature(self, report_id: int, length: int) -> bytes:
         """Return a feature report."""
@@ -137,14 +139,14 @@ class HidrawTransport:
         try:
             return int(fcntl.ioctl(self._file, request, buffer))
         except OSError as error:
-            raise _failure(error, "a request for a report") from error
+            raise failure(error, "a request for a report", _GONE) from error
 
     def write(self, report: bytes) -> None:
         """Send an output report; the kernel sends it through the interrupt pipe where there is one."""
         try:
-            os.write(self._file, report)
+            self._sender.send(report)
         except OSError as error:
-            raise _failure(error, "an output report") from error
+            raise failure(error, "an output report", _GONE, after_stall=AGAIN) from error
 
     def read(self, timeout: float) -> bytes | None:
         """Return the next input report, None if there was none for `timeout` [s]."""
@@ -153,19 +155,71 @@ class HidrawTransport:
                 return None
             return os.read(self._file, LONGEST_REPORT)
         except OSError as error:
-            raise _failure(error, "an input report") from error
+            raise failure(error, "an input report", _GONE) from error
 
     def close(self) -> None:
-        """Close the device file."""
-        if self._file >= 0:
-            file, self._file = self._file, -1
-            os.close(file)
+        """Close the device file, as soon as no report is under way any more."""
+        self._sender.end()
 
 
-def _failure(error: OSError, what: str) -> TransferError:
-    if error.errno in _GONE:
-        return TransferError(
-            "the stick was unplugged, or lost its power: plug it in and start again.", Trouble.UNPLUGGED
-        )
-    trouble = {errno.ETIMEDOUT: Trouble.TIMEOUT, errno.EPIPE: Trouble.STALL}.get(error.errno or 0, Trouble.BROKEN)
-    return TransferError(f"{what} failed ({error.strerror or error}): check cable and hub.", trouble)
+class _Sender:
+    """Sends reports in a thread of its own: for a stick that takes none the kernel waits for seconds, uninterruptibly.
+
+    Parameters
+    ----------
+    file : int
+        The open device file; it is closed in the end.
+    """
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+        self._report: bytes | None = None
+        self._error: OSError | None = None
+        self._ending = False
+        self._changed = threading.Condition()
+        self._thread = threading.Thread(target=self._run, name="hidraw", daemon=True)
+        self._thread.start()
+
+    def send(self, report: bytes) -> None:
+        """Send a report and wait for it, or for one before that is still under way, for `WRITE_TIMEOUT`.
+
+        Raises
+        ------
+        OSError
+            If it could not be sent, or not in time; then it may be sent later.
+        """
+        with self._changed:
+            self._wait()
+            self._report, self._error = report, None
+            self._changed.notify_all()
+            self._wait()
+            if self._error is not None:
+                raise self._error
+
+    def _wait(self) -> None:
+        if not self._changed.wait_for(lambda: self._report is None, WRITE_TIMEOUT):
+            raise TimeoutError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT))
+
+    def end(self) -> None:
+        """Have the file closed, and wait for that for a short while."""
+        with self._changed:
+            self._ending = True
+            self._changed.notify_all()
+        self._thread.join(WRITE_TIMEOUT)
+
+    def _run(self) -> None:
+        while (report := self._next()) is not None:
+            error = None
+            try:
+                os.write(self._file, report)
+            except OSError as failed:
+                error = failed
+            with self._changed:
+                self._report, self._error = None, error
+                self._changed.notify_all()
+        os.close(self._file)
+
+    def _next(self) -> bytes | None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._report is not None or self._ending)
+            return self._report

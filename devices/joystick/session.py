@@ -28,7 +28,6 @@ POLL_PAUSE = 1e-3
 TRIES = 5
 """A report of the set-up that is not taken in time is sent this often."""
 
-_FULL_CIRCLE = 2.0 * math.pi
 _TIME_UNITS = (0x1001, 0x1003)
 _OUTPUT, _FEATURE = ReportType.OUTPUT, ReportType.FEATURE
 
@@ -156,7 +155,7 @@ def _lasting(field: Field, duration: float) -> int:
 
 def _angle(field: Field, direction: float) -> int:
     """Return a direction in the field's counts: its range is the full circle."""
-    return field.logical_min + round(direction / _FULL_CIRCLE * (field.logical_max - field.logical_min))
+    return field.logical_min + round(direction / math.tau * (field.logical_max - field.logical_min))
 
 
 class PidSession:
@@ -278,7 +277,10 @@ class PidSession:
         )
 
     def stop(self) -> None:
-        """End it orderly: no force, stop, give the blocks back, switch the motors off; each even if another fails."""
+        """End it orderly: no force, stop, give the blocks back, motors off; each even if another is refused.
+
+        A stick that does not take a report in time is left alone: it ends its effects by itself.
+        """
         book, blocks = self.playbook, self.blocks
         self.blocks = []
         reports = [book.constant(block) for block in blocks]
@@ -288,8 +290,8 @@ class PidSession:
             try:
                 self._transport.write(report)
             except TransferError as error:
-                if error.trouble is Trouble.UNPLUGGED:
-                    return
+                if error.trouble in (Trouble.UNPLUGGED, Trouble.TIMEOUT):
+                    break
 
 
 def _first(value: int | tuple[int, ...] | None) -> int:

@@ -49,7 +49,7 @@ class StickSettings(VelocitySettings):
     transport: str = choice("auto", TRANSPORTS, "how to reach the stick")
     force_duration: float = bounded(0.2, minimum=0.02, maximum=2.0, unit="s", doc="the device ends a force by itself")
     keep_alive: float = bounded(0.05, minimum=0.01, maximum=1.0, unit="s", doc="how often a force is started anew")
-    emulated: bool = False
+    emulated: bool = free(False, "true or false", "whether the driver talks to an emulated stick")
     emulator: str = choice("openffboard", EMULATORS, "which stick is emulated")
     wire_faults: tuple[str, ...] = free((), WIRE_FAULTS_ALLOWED, "faults of the emulated wire, on demand")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random, emulated only")

@@ -3,10 +3,9 @@
 Between the tick and the threads lie two slots that hold the latest value only. A new force replaces one that was not
 sent yet: what goes out is never older than it must be, and there is no queue that could fill up.
 
-*Writing.* Of the two magnitudes those are sent whose count changed, the one that is farther off first; each is looked
-up at the moment it is sent. Each effect is started anew within ``keep_alive``, as long as commands keep coming: a tick
-that has died, with the threads still alive, leaves no force on (zero is sent after ``keep_alive``), and of a process
-that has died the device's own duration takes the force away.
+*Writing.* What is sent, and when, `devices.joystick.forces` decides: a tick that has died, with the threads still
+alive, leaves no force on (zero is sent after ``keep_alive``), and of a process that has died the device's own duration
+takes the force away. A stick that does not take two reports in time, one after the other, has failed.
 
 *Reading.* Every input report is stamped when it arrives. A stick may be silent while nothing moves. A read that ends by
 its timeout says that the device was asked in every frame and had nothing new: the last position is as good then as a
@@ -19,6 +18,8 @@ from __future__ import annotations
 
 import _thread
 import contextlib
+import errno
+import math
 import threading
 import time
 from collections.abc import Callable, Mapping
@@ -26,9 +27,10 @@ from typing import NamedTuple
 
 from devices.joystick import usages as use
 from devices.joystick.descriptor import Field, ReportDescriptor, ReportType
+from devices.joystick.forces import Forces
 from devices.joystick.report import ReportError, Value, decode
 from devices.joystick.session import PidSession
-from devices.joystick.transport import TransferError, Transport, Trouble
+from devices.joystick.transport import WRITE_TIMEOUT, TransferError, Transport, Trouble, failure
 from haptics.errors import DeviceOpenError
 
 READ_TIMEOUT = 0.01
@@ -37,9 +39,10 @@ READ_TIMEOUT = 0.01
 JOIN_TIMEOUT = 0.2
 """A thread is waited for at the end for so long [s]: longer than any single transfer."""
 
+STUCK = 2.0 * WRITE_TIMEOUT
+"""A report that has been under way for so long will not be taken [s]."""
+
 _SHOWN_BUTTONS = 31
-_UNKNOWN = 1 << 40
-"""Count of an effect that may or may not have got its last report: farther off than any."""
 
 
 class Sample(NamedTuple):
@@ -118,8 +121,6 @@ class Streaming:
         Until when that was the present position [s, perf_counter].
     state : mapping
         What the device last said of itself, usage to number: whether its actuators are enabled, have power ...
-    fault : Exception or None
-        What ended one of the threads.
     """
 
     def __init__(
@@ -131,27 +132,20 @@ class Streaming:
         report_interval: float = 0.0,
     ) -> None:
         self._transport = transport
-        self._session = session
         self._layout = layout
-        self._keep_alive = keep_alive
+        self._forces = Forces(session.playbook, session.blocks, keep_alive)
         self._report_interval = report_interval
         self.sample: Sample | None = None
         self.heard = 0.0
         self.state: Mapping[int, int | tuple[int, ...]] = {}
-        self.fault: Exception | None = None
+        self._fault: Exception | None = None
         self._ready = threading.Event()
         self._positions = 0
         self._stopping = False
-        self._command = (0, 0, 0.0)
         self._wake = _thread.allocate_lock()  # held: nothing new. The tick's release costs a fraction of a microsecond
         self._wake.acquire()
-        self._buffers = [bytearray(session.playbook.constant(block)) for block in session.blocks]
-        self._starts = [session.playbook.operation(block, use.START) for block in session.blocks]
-        self._full_scale = session.playbook.full_scale
-        self._sent = [0, 0]
         self._timed_out = False
-        now = time.perf_counter()
-        self._due = [now, now + 0.5 * keep_alive]
+        self._begun = math.inf
         self._threads = [
             threading.Thread(target=self._guarded, args=(loop,), name=f"stick {name}", daemon=True)
             for name, loop in (("reader", self._read_on), ("writer", self._write_on))
@@ -161,10 +155,16 @@ class Streaming:
 
     def command(self, level_x: float, level_y: float) -> None:
         """Leave the levels of the two effects, -1 to 1, for the writer."""
-        full = self._full_scale
-        self._command = (round(level_x * full), round(level_y * full), time.perf_counter())
+        self._forces.command(level_x, level_y)
         if self._wake.locked():
             self._wake.release()
+
+    @property
+    def fault(self) -> Exception | None:
+        """What ended one of the threads, or keeps the writer from its work."""
+        if self._fault is None and time.perf_counter() - self._begun > STUCK:
+            self._fault = failure(OSError(errno.ETIMEDOUT, "not in time"), "an output report")
+        return self._fault
 
     # --- beginning and end -------------------------------------------------------------------------------------------
 
@@ -206,7 +206,7 @@ class Streaming:
         try:
             loop()
         except Exception as error:
-            self.fault = self.fault or error
+            self._fault = self._fault or error
             self._ready.set()
 
     # --- the reader --------------------------------------------------------------------------------------------------
@@ -243,48 +243,23 @@ class Streaming:
 
     def _write_on(self) -> None:
         while not self._stopping:
-            self._wake.acquire(timeout=self._patience())
+            self._wake.acquire(timeout=self._forces.idle())
             if not self._stopping:
                 self._exchange()
 
-    def _patience(self) -> float:
-        """Return how long there is nothing to do if no command comes [s]."""
-        now = time.perf_counter()
-        if now - self._command[2] > self._keep_alive:
-            return 0.5 * self._keep_alive
-        return 0.0 if self._timed_out else max(min(self._due) - now, 0.0)
-
     def _exchange(self) -> None:
-        """Send what changed, farthest off first, and start anew what is due."""
-        wanted, _ = self._wanted()
-        first = int(abs(wanted[1] - self._sent[1]) > abs(wanted[0] - self._sent[0]))
-        for axis in (first, 1 - first):
-            wanted, fresh = self._wanted()
-            if wanted[axis] != self._sent[axis]:
-                self._send_count(axis, wanted[axis])
-            if fresh and time.perf_counter() >= self._due[axis]:
-                self._restart(axis)
-
-    def _wanted(self) -> tuple[tuple[int, int], bool]:
-        """Return the counts to send, and whether anybody commands them."""
-        x, y, stamp = self._command
-        fresh = time.perf_counter() - stamp <= self._keep_alive
-        return ((x, y) if fresh else (0, 0)), fresh
-
-    def _send_count(self, axis: int, count: int) -> None:
-        buffer = self._buffers[axis]
-        self._session.playbook.magnitude.put(buffer, count)
-        self._sent[axis] = count if self._write(bytes(buffer)) else _UNKNOWN
-
-    def _restart(self, axis: int) -> None:
-        """Start an effect anew, not together with the other one."""
-        if not self._write(self._starts[axis]):
-            return
-        due, apart = time.perf_counter() + self._keep_alive, 0.25 * self._keep_alive
-        self._due[axis] = due - apart if abs(due - self._due[1 - axis]) < apart else due
+        """Send what there is to send."""
+        reports = self._forces.reports()
+        report = next(reports, None)
+        while report is not None:
+            try:
+                report = reports.send(self._write(report))
+            except StopIteration:
+                return
 
     def _write(self, report: bytes) -> bool:
         """Send a report; one that is not taken in time may be followed by another, by then with a newer value."""
+        self._begun = time.perf_counter()
         try:
             self._transport.write(report)
         except TransferError as error:
@@ -292,6 +267,8 @@ class Streaming:
                 raise
             self._timed_out = True
             return False
+        finally:
+            self._begun = math.inf
         self._timed_out = False
         if self._report_interval:
             time.sleep(self._report_interval)

@@ -6,12 +6,23 @@ writes; everything else happens before they start or after they have ended.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol
 
 from haptics.errors import DeviceFault
+
+WRITE_TIMEOUT = 0.04
+"""For an output report [s]: of a device that takes none for twice as long the run is told within 100 ms."""
+
+GONE = frozenset((errno.ENODEV, errno.ESHUTDOWN, errno.ENOENT, errno.ENXIO))
+"""What the system says of a device that is not there any more."""
+
+AGAIN = "unplug it, plug it in and start again"
+"""What to do with a stick that does not do as it should."""
 
 
 class Trouble(StrEnum):
@@ -39,6 +50,25 @@ class TransferError(DeviceFault):
     def __init__(self, message: str, trouble: Trouble = Trouble.BROKEN) -> None:
         super().__init__(message)
         self.trouble = trouble
+
+
+def trouble_of(error: OSError, gone: Collection[int] = GONE) -> Trouble:
+    """Return what kind of failure an error of the system is; `gone` are the numbers that stand for an unplugged one."""
+    if error.errno in gone:
+        return Trouble.UNPLUGGED
+    return {errno.ETIMEDOUT: Trouble.TIMEOUT, errno.EPIPE: Trouble.STALL}.get(error.errno or 0, Trouble.BROKEN)
+
+
+def failure(error: OSError, what: str, gone: Collection[int] = GONE, after_stall: str = "") -> TransferError:
+    """Return what is raised when `what` (a report, a request) has failed; `after_stall` says what to do if refused."""
+    trouble = trouble_of(error, gone)
+    how = {
+        Trouble.UNPLUGGED: "the stick was unplugged, or lost its power: plug it in and start again",
+        Trouble.TIMEOUT: f"the stick did not answer {what} in time: {AGAIN}",
+        Trouble.STALL: f"the stick refused {what} (stall)" + (f": {after_stall}" if after_stall else ""),
+        Trouble.BROKEN: f"{what} failed ({error.strerror or error}): check cable and hub",
+    }[trouble]
+    return TransferError(f"{how}.", trouble)
 
 
 @dataclass(frozen=True)
@@ -99,7 +129,7 @@ class Transport(Protocol):
         ...
 
     def write(self, report: bytes) -> None:
-        """Send an output report and wait until the device has it, a bounded time."""
+        """Send an output report and wait until the device has it, for `WRITE_TIMEOUT` at most."""
         ...
 
     def read(self, timeout: float) -> bytes | None:
@@ -107,5 +137,8 @@ class Transport(Protocol):
         ...
 
     def close(self) -> None:
-        """Give the stick back to the operating system, whatever state it is in; a second call does nothing."""
+        """Give the stick back to the operating system, whatever state it is in; a second call does nothing.
+
+        It does not take longer than a fraction of a second, even if the stick or the system does.
+        """
         ...

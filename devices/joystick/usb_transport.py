@@ -2,6 +2,9 @@
 
 Output reports go through the interrupt pipe where there is one: firmware that has it often reads nothing else. Feature
 reports always go through the control pipe.
+
+On Linux it is a second process that gives the interface back (`devices.joystick.reattaching`), so that it is done also
+when this one is killed, and so that nobody waits for it.
 """
 
 from __future__ import annotations
@@ -9,10 +12,14 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
+import sys
+from collections.abc import Callable
 from typing import Any
 
+from devices.guarding import Guard
+from devices.joystick import reattaching
 from devices.joystick.remedies import busy, not_permitted
-from devices.joystick.transport import Link, TransferError, Trouble
+from devices.joystick.transport import AGAIN, WRITE_TIMEOUT, Link, Trouble, failure, trouble_of
 from devices.joystick.usb_listing import (
     CONTROL_TIMEOUT,
     DENIED,
@@ -32,10 +39,12 @@ from haptics.errors import DeviceOpenError
 _GET_REPORT, _SET_REPORT = 0x01, 0x09
 _FROM_INTERFACE, _TO_INTERFACE = 0xA1, 0x21
 _INPUT, _OUTPUT, _FEATURE = 1, 2, 3
-_GONE = {errno.ENODEV, errno.ESHUTDOWN, errno.ENOENT, errno.ENXIO}
 
-WRITE_TIMEOUT = 0.04
-"""For an output report [s]: of a device that takes none for twice as long the run is told within 100 ms."""
+ATTEMPTS = 3
+"""An interface is tried to be taken so often, while the kernel's driver is given it back from an earlier run."""
+
+HAND_OVER = 0.5
+"""How long the end waits for the kernel's driver to have the interface back [s]."""
 
 
 class UsbTransport:
@@ -47,19 +56,27 @@ class UsbTransport:
         The device.
     interface : usb.core.Interface
         The interface to take.
+    real : bool
+        Whether the device is on a bus of this machine's, and not emulated.
 
     Raises
     ------
     usb.core.USBError
         If it cannot be taken; whatever was done until then is undone.
+    DeviceOpenError
+        If there can be no second process to give it back.
     """
 
-    def __init__(self, device: Any, interface: Any) -> None:
+    def __init__(self, device: Any, interface: Any, *, real: bool) -> None:
         self._device = device
         self._number: int = interface.bInterfaceNumber
-        self._closed = False
+        self._guard: Guard | None = None
+        self._taken = self._closed = False
         atexit.register(self.close)
         try:
+            if real and sys.platform == "linux":
+                words = node_of(device), str(self._number)
+                self._guard = Guard("the stick's interface", reattaching.__file__, words)
             self._take()
             self._in, self._out = pipe(interface, ENDPOINT_IN), pipe(interface, ENDPOINT_OUT)
             self.link = self._describe(interface)
@@ -68,12 +85,27 @@ class UsbTransport:
             raise
 
     def _take(self) -> None:
+        """Take the interface from the kernel's driver, once more if that is just being given it back."""
         import usb.util
 
-        with contextlib.suppress(NotImplementedError):  # systems without such drivers
-            if self._device.is_kernel_driver_active(self._number):
+        for left in reversed(range(ATTEMPTS)):
+            if self._is_with_the_kernel():
+                self._taken = True
                 self._device.detach_kernel_driver(self._number)
-        usb.util.claim_interface(self._device, self._number)
+            try:
+                usb.util.claim_interface(self._device, self._number)
+            except OSError as error:
+                if error.errno != errno.EBUSY or not left or not self._is_with_the_kernel():
+                    raise
+            else:
+                break
+        self._taken = True
+
+    def _is_with_the_kernel(self) -> bool:
+        try:
+            return bool(self._device.is_kernel_driver_active(self._number))
+        except NotImplementedError:  # a system without such drivers
+            return False
 
     def _describe(self, interface: Any) -> Link:
         device = self._device
@@ -101,24 +133,25 @@ class UsbTransport:
         """Send a feature report."""
         self._control(_TO_INTERFACE, _SET_REPORT, _FEATURE << 8 | report[0], report)
 
-    def _control(self, request_type: int, request: int, value: int, data_or_length: Any) -> Any:
+    def _control(
+        self, request_type: int, request: int, value: int, data_or_length: Any, timeout: int = CONTROL_TIMEOUT
+    ) -> Any:
         try:
-            return self._device.ctrl_transfer(
-                request_type, request, value, self._number, data_or_length, CONTROL_TIMEOUT
-            )
+            return self._device.ctrl_transfer(request_type, request, value, self._number, data_or_length, timeout)
         except OSError as error:
-            raise self._failure(error, "a control request") from error
+            raise failure(error, "a control request") from error
 
     def write(self, report: bytes) -> None:
         """Send an output report."""
+        timeout = _milliseconds(WRITE_TIMEOUT)
         if self._out is None:
-            self._control(_TO_INTERFACE, _SET_REPORT, _OUTPUT << 8 | report[0], report)
+            self._control(_TO_INTERFACE, _SET_REPORT, _OUTPUT << 8 | report[0], report, timeout)
             return
         address = self._out.bEndpointAddress
         try:
-            self._persist(address, lambda: self._device.write(address, report, _milliseconds(WRITE_TIMEOUT)))
+            self._persist(address, lambda: self._device.write(address, report, timeout))
         except OSError as error:
-            raise self._failure(error, "an output report") from error
+            raise failure(error, "an output report", after_stall=AGAIN) from error
 
     def read(self, timeout: float) -> bytes | None:
         """Return the next input report, None if there was none for `timeout` [s]."""
@@ -126,29 +159,19 @@ class UsbTransport:
         try:
             return bytes(self._persist(address, lambda: self._device.read(address, size, _milliseconds(timeout))))
         except OSError as error:
-            if _trouble(error) is Trouble.TIMEOUT:
+            if trouble_of(error) is Trouble.TIMEOUT:
                 return None
-            raise self._failure(error, "an input report") from error
+            raise failure(error, "an input report", after_stall=AGAIN) from error
 
     def _persist(self, address: int, transfer: Any) -> Any:
         """Return what `transfer` gives; a pipe that has stalled is cleared and tried once more."""
         try:
             return transfer()
         except OSError as error:
-            if _trouble(error) is not Trouble.STALL:
+            if trouble_of(error) is not Trouble.STALL:
                 raise
         self._device.clear_halt(address)
         return transfer()
-
-    def _failure(self, error: OSError, what: str) -> TransferError:
-        trouble = _trouble(error)
-        how = {
-            Trouble.UNPLUGGED: "the stick was unplugged, or lost its power: plug it in and start again",
-            Trouble.TIMEOUT: f"the stick did not answer {what} in time: unplug it, plug it in and start again",
-            Trouble.STALL: f"the stick refused {what} (stall)",
-            Trouble.BROKEN: f"{what} failed ({error.strerror or error}): check cable and hub",
-        }[trouble]
-        return TransferError(f"{how}.", trouble)
 
     def close(self) -> None:
         """Let go of the interface and hand it back to the kernel's driver.
@@ -161,27 +184,30 @@ class UsbTransport:
             return
         self._closed = True
         atexit.unregister(self.close)
-        for step, arguments in (
-            (usb.util.release_interface, (self._device, self._number)),
-            (self._device.attach_kernel_driver, (self._number,)),
-            (usb.util.dispose_resources, (self._device,)),
-        ):
+        steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        if self._taken:
+            steps.append((usb.util.release_interface, (self._device, self._number)))
+        if self._taken and self._guard is None:
+            steps.append((self._device.attach_kernel_driver, (self._number,)))
+        steps.append((usb.util.dispose_resources, (self._device,)))
+        for step, arguments in steps:
             with contextlib.suppress(OSError, NotImplementedError):  # gone, or a system that has no such drivers
                 step(*arguments)
+        self._leave_to_guard()
+
+    def _leave_to_guard(self) -> None:
+        if self._guard is not None and self._taken:
+            self._guard.hand_over(HAND_OVER)
+        elif self._guard is not None:
+            self._guard.dismiss()
 
 
 def _milliseconds(seconds: float) -> int:
     return max(round(seconds * 1e3), 1)
 
 
-def _trouble(error: OSError) -> Trouble:
-    if error.errno in _GONE:
-        return Trouble.UNPLUGGED
-    return {errno.ETIMEDOUT: Trouble.TIMEOUT, errno.EPIPE: Trouble.STALL}.get(error.errno or 0, Trouble.BROKEN)
-
-
-def open_usb(device: Any) -> UsbTransport:
-    """Take the interface of `device` that plays forces.
+def open_usb(device: Any, *, real: bool) -> UsbTransport:
+    """Take the interface of `device` that plays forces; `real` unless it is emulated.
 
     Raises
     ------
@@ -196,7 +222,7 @@ def open_usb(device: Any) -> UsbTransport:
         for interface in device.get_active_configuration():
             if not is_candidate(interface):
                 continue
-            transport = UsbTransport(device, interface)
+            transport = UsbTransport(device, interface, real=real)
             if has_forces(transport.link.descriptor):
                 return transport
             transport.close()
@@ -227,10 +253,8 @@ def _refusal(device: Any, error: OSError) -> DeviceOpenError:
         return DeviceOpenError(not_permitted(identity, node))
     if error.errno == errno.EBUSY:
         return DeviceOpenError(busy(identity, node))
-    if _trouble(error) is Trouble.UNPLUGGED:
+    if trouble_of(error) is Trouble.UNPLUGGED:
         return DeviceOpenError(
             f"the stick {identity} was unplugged while it was being opened: plug it in, start again."
         )
-    return DeviceOpenError(
-        f"the stick {identity} could not be opened ({error.strerror or error}): unplug it, plug it in and start again."
-    )
+    return DeviceOpenError(f"the stick {identity} could not be opened ({error.strerror or error}): {AGAIN}.")

@@ -10,7 +10,7 @@ has no absolute encoder and cannot know better. Open it like this:
 **The board has no watchdog.** Its motors keep the last torque they were given, whatever becomes of the host, of the
 cable, or of the run; a reset does not take it away either. This driver therefore sends zero torques, and makes sure of
 the answer, before every reset and at every end, also after errors. A second small process, the *guardian*
-(`devices.pantograph.guardian`), holds the port as well and does the same when the driver dies or falls silent. Against
+(`devices.guardian`), holds the port as well and does the same when the driver dies or falls silent. Against
 a cable that is pulled out nothing in the host can help: only the switch of the motors' supply does. Have it in reach.
 
 The board's protocol has no marks, lengths or checksums: one lost byte and both ends disagree on where a message
@@ -19,6 +19,6 @@ angles; the position is off afterwards by what the handle moved meanwhile, and a
 
 - `mechanisms`: the geometries, and how the motors are wired to the board.
 - `wire`: messages as bytes. `ports`: the serial port. `line`: one board, in step or not.
-- `guardian`: coming to rest, and the process that sees to it. `exchange`: the thread that talks to the board.
+- `guardian`: coming to rest, by the driver or the guardian. `exchange`: the thread that talks to the board.
 - `settings`, `kernels`, `device`: what a person can choose, the mathematics of a tick, and the device itself.
 """

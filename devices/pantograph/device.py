@@ -11,8 +11,9 @@ from typing import Any, Self
 
 import numpy as np
 
+from devices.guarding import FAREWELL, Guard
+from devices.pantograph import guardian
 from devices.pantograph.exchange import REMEDY, Exchange
-from devices.pantograph.guarding import Guard
 from devices.pantograph.kernels import new_record, take_angles, take_force
 from devices.pantograph.line import Line
 from devices.pantograph.mechanisms import MAX_TORQUE
@@ -225,7 +226,8 @@ class Pantograph:
         port = open_port(path)
         resources.callback(os.close, port)
         line = Line(port, self._mechanism)
-        guard = Guard(port, line.zero, line.setup, own.watchdog)
+        words = str(port), line.zero.hex(), line.setup.hex()
+        guard = Guard("the serial port", guardian.__file__, words, files=(port,), silence=own.watchdog)
         resources.callback(_leave, line, guard)
         return line, guard
 
@@ -284,6 +286,9 @@ def _leave(line: Line, guard: Guard) -> None:
     except OSError as error:
         reason = str(error)
     finally:
-        guard.dismiss(at_rest=at_rest)
+        if at_rest:
+            guard.dismiss()
+        else:
+            guard.hand_over(FAREWELL)
     if not at_rest:
         raise DeviceFault(f"{NAME}: the torques could not be taken away ({reason}); {REMEDY}.")

@@ -11,7 +11,7 @@ import os
 import threading
 import time
 
-from devices.pantograph.guarding import Guard
+from devices.guarding import Guard
 from devices.pantograph.line import Line, Pair
 from devices.pantograph.wire import WireError
 

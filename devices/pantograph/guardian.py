@@ -1,28 +1,18 @@
-"""A second process that holds the board's port and brings the motors to rest when the driver no longer can.
+"""Bringing the board's motors to rest: what the driver does at its end, and its guardian when the driver cannot.
 
-It is started by the driver with two open files: the port, and a socket to the driver. The driver gives a sign of life
-every now and then, and says goodbye when it has brought the board to rest itself. If it dies, whatever of, the socket
-ends; if it is stopped or hangs, the signs of life stay out. In both cases the guardian sends zero torques, makes sure
-that the board takes them, and leaves. A driver that comes back to life afterwards finds a note in its socket.
+The guardian (`devices.guardian`) holds the port as well. When the driver has died, hangs, or could not do it itself, it
+sends zero torques, makes sure that the board takes them, and leaves.
 
-This file is run by itself, isolated from everything else: it may use the standard library only.
+This file is run isolated from everything else: it may use the standard library only.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import select
-import signal
-import socket
-import sys
 import termios
 import time
-
-READY = b"r"
-ALIVE = b"."
-GOODBYE = b"q"
-TOOK_OVER = b"!"
+from collections.abc import Callable
 
 REPLY_LENGTH = 9
 
@@ -37,10 +27,6 @@ SETTLING = 5e-3
 
 PATIENCE = 0.1
 """How long an answer is waited for while the board is brought to rest [s]."""
-
-SLICES = 5
-"""Silence is so many parts of its length, each without a sign of life. A machine that stops altogether for a while, and
-goes on, has been silent for one of them only."""
 
 
 def write_all(port: int, data: bytes) -> None:
@@ -128,46 +114,8 @@ def _confirmed(port: int, zero: bytes) -> bool:
     return len(reply) == REPLY_LENGTH and reply[0] == zero[1]
 
 
-def watch(driver: socket.socket, silence: float) -> bool:
-    """Wait until the driver says goodbye (true), or has died or been silent for `silence` [s] (false).
-
-    Silence counts from the first sign of life on: before that the driver homes the arms, without any torque.
-    """
-    pause, quiet = None, 0
-    while quiet < SLICES:
-        ready, _, _ = select.select([driver], [], [], pause)
-        quiet += 1
-        if ready:
-            pause, quiet = silence / SLICES, 0
-            try:
-                signs = driver.recv(64)
-            except OSError:
-                return False
-            if GOODBYE in signs:
-                return True
-            if not signs:
-                return False
-    return False
-
-
-def main(arguments: list[str]) -> int:
-    """Guard the port; arguments: port, socket (open files), silence [s], the messages zero and setup (hex)."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # meant for the driver, which then ends in order
-        signal.signal(number, signal.SIG_IGN)
-    port = int(arguments[0])
-    driver = socket.socket(fileno=int(arguments[1]))
-    silence = float(arguments[2])
-    zero, setup = (bytes.fromhex(text) for text in arguments[3:5])
-    driver.send(READY)
-    if watch(driver, silence):
-        return 0
-    with contextlib.suppress(OSError):
-        driver.send(TOOK_OVER)
-    try:
-        return 0 if come_to_rest(port, zero, setup) else 1
-    except OSError:
-        return 1
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+def prepare(words: list[str]) -> Callable[[], int]:
+    """Return the guardian's duty; `words` are the open port and the messages zero and setup (hex)."""
+    port = int(words[0])
+    zero, setup = (bytes.fromhex(text) for text in words[1:3])
+    return lambda: 0 if come_to_rest(port, zero, setup) else 1

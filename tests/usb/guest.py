@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from devices.joystick.transport import TransferError
 from tests.processes import until
 from tests.usb import evdev
 from tests.usb.driven import KEPT_DURATION, packaged_libusb, streaming
@@ -18,18 +19,17 @@ from tests.usb.scenes import (
     AXES,
     AXES_REPORT,
     FAR,
+    GAIN_REPORT,
     NEAR,
-    PATIENCE,
     SCENES,
-    Stage,
-    again,
+    dead,
     drive,
     identity,
     mute,
-    play,
-    staged,
+    other_program,
     unplugged,
 )
+from tests.usb.stage import PATIENCE, Stage, again, play, staged
 from tests.usb.usbip import VhciPlug
 
 LEVELS = (
@@ -167,12 +167,40 @@ def _pipes(stage: Stage, begin: int) -> dict[str, list[str]]:
     }
 
 
+def killed(stage: Stage) -> Any:
+    """See to it that after a driver was killed the kernel can push with the stick again."""
+
+    def push(stage: Stage) -> bool:
+        with evdev.opened(evdev.wait_for_node()) as device, _pushing_kernel(stage, device):
+            return True
+
+    return other_program(stage, after_kill=push)
+
+
+def halted(stage: Stage) -> Any:
+    """Tell the stick something through a pipe that is halted, and that nobody can clear."""
+
+    def said() -> str:
+        try:
+            transport.write(GAIN_REPORT)
+        except TransferError as error:
+            return str(error)
+        return ""
+
+    with stage.connected() as transport:
+        with stage.fault("stall"):
+            facts = {"first": said()}
+        facts["then"] = said()
+    stage.stick.halted.clear()
+    return facts
+
+
 def main() -> None:
     stage = staged(sys.argv[1], Path("/run"), VhciPlug)
-    hidraw_scenes = identity, drive, mute, unplugged
+    hidraw_scenes = identity, drive, mute, halted, dead, unplugged
     by_hidraw = [again(scene, f"{scene.__name__}_by_hidraw", transport="hidraw") for scene in hidraw_scenes]
     with packaged_libusb():  # asking for the system's takes a second here
-        play(stage, (enumerated, axes, same_bytes, *SCENES, *by_hidraw))
+        play(stage, (enumerated, axes, same_bytes, *SCENES, again(killed, "other_program"), *by_hidraw))
 
 
 if __name__ == "__main__":

@@ -1,40 +1,25 @@
 """What is done with an emulated stick that some operating system shows to the driver, and what comes of it.
 
-Each scene takes a `Stage` and returns facts for a test to judge, as JSON can hold them. A program that has a stage
-calls `play`; the tests get what it prints.
+Each scene takes a `Stage` and returns facts for a test to judge, as JSON can hold them.
 """
 
 from __future__ import annotations
 
-import contextlib
-import faulthandler
-import json
 import signal
 import struct
-import sys
+import subprocess
 import time
-import traceback
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from pathlib import Path
-from typing import Any, Protocol
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
-from devices.emulators.pid.machine import START
-from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick
-from devices.joystick.finding import connect
-from devices.joystick.parameters import build_parameters, write_parameters
 from devices.joystick.transport import TransferError, Transport
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.processes import program, until
-from tests.usb.bus import Bus
-from tests.usb.driven import KEPT_DURATION, LEVELS
-from tests.usb.light import light_handles
-
-PATIENCE = 40.0
-"""After this long a scene that hangs says where [s]."""
+from tests.usb.driven import LEVELS
+from tests.usb.stage import Stage
 
 NEAR = 0.1
 """A force this close to another one is the same [N]: motors have steps, and directions of 8 bits are a little off."""
@@ -49,96 +34,11 @@ AXES: dict[str, Callable[[bytes], tuple[int, ...]]] = {
 """Where X and Y are in an input report."""
 AXES_REPORT = 1
 
+MOST_WAITING = 64
+"""So many input reports the kernel keeps for a program that does not read them."""
+
 GAIN_REPORT = b"\x0d\xff"
 """Full gain, on both sticks."""
-
-
-class Plug(Protocol):
-    """How the stick is plugged in."""
-
-    bus: Bus
-
-    @property
-    def bound(self) -> bool:
-        """Whether the kernel's driver has it."""
-        ...
-
-    def plug(self) -> None: ...
-    def unplug(self) -> None: ...
-
-
-@dataclass
-class Stage:
-    """A stick, its plug, and the file with its parameters."""
-
-    stick: EmulatedStick
-    plug: Plug
-    parameters: Path
-    transport: str = "usb"
-
-    def device(self) -> PidJoystick:
-        """Return the stick as a device for the servo."""
-        settings = {"parameters": str(self.parameters), "transport": self.transport, "force_duration": KEPT_DURATION}
-        return PidJoystick(settings)
-
-    @contextlib.contextmanager
-    def connected(self) -> Iterator[Transport]:
-        """Open and close the stick's transport."""
-        transport = connect("", "", self.transport)
-        try:
-            yield transport
-        finally:
-            transport.close()
-
-    @contextlib.contextmanager
-    def fault(self, name: str) -> Iterator[None]:
-        """Let a fault of the wire be there for a while."""
-        self.stick.faults.set(name)
-        try:
-            yield
-        finally:
-            self.stick.faults.clear(name)
-
-
-def staged(profile: str, folder: Path, plug: Callable[[EmulatedStick], Plug]) -> Stage:
-    """Plug a stick in; its parameters are what a perfect calibration would find."""
-    with light_handles():
-        stick = EmulatedStick(profile)
-    parameters = folder / "stick.toml"
-    write_parameters(parameters, build_parameters(stick.truths))
-    return Stage(stick, plug(stick), parameters)
-
-
-def play(stage: Stage, scenes: Iterable[Callable[[Stage], Any]]) -> None:
-    """Play the scenes one after the other, each even if another fails, and print a line of what came of each."""
-    for scene in scenes:
-        faulthandler.dump_traceback_later(PATIENCE, exit=True)
-        start = time.monotonic()
-        found: dict[str, Any] = {"scene": scene.__name__}
-        try:
-            found["facts"] = scene(stage)
-        except Exception:
-            found["error"] = traceback.format_exc()
-        stage.stick.faults.clear()
-        found["seconds"] = round(time.monotonic() - start, 2)
-        sys.stdout.write(json.dumps(found) + "\n")
-        sys.stdout.flush()
-    faulthandler.cancel_dump_traceback_later()
-
-
-def again(scene: Callable[[Stage], Any], name: str, **changes: Any) -> Callable[[Stage], Any]:
-    """Return a scene under another name, to be played on a stage that is changed."""
-
-    def changed(stage: Stage) -> Any:
-        return scene(replace(stage, **changes))
-
-    changed.__name__ = name
-    return changed
-
-
-def played(text: str) -> dict[str, Any]:
-    """Return what came of each scene, out of what `play` printed."""
-    return {found["scene"]: found for found in map(json.loads, text.splitlines())}
 
 
 # --- the scenes ------------------------------------------------------------------------------------------------------
@@ -158,14 +58,8 @@ def identity(stage: Stage) -> Any:
         "in_interval_s": link.in_interval,
         "out_interval_s": link.out_interval,
         "out_endpoint": link.out_endpoint,
-        "bound": (before, during, _bound_again(stage)),
+        "bound": (before, during, stage.bound_again()),
     }
-
-
-def _bound_again(stage: Stage) -> bool:
-    with contextlib.suppress(AssertionError):
-        until(lambda: stage.plug.bound, "the kernel's driver did not come back", 10.0)
-    return stage.plug.bound
 
 
 def drive(stage: Stage) -> Any:
@@ -186,7 +80,7 @@ def drive(stage: Stage) -> Any:
         "place": wire.tolist(),
         "ending": [report.hex() for report in ending],
         "during": during,
-        "after": _bound_again(stage),
+        "after": stage.bound_again(),
     }
 
 
@@ -214,45 +108,33 @@ def push(stage: Stage, device: PidJoystick, wanted: Any, seconds: float = 10.0) 
     return until(lambda: (found := felt()) is not None and (found,), f"{wanted} N never came", seconds, 1e-3)[0]
 
 
-def other_program(stage: Stage) -> Any:
-    """Open a stick that another program has, kill that program, see to the force, and open the stick again."""
+def other_program(stage: Stage, after_kill: Callable[[Stage], Any] = lambda stage: None) -> Any:
+    """Open a stick that another program has, kill that program, see to force and driver, and open the stick again."""
     theirs = stage.stick.plant.force_of(LEVELS)
     with program("-m", "tests.usb.driven", stage.transport) as process:
         until(lambda: np.linalg.norm(stage.stick.force - theirs) < NEAR, "the other program pushed nothing", 30.0)
         refusal = _refusal(stage)
-        unharmed = stage.stick.force.tolist()
-        process.send_signal(signal.SIGKILL)
-        process.wait(10.0)
-        lasted = _lasting(stage)
-        left = stage.plug.bound
-    then = _refusal(stage)
-    return {
-        "refusal": refusal,
-        "theirs": theirs.tolist(),
-        "unharmed": unharmed,
-        "frames": lasted,
-        "left": left,
-        "then": then,
-        "after": _bound_again(stage),
-    }
+        facts = {"refusal": refusal, "theirs": theirs.tolist(), "unharmed": stage.stick.force.tolist()}
+        facts |= _killed(stage, process)
+        facts["back"] = stage.bound_again()
+        until(lambda: not stage.guardians(), "its guardian stayed", 20.0)
+        facts["after_kill"] = after_kill(stage)
+    return facts | {"then": _refusal(stage), "after": stage.bound_again()}
 
 
-def _lasting(stage: Stage) -> int:
-    """Wait until there is no force; return how long after the last start of an effect there was one [frame]."""
-    forced = 0
+def _killed(stage: Stage, process: subprocess.Popen[str]) -> dict[str, int]:
+    """Kill who pushes; return for how long the force was there afterwards [frame]."""
 
-    def over() -> bool:
-        nonlocal forced
+    def frame() -> int:
         with stage.stick.lock:
-            if np.any(stage.stick.force):
-                forced = stage.stick.firmware.frame
-                return False
-        return True
+            stage.stick.catch_up()
+            return stage.stick.firmware.frame
 
-    until(over, "the force stayed", 10.0, 1e-3)
-    log = stage.stick.firmware.log
-    starts = [frame for frame, kind, fields in log if kind == "operation" and fields["operation"] == START]
-    return forced - starts[-1]
+    begin = frame()
+    process.send_signal(signal.SIGKILL)
+    process.wait(10.0)
+    until(lambda: not np.any(stage.stick.force), "the force stayed", 10.0, 1e-3)
+    return {"frames": frame() - begin}
 
 
 def _refusal(stage: Stage) -> str:
@@ -302,8 +184,10 @@ def _failure(action: Callable[[], Any]) -> str:
 
 
 def _report(stage: Stage, transport: Transport) -> bytes:
-    """Push the handle and return an input report about it, nothing if none comes; an older one is left out."""
-    transport.read(0.05)
+    """Push the handle and return an input report about it, nothing if none comes; older ones are left out."""
+    for _ in range(MOST_WAITING):
+        if not transport.read(1e-3):
+            break
     for attempt in range(20):
         _nudge(stage, 1.0 if attempt % 2 else -1.0)
         report = transport.read(0.05)
@@ -319,6 +203,23 @@ def _nudge(stage: Stage, level: float) -> None:
             stage.stick.plant.advance((level, level))
 
 
+def dead(stage: Stage) -> Any:
+    """Let a stick fall dumb and deaf while a force is on; see how soon that is noticed and the caller is free."""
+    device = stage.device()
+    device.open()
+    push(stage, device, np.array((1.0, 0.0)))
+    with stage.fault("nak"):
+        begin = time.monotonic()
+        said = until(lambda: _fault(device), "the device never noticed", 30.0, 1e-3)
+        noticed = time.monotonic()
+        device.close()
+        closed = time.monotonic()
+    facts = {"said": said, "noticed": noticed - begin, "closed": closed - noticed, "after": stage.bound_again()}
+    until(lambda: not stage.guardians(), "a guardian stayed", 20.0)
+    with stage.device() as device:
+        return facts | {"felt": push(stage, device, np.array((0.0, 1.0))).tolist()}
+
+
 def unplugged(stage: Stage) -> Any:
     """Pull the plug while a force is on, and put it back."""
     with stage.device() as device:
@@ -331,7 +232,7 @@ def unplugged(stage: Stage) -> Any:
     _open_again(stage)
     with stage.device() as device:
         felt = push(stage, device, np.array((0.0, 1.0)))
-    return {"said": said, "force": force, "felt": felt.tolist(), "after": _bound_again(stage)}
+    return {"said": said, "force": force, "felt": felt.tolist(), "after": stage.bound_again()}
 
 
 def _open_again(stage: Stage) -> None:
@@ -351,4 +252,4 @@ def _fault(device: PidJoystick) -> str:
     return ""
 
 
-SCENES = (identity, drive, mute, deaf, other_program, unplugged)
+SCENES = (identity, drive, mute, deaf, dead, unplugged)

@@ -7,13 +7,24 @@ this project: that it finds its way about the stick judges the emulator, that it
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
 
 from tests.usb import kernel
 from tests.usb.guest import LEVELS
-from tests.usb.judgement import Played, StickScenes, judge_drive, judge_identity, judge_mute, judge_unplugged, played
-from tests.usb.scenes import played as scenes_of
+from tests.usb.judgement import (
+    Played,
+    StickScenes,
+    judge_dead,
+    judge_drive,
+    judge_identity,
+    judge_mute,
+    judge_unplugged,
+    played,
+)
+from tests.usb.stage import played as scenes_of
 
 pytestmark = pytest.mark.skipif(bool(kernel.why_not()), reason=kernel.why_not())
 
@@ -21,16 +32,24 @@ SET_EFFECT, CONSTANT, OPERATION, FREE, CONTROL, GAIN = "01", "05", "0a", "0b", "
 START, STOP = "01", "03"
 
 
+STICKS = ("openffboard", "sidewinder-ff2")
+
+
 @pytest.fixture(scope="module")
-def program(tmp_path_factory):
-    return kernel.unpacked(tmp_path_factory.mktemp("kernel"))
+def runs(tmp_path_factory) -> Iterator[dict[str, Future[tuple[str, str]]]]:
+    """Two kernels at a time."""
+    program = kernel.unpacked(tmp_path_factory.mktemp("kernel"))
+    with ThreadPoolExecutor(len(STICKS)) as pool:
+        yield {
+            stick: pool.submit(kernel.run, program, "tests.usb.guest", stick, folder=tmp_path_factory.mktemp(stick))
+            for stick in STICKS
+        }
 
 
-@pytest.fixture(scope="module", params=["openffboard", "sidewinder-ff2"])
-def run(request, program, tmp_path_factory) -> Played:
-    folder = tmp_path_factory.mktemp(request.param)
+@pytest.fixture(scope="module", params=STICKS)
+def run(request, runs) -> Played:
     try:
-        out, said = kernel.run(program, "tests.usb.guest", request.param, folder=folder)
+        out, said = runs[request.param].result()
     except kernel.KernelAbsent as absent:
         pytest.skip(str(absent))
     return played(request.param, scenes_of(out), said)
@@ -131,6 +150,9 @@ class TestKernel(StickScenes):
     def test_kernel_pushes_again_after_us(self, played):
         assert played.facts("same_bytes")["pushes_again"]
 
+    def test_kernel_pushes_again_after_our_driver_was_killed(self, played):
+        assert played.facts("other_program")["after_kill"]
+
     # --- our driver without libusb
 
     def test_hidraw_says_who_the_stick_is(self, played):
@@ -148,6 +170,14 @@ class TestKernel(StickScenes):
         facts = played.facts("drive_by_hidraw")
         assert facts["during"]
         judge_drive(facts)
+
+    def test_hidraw_of_a_dead_stick_holds_nobody_up(self, played):
+        judge_dead(played.facts("dead_by_hidraw"))
+
+    def test_hidraw_says_that_it_cannot_clear_a_halted_pipe(self, played):
+        facts = played.facts("halted_by_hidraw")
+        assert facts["first"] == facts["then"]
+        assert "refused an output report (stall): unplug it" in facts["first"]
 
     def test_hidraw_notices_that_the_stick_is_unplugged(self, played):
         judge_unplugged(played.facts("unplugged_by_hidraw"))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
 import pytest
 
 from tests.usb import umockdev
@@ -13,12 +17,20 @@ PACKAGE, SYSTEM = "package", "system"
 RUNS = (("openffboard", PACKAGE), ("sidewinder-ff2", PACKAGE), ("openffboard", SYSTEM))
 
 
+@pytest.fixture(scope="module")
+def runs() -> Iterator[dict[tuple[str, str], Future[tuple[dict[str, Any], str]]]]:
+    """Two programs at a time."""
+    there = [run for run in RUNS if run[1] == PACKAGE or umockdev.system_libusb() is not None]
+    with ThreadPoolExecutor(2) as pool:
+        yield {run: pool.submit(umockdev.run, *run) for run in there}
+
+
 @pytest.fixture(scope="module", params=RUNS, ids="-".join)
-def run(request) -> tuple[str, Played]:
-    profile, library = request.param
-    if library == SYSTEM and umockdev.system_libusb() is None:
+def run(request, runs) -> tuple[str, Played]:
+    if request.param not in runs:
         pytest.skip("the operating system has no libusb of its own (Debian package libusb-1.0-0)")
-    scenes, said = umockdev.run(profile, library)
+    profile, library = request.param
+    scenes, said = runs[request.param].result()
     return library, played(profile, scenes, said)
 
 

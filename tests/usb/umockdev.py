@@ -13,7 +13,8 @@ from typing import Any
 
 from tests.processes import program
 from tests.usb.driven import packaged_libusb
-from tests.usb.scenes import SCENES, Stage, play, played, staged
+from tests.usb.scenes import SCENES, other_program
+from tests.usb.stage import Stage, play, played, staged
 from tests.usb.usbfs import UsbDeviceFiles
 
 LIBRARY = "libumockdev-preload.so.0"
@@ -60,7 +61,7 @@ def main() -> None:
     folder = Path(os.environ[FOLDER])
     stage = staged(profile, folder, lambda stick: UsbDeviceFiles(folder, stick))
     with packaged_libusb() if library == "package" else nullcontext():
-        play(stage, (*SCENES, loaded))
+        play(stage, (*SCENES, other_program, loaded))
 
 
 if __name__ == "__main__":

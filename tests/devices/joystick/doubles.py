@@ -1,15 +1,22 @@
-"""A transport that is no device: it notes what is sent and answers what a test tells it to."""
+"""A transport that is no device: it notes what is sent and answers what a test tells it to; and an emulated stick."""
 
 import queue
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
+from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profile import read_hex
+from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.descriptor import ReportDescriptor, parse_descriptor
+from devices.joystick.device import PidJoystick
 from devices.joystick.families import GENERIC, Family
 from devices.joystick.session import PidSession, Playbook
 from devices.joystick.transport import Link, TransferError, Trouble
+
+STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+"""A hand that does nothing."""
 
 STICKS = {"sidewinder-ff2": "sidewinder_ff2.hex", "openffboard": "openffboard.hex", "arduino": "arduino.hex"}
 POOL_AND_LOAD = {"sidewinder-ff2": (3, 2), "openffboard": (19, 18), "arduino": (7, 6)}
@@ -86,5 +93,16 @@ def timeout() -> TransferError:
     return TransferError("not in time", Trouble.TIMEOUT)
 
 
+def stall() -> TransferError:
+    return TransferError("refused", Trouble.STALL)
+
+
 def unplugged() -> TransferError:
     return TransferError("the stick was unplugged", Trouble.UNPLUGGED)
+
+
+def make(*faults: str, profile: str = "openffboard", **settings: Any) -> tuple[PidJoystick, EmulatedStick]:
+    """Return a driver and the emulated stick that it drives, which nobody holds."""
+    backend = emulated_stick(profile, hand=STILL, faults=faults)
+    device = PidJoystick({"emulated": True, "emulator": profile, **settings}, backend=backend)
+    return device, backend.sticks[0]

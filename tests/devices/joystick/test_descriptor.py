@@ -21,7 +21,7 @@ from devices.joystick.descriptor import (
 
 from .descriptors import Described, descriptor_of, rows_of, rows_of_hid_tools, valid_descriptors
 
-MANY = settings(deadline=None, max_examples=80, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(deadline=None, max_examples=35, suppress_health_check=[HealthCheck.too_slow])
 FF2 = "sidewinder_ff2"
 IN, OUT, FEATURE = ReportType
 
@@ -98,7 +98,7 @@ SHORT_ITEMS = st.builds(
 
 
 @given(st.binary(max_size=200) | st.lists(SHORT_ITEMS, max_size=80).map(b"".join))
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 def test_random_bytes_are_refused_or_make_sense(data: bytes) -> None:
     parse_or_refuse(data)
 

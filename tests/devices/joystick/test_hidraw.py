@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -107,7 +108,8 @@ class Wire:
     def __init__(self, node: HidrawNode, monkeypatch: pytest.MonkeyPatch) -> None:
         self.far, near = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.requests: list[tuple[int, bytes]] = []
-        monkeypatch.setattr(hidraw.os, "open", lambda *_: near.detach())
+        self.file = near.detach()
+        monkeypatch.setattr(hidraw.os, "open", lambda *_: self.file)
         monkeypatch.setattr(fcntl, "ioctl", self.ioctl)
         self.transport = HidrawTransport(node)
 
@@ -115,6 +117,10 @@ class Wire:
         self.requests.append((request, bytes(buffer)))
         buffer[1] = 0xAB
         return len(buffer)
+
+    @property
+    def open(self) -> bool:
+        return Path(f"/proc/self/fd/{self.file}").exists()
 
 
 @pytest.fixture
@@ -145,9 +151,10 @@ def test_feature_reports_are_the_requests_of_the_kernels_header(wire: Wire) -> N
     assert [hex(request) for request, _ in wire.requests] == ["0xc0054807", "0xc0044806", "0xc00d480a"]
 
 
-def test_a_stick_that_is_gone_is_said_so(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("number", [errno.ENODEV, errno.ESHUTDOWN, errno.EIO])
+def test_a_stick_that_is_gone_is_said_so(wire: Wire, monkeypatch: pytest.MonkeyPatch, number: int) -> None:
     def gone(*_: object) -> int:
-        raise OSError(errno.ENODEV, "gone")
+        raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(hidraw.os, "write", gone)
     monkeypatch.setattr(hidraw.os, "read", gone)
@@ -163,6 +170,68 @@ def test_a_stick_that_is_gone_is_said_so(wire: Wire, monkeypatch: pytest.MonkeyP
         assert error.value.trouble is Trouble.UNPLUGGED
 
 
+def refused(monkeypatch: pytest.MonkeyPatch, number: int) -> None:
+    def fail(*_: object) -> int:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(hidraw.os, "write", fail)
+    monkeypatch.setattr(fcntl, "ioctl", fail)
+
+
+def test_a_halted_pipe_is_a_stall_that_only_the_plug_ends(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused(monkeypatch, errno.EPIPE)
+    with pytest.raises(TransferError, match=r"refused an output report \(stall\): unplug it, plug it in") as error:
+        wire.transport.write(b"\1")
+    assert error.value.trouble is Trouble.STALL
+    with pytest.raises(TransferError, match=r"refused a request for a report \(stall\)\.$"):
+        wire.transport.get_feature(2, 5)
+
+
+def test_a_report_the_kernel_gave_up_is_a_timeout(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    refused(monkeypatch, errno.ETIMEDOUT)
+    with pytest.raises(TransferError, match="did not answer an output report in time") as error:
+        wire.transport.write(b"\1")
+    assert error.value.trouble is Trouble.TIMEOUT
+
+
+def test_a_kernel_that_holds_a_write_holds_nobody_up(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, written, write = threading.Event(), list[bytes](), os.write
+
+    def hang(file: int, report: bytes) -> int:
+        go_on.wait(10.0)
+        written.append(report)
+        return write(file, report)
+
+    monkeypatch.setattr(hidraw.os, "write", hang)
+    for report in (b"\1", b"\2"):
+        with pytest.raises(TransferError, match="in time") as error:
+            wire.transport.write(report)
+        assert error.value.trouble is Trouble.TIMEOUT
+    wire.transport.close()
+    assert wire.open, "the kernel has it still"
+    go_on.set()
+    assert wire.far.recv(64) == b"\1"
+    assert wire.far.recv(64) == b"", "closed after the report that was under way"
+    assert written == [b"\1"]
+
+
+def test_a_late_report_does_not_keep_the_next_one_from_going_out(wire: Wire, monkeypatch: pytest.MonkeyPatch) -> None:
+    go_on, write = threading.Event(), os.write
+
+    def slow(file: int, report: bytes) -> int:
+        go_on.wait(10.0)
+        return write(file, report)
+
+    monkeypatch.setattr(hidraw.os, "write", slow)
+    with pytest.raises(TransferError, match="in time"):
+        wire.transport.write(b"\1")
+    go_on.set()
+    assert wire.far.recv(64) == b"\1"
+    wire.transport.write(b"\2")
+    assert wire.far.recv(64) == b"\2"
+
+
 def test_closing_twice_is_closing_once(wire: Wire) -> None:
     wire.transport.close()
+    assert not wire.open
     wire.transport.close()

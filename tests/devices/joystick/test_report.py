@@ -15,7 +15,7 @@ from devices.joystick.report import Raw, ReportError, Value, decode, encode
 
 from .descriptors import Described, descriptor_of, valid_descriptors
 
-MANY = settings(deadline=None, max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(deadline=None, max_examples=30, suppress_health_check=[HealthCheck.too_slow])
 IN, OUT, FEATURE = ReportType
 STICKS = ("sidewinder_ff2", "openffboard", "arduino")
 

@@ -8,8 +8,9 @@ from devices.joystick import usages as use
 from devices.joystick.descriptor import ReportDescriptor
 from devices.joystick.families import GENERIC, Family, family_of
 from devices.joystick.session import POLLS, TRIES, Playbook
+from devices.joystick.transport import TransferError
 from haptics.errors import DeviceOpenError
-from tests.devices.joystick.doubles import STICKS, FakeTransport, described, session, timeout, unplugged
+from tests.devices.joystick.doubles import STICKS, FakeTransport, described, session, stall, timeout, unplugged
 
 # The order of the kernel's driver (hid-pidff), which every device of the class is tested against by its maker; effects
 # last for ever here, and the two directions are 270 and 0 degrees.
@@ -159,11 +160,30 @@ def test_stopping_goes_on_when_a_step_fails() -> None:
 
     def refuse(report: bytes) -> None:
         if report.hex() in {"05010000", "0a010300"}:
-            raise timeout()
+            raise stall()
 
     transport.before_write = refuse
     playing.stop()
     assert transport.sent == ["05020000", "0a020300", "0b01", "0b02", "0c02"]
+
+
+@pytest.mark.parametrize("error", [timeout(), unplugged()])
+def test_stopping_ends_with_the_first_report_that_is_not_taken(error: TransferError) -> None:
+    transport = FakeTransport()
+    playing = session(transport)
+    playing.start()
+    asked: list[str] = []
+
+    def refuse(report: bytes) -> None:
+        asked.append(report.hex())
+        if len(asked) > 1:
+            raise error
+
+    transport.before_write = refuse
+    playing.stop()
+    assert asked == ["05010000", "05020000"]
+    playing.stop()
+    assert asked[2:] == ["0c02"], "the effects were given up, too"
 
 
 def test_a_stick_that_cannot_play_constant_forces_is_told_by_what_it_lacks() -> None:

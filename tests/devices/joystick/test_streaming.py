@@ -1,5 +1,6 @@
 """Streaming: the latest value only, changed axes only, kept alive, and nothing left on when nobody commands."""
 
+import threading
 import time
 from collections.abc import Iterator
 
@@ -186,6 +187,39 @@ def test_a_stick_that_takes_nothing_at_all_is_a_fault(rig: Rig) -> None:
     rig.start()
     rig.streaming.command(0.5, 0.0)
     until(lambda: rig.streaming.fault is not None)
+
+
+def test_a_report_that_stays_under_way_is_a_fault_though_the_writer_hangs(rig: Rig) -> None:
+    go_on = threading.Event()
+
+    def hang(report: bytes) -> None:
+        go_on.wait(10.0)
+
+    rig.transport.before_write = hang
+    rig.start()
+    assert rig.streaming.fault is None
+    rig.streaming.command(0.5, 0.0)
+    until(lambda: rig.streaming.fault is not None)
+    assert "did not answer an output report in time" in str(rig.streaming.fault)
+    rig.streaming.stop()
+    assert rig.transport.sent == [], "it hangs still, and nobody waits for it"
+    go_on.set()
+
+
+def test_zero_that_was_not_taken_is_tried_again_though_nobody_commands(rig: Rig) -> None:
+    failures: list[str] = []
+
+    def refuse(report: bytes) -> None:
+        if report.hex() == "05010000" and not failures:
+            failures.append(report.hex())
+            raise timeout()
+
+    rig.transport.before_write = refuse
+    rig.start()
+    rig.streaming.command(0.5, 0.0)
+    rig.transport.wait_for(lambda sent: constants(sent, 1)[-1:] == [0])
+    assert failures
+    assert rig.streaming.fault is None
 
 
 def test_what_ends_the_reader_is_kept(rig: Rig) -> None:

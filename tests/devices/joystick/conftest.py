@@ -1,0 +1,35 @@
+"""What the tests of the whole driver share."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from devices.emulators.pid.stick import EmulatedStick
+from devices.joystick.device import PidJoystick
+from haptics import Coulomb, MasslessImpedance, Servo
+from haptics.trace import Trace
+from tests.devices.joystick.doubles import STILL, make
+
+
+@pytest.fixture(scope="session")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+    """Compile everything: an emulated stick lives by the wall's clock, which does not wait for a compiler."""
+    device = PidJoystick({"emulated": True, "hand": STILL})
+    with device:
+        device.read()
+    trace = Trace.create(tmp_path_factory.mktemp("compiled") / "trace", capacity=64)
+    Servo(device, MasslessImpedance(Coulomb(1.0), 100.0, 1.0), trace).warm_up()
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Trace:
+    return Trace.create(tmp_path / "trace", capacity=16384)
+
+
+@pytest.fixture
+def opened() -> Iterator[tuple[PidJoystick, EmulatedStick]]:
+    device, stick = make()
+    device.open()
+    yield device, stick
+    device.close()
