@@ -107,7 +107,7 @@ if not COMPILED:
 
     def call_level(address: int, *arguments: float) -> float:
         """Call the level function at `address`."""
-        return _interpreted_levels[address](*arguments)
+        return _interpreted_levels[address - 1](*arguments)
 
 else:
     from llvmlite import ir
@@ -160,7 +160,7 @@ def compile_level(function: Callable[..., float], count: int) -> tuple[int, obje
 
     if not COMPILED:
         _interpreted_levels.append(level)
-        return len(_interpreted_levels) - 1, level
+        return len(_interpreted_levels), level  # from 1 on: an address of 0 means that there is none
     callback = numba.cfunc(numba.float64(*[numba.float64] * LEVEL_ARGUMENTS))(level)
     return callback.address, callback
 

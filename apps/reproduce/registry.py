@@ -27,6 +27,20 @@ REPRODUCTIONS: dict[str, str] = {
     "kikuuwe-fig19": "kikuuwe_fig19",
     "kikuuwe-fig20": "kikuuwe_fig20",
     "kikuuwe-lag": "kikuuwe_lag",
+    "weigand-fig2": "weigand_fig2",
+    "weigand-fig3": "weigand_fig3",
+    "weigand-fig7": "weigand_fig7",
+    "weigand-fig8": "weigand_fig8",
+    "weigand-fig9": "weigand_fig9",
+    "weigand-table1": "weigand_table1",
+    "machado-fig3": "machado_fig3",
+    "machado-fig4": "machado_fig4",
+    "machado-fig5": "machado_fig5",
+    "machado-fig6": "machado_fig6",
+    "machado-fig7": "machado_fig7",
+    "machado-fig8": "machado_fig8",
+    "machado-fig9": "machado_fig9",
+    "machado-fig10": "machado_fig10",
 }
 """ID to the module of `apps.reproduce` that has its ``TITLE`` and its ``reproduce``, in the order of ``all``."""
 

@@ -1,0 +1,125 @@
+"""Weigand et al. 2020, Fig. 3: backlash, lost motion and stiffness, and the two smooth functions in their place.
+
+As printed the pieces of (6) do not meet, and (10) is not their inverse. Here branch 2 starts where the play ends,
+branch 3 where branch 2 ends, and (10) follows from that. The smooth functions (9) and (11) are not inverse to each
+other either: each is a law of its own, and is inverted here itself. The stiffness of lost motion is not printed; a
+tenth of the full one is taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.reproduce import weigand
+from apps.reproduce.outcome import Outcome, Row
+from apps.reproduce.planar import Array
+from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, dress
+from devices.arm.flatness.stiffness import LostMotion, Stiffness
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "torque of the gearbox over its twist, and back (Weigand et al. 2020, Fig. 3, (6) to (11))"
+
+C, PLAY, LOST, PHI = weigand.STIFFNESS, weigand.BACKLASH, weigand.LOST_MOTION, weigand.EFFECTIVE
+PIECES = LostMotion(C, C / 10.0, PLAY, LOST)
+RAMP, KNEE = weigand.RAMP, weigand.JOINT.stiffness
+
+
+def printed_pieces(twist: Array) -> Array:
+    """Return (6) as printed [N m]."""
+    size, sign = np.abs(twist), np.sign(twist)
+    soft = PIECES.lost_motion_stiffness * (twist - 0.5 * LOST * sign)
+    full = C * twist + PIECES.lost_motion_stiffness * LOST * sign
+    return np.asarray(np.where(size <= PLAY, 0.0, np.where(size <= PHI, soft, full)))
+
+
+def printed_inverse(torque: Array) -> Array:
+    """Return (10) as printed [rad]."""
+    sign, lost = np.sign(torque), PIECES.lost_motion_stiffness * LOST
+    soft = torque / PIECES.lost_motion_stiffness + 0.5 * PLAY * sign
+    return np.asarray(np.where(np.abs(torque) <= lost, soft, torque / C + PHI * sign))
+
+
+def jump(law: object, at: float) -> float:
+    """Return by how much a function jumps at a twist [N m]."""
+    below, above = law(np.array((at * (1.0 - 1e-12), at * (1.0 + 1e-12))))  # type: ignore[operator]
+    return float(above - below)
+
+
+def round_trip(law: Stiffness) -> float:
+    """Return by how much a torque differs from that of its own twist, at worst, of the torque itself."""
+    torques = np.geomspace(1.0, 1e4, 400)
+    return float(np.abs(law.torque(law.twist(torques)) / torques - 1.0).max())
+
+
+def reproduce() -> Outcome:
+    """Compare the laws with the print, with their equation and with their own inverses."""
+    torques = np.geomspace(1e-3, 1e4, 2000)
+    lost = PIECES.lost_motion_stiffness * LOST
+    off = np.abs(printed_inverse(torques) - PIECES.twist(torques))
+    apart = np.abs(RAMP.twist(torques) - KNEE.twist(torques)).max()
+    rows = [
+        Row("(6) as printed: jump at phi_B*", 63.2, jump(printed_pieces, PLAY), 0.1, "N m", "derived"),
+        Row("(6) as printed: jump at phi_B", 2463.6, jump(printed_pieces, PHI), 0.1, "N m", "derived"),
+        Row("(6) made continuous: jump at phi_B*", 0.0, jump(PIECES.torque, PLAY), 1e-6, "N m", "derived"),
+        Row("(6) made continuous: jump at phi_B", 0.0, jump(PIECES.torque, PHI), 1e-6, "N m", "derived"),
+        Row(
+            "(10) as printed: off by, in lost motion",
+            0.075,
+            float(off[torques <= lost].max()) * 1e3,
+            1e-9,
+            "mrad",
+            "derived",
+        ),
+        Row(
+            "(6) and (10), corrected: torque of its own twist, relative", 0.0, round_trip(PIECES), 1e-12, "", "derived"
+        ),
+        Row("(9) and its inverse: torque of its own twist, relative", 0.0, round_trip(RAMP), 1e-12, "", "derived"),
+        Row("(11) and its inverse: torque of its own twist, relative", 0.0, round_trip(KNEE), 1e-11, "", "derived"),
+        Row("(7) in its equation (30): residual, of c phi_B", 0.0, _residual(), 1e-5, "", "paper"),
+        Row("torque of (9) at phi_B, of c phi_B", 0.224, float(RAMP.torque(PHI)) / (C * PHI), 5e-4, "", "derived"),
+        Row("slope of (9) far out, of c", 1.0, float(RAMP.torque_derivatives(0.01)[1]) / C, 1e-9, "", "paper"),
+        Row("(9) against (11): twist, of phi_B", 0.36, float(apart) / PHI, 0.01, "", "derived"),
+        Row("stiffness of (11) at rest", 3.2e5, float(KNEE.torque_derivatives(0.0)[1]), 1e4, "N m/rad", "derived"),
+        Row("stiffness of (9) at rest", 0.0, float(RAMP.torque_derivatives(0.0)[1]), 0.0, "N m/rad", "derived"),
+    ]
+    return Outcome(rows, _draw)
+
+
+def _residual() -> float:
+    """Return the residual of y + 3 T y' + 3 T^2 y'' + T^3 y''' = c x, T = phi_B/3, at worst, of c phi_B."""
+    x, T = np.linspace(0.0, 3.0 * PHI, 3001), PHI / 3.0
+    y, y1, y2 = RAMP.torque_derivatives(x).T
+    y3 = np.gradient(y2, x)
+    residual = y + 3.0 * T * y1 + 3.0 * T**2 * y2 + T**3 * y3 - C * x
+    return float(np.abs(residual[2:-2]).max() / (C * PHI))
+
+
+def _draw(figure: Figure) -> None:
+    left, right = figure.subplots(1, 2)
+    _curves(left, 1.1e-3, "torque over twist")
+    left.annotate("", (-PHI * 1e3, 1500.0), (PHI * 1e3, 1500.0), arrowprops={"arrowstyle": "<->", "color": INK})
+    left.annotate("2 phi_B", (0.0, 1700.0), ha="center", fontsize=10)
+    left.legend(fontsize=10, loc="lower right")
+    _curves(right, 0.42e-3, "the play and what follows it")
+    right.set_ylim(-350.0, 350.0)
+    figure.suptitle(
+        "Fig. 3: gearbox of joint 1 (c_TR = 8.42 MN m/rad, phi_B* = phi_LM = 0.15 mrad; c_LM = c_TR/10 assumed)",
+        color=INK,
+    )
+
+
+def _curves(axes: Axes, reach: float, title: str) -> None:
+    twist = np.linspace(-reach, reach, 2000)
+    mrad = twist * 1e3
+    axes.axvspan(-PLAY * 1e3, PLAY * 1e3, color=PALE, alpha=0.25, linewidth=0.0, label="play, 2 phi_B*")
+    axes.plot(mrad, printed_pieces(twist), color=PALE, linewidth=1.2, linestyle=":", label="(6) as printed")
+    axes.plot(mrad, PIECES.torque(twist), color=ORANGE, linewidth=1.6, label="(6) made continuous")
+    axes.plot(mrad, RAMP.torque(twist), color=BLUE, linewidth=1.8, label="(9)")
+    axes.plot(mrad, KNEE.torque(twist), color=GREEN, linewidth=1.8, linestyle="--", label="inverse of (11)")
+    axes.set_xlim(-reach * 1e3, reach * 1e3)
+    dress(axes, "twist theta/u - q [mrad]", "torque in the gearbox [N m]", title)

@@ -1,0 +1,122 @@
+"""Weigand et al. 2020, Fig. 7: error of the link under either feed-forward, and what is worse than both.
+
+The paper sees 0 for the flatness-based feed-forward and up to 0.06 degrees for the rigid one, on a motion that it does
+not print. Its text says that both have the discontinuous friction (3); the rigid one comes out about as well as that
+only with the smooth friction (4) of the joint.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.reproduce import weigand
+from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
+from apps.reproduce.weigand import DRY, FLAT, HELD, JOINT, RIGID, run, worst
+from devices.arm.flatness.control import FeedForwardServo
+from devices.arm.flatness.simulation import Circumstances
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "error of the link with flatness-based and with rigid feed-forward (Weigand et al. 2020, Fig. 7)"
+
+_INERTIAS = (1000.0, 3000.0)
+
+
+def reproduce() -> Outcome:
+    """Simulate both feed-forwards, with the right model and with wrong ones."""
+    slack, ramp = replace(JOINT, stiffness=weigand.SLACK), replace(JOINT, stiffness=weigand.RAMP)
+    held = worst(run(FLAT, circumstances=HELD))
+    rows = [
+        Row("flatness-based: largest error", 0.0, worst(run(FLAT)), 1e-5, "deg"),
+        Row("flatness-based, play by (9): largest error", 0.0, worst(run(FLAT, slack)), 1e-5, "deg", "derived"),
+        Row("rigid: largest error (0.06 deg in the paper)", Bound(0.03, 0.3), worst(run(RIGID)), 0.0, "deg", "derived"),
+        *[
+            Row(
+                f"rigid, link of {inertia:g} kg m^2: largest error",
+                Bound(0.03, 0.3),
+                worst(run(RIGID, inertia=inertia)),
+                0.0,
+                "deg",
+                "derived",
+            )
+            for inertia in _INERTIAS
+        ],
+        Row(
+            "rigid with friction (3): largest error",
+            Bound(0.3, 1.0),
+            worst(run(RIGID, model=DRY)),
+            0.0,
+            "deg",
+            "derived",
+        ),
+        *[
+            Row(
+                f"inertia off by 10 %, {name}: largest error",
+                Bound(minimum=1.0),
+                worst(run(law, circumstances=Circumstances(inertia_ratio=0.9))),
+                0.0,
+                "deg",
+            )
+            for name, law in (("flatness-based", FLAT), ("rigid", RIGID))
+        ],
+        Row(
+            "play by (9), feed-forward by (11): largest error",
+            Bound(0.01, 0.1),
+            worst(run(FLAT, ramp, JOINT)),
+            0.0,
+            "deg",
+            "derived",
+        ),
+        Row("torque held for 0.8 ms, flatness-based: largest error", Bound(0.005, 0.02), held, 0.0, "deg", "derived"),
+        *_feedback_rows(held),
+    ]
+    return Outcome(rows, _draw)
+
+
+def _feedback_rows(held: float) -> list[Row]:
+    cases = (
+        ("flatness-based, conventional feedback", FeedForwardServo("elastic", "conventional"), Bound(1.5, 4.0)),
+        ("flatness-based, model-based feedback", FeedForwardServo(), Bound(0.5, 2.0)),
+        ("rigid, conventional feedback", FeedForwardServo("rigid", "conventional"), Bound(2.0, 6.0)),
+    )
+    rows = []
+    for name, law, bound in cases:
+        ratio = worst(run(law, circumstances=HELD)) / held
+        rows.append(Row(f"held 0.8 ms, {name}: error over that without feedback", bound, ratio, 0.0, "", "derived"))
+    never = worst(run(FeedForwardServo("elastic", "conventional")))
+    rows.append(
+        Row("not held, flatness-based, conventional feedback: largest error", Bound(minimum=1e-3), never, 0.0, "deg")
+    )
+    rows.append(
+        Row(
+            "not held, flatness-based, model-based feedback: largest error",
+            0.0,
+            worst(run(FeedForwardServo())),
+            1e-5,
+            "deg",
+        )
+    )
+    return rows
+
+
+def _draw(figure: Figure) -> None:
+    top, bottom = figure.subplots(2, 1, sharex=True, height_ratios=(1.0, 2.2))
+    flat, rigid = run(FLAT), run(RIGID)
+    show = slice(None, None, 10)
+    time = flat.time[show]
+    top.plot(time, np.degrees(flat.position[show]), color=INK, linewidth=1.4)
+    dress(top, "", "link angle [deg]", f"the motion: {weigand.TURN:g} degrees and back")
+    play = math.degrees(weigand.BACKLASH)
+    bottom.axhspan(-play, play, color=PALE, alpha=0.3, linewidth=0.0, label="play phi_B*")
+    bottom.plot(time, np.degrees(rigid.error[show]), color=ORANGE, linewidth=1.3, label="rigid (R-FF)")
+    bottom.plot(time, np.degrees(flat.error[show]), color=BLUE, linewidth=1.8, label="flatness-based (FB-FF)")
+    bottom.legend(fontsize=10, loc="lower left")
+    dress(bottom, "time [s]", "error of the link [deg]", "no feedback, model and joint alike")
+    bottom.set_xlim(0.0, time[-1])
+    figure.suptitle(f"Fig. 7: error of the link of joint 1 (M = {weigand.INERTIA:g} kg m^2)", color=INK)

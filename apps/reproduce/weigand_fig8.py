@@ -1,0 +1,91 @@
+"""Weigand et al. 2020, Fig. 8: torque of the motor by either feed-forward.
+
+They are alike but where the torque in the gearbox changes its sign: there the motor has to cross the play in no time.
+How fast the torque changes there is what limits the method, as the paper says.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.reproduce import weigand
+from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.planar import Array
+from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, dress
+from devices.arm.flatness.joint import feed_forward
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "torque of the motor by flatness-based and by rigid feed-forward (Weigand et al. 2020, Fig. 8)"
+
+STEP = 0.5 * weigand.PERIOD
+
+
+def torques() -> tuple[Array, Array, Array]:
+    """Return the motor torque of FB-FF and of R-FF, and the torque in the gearbox, all (n,) [N m]."""
+    flat = feed_forward(weigand.JOINT, weigand.motion(), weigand.INERTIA)
+    rigid = feed_forward(weigand.JOINT, weigand.motion(), weigand.INERTIA, rigid=True)
+    return flat.torque, rigid.torque, flat.gear_torque
+
+
+def rate(torque: Array) -> float:
+    """Return how fast a torque changes at most [N m/s]."""
+    return float(np.abs(np.diff(torque)).max() / STEP)
+
+
+def reproduce() -> Outcome:
+    """Compute both feed-forwards and how they differ."""
+    flat, rigid, gear = torques()
+    apart = np.abs(flat - rigid)
+    loaded = np.abs(gear) > 5.0 / weigand.SMOOTHNESS  # the knee of (11) is straight beyond
+    largest = float(np.abs(rigid).max())
+    rows = [
+        Row("largest torque, flatness-based over rigid", 1.0, float(np.abs(flat).max()) / largest, 0.02),
+        Row(
+            "mean difference, of the largest torque",
+            Bound(maximum=0.02),
+            float(apart.mean()) / largest,
+            0.0,
+            "",
+            "derived",
+        ),
+        Row(
+            "difference where the play is taken up, over that anywhere",
+            Bound(maximum=0.25),
+            float(apart[loaded].max() / apart.max()),
+            0.0,
+            "",
+            "derived",
+        ),
+        Row(
+            "fastest change, flatness-based over rigid",
+            Bound(minimum=5.0),
+            rate(flat) / rate(rigid),
+            0.0,
+            "",
+            "derived",
+        ),
+    ]
+    return Outcome(rows, lambda figure: _draw(figure, flat, rigid, gear))
+
+
+def _draw(figure: Figure, flat: Array, rigid: Array, gear: Array) -> None:
+    axes = figure.subplot_mosaic([["all", "all"], ["near", "difference"]])
+    show, time = slice(None, None, 10), STEP * np.arange(len(flat))
+    first = int(np.argmax((gear[:-1] > 0.0) & (gear[1:] <= 0.0)))
+    windows = {"all": show, "near": slice(first - 4000, first + 4000)}
+    titles = {"all": "the whole motion", "near": "where the torque in the gearbox changes its sign"}
+    for name, window in windows.items():
+        axes[name].plot(time[window], rigid[window], color=ORANGE, linewidth=1.4, label="rigid (R-FF)")
+        axes[name].plot(time[window], flat[window], color=BLUE, linewidth=1.6, label="flatness-based (FB-FF)")
+        dress(axes[name], "time [s]", "torque of the motor [N m]", titles[name])
+        axes[name].set_xlim(time[window][0], time[window][-1])
+    axes["all"].legend(fontsize=10, loc="upper center")
+    axes["difference"].plot(time[show], (flat - rigid)[show], color=GREEN, linewidth=1.4)
+    axes["difference"].axhline(0.0, color=PALE, linewidth=0.8)
+    axes["difference"].set_xlim(0.0, time[-1])
+    dress(axes["difference"], "time [s]", "difference [N m]", "flatness-based less rigid")
+    figure.suptitle("Fig. 8: feed-forward of joint 1 (u = 1798/7)", color=INK)

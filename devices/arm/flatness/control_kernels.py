@@ -1,0 +1,105 @@
+"""The servo laws of an elastic joint as a kernel: feed-forward with feedback, and exact linearisation.
+
+A control record holds the controller's model of the joint, its gains, and room to work in; a row of dtype `FLAT`
+holds what the joint is to do.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from devices.arm.flatness.joint_kernels import FLAT, JOINT, feed_elastic, feed_rigid
+from devices.arm.flatness.law_kernels import smooth_friction
+from devices.arm.flatness.stiffness_kernels import gear_torque
+from haptics._jit import inlined_kernel, kernel
+from haptics.trace import Rows
+
+NONE, ELASTIC, RIGID = 0, 1, 2
+"""Which joint the feed-forward, or the exact linearisation, believes in."""
+
+CONVENTIONAL, MODEL_BASED, LINEARISING = 1, 2, 3
+"""Feedback: of the motor's velocity to u q' or to (25), or through the inverse model; or `NONE`."""
+
+CONTROL = np.dtype(
+    [
+        ("joint", JOINT),
+        ("feed", "<i8"),
+        ("feedback", "<i8"),
+        ("position_gain", "<f8"),
+        ("velocity_gain", "<f8"),
+        ("bandwidth", "<f8"),
+        ("inverse", FLAT),
+    ]
+)
+"""A servo law of one joint as kernels read it; `inverse` is room for the exact linearisation to work in."""
+
+MEASURED = np.dtype([("position", "<f8"), ("velocity", "<f8"), ("motor_angle", "<f8"), ("motor_velocity", "<f8")])
+"""What is measured of a joint: link angle and velocity [rad], [rad/s], motor angle and velocity."""
+
+
+@inlined_kernel
+def _linearise_rigid(c: Any, r: Any, q: Any, w: Any) -> Any:
+    """Return the motor torque [N m] of (14): the rigid inverse with q'' = q''_R + 2 b e' + b^2 e."""
+    m, b = c.inverse, c.bandwidth
+    m.position, m.velocity = q, w
+    m.acceleration = r.acceleration + b * (2.0 * (r.velocity - w) + b * (r.position - q))
+    m.inertia, m.load = r.inertia, r.load
+    feed_rigid(c.joint, m)
+    return m.motor_torque
+
+
+@inlined_kernel
+def _linearise_elastic(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
+    """Return the motor torque [N m] of (15): the elastic inverse at the measured state, four poles at -b.
+
+    The state decides acceleration and jerk of the link, by (2) and its derivative; the snap is left to choose.
+    """
+    j, m, b = c.joint, c.inverse, c.bandwidth
+    E, E1, _E2 = gear_torque(j.stiffness, theta / j.gear_ratio - q)
+    F, F1, _F2 = smooth_friction(j.friction, w)
+    a = (E - r.load - F) / r.inertia
+    jerk = (E1 * (omega / j.gear_ratio - w) - r.load_rate - F1 * a) / r.inertia
+    error = b * (4.0 * (r.velocity - w) + b * (r.position - q))
+    error = b * (6.0 * (r.acceleration - a) + error)
+    m.position, m.velocity, m.acceleration, m.jerk = q, w, a, jerk
+    m.snap = r.snap + b * (4.0 * (r.jerk - jerk) + error)
+    m.inertia, m.load = r.inertia, r.load
+    m.load_rate, m.load_acceleration = r.load_rate, r.load_acceleration
+    feed_elastic(j, m)
+    return m.motor_torque
+
+
+@inlined_kernel
+def prepare(c: Any, r: Any) -> None:
+    """Fill in what the motor has to do for row `r`, by the model that the servo law believes in."""
+    if c.feed == ELASTIC or c.feedback == MODEL_BASED:
+        feed_elastic(c.joint, r)
+    else:
+        feed_rigid(c.joint, r)
+
+
+@inlined_kernel
+def servo_torque(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
+    """Return the motor torque [N m] for the prepared row `r` at link (q, w) and motor (theta, omega); (16)-(18).
+
+    (16) is printed without the gear ratio, which leaves the position loop u times too weak.
+    """
+    if c.feedback == LINEARISING:
+        return _linearise_rigid(c, r, q, w) if c.feed == RIGID else _linearise_elastic(c, r, q, w, theta, omega)
+    tau = 0.0 if c.feed == NONE else r.motor_torque
+    if c.feedback == NONE:
+        return tau
+    u = c.joint.gear_ratio
+    wanted = r.motor_velocity if c.feedback == MODEL_BASED else u * r.velocity
+    return tau + c.velocity_gain * (u * c.position_gain * (r.position - q) + wanted - omega)
+
+
+@kernel
+def servo_tick(controls: Rows, rows: Rows, measured: Rows, torques: Any) -> None:
+    """Fill in the motor torque of every joint [N m] and its row; all (m,), of dtypes `CONTROL`, `FLAT`, `MEASURED`."""
+    for k in range(len(controls)):
+        x = measured[k]
+        prepare(controls[k], rows[k])
+        torques[k] = servo_torque(controls[k], rows[k], x.position, x.velocity, x.motor_angle, x.motor_velocity)

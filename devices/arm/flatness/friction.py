@@ -1,0 +1,152 @@
+r"""Smooth friction laws of a joint, with exact derivatives.
+
+The feed-forward needs the friction torque and its first two derivatives with respect to the velocity. A smooth law
+never sticks: at rest it creeps under any torque. That is the price of being differentiable; the exact set-valued laws
+are in `haptics.friction`.
+
+====================  ===============================================================
+`SmoothCoulomb`       Weigand et al. 2020, (4): dry and viscous friction
+`AsymmetricFriction`  two dry parts of different steepness, and a torque that is there in one direction always
+`SmoothStribeck`      a level that falls from static to kinetic friction
+`OwnFriction`         a person's own function, differentiated automatically (`devices.arm.flatness.own_law`)
+====================  ===============================================================
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from devices.arm.flatness.law_kernels import FALLING, SATURATING, SMOOTH, friction_values
+from devices.arm.flatness.values import Values, finite
+from haptics.settings import bounded, check
+
+
+@dataclass(frozen=True)
+class SmoothFriction(ABC):
+    """A friction torque that is twice continuously differentiable over the velocity."""
+
+    kind: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        check(self, "friction")
+
+    @property
+    @abstractmethod
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers the kernels read."""
+
+    @property
+    def record(self) -> NDArray[Any]:
+        """The law as kernels read it, (1,) of dtype `devices.arm.flatness.law_kernels.SMOOTH`."""
+        record = np.zeros(1, SMOOTH)
+        record["kind"] = self.kind
+        record["numbers"][0][: len(self.numbers)] = self.numbers
+        return record
+
+    def derivatives(self, velocity: ArrayLike) -> Values:
+        """Return torque [N m], slope [N m s/rad] and curvature [N m s^2/rad^2], (..., 3), at `velocity` [rad/s].
+
+        Raises
+        ------
+        ConfigurationError
+            If a velocity is not finite.
+        """
+        array = finite(velocity, "velocity")
+        results = np.empty((array.size, 3))
+        friction_values(self.record, array.ravel(), results)
+        return results.reshape(*array.shape, 3)
+
+    def __call__(self, velocity: ArrayLike) -> Values:
+        """Return the friction torque [N m] at `velocity` [rad/s], in the direction of the velocity."""
+        return np.asarray(self.derivatives(velocity)[..., 0])[()]
+
+
+@dataclass(frozen=True)
+class SmoothCoulomb(SmoothFriction):
+    """Dry and viscous friction, smoothed: f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c (Weigand et al. 2020, (4)).
+
+    Attributes
+    ----------
+    coulomb : float
+        Dry friction f_c [N m], at least 0.
+    viscosity : float
+        f_v [N m s/rad], at least 0.
+    smoothness : float
+        s_F [s/rad], greater than 0; the larger, the closer to dry friction.
+    """
+
+    kind: ClassVar[int] = SATURATING
+    coulomb: float = bounded(minimum=0.0, unit="N m", doc="dry friction")
+    viscosity: float = bounded(minimum=0.0, unit="N m s/rad", doc="viscosity")
+    smoothness: float = bounded(above=0.0, unit="s/rad", doc="steepness of the dry friction at rest")
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return 0.0, self.viscosity, self.coulomb, 0.5 * self.smoothness
+
+
+@dataclass(frozen=True)
+class AsymmetricFriction(SmoothFriction):
+    """Viscous friction, two dry parts and an offset: o + D w + a tanh(b w) + a_2 tanh(b_2 w).
+
+    Attributes
+    ----------
+    coulomb : float
+        First dry part a [N m].
+    viscosity : float
+        D [N m s/rad], at least 0.
+    steepness : float
+        b [s/rad], at least 0.
+    offset : float
+        Torque o that does not depend on the velocity [N m]: the friction is larger in one direction.
+    second_coulomb, second_steepness : float
+        Second dry part, as a rule much steeper.
+    """
+
+    kind: ClassVar[int] = SATURATING
+    coulomb: float = bounded(unit="N m", doc="first dry part")
+    viscosity: float = bounded(minimum=0.0, unit="N m s/rad", doc="viscosity")
+    steepness: float = bounded(minimum=0.0, unit="s/rad", doc="steepness of the first dry part")
+    offset: float = bounded(0.0, unit="N m", doc="torque at any velocity")
+    second_coulomb: float = bounded(0.0, unit="N m", doc="second dry part")
+    second_steepness: float = bounded(0.0, minimum=0.0, unit="s/rad", doc="steepness of the second dry part")
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        first = (self.offset, self.viscosity, self.coulomb, self.steepness)
+        return *first, self.second_coulomb, self.second_steepness
+
+
+@dataclass(frozen=True)
+class SmoothStribeck(SmoothFriction):
+    """Friction that falls from a static to a kinetic level: (F_c + (F_s - F_c) exp(-(w/w_s)^2)) tanh(b w) + D w.
+
+    Attributes
+    ----------
+    kinetic : float
+        Level F_c towards high speed, without viscosity [N m], at least 0.
+    static : float
+        Level F_s near rest [N m], at least 0.
+    stribeck_velocity : float
+        Speed w_s over which the level falls [rad/s], greater than 0.
+    steepness : float
+        b [s/rad], greater than 0: much steeper than 1/w_s, or the static level is never reached.
+    viscosity : float
+        D [N m s/rad], at least 0.
+    """
+
+    kind: ClassVar[int] = FALLING
+    kinetic: float = bounded(minimum=0.0, unit="N m", doc="level towards high speed")
+    static: float = bounded(minimum=0.0, unit="N m", doc="level near rest")
+    stribeck_velocity: float = bounded(above=0.0, unit="rad/s", doc="speed over which the level falls")
+    steepness: float = bounded(above=0.0, unit="s/rad", doc="steepness at rest")
+    viscosity: float = bounded(0.0, minimum=0.0, unit="N m s/rad", doc="viscosity")
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return self.static, self.kinetic, self.stribeck_velocity, self.viscosity, self.steepness

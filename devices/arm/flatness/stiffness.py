@@ -1,0 +1,170 @@
+r"""Stiffness laws of a gearbox with lost motion and backlash, each with its exact inverse.
+
+The twist is the angle of the motor, seen from the link, minus that of the link: theta/u - q.
+
+==================  ==============================  ========  ==============================================
+class               Weigand et al. 2020             given as  smooth enough for the feed-forward
+==================  ==============================  ========  ==============================================
+`SmoothBacklash`    (11)                            twist     yes
+`RampBacklash`      (7), (8), (9)                   torque    with some stiffness left in the play only
+`LostMotion`        (6), (10)                       both      no: its twist jumps where the torque changes sign
+`OwnTorque`         a person's own torque           torque    where its slope is greater than 0
+`OwnTwist`          a person's own twist            twist     yes
+==================  ==============================  ========  ==============================================
+
+(9) and (11) are not inverse to each other: they differ by up to a third of the backlash. A feed-forward is exact if it
+has *the* law of the joint, whichever that is; so each law here is inverted itself, to the last digits.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from devices.arm.flatness.law_kernels import SMOOTH
+from devices.arm.flatness.stiffness_kernels import BROKEN, KNEE, LAGGING, stiffness_values
+from devices.arm.flatness.values import Values, finite
+from haptics.settings import bounded, check
+
+
+@dataclass(frozen=True)
+class Stiffness(ABC):
+    """Torque in a gearbox over its twist, and the other way round; both rise."""
+
+    kind: ClassVar[int]
+
+    def __post_init__(self) -> None:
+        check(self, "stiffness")
+
+    @property
+    @abstractmethod
+    def numbers(self) -> tuple[float, ...]:
+        """The numbers the kernels read."""
+
+    @property
+    def obstacle(self) -> str:
+        """Why no motor could follow the twist, which then is not twice differentiable over the torque; or nothing."""
+        return ""
+
+    @property
+    def record(self) -> NDArray[Any]:
+        """The law as kernels read it, (1,) of dtype `devices.arm.flatness.law_kernels.SMOOTH`."""
+        record = np.zeros(1, SMOOTH)
+        record["kind"] = self.kind
+        record["numbers"][0][: len(self.numbers)] = self.numbers
+        return record
+
+    def torque_derivatives(self, twist: ArrayLike) -> Values:
+        """Return torque [N m] and its two derivatives [N m/rad], [N m/rad^2], (..., 3), at `twist` [rad]."""
+        return self._values(finite(twist, "twist"), False)
+
+    def twist_derivatives(self, torque: ArrayLike) -> Values:
+        """Return twist [rad] and its two derivatives [rad/(N m)], [rad/(N m)^2], (..., 3), at `torque` [N m]."""
+        return self._values(finite(torque, "torque"), True)
+
+    def torque(self, twist: ArrayLike) -> Values:
+        """Return the torque in the gearbox [N m] at `twist` [rad]."""
+        return np.asarray(self.torque_derivatives(twist)[..., 0])[()]
+
+    def twist(self, torque: ArrayLike) -> Values:
+        """Return the twist of the gearbox [rad] under `torque` [N m]."""
+        return np.asarray(self.twist_derivatives(torque)[..., 0])[()]
+
+    def _values(self, arguments: Values, twists: bool) -> Values:
+        results = np.empty((arguments.size, 3))
+        stiffness_values(self.record, arguments.ravel(), twists, results)
+        return results.reshape(*arguments.shape, 3)
+
+
+@dataclass(frozen=True)
+class SmoothBacklash(Stiffness):
+    """Stiffness with a soft knee: twist tau/c + 2 phi/(1 + exp(-s tau)) - phi (Weigand et al. 2020, (11)).
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness c of the loaded gearbox [N m/rad], greater than 0.
+    backlash : float
+        Half the play, lost motion included, phi [rad], at least 0; with 0 the gearbox is a linear spring.
+    smoothness : float
+        s [1/(N m)], greater than 0: about 4/s [N m] take up the play.
+    """
+
+    kind: ClassVar[int] = KNEE
+    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness of the loaded gearbox")
+    backlash: float = bounded(minimum=0.0, unit="rad", doc="half the play, lost motion included")
+    smoothness: float = bounded(1.0, above=0.0, unit="1/(N m)", doc="how soon a torque takes up the play")
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return self.stiffness, self.backlash, self.smoothness
+
+
+@dataclass(frozen=True)
+class RampBacklash(Stiffness):
+    """Stiffness that sets in like the answer of three equal lags to a ramp (Weigand et al. 2020, (7) to (9)).
+
+    The odd continuation of (7) is three times continuously differentiable by itself. The tanh of (9) only imitates it:
+    this is (9) for an infinite slope factor.
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness c of the loaded gearbox [N m/rad], greater than 0.
+    backlash : float
+        Half the play, lost motion included, phi [rad], greater than 0.
+    slack_stiffness : float
+        What is left of the stiffness in the middle of the play, added everywhere [N m/rad], at least 0. The paper has
+        none; the twist then rises infinitely steeply at zero torque, which no motor can follow.
+    """
+
+    kind: ClassVar[int] = LAGGING
+    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness of the loaded gearbox")
+    backlash: float = bounded(above=0.0, unit="rad", doc="half the play, lost motion included")
+    slack_stiffness: float = bounded(0.0, minimum=0.0, unit="N m/rad", doc="stiffness in the middle of the play")
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return self.stiffness, self.backlash, self.slack_stiffness
+
+    @property
+    def obstacle(self) -> str:  # noqa: D102 (inherited)
+        return "" if self.slack_stiffness > 0.0 else "without slack_stiffness its play has no stiffness at all"
+
+
+@dataclass(frozen=True)
+class LostMotion(Stiffness):
+    """Play, lost motion and full contact as three straight pieces (Weigand et al. 2020, (6), (10)).
+
+    As printed the pieces of (6) and (10) do not meet. Here they do, and are inverse to each other; without torque the
+    twist may be anything within the play, and is taken as 0.
+
+    Attributes
+    ----------
+    stiffness : float
+        Stiffness c_TR in full contact [N m/rad], greater than 0.
+    lost_motion_stiffness : float
+        Stiffness c_LM while not all teeth touch [N m/rad], greater than 0.
+    backlash : float
+        Half the play phi_B* [rad], at least 0.
+    lost_motion : float
+        Further twist phi_LM until all teeth touch [rad], at least 0.
+    """
+
+    kind: ClassVar[int] = BROKEN
+    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness in full contact")
+    lost_motion_stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness while not all teeth touch")
+    backlash: float = bounded(minimum=0.0, unit="rad", doc="half the play")
+    lost_motion: float = bounded(minimum=0.0, unit="rad", doc="further twist until all teeth touch")
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return self.stiffness, self.lost_motion_stiffness, self.backlash, self.lost_motion
+
+    @property
+    def obstacle(self) -> str:  # noqa: D102 (inherited)
+        return "its twist jumps where the torque changes its sign"

@@ -1,0 +1,173 @@
+"""Stiffness laws as kernels: torque of a twisted gearbox, twist under a torque, and two derivatives of each.
+
+A law is given in closed form in one direction; the other one is its inverse, solved to the last digits, with the
+derivatives of an inverse function: D' = 1/E', D'' = -E''/E'^3. Both directions therefore always belong together.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from devices.arm.flatness.law_kernels import own_function, saturation
+from haptics._jit import inlined_kernel, kernel
+from haptics.trace import Rows
+
+KNEE = 0
+LAGGING = 1
+BROKEN = 2
+OWN_TORQUE = 3
+OWN_TWIST = 4
+
+_Triple = tuple[Any, Any, Any]
+
+
+@inlined_kernel
+def _knee_twist(p: Any, tau: float) -> _Triple:
+    """Return tau/c + phi tanh(s tau/2) and its derivatives, p = (c, phi, s); Weigand et al. 2020, (11)."""
+    t, t1, t2 = saturation(0.5 * p[2] * tau)
+    half = 0.5 * p[2]
+    return tau / p[0] + p[1] * t, 1.0 / p[0] + p[1] * half * t1, p[1] * half * half * t2
+
+
+@kernel
+def _ramp_response(z: float) -> _Triple:
+    """Return h = z - 3 + exp(-z) (3 + 2 z + z^2/2) for z >= 0 and its derivatives; (7) in units of phi_B/3.
+
+    Below 1 the terms of the closed form cancel; its power series has h'' = exp(-z) z^2/2 integrated term by term.
+    """
+    decay = math.exp(-z)
+    h2 = 0.5 * z * z * decay
+    if z >= 1.0:
+        return z - 3.0 + decay * (3.0 + z * (2.0 + 0.5 * z)), 1.0 - decay * (1.0 + z * (1.0 + 0.5 * z)), h2
+    h, h1, term = 0.0, 0.0, 0.5 * z * z * z
+    for k in range(20):
+        h1 += term / (k + 3)
+        h += term * z / ((k + 3) * (k + 4))
+        term *= -z / (k + 1)
+    return h, h1, h2
+
+
+@kernel
+def _lagging_torque(p: Any, x: float) -> _Triple:
+    """Return sgn(x) c phi/3 h(3|x|/phi) + c_0 x and its derivatives, p = (c, phi, c_0); (7), (8).
+
+    The odd continuation is itself three times continuously differentiable: (9) with s_E1 to infinity.
+    """
+    h, h1, h2 = _ramp_response(3.0 * abs(x) / p[1])
+    return (
+        math.copysign(p[0] * p[1] / 3.0 * h, x) + p[2] * x,
+        p[0] * h1 + p[2],
+        math.copysign(3.0 * p[0] / p[1] * h2, x),
+    )
+
+
+@kernel
+def _broken_torque(p: Any, x: float) -> _Triple:
+    """Return the torque in three straight pieces, p = (c_TR, c_LM, phi_B*, phi_LM); (6) made continuous."""
+    r = abs(x)
+    if r <= p[2]:
+        return 0.0, 0.0, 0.0
+    if r <= p[2] + p[3]:
+        return math.copysign(p[1] * (r - p[2]), x), p[1], 0.0
+    return math.copysign(p[0] * (r - p[2] - p[3]) + p[1] * p[3], x), p[0], 0.0
+
+
+@kernel
+def _broken_twist(p: Any, tau: float) -> _Triple:
+    """Return the inverse of the law in three pieces, 0 for the whole backlash without torque; (10) made exact."""
+    r, lost = abs(tau), p[1] * p[3]
+    if r == 0.0:
+        return 0.0, math.inf, 0.0
+    if r <= lost:
+        return tau / p[1] + math.copysign(p[2], tau), 1.0 / p[1], 0.0
+    return (tau - math.copysign(lost, tau)) / p[0] + math.copysign(p[2] + p[3], tau), 1.0 / p[0], 0.0
+
+
+@inlined_kernel
+def _direct(law: Any, x: float) -> _Triple:
+    """Return the direction of a law that is given in closed form, at x, with its derivatives."""
+    if law.kind == KNEE:
+        return _knee_twist(law.numbers, x)
+    if law.kind == LAGGING:
+        return _lagging_torque(law.numbers, x)
+    return own_function(law, x)
+
+
+@kernel
+def _guess(law: Any, y: float) -> float:
+    """Return where to begin the search for the x with y = f(x)."""
+    p = law.numbers
+    if law.kind == KNEE:  # left of the root of a function that bends down
+        return math.copysign(p[0] * max(abs(y) - p[1], 0.0), y)
+    if law.kind == LAGGING:
+        r = 3.0 * abs(y) / (p[0] * p[1])
+        z = r + 3.0 if r > 0.5 else math.sqrt(math.sqrt(24.0 * r))
+        x = z * p[1] / 3.0
+        return math.copysign(min(x, abs(y) / p[2]) if p[2] > 0.0 else x, y)
+    return 0.0
+
+
+@kernel
+def _inverse(law: Any, y: float) -> _Triple:
+    """Return the x with y = f(x) of a rising function and the derivatives of x over y, to the last digits.
+
+    Newton's iteration inside a bracket that every step narrows; without a bracket on one side the step may be long.
+    """
+    low, high, x, last = -math.inf, math.inf, _guess(law, y), math.inf
+    for _ in range(200):
+        f, f1, _f2 = _direct(law, x)
+        if f == y or math.isnan(f):
+            break
+        if f < y:
+            low = x
+        else:
+            high = x
+        step = (y - f) / f1 if f1 > 0.0 else math.inf
+        bracketed = low > -math.inf and high < math.inf
+        if abs(step) <= 1.2e-16 * abs(x):
+            break
+        if not low < x + step < high or (bracketed and abs(step) > 0.5 * last):
+            step = 0.5 * (low + high) - x if bracketed else math.copysign(2.0 * abs(x) + 1e-9, y - f)
+        if not low < x + step < high:  # nothing left between them
+            break
+        last = abs(step)
+        x += step
+    _f, f1, f2 = _direct(law, x)
+    if f1 == 0.0:
+        return x, math.inf, 0.0
+    return x, 1.0 / f1, -f2 / (f1 * f1 * f1)
+
+
+@inlined_kernel
+def gear_twist(law: Any, tau: float) -> _Triple:
+    """Return twist D [rad], D' [rad/(N m)] and D'' [rad/(N m)^2] under the torque tau [N m]; (11) and other laws."""
+    if law.kind == KNEE:
+        return _knee_twist(law.numbers, tau)
+    if law.kind == BROKEN:
+        return _broken_twist(law.numbers, tau)
+    if law.kind == OWN_TWIST:
+        return own_function(law, tau)
+    return _inverse(law, tau)
+
+
+@inlined_kernel
+def gear_torque(law: Any, twist: float) -> _Triple:
+    """Return torque E [N m], E' [N m/rad] and E'' [N m/rad^2] at a twist [rad]; (6), (9) and the inverse of (11)."""
+    if law.kind == LAGGING:
+        return _lagging_torque(law.numbers, twist)
+    if law.kind == BROKEN:
+        return _broken_torque(law.numbers, twist)
+    if law.kind == OWN_TORQUE:
+        return own_function(law, twist)
+    return _inverse(law, twist)
+
+
+@kernel
+def stiffness_values(laws: Rows, arguments: Any, twists: bool, results: Any) -> None:
+    """Fill `results`, (n, 3): twist over torques if `twists`, else torque over twists, each with two derivatives."""
+    for k in range(len(arguments)):
+        if twists:
+            results[k, 0], results[k, 1], results[k, 2] = gear_twist(laws[0], arguments[k])
+        else:
+            results[k, 0], results[k, 1], results[k, 2] = gear_torque(laws[0], arguments[k])
