@@ -5,4 +5,5 @@ written from byte layouts, the drivers are written from what the device says of 
 
 - `devices.emulators.pid`: force-feedback sticks of the USB HID PID class, behind a backend for pyusb.
 - `devices.emulators.hapi`: a Haply board on a pseudo-terminal, with a pantograph.
+- `devices.emulators.rdt`, `devices.emulators.optoforce`: force sensors, on a network and on a pseudo-terminal.
 """

@@ -1,0 +1,154 @@
+"""How a force sensor sits on the arm, and what handle it carries: from what it measures to the force of the hand.
+
+Three sets of axes: those of the *sensor*, as printed on it; those of the *flange* it is screwed to; those of the
+*world*, in whose x and y the arm moves. A wrench is (Fx, Fy, Fz, Tx, Ty, Tz) [N], [N m], torques about the origin of
+the sensor.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, free
+
+Array = NDArray[np.float64]
+
+STANDARD_GRAVITY = 9.80665
+"""[m/s^2]"""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SensorSettings:
+    """What a person can choose about any force sensor.
+
+    Attributes
+    ----------
+    rotation : (3,) floats
+        How the sensor is turned on the flange [degree]: about the flange's x, then its y, then its z axis.
+    handle_mass : float
+        Mass of what the sensor carries [kg].
+    handle_centre : (3,) floats
+        Its centre of mass, in the axes of the sensor from its origin [m].
+    gravity : (3,) floats
+        Acceleration of a falling body in the axes of the world [m/s^2]; along -z where the arm moves horizontally.
+    patience : float
+        After this long without a usable force the sensor counts as failed [s].
+    tare_samples : int
+        A tare is the mean of so many measurements.
+    tare_spread : float
+        They may differ by this much, or somebody touched the handle [N].
+    """
+
+    rotation: Any = free((0.0, 0.0, 0.0), "three angles in degrees", "how the sensor is turned on the flange")
+    handle_mass: float = bounded(0.0, minimum=0.0, maximum=50.0, unit="kg", doc="mass that the sensor carries")
+    handle_centre: Any = free((0.0, 0.0, 0.0), "three lengths in m", "centre of that mass, in the sensor's axes")
+    gravity: Any = free((0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", "gravity in the axes of the world")
+    patience: float = bounded(0.05, minimum=5e-3, maximum=1.0, unit="s", doc="longest time without a usable force")
+    tare_samples: int = bounded(200, minimum=10, maximum=10_000, doc="measurements of which a tare is the mean")
+    tare_spread: float = bounded(2.0, above=0.0, maximum=1000.0, unit="N", doc="how much they may differ")
+
+    def __post_init__(self) -> None:
+        check(self, "device.sensor")
+        check_whole(self, "tare_samples")
+        for name in ("rotation", "handle_centre", "gravity"):
+            _check_vector(f"device.sensor.{name}", getattr(self, name))
+
+
+def check_whole(settings: Any, *names: str) -> None:
+    """Raise `ConfigurationError` if one of these settings of a sensor is no whole number."""
+    for name in names:
+        if not isinstance(getattr(settings, name), int):
+            raise ConfigurationError(f"device.sensor.{name} = {getattr(settings, name)!r}: must be a whole number.")
+
+
+def check_one_of(settings: Any, name: str, allowed: Sequence[float], unit: str) -> None:
+    """Raise `ConfigurationError` if this setting of a sensor is none of the `allowed` numbers."""
+    value = getattr(settings, name)
+    if value not in allowed:
+        words = ", ".join(f"{number:g}" for number in sorted(allowed))
+        raise ConfigurationError(f"device.sensor.{name} = {value!r} {unit}: must be one of {words}.")
+
+
+def _check_vector(name: str, value: Any) -> None:
+    try:
+        fine = len(value) == 3 and all(math.isfinite(number) for number in value)
+    except TypeError:
+        fine = False
+    if not fine:
+        raise ConfigurationError(f"{name} = {value!r}: must be three finite numbers.")
+
+
+def turn(axis: int, angle: float) -> Array:
+    """Return the rotation, (3, 3), by `angle` [rad] about axis 0 (x), 1 (y) or 2 (z)."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    matrix = np.eye(3)
+    before, after = (axis + 1) % 3, (axis + 2) % 3
+    matrix[before, before] = matrix[after, after] = cosine
+    matrix[before, after], matrix[after, before] = -sine, sine
+    return matrix
+
+
+class Mounting:
+    """From what a sensor measures to the force of the hand in the axes of the world.
+
+    What the handle's own acceleration adds to the force is left in: it is mass that the hand has to move as well.
+
+    Parameters
+    ----------
+    settings : SensorSettings
+        How the sensor sits and what it carries.
+
+    Attributes
+    ----------
+    offset : (6,) float array
+        What the sensor shows without any load, in its axes; see `tare`.
+    """
+
+    def __init__(self, settings: SensorSettings) -> None:
+        about_x, about_y, about_z = (math.radians(angle) for angle in settings.rotation)
+        self._on_flange = turn(2, about_z) @ turn(1, about_y) @ turn(0, about_x)
+        self._gravity = np.array(settings.gravity, float)
+        x, y, z = settings.handle_centre
+        lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])  # lever @ F = centre x F
+        self._handle = settings.handle_mass * np.vstack([np.eye(3), lever])
+        self.offset = np.zeros(6)
+
+    def weight(self, orientation: Array | None = None) -> Array:
+        """Return the wrench of the handle's weight, (6,), in the axes of the sensor.
+
+        Parameters
+        ----------
+        orientation : (3, 3) float array, optional
+            Turns the axes of the flange into those of the world: v_world = orientation @ v_flange; as they are if none.
+        """
+        weight: Array = self._handle @ (self._to_world(orientation).T @ self._gravity)
+        return weight
+
+    def tare(self, measured: Array, orientation: Array | None = None) -> None:
+        """Take a wrench `measured` (6,) while nobody touches the handle: what is not weight is an offset."""
+        self.offset = measured - self.weight(orientation)
+
+    def hand(self, measured: Sequence[float] | Array, orientation: Array | None = None) -> Array:
+        """Return the wrench of the hand, (6,), in the axes of the world.
+
+        Parameters
+        ----------
+        measured : (6,) floats
+            In the axes of the sensor.
+        orientation : (3, 3) float array, optional
+            As for `weight`.
+        """
+        to_world = self._to_world(orientation)
+        own = np.asarray(measured) - self.offset - self._handle @ (to_world.T @ self._gravity)
+        wrench: Array = (own.reshape(2, 3) @ to_world.T).reshape(6)
+        return wrench
+
+    def _to_world(self, orientation: Array | None) -> Array:
+        return self._on_flange if orientation is None else orientation @ self._on_flange

@@ -1,0 +1,214 @@
+"""OptoForce and OnRobot force sensors on USB: a DAQ unit that streams frames over a serial port.
+
+How many counts make a newton is different for every single sensor and not in the stream: it is in the sensitivity
+report that came with it, as counts at full load for each axis. There is no value to begin with.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import os
+import select
+import termios
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from devices.arm.sensors.force_sensor import ForceSensor
+from devices.arm.sensors.mounting import SensorSettings, check_one_of, check_whole
+from devices.arm.sensors.optoforce_frames import Acknowledgement, Decoder, Frame, configuration, status_words
+from devices.arm.sensors.wire import Health, Sample
+from devices.serial_port import find_port, open_port
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.settings import bounded, free
+
+IDENTITIES = frozenset({"04d8:000a"})
+"""USB identity (vendor:product) of the DAQ units."""
+
+SPEEDS: Mapping[int, int] = {1000: 1, 333: 3, 100: 10, 30: 33}
+"""Frames per second to the number of the speed, which is the period in milliseconds."""
+
+FILTERS: Mapping[float, int] = {0: 0, 500: 1, 150: 2, 50: 3, 15: 4, 5: 5, 1.5: 6}
+"""Cut-off frequency [Hz], 0 for none, to its number."""
+
+STOPPED = 0
+TARED, NOT_TARED = 255, 0
+
+ATTEMPTS = 5
+ANSWER = 0.1
+"""An answer may take so long [s]; then the question is asked again."""
+
+_AXES = (3, 6)
+_CHUNK = 4096
+_PORT = "device.sensor.port"
+
+
+@dataclass(frozen=True, kw_only=True)
+class OptoForceSettings(SensorSettings):
+    """What a person can choose about an OptoForce sensor.
+
+    Attributes
+    ----------
+    port : str
+        Serial port; empty to look for the sensor.
+    sensitivity : list of (counts, load)
+        For each axis the counts at full load and that load [N], torques [N m], as in the sensor's sensitivity report.
+    rate : int
+        Frames per second.
+    filter : float
+        Cut-off frequency of its low-pass filter [Hz], 0 for none. A low one makes the force late: 1.5 Hz by 0.1 s.
+    """
+
+    port: str = free("", "a serial port such as /dev/ttyACM0", "serial port; empty to look for the sensor")
+    sensitivity: Any = free(
+        None, "one pair [counts, load] for each of 3 or 6 axes", "counts at full load and that load, of each axis"
+    )
+    rate: int = bounded(1000, minimum=30, maximum=1000, unit="Hz", doc="frames per second")
+    filter: float = bounded(500.0, minimum=0.0, unit="Hz", doc="its low-pass filter, 0 for none")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole(self, "rate")
+        check_one_of(self, "rate", list(SPEEDS), "Hz")
+        check_one_of(self, "filter", list(FILTERS), "Hz")
+        if not _is_sensitivity(self.sensitivity):
+            raise ConfigurationError(
+                f"device.sensor.sensitivity = {self.sensitivity!r}: must be one pair [counts, load in N or N m] for "
+                "each of 3 or 6 axes, from the sensitivity report of this very sensor, such as "
+                "[[7925, 300], [8641, 300], [6049, 2000]]."
+            )
+
+    @property
+    def units(self) -> tuple[float, ...]:
+        """What one count of each axis is [N], [N m]."""
+        return tuple(load / counts for counts, load in self.sensitivity)
+
+    def build(self) -> ForceSensor:
+        """Return the sensor, not opened."""
+        return ForceSensor(OptoForceWire(self), self)
+
+
+def _is_sensitivity(value: Any) -> bool:
+    try:
+        return len(value) in _AXES and all(
+            len(pair) == 2 and all(number > 0 and math.isfinite(number) for number in pair) for pair in value
+        )
+    except TypeError:
+        return False
+
+
+class OptoForceWire:
+    """One DAQ unit with a sensor.
+
+    Parameters
+    ----------
+    settings : OptoForceSettings
+        Where it is, and its sensitivity.
+    """
+
+    def __init__(self, settings: OptoForceSettings) -> None:
+        self._settings = settings
+        self._units = settings.units
+        self.name = "the OptoForce sensor"
+        self.silence = (
+            "nothing comes from it: check its cable, plug it in anew, and see that it is an OptoForce DAQ unit."
+        )
+        self._decoder = Decoder()
+        self._port: int | None = None
+        self._number: int | None = None
+        self._measured = 0.0
+
+    @property
+    def tally(self) -> Mapping[str, int]:
+        """Frames and bytes, as in `Decoder`."""
+        return self._decoder.tally
+
+    def open(self) -> None:
+        """Open the port, set the sensor up and start its stream, not tared."""
+        path = self._settings.port or find_port(IDENTITIES, "OptoForce sensor", _PORT)
+        self._port = open_port(path, _PORT, termios.B1000000)
+        self.name = f"the OptoForce sensor at {path}"
+        self._decoder = Decoder()
+        self._configure(SPEEDS[self._settings.rate], NOT_TARED)
+
+    def close(self) -> None:
+        """Stop the stream and leave the port."""
+        port = self._port
+        if port is None:
+            return
+        with contextlib.suppress(DeviceFault, DeviceOpenError):  # it is gone, and so is its stream
+            self._configure(STOPPED, NOT_TARED)
+        self._port = None
+        os.close(port)
+
+    def look(self, patience: float) -> Sample | None:
+        """Wait for at most `patience` [s] for bytes; take all that are there and return the newest measurement."""
+        frames = [found for found in self._receive(patience) if isinstance(found, Frame)]
+        if not frames:
+            return None
+        words = next((words for frame in reversed(frames) if (words := status_words(frame.status))), "")
+        return self._sample(frames[-1], words, time.perf_counter())
+
+    def zero(self) -> None:
+        """Have the sensor take its present load for none."""
+        self._configure(SPEEDS[self._settings.rate], TARED)
+
+    @property
+    def _own(self) -> int:
+        if self._port is None:
+            raise DeviceFault(f"{self.name} is not open: call open() first.")
+        return self._port
+
+    def _receive(self, patience: float) -> list[Frame | Acknowledgement]:
+        """Return what has come by now, or comes within `patience` [s]."""
+        port = self._own
+        try:
+            if not select.select([port], [], [], patience)[0]:
+                return []
+            data = os.read(port, _CHUNK)
+        except BlockingIOError:
+            return []
+        except OSError as error:
+            raise _gone(error) from error
+        if not data:
+            raise _gone("it hung up")
+        return self._decoder.feed(data)
+
+    def _configure(self, speed: int, zero: int) -> None:
+        """Have the sensor take its settings, and see that it says so."""
+        message = configuration(speed, FILTERS[self._settings.filter], zero)
+        for _ in range(ATTEMPTS):
+            self._send(message)
+            latest = time.monotonic() + ANSWER
+            while (left := latest - time.monotonic()) > 0.0:
+                for found in self._receive(left):
+                    if isinstance(found, Acknowledgement):
+                        if found.error:
+                            raise DeviceOpenError(f"{self.name} does not take its settings (error {found.error}).")
+                        return
+        raise DeviceOpenError(f"{self.name} does not answer: {self.silence}")
+
+    def _send(self, message: bytes) -> None:
+        try:
+            os.write(self._own, message)
+        except OSError as error:
+            raise _gone(error) from error
+
+    def _sample(self, frame: Frame, words: str, now: float) -> Sample:
+        """Return what a frame says that came at `now` [s]; `words` say what is wrong with it or with one before."""
+        if len(frame.counts) != len(self._units):
+            raise DeviceFault(
+                f"it sends {len(frame.counts)} values and device.sensor.sensitivity has {len(self._units)}: use the "
+                "sensitivity report of this sensor, one pair for each of its axes."
+            )
+        wrench = [unit * count for unit, count in zip(self._units, frame.counts, strict=True)]
+        if frame.number != self._number:
+            self._number, self._measured = frame.number, now
+        health = Health.FAULT if words else Health.OK
+        return Sample((*wrench, *([0.0] * (6 - len(wrench)))), now, self._measured, health, words)
+
+
+def _gone(why: object) -> DeviceFault:
+    return DeviceFault(f"it is gone ({why}): check its cable and plug it in anew.")

@@ -1,0 +1,88 @@
+"""The DAQ unit at a pseudo-terminal, served by a thread."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+import tty
+from collections.abc import Callable, Sequence
+from typing import Self
+
+from devices.emulators.optoforce.program import Program
+
+_LOOK = 0.05
+"""Between two looks at whether to end, where nothing else happens [s]."""
+
+_NOBODY = 2e-3
+"""How often to look for a host while there is none [s]."""
+
+
+class OptoForceUnit:
+    """An emulated DAQ unit. Use it in a ``with`` statement: then a thread serves it.
+
+    Parameters
+    ----------
+    wrench : callable
+        Returns what acts on the sensor now, 6 numbers [N], [N m].
+    per_unit : sequence of float
+        Counts to a newton or newton metre, for 3 or 6 axes.
+
+    Attributes
+    ----------
+    port : str
+        The serial port for the driver.
+    program : Program
+        The unit, its settings and its faults.
+    """
+
+    def __init__(self, wrench: Callable[[], Sequence[float]], per_unit: Sequence[float]) -> None:
+        self.program = Program(wrench, per_unit)
+        self._master, slave = os.openpty()
+        tty.setraw(slave)
+        os.set_blocking(self._master, False)  # what nobody reads is lost, as on the bus
+        self.port = os.ttyname(slave)
+        os.close(slave)
+        self._ending = threading.Event()
+        self._plugged = True
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._serve, name="emulated OptoForce unit", daemon=True)
+
+    def unplug(self) -> None:
+        """Pull the cable out: the port goes away."""
+        with self._lock:
+            if self._plugged:
+                self._plugged = False
+                os.close(self._master)
+
+    def __enter__(self) -> Self:
+        """Start to serve."""
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Unplug it and end."""
+        self._ending.set()
+        self._thread.join()
+        self.unplug()
+
+    def _serve(self) -> None:
+        poll = select.poll()
+        poll.register(self._master, select.POLLIN)
+        while not self._ending.is_set() and self._plugged:
+            pause = min(self.program.pause(time.monotonic()), _LOOK)
+            events = dict(poll.poll(1e3 * pause))
+            if events.get(self._master, 0) & ~select.POLLIN and not events[self._master] & select.POLLIN:
+                time.sleep(_NOBODY)  # nobody has the port open
+            with self._lock, contextlib.suppress(OSError):
+                if self._plugged:
+                    self._exchange()
+
+    def _exchange(self) -> None:
+        with contextlib.suppress(OSError):  # nothing has come, or nobody is there
+            self.program.receive(os.read(self._master, 4096), time.monotonic())
+        data = self.program.due(time.monotonic())
+        if data:
+            os.write(self._master, data)

@@ -1,0 +1,172 @@
+"""The DAQ unit's program: bytes in, bytes out, and what can go wrong with them.
+
+Layout, numbers big-endian, sum of all bytes before in 16 bits::
+
+    AA 00 32 03 speed filter zero sum                      to the unit
+    AA 00 50 01 00 sum                                     its answer
+    AA 07 08 0A number status Fx Fy Fz sum                 a frame, three axes
+    AA 07 08 10 number status Fx Fy Fz Tx Ty Tz sum        a frame, six axes
+
+The speed is the period in milliseconds, 0 for none.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+INSERT = b"\x27\x0a\x62\x27"
+"""Four bytes that were found in the middle of frames of a real recording."""
+
+LONGEST_BACKLOG = 0.1
+"""A machine that stalled is spared what the unit would have sent before that [s]."""
+
+_LIMIT = (1 << 15) - 1
+
+
+@dataclass
+class Faults:
+    """What goes wrong on the wire from now on.
+
+    Attributes
+    ----------
+    deaf : int
+        So many configurations get no answer.
+    lose, truncate, insert, damage, duplicate : int
+        So many frames are lost, lose their last bytes, get foreign bytes in their middle, have one wrong bit, come
+        twice.
+    status : int
+        Status of all frames.
+    mute : bool
+        Whether nothing is sent.
+    delays : deque of float
+        How late the next frames are [s], and with them what is behind them: then they come at once.
+    raw : tuple of int, optional
+        Counts to send in place of what acts on the sensor.
+    """
+
+    deaf: int = 0
+    lose: int = 0
+    truncate: int = 0
+    insert: int = 0
+    damage: int = 0
+    duplicate: int = 0
+    status: int = 0
+    mute: bool = False
+    delays: deque[float] = field(default_factory=deque)
+    raw: tuple[int, ...] | None = None
+
+
+class Program:
+    """A DAQ unit with a sensor.
+
+    Parameters
+    ----------
+    wrench : callable
+        Returns what acts on the sensor now, 6 numbers [N], [N m].
+    per_unit : sequence of float
+        Counts to a newton or newton metre, for 3 or 6 axes.
+
+    Attributes
+    ----------
+    faults : Faults
+        What goes wrong.
+    number : int
+        Of the last frame.
+    period, cutoff : int
+        Speed and filter as they were set.
+    """
+
+    def __init__(self, wrench: Callable[[], Sequence[float]], per_unit: Sequence[float]) -> None:
+        self.faults = Faults()
+        self.number = 0
+        self.period = 10
+        self.cutoff = 4
+        self._wrench = wrench
+        self._per_unit = tuple(per_unit)
+        self._zero = (0.0,) * len(self._per_unit)
+        self._input = b""
+        self._next = 0.0
+        self._late: deque[tuple[float, bytes]] = deque()
+
+    @property
+    def streaming(self) -> bool:
+        """Whether it sends frames."""
+        return self.period > 0
+
+    def receive(self, data: bytes, now: float) -> None:
+        """Take bytes that came at `now` [s]."""
+        self._input += data
+        while len(self._input) >= 9:
+            message = self._input[:9]
+            if message[:4] != b"\xaa\x00\x32\x03" or _sum(message[:7]) != message[7:]:
+                self._input = self._input[1:]
+                continue
+            self._input = self._input[9:]
+            self._configure(message[4], message[5], message[6], now)
+
+    def _configure(self, speed: int, cutoff: int, zero: int, now: float) -> None:
+        if self.faults.deaf:
+            self.faults.deaf -= 1
+            return
+        self._next = now + 1e-3 * speed
+        self.period, self.cutoff = speed, cutoff
+        self._zero = tuple(self._wrench())[: len(self._per_unit)] if zero else (0.0,) * len(self._per_unit)
+        answer = b"\xaa\x00\x50\x01\x00"
+        self._late.append((now, answer + _sum(answer)))
+
+    def due(self, now: float) -> bytes:
+        """Return what leaves by the time `now` [s], as the faults have it."""
+        self._next = max(self._next, now - LONGEST_BACKLOG)
+        while self.streaming and self._next <= now:
+            self._next += 1e-3 * self.period
+            late = self.faults.delays.popleft() if self.faults.delays else 0.0
+            self._late.append((now + late, self._spoilt(self._frame())))
+        out = b""
+        while self._late and self._late[0][0] <= now:
+            out += self._late.popleft()[1]
+        return out
+
+    def pause(self, now: float) -> float:
+        """Return how long nothing will leave [s]; infinite while nothing streams."""
+        if self._late:
+            return max(self._late[0][0] - now, 0.0)
+        return max(self._next - now, 0.0) if self.streaming else float("inf")
+
+    def _frame(self) -> bytes:
+        self.number = (self.number + 1) & 0xFFFF
+        counts = self.faults.raw or [
+            max(min(round((now - zero) * per_unit), _LIMIT), -_LIMIT)
+            for now, zero, per_unit in zip(self._wrench(), self._zero, self._per_unit, strict=False)
+        ]
+        start = b"\xaa\x07\x08" + bytes((4 + 2 * len(counts),))
+        frame = start + struct.pack(f">HH{len(counts)}h", self.number, self.faults.status, *counts)
+        return frame + _sum(frame)
+
+    def _spoilt(self, frame: bytes) -> bytes:
+        """Return what the faults make of a frame."""
+        own, middle = self.faults, len(frame) // 2
+        if own.mute:
+            return b""
+        if own.lose:
+            own.lose -= 1
+            return b""
+        if own.truncate:
+            own.truncate -= 1
+            return frame[:-3]
+        if own.insert:
+            own.insert -= 1
+            return frame[:middle] + INSERT + frame[middle:]
+        if own.damage:
+            own.damage -= 1
+            return frame[:middle] + bytes((frame[middle] ^ 0x10,)) + frame[middle + 1 :]
+        if own.duplicate:
+            own.duplicate -= 1
+            return frame + frame
+        return frame
+
+
+def _sum(data: bytes) -> bytes:
+    return (sum(data) & 0xFFFF).to_bytes(2, "big")
