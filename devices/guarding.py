@@ -49,21 +49,24 @@ class Guard:
     ) -> None:
         self._pause = silence / (2 * guardian.SLICES)
         self._last = -math.inf
-        self._socket, far_end = socket.socketpair()
-        with far_end:
-            self._process = subprocess.Popen(
-                [sys.executable, "-I", "-S", guardian.__file__, str(far_end.fileno()), str(silence), script, *words],
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                pass_fds=(*files, far_end.fileno()),
-                start_new_session=True,  # what a terminal sends to the driver is not for it
-            )
-        ready, _, _ = select.select([self._socket], [], [], START)
-        if not ready or self._socket.recv(1) != guardian.READY:
+        try:
+            self._socket, self._process = _start(silence, script, words, files)
+        except OSError as error:
+            raise DeviceOpenError(
+                f"the guardian of {charge} did not start ({error.strerror or error}): close other programs first."
+            ) from error
+        if not self._is_ready():
             self._process.kill()
             self.hand_over(FAREWELL)
             raise DeviceOpenError(f"the guardian of {charge} did not start: is the machine out of memory?")
+
+    def _is_ready(self) -> bool:
+        """Wait until it says that it is ready; false if it does not, or is gone."""
+        try:
+            ready, _, _ = select.select([self._socket], [], [], START)
+            return bool(ready) and self._socket.recv(1) == guardian.READY
+        except OSError:
+            return False
 
     def beat(self) -> bool:
         """Give a sign of life; false if the guardian has taken over, or is gone itself: then nobody may go on."""
@@ -95,3 +98,23 @@ class Guard:
         except subprocess.TimeoutExpired:
             with contextlib.suppress(RuntimeError):  # this process is ending: the system takes note of the other's end
                 threading.Thread(target=self._process.wait, name="guardian's end", daemon=True).start()
+
+
+def _start(
+    silence: float, script: str, words: Sequence[str], files: Sequence[int]
+) -> tuple[socket.socket, subprocess.Popen[bytes]]:
+    """Start the process; return the near end of its socket, and itself. Raises `OSError`."""
+    near_end, far_end = socket.socketpair()
+    with far_end:
+        try:
+            return near_end, subprocess.Popen(
+                [sys.executable, "-I", "-S", guardian.__file__, str(far_end.fileno()), str(silence), script, *words],
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.DEVNULL,
+                stderr=subprocess.DEVNULL,
+                pass_fds=(*files, far_end.fileno()),
+                start_new_session=True,  # what a terminal sends to the driver is not for it
+            )
+        except OSError:
+            near_end.close()
+            raise

@@ -7,7 +7,6 @@ its safe output and is closed.
 
 from __future__ import annotations
 
-import contextlib
 import math
 import time
 from collections.abc import Callable
@@ -156,9 +155,12 @@ class Servo:
             end = self._loop(None if duration is None else round(duration / self.period))
         except Exception as error:
             # Whatever it was, a driver's OSError or a mistake in somebody's law: the hand comes first, words later.
-            with contextlib.suppress(Exception):
+            unsafe = None
+            try:
                 self._leave_safe()
-            raise self._fault(error) from error
+            except Exception as another:
+                unsafe = another
+            raise self._fault(error, unsafe) from error
         except BaseException:
             self._leave_safe()
             raise
@@ -172,10 +174,11 @@ class Servo:
         """End the run at the next tick; may be called from another thread or a signal handler."""
         self._stopping = True
 
-    def _fault(self, error: Exception) -> DeviceFault:
-        """Return what is said about `error`: which device, at which tick, what."""
-        what = str(error) if isinstance(error, HapticError) else f"{type(error).__name__}: {error}"
-        message = f"{self.device.spec.name} failed at tick {self._present}: {what}"
+    def _fault(self, error: Exception, unsafe: Exception | None = None) -> DeviceFault:
+        """Return what is said about `error`: which device, at which tick, what; and why it was not left safe then."""
+        message = f"{self.device.spec.name} failed at tick {self._present}: {_in_words(error)}"
+        if unsafe is not None and _in_words(unsafe) not in message:
+            message = f"{message.removesuffix('.')}. It could not be left safe: {_in_words(unsafe)}"
         return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))
 
     def _ticks_in(self, duration: float) -> int:
@@ -270,6 +273,11 @@ class Servo:
                 f"no usable sample since tick {self._first_bad}, for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what "
                 f"the element made of it, {_complaint(status)}): check its connection and start again."
             )
+
+
+def _in_words(error: Exception) -> str:
+    """Return what an error says, and its kind if it is none of ours."""
+    return str(error) if isinstance(error, HapticError) else f"{type(error).__name__}: {error}"
 
 
 def _complaint(status: int) -> str:

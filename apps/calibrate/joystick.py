@@ -19,6 +19,7 @@ from haptics.settings import unknown
 if TYPE_CHECKING:
     from calibration.joystick.person import Person
     from calibration.joystick.procedure import Calibration
+    from devices.joystick.parameters import StickParameters
     from devices.joystick.settings import StickSettings
 
 NAME = "pid-joystick"
@@ -66,7 +67,6 @@ def run(options: argparse.Namespace) -> Answer:
     _require_place(options.out)
     from calibration.joystick.procedure import Request, calibrate
     from calibration.joystick.stick import RawStick
-    from devices.joystick.parameters import write_parameters
     from devices.joystick.settings import StickSettings
     from haptics.settings import build
 
@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> Answer:
     backend, person = _who(settings, options.yes)
     with _orderly_end(), RawStick(settings, backend) as stick:
         found = calibrate(stick, person, request)
-    write_parameters(options.out, found.parameters)
+    _keep(options.out, found.parameters)
     return Answer(_result(options.out, found), _describe(options.out, found, settings))
 
 
@@ -99,10 +99,23 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
 
 
 def _require_place(out: Path) -> None:
-    """Make sure that the file can be written before anybody takes trouble."""
-    where = out if out.exists() else out.parent
-    if out.is_dir() or not where.exists() or not os.access(where, os.W_OK):
+    """Make sure that the file can be written, and take the place of one that is there, before anybody takes trouble."""
+    folder = os.path.dirname(os.path.realpath(out))
+    mine = os.access(out, os.W_OK) and out.is_file() if out.exists() else True
+    if not (mine and os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)):
         raise ConfigurationError(f"--out = {str(out)!r}: cannot be written; name a file in a folder that can be.")
+
+
+def _keep(out: Path, parameters: StickParameters) -> None:
+    """Write the file; if that fails after all, what should be in it goes to standard error."""
+    from apps.calibrate.terminal import say
+    from devices.joystick.parameters import format_parameters, write_parameters
+
+    try:
+        write_parameters(out, parameters)
+    except ConfigurationError:
+        say(f"{out} could not be written. This is what belongs into it:\n\n{format_parameters(parameters)}")
+        raise
 
 
 def _who(settings: StickSettings, yes: bool) -> tuple[Any, Person]:

@@ -24,13 +24,14 @@ DEVICES = "/sys/bus/usb/devices"
 
 def load_libusb() -> dict[str, Any]:
     """Load libusb as the drivers do and tell from where."""
-    import libusb_package
-    import usb.backend.libusb1
+    from devices.joystick import usb_listing
+    from haptics.errors import DeviceOpenError
 
-    own = libusb_package.get_libusb1_backend()
-    if own is not None:
-        return {"source": "libusb-package"}
-    return {"source": "the system" if usb.backend.libusb1.get_backend() is not None else None}
+    try:
+        file = usb_listing.libusb().lib._name
+    except DeviceOpenError:
+        return {"source": None}
+    return {"source": "libusb-package" if "libusb_package" in Path(file).parts else "the system"}
 
 
 def _load() -> dict[str, Any]:

@@ -45,6 +45,8 @@ second one.
 
 from __future__ import annotations
 
+import os
+import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -204,7 +206,7 @@ def format_parameters(parameters: StickParameters) -> str:
 
 
 def write_parameters(path: str | Path, parameters: StickParameters) -> None:
-    """Write a parameter file.
+    """Write a parameter file, all of it or nothing: whatever happens, a file that was there is not half overwritten.
 
     Raises
     ------
@@ -212,7 +214,14 @@ def write_parameters(path: str | Path, parameters: StickParameters) -> None:
         If it cannot be written.
     """
     try:
-        Path(path).write_text(format_parameters(parameters), encoding="utf-8")
+        where = Path(os.path.realpath(path))  # the file, where it is a link to one
+        with tempfile.TemporaryDirectory(prefix=f".{where.name}.", dir=where.parent) as folder:
+            whole = Path(folder) / where.name
+            with whole.open("w", encoding="utf-8") as file:
+                file.write(format_parameters(parameters))
+                file.flush()
+                os.fsync(file.fileno())
+            whole.replace(where)
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}).") from error
 

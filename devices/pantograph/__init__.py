@@ -15,10 +15,12 @@ a cable that is pulled out nothing in the host can help: only the switch of the 
 
 The board's protocol has no marks, lengths or checksums: one lost byte and both ends disagree on where a message
 begins. The driver notices a missing or implausible answer, brings the board back in step, and tells it the last known
-angles; the position is off afterwards by what the handle moved meanwhile, and after a few times the run ends.
+angles; the position is off afterwards by what the handle moved meanwhile, and after a few times the run ends. Each time
+it tells it also one more whole turn, by which replies to earlier messages can be told from those to later ones.
 
 - `mechanisms`: the geometries, and how the motors are wired to the board.
-- `wire`: messages as bytes. `ports`: the serial port. `line`: one board, in step or not.
-- `guardian`: coming to rest, by the driver or the guardian. `exchange`: the thread that talks to the board.
+- `identities`, `ports`: the board on USB, and its serial port. `wire`: messages as bytes.
+- `line`: one board, in step or not. `exchange`: the thread that talks to it.
+- `guardian`: coming to rest, by the driver or the guardian.
 - `settings`, `kernels`, `device`: what a person can choose, the mathematics of a tick, and the device itself.
 """

@@ -241,6 +241,7 @@ class Pantograph:
             "seed": own.seed,
             "mass": own.mass,
             "damping": own.damping,
+            "faults": list(own.wire_faults),
         }
         return resources.enter_context(spawn(table))
 

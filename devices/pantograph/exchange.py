@@ -7,6 +7,7 @@ stay out for longer than the watchdog's time, the torques are taken away.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import threading
 import time
@@ -86,6 +87,8 @@ class Exchange:
                 self._once()
         except OSError as error:
             self.failure = f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}."
+            with contextlib.suppress(OSError, WireError):  # should it have been a passing trouble: no torque
+                self._line.resynchronise()
         except WireError as error:
             self.failure = f"{error}, and did not come back in step; {REMEDY}."
 
@@ -99,10 +102,9 @@ class Exchange:
             self.sample = (asked, *self._line.exchange(torques))
         except WireError as error:
             self.resyncs += 1
-            if self.resyncs > self._most_resyncs:
+            self._resynchronise()  # the last time too: it takes the torques away
+            if self.resyncs > self._most_resyncs and not self.failure:
                 self.failure = f"{error}, for the {self.resyncs}. time; check its cable, home the arms and start again."
-                return
-            self._resynchronise()
 
     def _resynchronise(self) -> None:
         for attempt in range(ATTEMPTS):
@@ -120,6 +122,6 @@ class Exchange:
         if not self._guard.beat():
             self.failure = (
                 "the guardian has taken the torques away, since this process was silent for too long, or was ended "
-                "itself: home the arms and start again."
+                "itself: should the motors still have a torque, switch their supply off; home the arms and start again."
             )
         return not self.failure

@@ -17,9 +17,17 @@ FASTEST = 12_000.0
 SLACK = 2.0
 """An angle may jump by this much at any time [degree]."""
 
+TURN = 360.0
+_TURNS = 4
+"""So many turns are told apart; more would cost digits of the angles."""
+
 
 class Line:
     """The conversation with a board.
+
+    Replies have no number, so one that is late could be taken for the answer to a later message, and so could all that
+    follow. After an exchange that failed the board is therefore told, when it is set up anew, that its links are a
+    whole turn further on: what it said before that is then a turn off, and is no answer.
 
     Parameters
     ----------
@@ -42,13 +50,15 @@ class Line:
         self._port = port
         self._mechanism = mechanism
         self._time = time.monotonic()
+        self._turns = 0
         self.zero = wire.move_message(mechanism.ports, (0.0, 0.0))
 
     @property
     def setup(self) -> bytes:
-        """The message that sets the board up, its links being at `angles`."""
+        """The message that sets the board up, its links being at `angles` and some turns."""
         own = self._mechanism
-        return wire.setup_message(own.ports, own.direction, self.angles, own.counts)
+        angles = [angle + TURN * self._turns for angle in self.angles]
+        return wire.setup_message(own.ports, own.direction, angles, own.counts)
 
     def exchange(self, torques: Pair) -> Pair:
         """Set the torques of the left and the right motor [N m]; return the angles [degree].
@@ -60,11 +70,18 @@ class Line:
         OSError
             If the port is gone.
         """
+        try:
+            return self._exchange(torques)
+        except WireError:
+            self._turns = (self._turns + 1) % _TURNS
+            raise
+
+    def _exchange(self, torques: Pair) -> Pair:
         guardian.write_all(self._port, wire.move_message(self._mechanism.ports, torques))
         reply = guardian.read_up_to(self._port, guardian.REPLY_LENGTH, self.patience)
-        left, right = wire.parse_reply(self._mechanism.ports, reply)
+        left, right = (angle - TURN * self._turns for angle in wire.parse_reply(self._mechanism.ports, reply))
         now = time.monotonic()
-        reach = FASTEST * (now - self._time) + SLACK
+        reach = min(FASTEST * (now - self._time) + SLACK, 0.5 * TURN)
         if max(abs(left - self.angles[0]), abs(right - self.angles[1])) > reach:
             raise WireError(f"the board sent angles of {left:.6g} and {right:.6g} degrees, too far from the last ones")
         self.angles, self._time = (left, right), now

@@ -13,12 +13,8 @@ import termios
 import tty
 from pathlib import Path
 
+from devices.pantograph.identities import IDENTITIES
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
-
-IDENTITIES = frozenset(
-    {"2341:804d", "2341:824d", "2a03:804e", "03eb:2157", "2341:003e", "2a03:003e", "2341:003d", "2a03:003d"}
-)
-"""USB identities (vendor:product) of the Arduino Zero, M0 and Due boards that hAPI boards are."""
 
 SYSTEM = Path("/sys/class/tty")
 

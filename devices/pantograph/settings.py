@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from devices.emulators.hapi.faults import WIRE_FAULTS
+from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from devices.pantograph.mechanisms import MECHANISMS, Mechanism
 from devices.velocity import VelocitySettings, check_velocity
 from haptics.errors import ConfigurationError
@@ -41,6 +43,8 @@ class PantographSettings(VelocitySettings):
         Moving mass at the handle [kg] and its own friction [N s/m]; for advice, and those of the emulated handle.
     emulated : bool
         Whether to start an emulated board in place of a real one.
+    wire_faults : sequence of str
+        What goes wrong on its wire and when (`devices.emulators.hapi.faults`).
     hand : table
         The hand on the emulated handle (`devices.virtual.hands`).
     seed : int
@@ -66,9 +70,9 @@ class PantographSettings(VelocitySettings):
     mass: float = bounded(0.1, minimum=0.05, maximum=5.0, unit="kg", doc="moving mass at the handle")
     damping: float = bounded(0.5, minimum=0.0, maximum=20.0, unit="N s/m", doc="own friction at the handle")
     emulated: bool = free(False, "true or false", "whether to use an emulated board")
+    wire_faults: tuple[str, ...] = free((), ALLOWED, "faults of the emulated wire, on demand")
     hand: Any = free(None, "a table", "the hand on the emulated handle")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random about that hand")
-
     period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
     log: str = free("", "a file", "where to log what was commanded and when")
 
@@ -83,6 +87,7 @@ class PantographSettings(VelocitySettings):
                 f"device.reply_timeout = {self.reply_timeout:g} s: must be at most half of device.watchdog = "
                 f"{self.watchdog:g} s, so that a late answer is not taken for the end of the driver."
             )
+        check_wire_faults(self.wire_faults, self.emulated, "pantograph", WIRE_FAULTS)
         if not self.emulated and self.hand is not None:
             raise ConfigurationError("device.hand: only an emulated pantograph has a hand; add device.emulated=true.")
         if self.emulated and self.port:

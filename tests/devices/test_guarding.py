@@ -1,5 +1,6 @@
 """The guardian that acts when a driver cannot: what makes it act, what does not, and that it never stays."""
 
+import errno
 import os
 import signal
 import subprocess
@@ -9,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from devices import guardian
+from devices import guardian, guarding
 from devices.guarding import FAREWELL, Guard
 from devices.joystick import reattaching
 from haptics.errors import DeviceOpenError
@@ -112,6 +113,34 @@ def test_what_a_terminal_sends_is_not_for_it(post: Post) -> None:
 def test_a_duty_that_cannot_be_prepared_is_said_so(post: Post, tmp_path: Path) -> None:
     with pytest.raises(DeviceOpenError, match="the guardian of it did not start"):
         Guard("it", reattaching.__file__, (str(tmp_path / "no such device"), "0"))
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.parametrize("call", ["socket.socketpair", "subprocess.Popen"])
+def test_a_machine_that_gives_no_more_is_said_so(post: Post, monkeypatch: pytest.MonkeyPatch, call: str) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise OSError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+
+    before = open_files()
+    module, name = call.split(".")
+    with monkeypatch.context() as patch:
+        patch.setattr(getattr(guarding, module), name, refuse)
+        with pytest.raises(DeviceOpenError, match=r"the guardian of it did not start \(Resource temporarily"):
+            post.guard()
+    assert open_files() == before
+    post.guard().dismiss()
+
+
+def test_a_guardian_that_is_gone_before_it_is_ready_is_said_so(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    def reset(*_: object) -> None:
+        raise ConnectionResetError(errno.ECONNRESET, os.strerror(errno.ECONNRESET))
+
+    monkeypatch.setattr(guarding.select, "select", reset)
+    with pytest.raises(DeviceOpenError, match="the guardian of it did not start"):
+        post.guard()
 
 
 @pytest.mark.parametrize("script", [guardian.__file__, reattaching.__file__])

@@ -74,6 +74,59 @@ def test_after_a_write_that_failed_the_safe_output_is_tried_to_its_end(trace: Tr
     assert device.closed == 1
 
 
+class Wedged(BenchDevice):
+    """Cannot be read from some time on, nor take its safe output then; closing it may say something as well."""
+
+    def __init__(self, clock: Clock, writing: str, closing: str) -> None:
+        super().__init__(clock)
+        self.writing, self.closing = writing, closing
+        self.pulled = False
+
+    def read(self) -> State:
+        if self.reads == 50:
+            self.pulled = True
+            raise DeviceFault("bench: the cable was pulled; plug it in again.")
+        return super().read()
+
+    def write(self, command: Vector) -> None:
+        if self.writing and self.pulled:
+            raise OSError(self.writing)
+        super().write(command)
+
+    def close(self) -> None:
+        super().close()
+        if self.closing:
+            raise DeviceFault(self.closing)
+
+
+PULLED = "bench failed at tick 50: bench: the cable was pulled; plug it in again."
+
+
+@pytest.mark.parametrize(
+    ("writing", "closing", "words"),
+    [
+        ("", "", ""),
+        ("", "bench: switch the motors off.", " It could not be left safe: bench: switch the motors off."),
+        ("busy", "", " It could not be left safe: OSError: busy"),
+        ("busy", "bench: switch it off.", " It could not be left safe: bench: switch it off."),
+        ("", "bench: the cable was pulled; plug it in again.", ""),  # nobody needs to hear it twice
+    ],
+)
+def test_a_device_that_could_not_be_left_safe_is_told_of(trace: Trace, writing: str, closing: str, words: str) -> None:
+    clock = Clock(PERIOD)
+    device = Wedged(clock, writing, closing)
+    with pytest.raises(DeviceFault) as caught:
+        Servo(device, element(), trace, clock=clock).run(0.3)
+    assert str(caught.value) == PULLED + words
+    assert device.closed == 1
+
+
+def test_an_orderly_end_that_was_not_safe_is_a_fault(trace: Trace) -> None:
+    device = Wedged(Clock(PERIOD), "", "bench: switch the motors off.")
+    with pytest.raises(DeviceFault, match=r"bench failed at tick \d+: bench: switch the motors off\."):
+        Servo(device, element(), trace, clock=device.clock).run(0.03)
+
+
 def test_a_second_run_does_not_inherit_the_bad_samples_of_the_first(trace: Trace) -> None:
     clock = Clock(PERIOD)
     blind = {"until": 200}

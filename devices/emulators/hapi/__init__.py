@@ -6,6 +6,6 @@ reset, waits a second for the rest of a message, and takes any byte for the begi
 
 - `devices.emulators.hapi.arms`: the moving arms, and the operator who holds them at home first.
 - `devices.emulators.hapi.firmware`: the board, bytes in and bytes out.
-- `devices.emulators.hapi.board`: both at a pseudo-terminal, in a thread; faults on demand.
+- `devices.emulators.hapi.board`: both at a pseudo-terminal, in a thread, with `faults` on demand.
 - `devices.emulators.hapi.child`: the same in a process of its own.
 """

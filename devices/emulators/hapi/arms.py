@@ -120,6 +120,10 @@ class Arms:
         if self._released is None:
             self._released = now + HOLD
 
+    def since_let_go(self, now: float) -> float:
+        """Return how long the operator has let go of the handle at `now` [s]; negative if it is still being held."""
+        return -math.inf if self._released is None else now - self._released - CARRY
+
     @property
     def free(self) -> bool:
         """Whether the handle is the hand's and the motors'."""
@@ -129,7 +133,7 @@ class Arms:
         """Go on to the time `now` [s] with `torques` of the left and the right motor [N m]."""
         if self._released is None:
             return
-        target = int((now - self._released - CARRY) / _SUBSTEP)
+        target = int(self.since_let_go(now) / _SUBSTEP)
         while self._clock.tick < target:
             self._clock.tick = min(self._clock.tick + _CHUNK, target)
             self.joystick.write(np.array(self.force(torques)))

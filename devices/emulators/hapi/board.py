@@ -8,13 +8,15 @@ import select
 import threading
 import time
 import tty
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Set
 from typing import Any, Self
 
 import numpy as np
 
 from devices.emulators.hapi.arms import PROFILES, Arms
+from devices.emulators.hapi.faults import WIRE_FAULTS
 from devices.emulators.hapi.firmware import Firmware
+from devices.emulators.wire_faults import WireFaults
 from haptics.device import Vector
 
 _NOBODY = 2e-3
@@ -34,6 +36,8 @@ class HapiBoard:
         Decides everything random about the hand.
     mass, damping : float
         Of the handle [kg], [N s/m].
+    faults : iterable of str
+        Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.hapi.faults`).
 
     Attributes
     ----------
@@ -41,6 +45,8 @@ class HapiBoard:
         The serial port for the driver.
     firmware : Firmware
         The board's program, its torques and its log.
+    faults : WireFaults
+        Those faults, and others that are switched by hand.
     """
 
     def __init__(
@@ -51,7 +57,9 @@ class HapiBoard:
         seed: int = 0,
         mass: float = 0.1,
         damping: float = 0.5,
+        faults: Iterable[str] = (),
     ) -> None:
+        self.faults = WireFaults(WIRE_FAULTS, faults)
         self.firmware = Firmware(Arms(PROFILES[mechanism], hand, seed=seed, mass=mass, damping=damping))
         self._master, slave = os.openpty()
         tty.setraw(slave)
@@ -109,9 +117,12 @@ class HapiBoard:
     def unplug(self) -> None:
         """Pull the cable out: the port goes away, torques stay."""
         with self._lock:
-            if self._plugged:
-                self._plugged = False
-                os.close(self._master)
+            self._pull()
+
+    def _pull(self) -> None:
+        if self._plugged:
+            self._plugged = False
+            os.close(self._master)
 
     # --- the thread --------------------------------------------------------------------------------------------------
 
@@ -155,22 +166,35 @@ class HapiBoard:
         with self._lock, contextlib.suppress(OSError):  # the host may be gone by now
             if not self._plugged:
                 return
+            now = time.monotonic()
+            since = self.firmware.arms.since_let_go(now)
+            faults = self.faults.at(since)
+            if "unplug" in faults:
+                self._pull()
+                return
             data = os.read(self._master, 4096)
             if self._lost_in is not None:
                 data, self._lost_in = _without(data, self._lost_in), None
-            reply = self.firmware.receive(data, time.monotonic())
+            elif "lost-byte" in faults:
+                data = _without(data, len(data) // 2)
+            reply = self.firmware.receive(data, now)
             if reply:
-                os.write(self._master, self._spoilt(reply))
+                time.sleep(self.faults.delay(since))
+                os.write(self._master, self._spoilt(reply, faults))
 
-    def _spoilt(self, reply: bytes) -> bytes:
-        """Return what the faults leave of a `reply`, when they let it go."""
+    def _spoilt(self, reply: bytes, faults: Set[str]) -> bytes:
+        """Return what is left of a `reply` when it is let go."""
         if self._delays:
             time.sleep(self._delays.pop())
         if self._lost_out is not None:
             reply, self._lost_out = _without(reply, self._lost_out), None
+        elif "lost-reply-byte" in faults:
+            reply = _without(reply, len(reply) // 2)
         if self._shortened is not None:
             reply, self._shortened = reply[: self._shortened], None
-        return reply
+        elif "short" in faults:
+            reply = reply[: len(reply) // 2]
+        return b"" if "dropout" in faults else reply
 
 
 def _without(data: bytes, index: int) -> bytes:

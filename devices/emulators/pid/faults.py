@@ -1,16 +1,11 @@
-"""Faults of the wire: what may go wrong between a host and a stick, on demand.
-
-They are named and timed as the faults of samples and commands are (`devices.faults`): ``stall@2+0.05``.
-"""
+"""What may go wrong between a host and a stick, on demand (`devices.emulators.wire_faults`)."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable
-from dataclasses import dataclass
 
-from haptics.errors import ConfigurationError
-from haptics.settings import unknown
+from devices.emulators import wire_faults
+from devices.emulators.wire_faults import WireFault
 
 WIRE_FAULTS: dict[str, str] = {
     "unplug": "the stick is not there; if the fault ends, it is back under another address",
@@ -30,29 +25,6 @@ WIRE_FAULTS: dict[str, str] = {
 }
 """Fault name to what it is."""
 
-_DELAYS = {"delay-1ms": 1e-3, "delay-5ms": 5e-3, "delay-20ms": 20e-3}
-
-
-@dataclass(frozen=True, slots=True)
-class WireFault:
-    """A fault and its time.
-
-    Attributes
-    ----------
-    name : str
-        A key of `WIRE_FAULTS`.
-    start, length : float
-        From when on and for how long [s], from the time the stick was made.
-    """
-
-    name: str
-    start: float
-    length: float = math.inf
-
-    def covers(self, now: float) -> bool:
-        """Tell whether it is there at `now` [s]."""
-        return self.start <= now < self.start + self.length
-
 
 def parse_wire_fault(text: str) -> WireFault:
     """Read ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION`` with the duration in seconds.
@@ -62,24 +34,11 @@ def parse_wire_fault(text: str) -> WireFault:
     ConfigurationError
         Naming the text and what is allowed.
     """
-    name, _, when = text.strip().partition("@")
-    if name not in WIRE_FAULTS:
-        raise unknown(f"fault of the wire in {text!r}:", name, WIRE_FAULTS)
-    start, plus, length = when.partition("+")
-    try:
-        fault = WireFault(name, float(start), float(length) if plus else math.inf)
-    except ValueError:
-        fault = WireFault(name, math.nan)
-    if not (0.0 <= fault.start < math.inf and fault.length > 0.0):
-        raise ConfigurationError(
-            f"fault of the wire {text!r}: must have the form NAME@SECONDS or NAME@SECONDS+DURATION, for instance "
-            "stall@2 or nak@2+0.05."
-        )
-    return fault
+    return wire_faults.parse_wire_fault(text, WIRE_FAULTS)
 
 
-class WireFaults:
-    """The faults of one stick: those with a time, and those that are switched by hand.
+class WireFaults(wire_faults.WireFaults):
+    """The faults of one stick; their time counts from when the stick was made.
 
     Parameters
     ----------
@@ -88,24 +47,4 @@ class WireFaults:
     """
 
     def __init__(self, timed: Iterable[str] = ()) -> None:
-        self._timed = tuple(parse_wire_fault(text) for text in timed)
-        self._on: set[str] = set()
-
-    def set(self, *names: str) -> None:
-        """Switch faults on, beginning now."""
-        for name in names:
-            if name not in WIRE_FAULTS:
-                raise unknown("fault of the wire", name, WIRE_FAULTS)
-        self._on.update(names)
-
-    def clear(self, *names: str) -> None:
-        """Switch faults off that were switched on by hand; all of them where none is named."""
-        self._on.difference_update(names or set(self._on))
-
-    def at(self, now: float) -> frozenset[str]:
-        """Return the names of the faults that are there at `now` [s]."""
-        return frozenset(self._on).union(fault.name for fault in self._timed if fault.covers(now))
-
-    def delay(self, now: float) -> float:
-        """Return how much longer a transfer takes at `now` [s]."""
-        return max((_DELAYS.get(name, 0.0) for name in self.at(now)), default=0.0)
+        super().__init__(WIRE_FAULTS, timed)

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from devices.joystick.parameters import read_parameters
+from apps.calibrate import joystick
+from devices.joystick.parameters import parse_parameters, read_parameters
+from haptics.errors import ConfigurationError
+from tests.devices.joystick.test_parameters import GOOD
 from tests.processes import ROOT
 
 CALIBRATE = ("calibrate", "joystick", "--out", "stick.toml")
@@ -105,6 +108,22 @@ def test_a_wrong_request_is_one_line_and_status_2(tmp_path: Path, arguments: tup
     assert words in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
     assert "error" in json.loads(done.stdout)
+
+
+@pytest.mark.parametrize("place", [".", "no such folder/p.toml", "terminal"])
+def test_only_a_file_can_be_made(tmp_path: Path, place: str) -> None:
+    (tmp_path / "terminal").symlink_to("/dev/null")
+    with pytest.raises(ConfigurationError, match=r"--out = .*cannot be written"):
+        joystick._require_place(tmp_path / place)
+    joystick._require_place(tmp_path / "new.toml")
+
+
+def test_what_could_not_be_written_after_all_is_not_lost(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(ConfigurationError, match="cannot be written"):
+        joystick._keep(tmp_path / "taken away" / "stick.toml", GOOD)
+    words, text = capfd.readouterr().err.split("\n\n", 1)
+    assert "could not be written" in words
+    assert parse_parameters(text, "standard error") == GOOD
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

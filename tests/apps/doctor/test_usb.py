@@ -1,14 +1,17 @@
 """USB devices that are plugged in or may be, libusb, and serial ports."""
 
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NoReturn
 
 import pytest
 
 from apps.doctor import serial, usb
 from apps.doctor.child import NoAnswer
 from apps.doctor.udev import rules
+from devices.joystick import usb_listing
 from devices.udev import RULES_FILE
+from haptics.errors import DeviceOpenError
 from tests.apps.doctor.machines import ROOT, expect, machine
 
 
@@ -81,6 +84,29 @@ def test_capital_letters_in_a_rule_are_pointed_out(tmp_path: Path) -> None:
 
 def test_libusb_loads_as_the_drivers_load_it(tmp_path: Path) -> None:
     expect(usb.libusb(machine(tmp_path)), "ok", "libusb")
+
+
+@pytest.mark.parametrize(
+    ("file", "source"),
+    [
+        ("libusb-1.0.so.0", "the system"),
+        ("/usr/lib/libusb-1.0.so.0", "the system"),
+        ("/venv/site-packages/libusb_package/libusb-1.0.so", "libusb-package"),
+    ],
+)
+def test_the_libusb_that_the_drivers_get_is_the_one_that_is_named(
+    monkeypatch: pytest.MonkeyPatch, file: str, source: str
+) -> None:
+    monkeypatch.setattr(usb_listing, "libusb", lambda: SimpleNamespace(lib=SimpleNamespace(_name=file)))
+    assert usb.load_libusb() == {"source": source}
+
+
+def test_where_the_drivers_get_no_libusb_there_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def missing() -> NoReturn:
+        raise DeviceOpenError("no libusb was found: install it.")
+
+    monkeypatch.setattr(usb_listing, "libusb", missing)
+    assert usb.load_libusb() == {"source": None}
 
 
 def test_without_libusb(tmp_path: Path) -> None:

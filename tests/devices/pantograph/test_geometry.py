@@ -1,5 +1,6 @@
 """Mechanisms, settings and the mathematics of a tick, without any board."""
 
+import functools
 import math
 import re
 
@@ -17,6 +18,16 @@ from haptics.errors import ConfigurationError, DeviceOpenError
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 unit = st.floats(-1.0, 1.0)
+
+
+@functools.cache
+def data_sheet(name):
+    return devices.create_device("pantograph", {"mechanism": name}).spec
+
+
+@functools.cache
+def emulated_arms(name):
+    return Arms(PROFILES[name], {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}, mass=0.1, damping=0.5)
 
 
 def record_at(name, position):
@@ -55,7 +66,7 @@ def test_home_pose_can_be_held_and_is_clear_of_where_motors_do_not_hold(name):
 def test_largest_force_of_the_data_sheet_needs_no_more_torque_than_there_is(name, x, y, direction):
     mechanism = MECHANISMS[name]
     record = record_at(name, np.array((x, y)) * mechanism.half_size)
-    largest = devices.create_device("pantograph", {"mechanism": name}).spec.max_force
+    largest = data_sheet(name).max_force
     force = largest * np.array((math.cos(direction), math.sin(direction)))
     take_force(record, *force)
     torques = record["torques"][0]
@@ -69,9 +80,8 @@ def test_largest_force_of_the_data_sheet_needs_no_more_torque_than_there_is(name
 def test_the_emulated_arms_feel_the_force_that_was_asked_for(name, x, y, fx, fy):
     mechanism = MECHANISMS[name]
     position = 0.99 * np.array((x, y)) * mechanism.half_size
-    hand = {"name": "minimum-jerk", "points": [position.tolist()] * 2}
-    arms = Arms(PROFILES[name], hand, mass=0.1, damping=0.5)
-    np.testing.assert_allclose(arms.joystick.handle, position, atol=1e-12)
+    arms = emulated_arms(name)
+    arms.joystick._record["handle"] = position
     record = record_at(name, position)
     take_force(record, fx, fy)
     np.testing.assert_allclose(arms.force(tuple(record["torques"][0])), (fx, fy), atol=1e-6)

@@ -1,0 +1,15 @@
+"""What hAPI boards call themselves on USB; plain data, for the driver and for whoever writes rules for its port."""
+
+from __future__ import annotations
+
+IDENTITIES = (
+    "2341:804d",
+    "2341:824d",
+    "2a03:804e",
+    "03eb:2157",
+    "2341:003e",
+    "2a03:003e",
+    "2341:003d",
+    "2a03:003d",
+)
+"""USB identities (vendor:product) of the Arduino Zero, M0 and Due boards that hAPI boards are."""

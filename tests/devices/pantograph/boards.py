@@ -1,0 +1,76 @@
+"""Emulated boards, whose operator loses no time, and the driver at one of them."""
+
+import contextlib
+import time
+
+import numpy as np
+
+import devices
+from devices.emulators.hapi.arms import Arms
+
+QUICK = {"at_home": True, "hold": 0.05, "reply_timeout": 0.2, "watchdog": 0.5}
+LONG = 20.0
+"""Patience with a busy machine [s]."""
+
+LOOKS = 28
+"""A driver with these settings has looked at the arms so often when it has seen them at home for long enough."""
+
+
+class Attentive(Arms):
+    """Arms whose operator lets go once the driver has seen enough, be the machine busy or not."""
+
+    def go_home(self):
+        super().go_home()
+        self._looks = None
+
+    def release(self, now):
+        if self._looks is None:
+            self._looks = 0
+
+    def angles(self, now):
+        if self._looks is not None:
+            self._looks += 1
+            if self._looks == 2 * LOOKS:  # for every look there are two angles
+                super().release(now)
+        return super().angles(now)
+
+
+def holding(point):
+    return {"name": "minimum-jerk", "points": [point, point], "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0,
+            "tremor": 0.0}  # fmt: skip
+
+
+def wait_until(condition, patience=LONG):
+    latest = time.monotonic() + patience
+    while not condition():
+        assert time.monotonic() < latest, "it did not come about"
+        time.sleep(2e-3)
+
+
+def driver(board, clock=None, **changes):
+    return devices.create_device("pantograph", {"port": board.port, **QUICK, **changes}, clock=clock)
+
+
+def let_go(board):
+    """Tell whether the operator has let go of the handle by now."""
+    _ = board.handle
+    return board.firmware.arms.free
+
+
+@contextlib.contextmanager
+def driven(board, clock=None, **changes):
+    device = driver(board, clock, **changes)
+    device.open()
+    try:
+        wait_until(lambda: let_go(board))
+        yield device
+    finally:
+        device.close()
+
+
+def exercise(device, duration=0.3):
+    latest = time.monotonic() + duration
+    while time.monotonic() < latest:
+        device.read()
+        device.write(np.array((0.2, 0.1)))
+        time.sleep(1e-3)
