@@ -4,5 +4,6 @@
 - `devices.arm.dynamics`, `joint`, `plant`: an arm of two links, its drives, and how both move.
 - `devices.arm.hybrid`, `fractional`: control of position along a surface and of force across it.
 - `devices.arm.simulation`: that arm under that control.
+- `devices.arm.motors`: motor stages behind one small interface: ODrive.
 - `devices.arm.sensors`: force sensors at its end: ATI Net F/T, OnRobot HEX, OptoForce.
 """

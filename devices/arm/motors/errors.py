@@ -1,0 +1,138 @@
+"""What a drive's error bits mean, in words (firmware 0.5.6), and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+SYSTEM = {
+    0: "it missed a control iteration",
+    1: "the supply's voltage is too low",
+    2: "the supply's voltage is too high",
+    3: "too much current flows back into the supply",
+    4: "too much current is drawn from the supply",
+    5: "the timing of the brake resistor is wrong",
+    6: "the duty cycle of the brake resistor is not a number",
+    7: "the value of the brake resistor is wrong",
+}
+AXIS = {
+    0: "a state was asked for that it cannot be in",
+    6: "the motor failed",
+    7: "the sensorless estimator failed",
+    8: "the encoder failed",
+    9: "the controller failed",
+    11: "the watchdog expired",
+    12: "the lower end stop was pressed",
+    13: "the upper end stop was pressed",
+    14: "an emergency stop was asked for",
+    17: "it has no end stop to home to",
+    18: "it is too hot",
+    19: "its position is not known",
+}
+MOTOR = {
+    0: "phase resistance out of range",
+    1: "phase inductance out of range",
+    3: "fault of the gate driver",
+    4: "control deadline missed",
+    7: "the supply's voltage does not suffice for the current",
+    10: "current sensor saturated",
+    12: "current above its limit",
+    16: "modulation is not a number",
+    17: "motor too hot",
+    18: "power stage too hot",
+    19: "timer update missed",
+    20: "no measurement of the current",
+    21: "current controller failed",
+    22: "current from the supply out of range",
+    23: "brake resistor disarmed",
+    24: "fault of the whole drive",
+    25: "out of step with the main loop",
+    26: "phase not known",
+    27: "phase velocity not known",
+    28: "torque not known",
+    29: "current command not known",
+    30: "current not known",
+    31: "supply's voltage not known",
+    32: "voltage command not known",
+    33: "gains not known",
+    34: "controller still initialising",
+    35: "phases not balanced",
+}
+ENCODER = {
+    0: "gain unstable",
+    1: "counts per turn and pole pairs do not fit together",
+    2: "no response",
+    3: "mode not supported",
+    4: "illegal Hall state",
+    5: "index not found yet",
+    6: "SPI timeout",
+    7: "SPI communication failed",
+    8: "SPI not ready",
+    9: "Hall sensors not calibrated yet",
+}
+CONTROLLER = {
+    0: "overspeed",
+    1: "wrong input mode",
+    2: "gain unstable",
+    3: "wrong axis to mirror",
+    4: "wrong load encoder",
+    5: "no valid estimate",
+    6: "wrong circular range",
+    7: "spinout: encoder and motor do not agree",
+}
+PARTS: Mapping[str, Mapping[int, str]] = {
+    "": AXIS,
+    "motor": MOTOR,
+    "encoder": ENCODER,
+    "controller": CONTROLLER,
+}
+"""Part of an axis, "" for itself, to its error bits."""
+
+WATCHDOG_EXPIRED = 1 << 11
+
+_CONSEQUENCES = sum(1 << bit for bit in (6, 8, 9))
+"""Bits of an axis that only point to one of its parts."""
+
+_REMEDIES = {
+    ("", 11): "the host was silent for too long; start again",
+    ("", 0): "calibrate motor and encoder with the maker's tool",
+    ("controller", 0): "move more slowly, or raise its speed limit (device.motors.speed_limit)",
+    ("controller", 7): "check the encoder's coupling, calibrate its offset anew",
+    ("motor", 12): "lower its gains, or raise its current limit",
+    ("motor", 17): "let the motor cool down",
+    ("motor", 18): "let the drive cool down",
+    ("encoder", 2): "check the encoder's cable",
+}
+
+
+def in_words(bits: int, words: Mapping[int, str]) -> list[str]:
+    """Return what the bits say; those that nobody knows by number."""
+    return [words.get(bit, f"error bit {bit}") for bit in range(bits.bit_length()) if bits >> bit & 1]
+
+
+def explain(axis: int, errors: Mapping[str, int]) -> str:
+    """Return what is wrong with an axis, in one line; empty if nothing is.
+
+    Parameters
+    ----------
+    axis : int
+        Its number.
+    errors : mapping of str to int
+        Part (a key of `PARTS`) to error bits.
+    """
+    own = errors.get("", 0)
+    if any(bits for part, bits in errors.items() if part):
+        own &= ~_CONSEQUENCES
+    told = []
+    for part, words in PARTS.items():
+        found = in_words(own if not part else errors.get(part, 0), words)
+        if found:
+            told.append(f"{part}: {', '.join(found)}" if part else ", ".join(found))
+    if not told:
+        return ""
+    return f"axis {axis}: {'; '.join(told)}" + "".join(f" ({remedy})" for remedy in _remedies(own, errors))
+
+
+def _remedies(own: int, errors: Mapping[str, int]) -> Iterator[str]:
+    for (part, bit), remedy in _REMEDIES.items():
+        if (errors.get(part, 0) if part else own) >> bit & 1:
+            yield remedy

@@ -1,0 +1,233 @@
+"""Two motors on an ODrive v3.6 with firmware 0.5, over its native USB protocol."""
+
+from __future__ import annotations
+
+import contextlib
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any, Self
+
+import numpy as np
+
+from devices.arm.motors.checks import energise, has_absolute_encoders, require_usable, rest, set_home
+from devices.arm.motors.drive import Drive, connect
+from devices.arm.motors.endpoints import table_folder
+from devices.arm.motors.line import Line
+from devices.arm.motors.settings import WHERE, OdriveSettings
+from devices.arm.motors.streaming import Streaming
+from devices.arm.motors.usb import open_drive
+from devices.joystick.transport import TransferError
+from haptics.device import Vector
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.settings import build
+
+_TURN = math.tau
+_FARTHEST = 1e5
+"""The drive's numbers have no room for fractions of so many turns, or turns per second."""
+
+
+class OdriveStage:
+    """Both axes of an ODrive in position control, told position and speed in every tick (`MotorStage`).
+
+    Parameters
+    ----------
+    settings : mapping, optional
+        Those of `OdriveSettings`.
+    period : float
+        Of a tick [s]; what a command has moved in it is its speed where none is given.
+    backend : usb.backend.IBackend, optional
+        What to reach USB by, instead of libusb.
+
+    Attributes
+    ----------
+    settings : OdriveSettings
+        What was chosen.
+    homed : bool
+        Whether the angles count from the arm's zero: after `home`, or with absolute encoders.
+
+    Raises
+    ------
+    ConfigurationError
+        On a wrong setting.
+    """
+
+    def __init__(self, settings: Mapping[str, Any] | None = None, *, period: float = 1e-3, backend: Any = None) -> None:
+        self.settings = build(OdriveSettings, settings or {}, WHERE)
+        self.homed = False
+        self._period, self._backend = period, backend
+        self._per_radian = np.array((self.settings.reduction_1, self.settings.reduction_2)) / _TURN
+        self._angles, self._speeds = np.zeros(2), np.zeros(2)
+        self._last: Vector | None = None
+        self._drive: Drive | None = None
+        self._streaming: Streaming | None = None
+        self.serial = ""
+
+    # --- for an observer ---------------------------------------------------------------------------------------------
+
+    @property
+    def drive(self) -> Drive:
+        """The drive by the names of what it has; not to be used between `arm` and `disarm`."""
+        if self._drive is None:
+            raise DeviceOpenError("the motors are not open: call open() first.")
+        return self._drive
+
+    @property
+    def speeds(self) -> Vector:
+        """Speeds of the latest sample, (2,) [rad/s]; reused."""
+        return self._speeds
+
+    @property
+    def sampled(self) -> float:
+        """When the latest sample was asked for [s, perf_counter]."""
+        return self._streaming.sample.time if self._streaming is not None else -math.inf
+
+    # --- beginning ---------------------------------------------------------------------------------------------------
+
+    def open(self) -> None:
+        """Connect to the drive and check it; its motors are loose afterwards. Nothing happens if it is open.
+
+        Raises
+        ------
+        DeviceNotFoundError
+            If it is not plugged in.
+        DeviceOpenError
+            If it cannot be used; says what to do.
+        """
+        if self._drive is not None:
+            return
+        pipes = open_drive(self.settings.serial, self._backend)
+        line = Line(pipes)
+        with contextlib.ExitStack() as undo:
+            undo.callback(line.close)
+            with _opening():
+                drive = connect(line, table_folder())
+                require_usable(drive, self.settings)
+                self.homed = has_absolute_encoders(drive)
+            undo.pop_all()
+        self._drive, self.serial = drive, pipes.serial
+
+    def home(self, angles: Vector) -> None:
+        """Declare that the joints, which are at rest and not armed, are at `angles`, (2,) [rad].
+
+        Incremental encoders lose their zero with the power: bring the arm to a known pose and hold it there.
+
+        Raises
+        ------
+        DeviceOpenError
+            If the motors are armed, move, or do not count from there afterwards.
+        ConfigurationError
+            If the angles are not finite.
+        """
+        if self._streaming is not None:
+            raise DeviceOpenError("the motors are driven: they are homed while they are loose.")
+        if not np.isfinite(angles).all():
+            raise ConfigurationError(f"the motors are to be homed to {angles}: angles must be finite.")
+        with _opening():
+            set_home(self.drive, np.asarray(angles, np.float64) * self._per_radian)
+        self.homed = True
+
+    def arm(self) -> None:
+        """Have the motors hold where they are; nothing happens if they do already.
+
+        Raises
+        ------
+        DeviceOpenError
+            If they cannot, or it is not known where the joints are.
+        """
+        if self._streaming is not None:
+            return
+        drive = self.drive
+        if not self.homed:
+            raise DeviceOpenError(
+                "the encoders lose their zero with the power, and the arm was not homed: bring it to its home pose, "
+                "hold it there and home it."
+            )
+        self._last = None
+        with _opening():
+            self._streaming = Streaming(drive, self.settings.reply_timeout, energise(drive, self.settings))
+            try:
+                self._streaming.start()
+            except TransferError:
+                self.disarm()
+                raise
+
+    # --- the tick ----------------------------------------------------------------------------------------------------
+
+    def tick(self, command: Vector, speeds: Vector | None = None) -> Vector:
+        """Take the angles to go to, return those of the latest sample; see `MotorStage.tick`."""
+        streaming = self._alive()
+        wanted = np.asarray(command, np.float64) * self._per_radian
+        if speeds is not None:
+            moving = np.asarray(speeds, np.float64) * self._per_radian
+        elif self._last is not None:
+            moving = (wanted - self._last) / self._period
+        else:
+            moving = np.zeros(2)
+        first, second, first_speed, second_speed = (float(value) for value in (*wanted, *moving))
+        if not abs(first) + abs(second) + abs(first_speed) + abs(second_speed) < _FARTHEST:
+            raise DeviceFault(f"the motors were given the command {command}: it must be finite, and not that far.")
+        self._last = wanted
+        streaming.command(first, second, first_speed, second_speed)
+        sample = streaming.sample
+        np.divide((sample.first, sample.second), self._per_radian, out=self._angles)
+        np.divide((sample.first_speed, sample.second_speed), self._per_radian, out=self._speeds)
+        return self._angles
+
+    def _alive(self) -> Streaming:
+        streaming = self._streaming
+        if streaming is None:
+            raise DeviceOpenError("the motors are not armed: call arm() first.")
+        if streaming.failure:
+            raise DeviceFault(streaming.failure)
+        return streaming
+
+    # --- the end -----------------------------------------------------------------------------------------------------
+
+    def disarm(self) -> None:
+        """Stop and let go of the motors; nothing happens if they are loose.
+
+        Raises
+        ------
+        DeviceFault
+            If it is not certain that they are.
+        """
+        streaming, self._streaming = self._streaming, None
+        if streaming is None:
+            return
+        streaming.stop()
+        try:
+            rest(self.drive)
+        except DeviceFault as error:
+            raise DeviceFault(
+                f"the motors could not be told to let go ({error}) They do so by themselves within "
+                f"{self.settings.watchdog:g} s, by their watchdog; if they do not, switch their supply off."
+            ) from error
+
+    def close(self) -> None:
+        """Disarm and give the drive back; nothing happens if it is not open."""
+        if self._drive is None:
+            return
+        line = self._drive.line
+        try:
+            self.disarm()
+        finally:
+            self._drive = None
+            line.close()
+
+    def __enter__(self) -> Self:
+        """Open the stage."""
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the stage."""
+        self.close()
+
+
+@contextlib.contextmanager
+def _opening() -> Iterator[None]:
+    """Turn what goes wrong before the motors move into a refusal to open."""
+    try:
+        yield
+    except DeviceFault as error:
+        raise DeviceOpenError(str(error)) from error

@@ -1,0 +1,75 @@
+"""What an arm needs of its two motors, whoever makes them."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from haptics.device import Vector
+
+
+class MotorStage(Protocol):
+    """Two motors that hold or follow angles at the arm's joints, each behind its gear.
+
+    The order is ``open``, ``home`` (where the encoders need it), ``arm``, many ``tick``, ``disarm``, ``close``. Opened
+    and not armed, the motors are loose. ``disarm`` and ``close`` may be called at any time, also twice; neither leaves
+    a motor driven. If ticks stay out, the motors come to rest and are let go.
+    """
+
+    @property
+    def speeds(self) -> Vector:
+        """Speeds of the latest sample, (2,) [rad/s]; reused."""
+        ...
+
+    @property
+    def sampled(self) -> float:
+        """When the latest sample was asked for [s, perf_counter]."""
+        ...
+
+    @property
+    def homed(self) -> bool:
+        """Whether the angles count from the arm's zero."""
+        ...
+
+    def open(self) -> None:
+        """Connect and check; raise `DeviceNotFoundError` or `DeviceOpenError` with the remedy."""
+        ...
+
+    def home(self, angles: Vector) -> None:
+        """Declare that the joints, which are at rest and not armed, are at `angles`, (2,) [rad]."""
+        ...
+
+    def arm(self) -> None:
+        """Have the motors hold where they are; raise `DeviceOpenError` if they do not."""
+        ...
+
+    def tick(self, command: Vector, speeds: Vector | None = None) -> Vector:
+        """Take the angles to go to, return those of the latest sample.
+
+        It never waits for the wire: in both directions the latest value wins.
+
+        Parameters
+        ----------
+        command : (2,) float array
+            Angles [rad].
+        speeds : (2,) float array, optional
+            How fast the command moves [rad/s]; by default what it has moved since the last tick, by its period.
+
+        Returns
+        -------
+        (2,) float array
+            Angles [rad]; reused.
+
+        Raises
+        ------
+        DeviceFault
+            If there will be no more samples, or the motors do not follow any more.
+        """
+        ...
+
+    def disarm(self) -> None:
+        """Stop and let go of the motors; raise `DeviceFault` if it is not certain that they are."""
+        ...
+
+    def close(self) -> None:
+        """Disarm and disconnect."""
+        ...

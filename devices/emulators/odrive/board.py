@@ -1,0 +1,221 @@
+"""A drive on the bus: its firmware, what it says of itself there, and what goes wrong with it.
+
+Time goes by when somebody looks: before anything is asked of the drive, its control iterations are made up for. Nothing
+here has a thread of its own; `lock` is held by whoever looks.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+import threading
+from collections.abc import Iterable
+from types import SimpleNamespace
+
+from devices.emulators.odrive.axis import DRIVER_FAULT, MOTOR_FAILED, STEP
+from devices.emulators.odrive.faults import OdriveFaults
+from devices.emulators.odrive.firmware import Firmware
+from devices.emulators.odrive.plant import Flywheels, Plant
+from devices.emulators.pid import enumeration
+from devices.emulators.pid.firmware import Stall
+from devices.emulators.pid.times import BusTime, WallTime
+
+VENDOR, PRODUCT = 0x1209, 0x0D32
+NATIVE = 2
+"""Number of the native interface; 0 and 1 are a serial port."""
+
+ENDPOINT_OUT, ENDPOINT_IN = 0x03, 0x83
+
+JUMP = 0.125
+"""What an encoder that jumps is out by [turn]."""
+
+_ROUNDING = 1e-6
+_IN_STRING = 0x80
+_GET_DESCRIPTOR = 0x06
+
+_addresses = itertools.count(2)
+
+
+def _configuration() -> bytes:
+    """Return the configuration: a serial port (0, 1) and the native interface (2)."""
+    body = bytes.fromhex(
+        "08 0b 00 02 02 02 01 00"  # 0 and 1 belong together
+        "09 04 00 00 01 02 02 01 00  05 24 00 10 01  05 24 01 00 01  04 24 02 02  05 24 06 00 01  07 05 82 03 08 00 10"
+        "09 04 01 00 02 0a 00 00 00  07 05 01 02 40 00 00  07 05 81 02 40 00 00"
+        "09 04 02 00 02 00 01 00 00  07 05 03 02 40 00 00  07 05 83 02 40 00 00"
+    )
+    return struct.pack("<BBHBBBBB", 9, enumeration.CONFIGURATION, 9 + len(body), 3, 1, 0, 0xC0, 50) + body
+
+
+class _Descriptors:
+    """What `devices.emulators.pid.usb_backend` asks of anything's firmware."""
+
+    device_descriptor = struct.pack(
+        "<BBHBBBBHHHBBBB", 18, enumeration.DEVICE, 0x0200, 0xEF, 2, 1, 64, VENDOR, PRODUCT, 0x0300, 1, 2, 3, 1
+    )
+    configuration_descriptor = _configuration()
+
+    def __init__(self, board: EmulatedOdrive) -> None:
+        self._board = board
+        self._strings = "ODrive Robotics", "ODrive 3.6 Native Interface", f"{board.serial:012X}"
+
+    def control(self, request_type: int, request: int, value: int, index: int, given: bytes | int) -> bytes:
+        """Answer a request on endpoint 0: the strings."""
+        kind, number = value >> 8, value & 0xFF
+        if (request_type, request, kind) != (_IN_STRING, _GET_DESCRIPTOR, enumeration.STRING):
+            raise Stall
+        if number > len(self._strings):
+            raise Stall
+        text = enumeration.string(self._strings[number - 1]) if number else enumeration.LANGUAGES
+        return text[: given if isinstance(given, int) else len(given)]
+
+    def power_on(self) -> None:
+        """Choose the configuration again: what waited to be read is gone."""
+        self._board.flush()
+
+
+class EmulatedOdrive:
+    """A drive that can be plugged in and out; its two motors turn `plant`.
+
+    Parameters
+    ----------
+    plant : Plant, optional
+        By default two flywheels.
+    serial : int
+        Serial number.
+    time : BusTime, optional
+        By default the wall's.
+    faults : iterable of str
+        Faults with a time, ``NAME@SECONDS+DURATION`` (`devices.emulators.odrive.faults`), from now on.
+
+    Attributes
+    ----------
+    inside : Firmware
+        What is inside.
+    plant : Plant
+        What is behind.
+    faults : OdriveFaults
+        What is wrong.
+    plugged : bool
+        Whether it is on the bus.
+    address, generation : int
+        Where it is there, and how often it has come.
+    owners, drivers, halted : dict, set, set
+        Interface to the handle that has claimed it; interfaces that the kernel holds; endpoints that are halted.
+    """
+
+    def __init__(
+        self,
+        plant: Plant | None = None,
+        *,
+        serial: int = 0x2065339F304B,
+        time: BusTime | None = None,
+        faults: Iterable[str] = (),
+    ) -> None:
+        self.serial = serial
+        self.plant: Plant = plant if plant is not None else Flywheels()
+        self.inside = Firmware(self.plant, serial)
+        self.firmware = _Descriptors(self)
+        self.profile = SimpleNamespace(interface=NATIVE)
+        self.faults = OdriveFaults(faults)
+        self.time = time or WallTime()
+        self.lock = threading.RLock()
+        self.changed = threading.Condition(self.lock)
+        self.generation = 0
+        self.plugged = False
+        self.owners: dict[int, object] = {}
+        self.drivers: set[int] = set()
+        self.halted: set[int] = set()
+        self.origin = self.time.now()
+        self._iterations = 0
+        self._last: frozenset[str] = frozenset()
+        self._answer: bytes | None = None
+        self.plug()
+
+    @property
+    def now(self) -> float:
+        """Time since it was made [s]."""
+        return self.time.now() - self.origin
+
+    def catch_up(self) -> frozenset[str]:
+        """Make up for the iterations that have gone by; return the names of the faults that are there now."""
+        with self.lock:
+            now = self.now
+            due = math.floor(now / STEP + _ROUNDING)
+            for _ in range(due - self._iterations):
+                self.inside.iterate()
+            self._iterations = max(due, self._iterations)
+            faults = self.faults.at(now)
+            self._begin(faults - self._last, self._last - faults)
+            self._last = faults
+            return faults
+
+    def _begin(self, begun: frozenset[str], ended: frozenset[str]) -> None:
+        """Do what happens when faults begin or end."""
+        if "unplug" in begun:
+            self.unplug()
+        if "unplug" in ended:
+            self.plug()
+        if "motor-fault" in begun:
+            self.inside.axes[0].fail(MOTOR_FAILED, "motor", DRIVER_FAULT)
+        if "encoder-jump" in begun:
+            self.inside.axes[0].jump(JUMP)
+
+    # --- on the bus --------------------------------------------------------------------------------------------------
+
+    def plug(self) -> None:
+        """Plug it in, under a new address; its encoders count from where they are."""
+        with self.lock:
+            if not self.plugged:
+                self.inside.switch_on()
+                self.plugged = True
+            self.come_anew()
+
+    def unplug(self) -> None:
+        """Take it off the bus, and its power."""
+        with self.lock:
+            self.plugged = False
+            self.inside.switch_on()
+            self.flush()
+
+    def come_anew(self) -> None:
+        """Be on the bus under another address; whatever was opened is lost."""
+        with self.lock:
+            self.address = next(_addresses) % 127 + 1
+            self.generation += 1
+            self.owners.clear()
+            self.halted.clear()
+            self.flush()
+
+    def bind(self, interface: int) -> None:
+        """Give an interface to the kernel's driver, of which it has none here."""
+
+    # --- the native endpoints ----------------------------------------------------------------------------------------
+
+    def flush(self) -> None:
+        """Forget what waits to be read."""
+        with self.changed:
+            self._answer = None
+            self.changed.notify_all()
+
+    @property
+    def busy(self) -> bool:
+        """Whether an answer waits to be read: as long as it does, no further request is taken."""
+        return self._answer is not None
+
+    def out(self, packet: bytes, faults: frozenset[str]) -> None:
+        """Take a packet."""
+        with self.changed:
+            answer = None if "wrong-crc" in faults and packet[2:4] != b"\0\x80" else self.inside.handle(packet)
+            if answer is not None and "lost-answer" not in faults:
+                self._answer = answer[:2] if "short" in faults else answer
+                self.changed.notify_all()
+
+    def poll_in(self) -> bytes | None:
+        """Return the answer that waits, if there is one."""
+        with self.changed:
+            answer, self._answer = self._answer, None
+            if answer is not None:
+                self.changed.notify_all()
+            return answer

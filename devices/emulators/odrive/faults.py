@@ -1,0 +1,45 @@
+"""What may go wrong with an emulated drive, on demand (`devices.emulators.wire_faults`)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from devices.emulators.wire_faults import WireFaults
+
+ODRIVE_FAULTS: dict[str, str] = {
+    "unplug": "the drive is not there; if the fault ends, it is back under another address, switched on anew",
+    "read-error": "reading reports an input/output error",
+    "write-error": "writing reports an input/output error",
+    "stall": "the native endpoints are halted until somebody clears that",
+    "nak": "the drive takes nothing and has nothing to say",
+    "wrong-crc": "the drive has another table than it said: it drops every request to it without a word",
+    "lost-answer": "the drive does what it is told and does not answer",
+    "short": "answers are nothing but a head, as to an endpoint that the drive does not know",
+    "motor-fault": "the gate driver of axis 0 reports a fault, latched",
+    "encoder-jump": "the encoder of axis 0 counts an eighth of a turn that was none, once",
+    "delay-1ms": "every transfer takes 1 ms longer",
+    "delay-5ms": "every transfer takes 5 ms longer",
+    "delay-20ms": "every transfer takes 20 ms longer",
+    "reset-comes-anew": "when its port is reset the drive leaves the bus and comes back under another address",
+    "no-permission": "the drive may not be opened",
+    "busy": "another program holds the interface",
+}
+"""Fault name to what it is."""
+
+
+class OdriveFaults(WireFaults):
+    """The faults of one drive; their time counts from when the drive was made.
+
+    Parameters
+    ----------
+    timed : iterable of str
+        ``NAME@SECONDS``, or ``NAME@SECONDS+DURATION``.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the text and what is allowed.
+    """
+
+    def __init__(self, timed: Iterable[str] = ()) -> None:
+        super().__init__(ODRIVE_FAULTS, timed)

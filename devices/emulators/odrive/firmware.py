@@ -1,0 +1,199 @@
+"""The firmware of the emulated drive: packets in, packets out, and two axes that live by themselves."""
+
+from __future__ import annotations
+
+import functools
+import struct
+from collections.abc import Callable
+from typing import Any
+
+from devices.emulators.odrive.axis import STEP, Axis
+from devices.emulators.odrive.plant import Plant
+from devices.emulators.odrive.table import Row, rows, table_text
+
+PAGE = 61
+"""An answer has no more data than that [byte]."""
+
+_FORMS = {
+    "float": "<f",
+    "bool": "<?",
+    "int8": "<b",
+    "uint8": "<B",
+    "int16": "<h",
+    "uint16": "<H",
+    "int32": "<i",
+    "uint32": "<I",
+    "int64": "<q",
+    "uint64": "<Q",
+}
+_PROTOCOL = 1
+_SUPPLY, _PIN = 24.0, 1.65
+
+
+def crc16(data: bytes, start: int) -> int:
+    """Return the checksum of the protocol, bit by bit: polynomial 0x3d65, highest bit first."""
+    remainder = start
+    for byte in data:
+        remainder ^= byte << 8
+        for _ in range(8):
+            remainder = (remainder << 1) ^ 0x3D65 if remainder & 0x8000 else remainder << 1
+        remainder &= 0xFFFF
+    return remainder
+
+
+@functools.cache
+def _table() -> tuple[bytes, int, bytes]:
+    """Return the table of endpoints, its checksum and its identification."""
+    text = table_text(rows())
+    checksum = crc16(text, _PROTOCOL)
+    return text, checksum, struct.pack("<HH", crc16(text, checksum), checksum)
+
+
+class Firmware:
+    """What is inside a drive.
+
+    Parameters
+    ----------
+    plant : Plant
+        What the motors turn.
+    serial : int
+        Serial number.
+
+    Attributes
+    ----------
+    axes : (Axis, Axis)
+        Both axes.
+    values : dict
+        What the properties of the drive itself hold, by name.
+    text : bytes
+        Its table of endpoints.
+    checksum : int
+        What requests to these must end with.
+    received : list of bytes
+        Packets that were taken and understood, oldest first; emptied by whoever likes.
+    """
+
+    def __init__(self, plant: Plant, serial: int) -> None:
+        self.plant = plant
+        self.axes = Axis(), Axis()
+        self.values: dict[str, Any] = {
+            "vbus_voltage": _SUPPLY,
+            "serial_number": serial,
+            "hw_version_major": 3,
+            "hw_version_minor": 6,
+            "hw_version_variant": 24,
+            "fw_version_minor": 5,
+            "fw_version_revision": 6,
+        }
+        self.text, self.checksum, self._version = _table()
+        self.received: list[bytes] = []
+        self._own_functions: dict[str, Callable[..., Any]] = {
+            "clear_errors": self._clear_errors,
+            "test_function": self._count,
+            "get_adc_voltage": lambda _: _PIN,
+        }
+        self._rows: dict[int, Row] = {}
+        self._functions: dict[int, Row] = {}
+        for row in rows():
+            self._enter(row)
+        self.switch_on()
+
+    def _enter(self, row: Row) -> None:
+        """Note an endpoint; the arguments of functions are properties, too."""
+        if row.kind == "function":
+            self._functions[row.number] = row
+            for part, writable in ((row.inputs, True), (row.outputs, False)):
+                for name, kind, number in part:
+                    self._rows[number] = Row(f"{row.path}.{name}", number, kind, writable)
+        else:
+            self._rows[row.number] = row
+
+    def switch_on(self) -> None:
+        """Begin anew, as when the supply is switched on."""
+        for axis, turns in zip(self.axes, self.plant.angles, strict=True):
+            axis.switch_on(turns)
+
+    def iterate(self) -> None:
+        """Run one control iteration of both axes, and let its time go by."""
+        first, second = self.axes
+        first.iterate(self.plant.angles[0])
+        second.iterate(self.plant.angles[1])
+        self.plant.advance((first.torque, second.torque), STEP)
+
+    # --- packets -----------------------------------------------------------------------------------------------------
+
+    def handle(self, packet: bytes) -> bytes | None:
+        """Do what a request says; return the answer, if it wants one."""
+        if len(packet) < 8:
+            return None
+        sequence, endpoint, length = struct.unpack_from("<HHH", packet)
+        payload, (trailer,) = packet[6:-2], struct.unpack("<H", packet[-2:])
+        wants, number = endpoint & 0x8000, endpoint & 0x7FFF
+        if sequence & 0x8000 or trailer != (self.checksum if number else _PROTOCOL):
+            return None
+        self.received.append(packet)
+        data = self._table(payload) if number == 0 else self._operate(number, payload)
+        return struct.pack("<H", sequence | 0x8000) + data[: min(length, PAGE)] if wants else None
+
+    def _table(self, payload: bytes) -> bytes:
+        if len(payload) < 4:
+            return b""
+        (offset,) = struct.unpack_from("<I", payload)
+        if offset == 0xFFFFFFFF:
+            return self._version
+        return self.text[offset : offset + PAGE]
+
+    def _operate(self, number: int, payload: bytes) -> bytes:
+        """Write, call, or both; return what was there before. What is not known is nothing."""
+        if number in self._functions:
+            self._call(self._functions[number])
+            return b""
+        row = self._rows.get(number)
+        if row is None:
+            return b""
+        form = struct.Struct(_FORMS[row.kind])
+        held, name = self._place(row.path)
+        before = form.pack(held.get(name, 0))
+        if row.writable and len(payload) >= form.size:
+            held[name] = form.unpack_from(payload)[0]
+            self._written(row.path)
+        return before
+
+    def _place(self, path: str) -> tuple[dict[str, Any], str]:
+        """Return where a property's value is kept, and its name there."""
+        if path.startswith("axis"):
+            return self.axes[int(path[4])].values, path[6:]
+        return self.values, path
+
+    def _written(self, path: str) -> None:
+        held, name = self._place(path)
+        if name == "requested_state":
+            state, held[name] = held[name], 0  # it reads as nothing once it has been heard
+            self.axes[int(path[4])].request(state)
+
+    def _call(self, row: Row) -> None:
+        arguments = [self._place(f"{row.path}.{name}") for name, _, _ in row.inputs]
+        given = [held.get(name, 0) for held, name in arguments]
+        result = self._function(row.path)(*given)
+        for name, _, _ in row.outputs:
+            held, key = self._place(f"{row.path}.{name}")
+            held[key] = result
+
+    def _function(self, path: str) -> Callable[..., Any]:
+        if path.startswith("axis"):
+            axis = self.axes[int(path[4])]
+            own: dict[str, Callable[..., Any]] = {
+                "watchdog_feed": axis.feed,
+                "encoder.set_linear_count": axis.set_count,
+            }
+            return own[path[6:]]
+        return self._own_functions[path]
+
+    def _clear_errors(self) -> None:
+        self.values["error"] = 0
+        for axis in self.axes:
+            axis.clear_errors()
+
+    def _count(self, delta: int) -> int:
+        self.values["count"] = self.values.get("count", 0) + delta
+        return int(self.values["count"])

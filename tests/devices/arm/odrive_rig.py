@@ -1,0 +1,89 @@
+"""An emulated drive, the stage that drives it, and what the tests of both share."""
+
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import numpy as np
+
+from devices.arm.motors import OdriveStage
+from devices.emulators.odrive.axis import STEP
+from devices.emulators.odrive.board import EmulatedOdrive
+from devices.emulators.odrive.firmware import Firmware
+from devices.emulators.odrive.plant import Flywheels
+from devices.emulators.odrive.table import rows
+from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
+from haptics.device import Vector
+from haptics.errors import DeviceFault
+
+PERIOD = 1e-3
+PATIENCE = 10.0
+"""For what happens soon, on a machine that has nothing else to do [s]."""
+
+HOME = np.array((0.25, -0.5))
+IDS = {row.path: row.number for row in rows()}
+NAMES = {row.number: row.path for row in rows()}
+
+
+def make(*faults: str, latency: float = 0.0, **settings: Any) -> tuple[OdriveStage, EmulatedOdrive]:
+    board = EmulatedOdrive(faults=faults)
+    return OdriveStage(settings, period=PERIOD, backend=EmulatedOdriveBackend(board, latency=latency)), board
+
+
+@contextmanager
+def armed(
+    *faults: str, watchdog: float = 0.5, reply_timeout: float = 0.1, **settings: Any
+) -> Iterator[tuple[OdriveStage, EmulatedOdrive]]:
+    """A stage that holds its motors at home; closed at the end whatever has become of it."""
+    stage, board = make(*faults, watchdog=watchdog, reply_timeout=reply_timeout, **settings)
+    stage.open()
+    try:
+        stage.home(HOME)
+        stage.arm()
+        yield stage, board
+    finally:
+        board.faults.clear()
+        with suppress(DeviceFault):  # after a fault, which is not what a test of another one is about
+            stage.close()
+
+
+def run(stage: OdriveStage, duration: float, command: Callable[[float], Vector] = lambda _: HOME) -> list[Vector]:
+    """Tick for a while; return the angles."""
+    start, angles = time.perf_counter(), []
+    while (now := time.perf_counter() - start) < duration:
+        angles.append(stage.tick(command(now)).copy())
+        time.sleep(PERIOD)
+    return angles
+
+
+def operations(board: EmulatedOdrive) -> list[tuple[str, bytes]]:
+    """What the drive was told: names of endpoints and payloads, reads and the table left out."""
+    told = [(NAMES.get(int.from_bytes(packet[2:4], "little") & 0x7FFF, ""), packet) for packet in board.inside.received]
+    functions = {row.path for row in rows() if row.kind == "function"}
+    return [(name, packet[6:-2]) for name, packet in told if name and (len(packet) > 8 or name in functions)]
+
+
+def states(board: EmulatedOdrive) -> list[int]:
+    with board.lock:
+        board.catch_up()
+        return [axis.values["current_state"] for axis in board.inside.axes]
+
+
+def until(board: EmulatedOdrive, state: int) -> None:
+    """Wait until both axes are in a state."""
+    latest = time.monotonic() + PATIENCE
+    while states(board) != [state, state]:
+        assert time.monotonic() < latest
+        time.sleep(2e-3)
+
+
+def alone(**loads: Any) -> tuple[Firmware, Flywheels]:
+    """A drive on no bus, whose time goes by in `let_go_by` only."""
+    plant = Flywheels(**loads)
+    return Firmware(plant, 1), plant
+
+
+def let_go_by(inside: Firmware, duration: float) -> None:
+    for _ in range(round(duration / STEP)):
+        inside.iterate()
