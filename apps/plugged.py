@@ -130,10 +130,7 @@ def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
     try:
         return [_stick(stick, by_hidraw) for stick in usb_sticks(backend, root)], ""
     except DeviceOpenError as error:
-        without = str(error)
-    except (ImportError, OSError) as error:  # OSError: what pyusb raises where there is no USB to be seen
-        without = f"USB devices cannot be listed ({error}); see '{program()} doctor libusb'."
-    return [_stick(stick, by_hidraw) for stick in by_hidraw], without
+        return [_stick(stick, by_hidraw) for stick in by_hidraw], str(error)
 
 
 def _stick(stick: FoundStick, by_hidraw: list[FoundStick]) -> Found:
@@ -143,7 +140,7 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick]) -> Found:
     own = Found("", stick.name, stick.identity, stick.serial, (stick.node,))
     if not stick.speaks_pid:
         return own
-    outward = max(stick.out_interval, stick.family.report_interval)
+    outward = stick.family.out_interval(stick.out_interval)
     return replace(
         own,
         backend=STICK,

@@ -7,20 +7,14 @@ import math
 import time
 from typing import Any, Self
 
-from devices.joystick.descriptor import DescriptorError, parse_descriptor
-from devices.joystick.families import family_of
 from devices.joystick.finding import connect
-from devices.joystick.session import PidSession, Playbook
+from devices.joystick.opening import playing
 from devices.joystick.settings import StickSettings
-from devices.joystick.streaming import InputLayout, Streaming
-from devices.joystick.transport import Link, Transport
-from devices.joystick.usages import X, Y
+from devices.joystick.streaming import Streaming
+from devices.joystick.transport import Link
 from haptics.errors import DeviceFault, DeviceOpenError
 
 Pair = tuple[float, float]
-
-FIRST_REPORT = 1.0
-"""A stick that has sent no position for so long after it was opened will send none [s]."""
 
 SILENCE = 0.25
 """A stick that was not heard of for so long has failed [s]."""
@@ -77,30 +71,12 @@ class RawStick:
         with contextlib.ExitStack() as undo:
             transport = connect("", own.serial, own.transport, self._backend)
             undo.callback(transport.close)
-            self._streaming = self._start(transport, undo)
+            streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive))
+            self.link, self.ranges, self.full_scale = transport.link, streaming.layout.ranges, streaming.full_scale
+            self._streaming = streaming
             self._begun = time.perf_counter()
             self._undo = undo.pop_all()
         return self
-
-    def _start(self, transport: Transport, undo: contextlib.ExitStack) -> Streaming:
-        link = self.link = transport.link
-        try:
-            descriptor = parse_descriptor(link.descriptor)
-        except DescriptorError as error:
-            raise DeviceOpenError(f"what the stick says of itself cannot be understood: {error}") from error
-        layout = InputLayout(descriptor, X, Y)
-        fields = [layout.report.field(usage) for usage in (X, Y)]
-        (x_low, x_high), (y_low, y_high) = ((f.logical_min, f.logical_max) if f else (0, 0) for f in fields)
-        self.ranges = (x_low, x_high), (y_low, y_high)
-        family = family_of(link.vendor_id, link.product_id)
-        session = PidSession(transport, Playbook(descriptor, family), family, self.settings.force_duration)
-        self.full_scale = session.playbook.full_scale
-        session.start()
-        undo.callback(session.stop)
-        streaming = Streaming(transport, session, layout, self.settings.keep_alive, family.report_interval)
-        undo.callback(streaming.stop)
-        streaming.start(FIRST_REPORT)
-        return streaming
 
     def __exit__(self, *_: object) -> None:
         """Take the force away and give the stick back."""

@@ -12,10 +12,11 @@ from typing import Any, Self
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.families import family_of
-from devices.joystick.opening import prepare, reach, require_parameters
+from devices.joystick.inputs import Sample
+from devices.joystick.opening import playing, reach, require_parameters
 from devices.joystick.parameters import build_parameters, read_parameters
 from devices.joystick.settings import StickSettings
-from devices.joystick.streaming import READ_TIMEOUT, Sample, Streaming
+from devices.joystick.streaming import READ_TIMEOUT, Streaming
 from devices.velocity import VelocityEstimator, velocity_lag
 from devices.virtual.hands import Workspace, make_hand
 from devices.virtual.log import CommandLog
@@ -25,9 +26,6 @@ from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
 
 NAME = "pid-joystick"
-FIRST_REPORT = 1.0
-"""A stick that has sent no position for so long after it was opened will send none [s]."""
-
 _RATE_MIN, _RATE_MAX = 100.0, 1000.0
 _MAX_SPEED = 2.0
 _MAX_ACCELERATION = 100.0
@@ -112,7 +110,8 @@ class PidJoystick:
         if known is None:
             return DeviceSpec(NAME, Causality.IMPEDANCE, "not calibrated", *_NOTHING_KNOWN)
         identity, axes, force, handle = known.device, known.axes, known.force, known.handle
-        vector = 2.0 * identity.out_interval_s
+        family = family_of(identity.vendor_id, identity.product_id)
+        vector = 2.0 * family.out_interval(identity.out_interval_s)
         return DeviceSpec(
             name=NAME,
             causality=Causality.IMPEDANCE,
@@ -152,23 +151,18 @@ class PidJoystick:
         if self._streaming is not None:
             return
         self._velocity.update(0.0, 0.0, 0.0)  # compiles before anything depends on its speed
-        if self.settings.emulated and self.backend is None:  # whose time begins now
-            own = self.settings
+        own = self.settings
+        if own.emulated and self.backend is None:  # whose time begins now
             self.backend = emulated_stick(
                 own.emulator, hand=self._hand, seed=own.seed, serial=own.serial or None, faults=own.wire_faults
             )
         with contextlib.ExitStack() as undo:
-            transport = reach(self.settings, self.parameters, self.backend)
+            transport = reach(own, self.parameters, self.backend)
             undo.callback(transport.close)
-            known = require_parameters(self.parameters, transport.link, self.settings.parameters)
-            session, layout = prepare(transport, known, self.settings.force_duration)
-            self._log = CommandLog(self.settings.log) if self.settings.log else None
-            session.start()
-            undo.callback(session.stop)
-            interval = family_of(transport.link.vendor_id, transport.link.product_id).report_interval
-            streaming = Streaming(transport, session, layout, self.settings.keep_alive, interval)
-            undo.callback(streaming.stop)
-            streaming.start(FIRST_REPORT)
+            known = require_parameters(self.parameters, transport.link, own.parameters)
+            self._log = CommandLog(own.log) if own.log else None
+            axes = known.axes.usage_x, known.axes.usage_y
+            streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive, axes))
             self._known, self._undo, self._streaming = known, undo.pop_all(), streaming
         self._velocity.reset()
         self._last_time = -math.inf

@@ -38,6 +38,13 @@ class Family:
     load_time: float = 0.0
     report_interval: float = 0.0
 
+    def out_interval(self, endpoint: float) -> float:
+        """Return the shortest time between two output reports of the driver [s], whose endpoint has this interval.
+
+        The pause that a family needs begins when a report has been taken, and the next one waits for its turn again.
+        """
+        return endpoint + self.report_interval
+
 
 GENERIC = Family("generic", "a stick of the Physical Interface Device class")
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from devices.joystick import hidraw, usb_listing
 from devices.joystick.families import GENERIC, Family, family_of
-from devices.joystick.remedies import not_permitted
+from devices.joystick.remedies import not_listed, not_permitted
 from devices.joystick.transport import Transport
 from devices.joystick.usb_transport import open_usb
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
@@ -70,7 +70,7 @@ class FoundStick:
 def find_sticks(backend: Any = None, root: Path = Path("/")) -> list[FoundStick]:
     """Return the game controllers, keyboards and mice that are plugged in, each with what it lacks to be used.
 
-    Nothing is taken from the kernel's driver to find out. Where there is no libusb, what hidraw shows is returned.
+    Nothing is taken from the kernel's driver to find out. Where libusb does not do, what hidraw shows is returned.
 
     Parameters
     ----------
@@ -91,12 +91,15 @@ def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick
     Raises
     ------
     DeviceOpenError
-        If there is no libusb.
+        If there is no libusb, or it cannot list what is there.
     """
     nodes = list(hidraw.hidraw_nodes(root)) if root is not None and backend is None else []
     speaking = {(n.link.vendor_id, n.link.product_id) for n in nodes if usb_listing.has_forces(n.link.descriptor)}
-    devices = usb_listing.hid_devices(backend or usb_listing.libusb())
-    return [_usb_stick(device, speaking, real=backend is None) for device in devices]
+    try:
+        devices = usb_listing.hid_devices(backend or usb_listing.libusb())
+        return [_usb_stick(device, speaking, real=backend is None) for device in devices]
+    except (ImportError, OSError) as error:  # OSError: what pyusb raises where there is no USB to be seen
+        raise DeviceOpenError(not_listed(error)) from error
 
 
 def _usb_stick(device: Any, speaking: set[tuple[int, int]], *, real: bool) -> FoundStick:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Generator
 
 from devices.joystick import usages as use
-from devices.joystick.session import Playbook
+from devices.joystick.playbook import Playbook
 
 _UNKNOWN = 1 << 40
 """Count of an effect that may or may not have got its last report: farther off than any."""
@@ -45,6 +45,11 @@ class Forces:
         """Take the levels of the two effects, -1 to 1."""
         full = self._full_scale
         self._command = (round(level_x * full), round(level_y * full), time.perf_counter())
+
+    @property
+    def on(self) -> bool:
+        """Whether the stick has a force to play, or may have one."""
+        return any(self._sent)
 
     def idle(self) -> float:
         """Return how long there is nothing to send if no command comes [s]."""

@@ -1,7 +1,8 @@
 """A stick over Linux's hidraw: the same reports without libusb, and the kernel's driver stays where it is.
 
-Nothing but the standard library is needed, and the right to open one device file. There is one thing that this way
-cannot do: a pipe that the stick has halted stays so, for only libusb can clear it.
+Nothing but the standard library is needed, and the right to open one device file. Linux lets many programs open it at
+once; a lock on it keeps runs of this driver apart. There is one thing that this way cannot do: a pipe that the stick
+has halted stays so, for only libusb can clear it.
 """
 
 from __future__ import annotations
@@ -62,8 +63,8 @@ def _link(device: Path) -> Link:
     return Link(
         vendor_id=vendor,
         product_id=product,
-        serial=facts.get("HID_UNIQ", ""),
-        name=facts.get("HID_NAME", ""),
+        serial=facts.get("HID_UNIQ", "").strip("\0 "),
+        name=facts.get("HID_NAME", "").strip("\0 "),
         descriptor=(device / "report_descriptor").read_bytes(),
         in_interval=inward or 1e-3,
         out_interval=outward or 1e-3,
@@ -84,6 +85,39 @@ def _interval(device: Path, direction: str) -> float | None:
     return None
 
 
+def node_of_interface(bus: int, address: int, interface: int, root: Path = Path("/")) -> Path | None:
+    """Return the device file of an interface of the USB device at this place, None if it has none."""
+    for entry in sorted((root / CLASS).glob("hidraw*")):
+        folder = (entry / "device").resolve().parent
+        try:
+            place = [int((folder.parent / name).read_text()) for name in ("busnum", "devnum")]
+            number = int((folder / "bInterfaceNumber").read_text(), 16)
+        except (OSError, ValueError):  # gone meanwhile, or not of USB
+            continue
+        if [*place, number] == [bus, address, interface]:
+            return root / "dev" / entry.name
+    return None
+
+
+def open_locked(path: Path) -> int:
+    """Open a device file that no other run has, until it is closed; return the file.
+
+    Raises
+    ------
+    OSError
+        If it cannot be opened; `BlockingIOError` if another run has it.
+    """
+    import fcntl
+
+    file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(file)
+        raise
+    return file
+
+
 class HidrawTransport:
     """An open device file.
 
@@ -95,18 +129,18 @@ class HidrawTransport:
     Raises
     ------
     DeviceOpenError
-        If it may not be opened, or is gone.
+        If it may not be opened, is gone, or another run has it.
     """
 
     def __init__(self, node: HidrawNode) -> None:
         self.link = node.link
         identity, path = f"{node.link.vendor_id:04x}:{node.link.product_id:04x}", str(node.path)
         try:
-            self._file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            self._file = open_locked(node.path)
         except OSError as error:
             if error.errno in (errno.EACCES, errno.EPERM):
                 raise DeviceOpenError(not_permitted(identity, path)) from error
-            if error.errno == errno.EBUSY:
+            if error.errno in (errno.EBUSY, errno.EWOULDBLOCK):
                 raise DeviceOpenError(busy(identity, path)) from error
             raise DeviceOpenError(
                 f"the stick {identity} could not be opened ({path}: {error.strerror}): {AGAIN}."

@@ -1,18 +1,26 @@
-"""Reaching the stick that is meant, making sure that it is the one that was calibrated, and finding its reports."""
+"""Reaching the stick that is meant, making sure that it is the one that was calibrated, and playing forces on it."""
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from devices.joystick.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
 from devices.joystick.families import family_of
 from devices.joystick.finding import connect
+from devices.joystick.inputs import InputLayout
 from devices.joystick.parameters import StickParameters
-from devices.joystick.session import PidSession, Playbook
+from devices.joystick.playbook import Playbook
+from devices.joystick.session import PidSession
 from devices.joystick.settings import StickSettings
-from devices.joystick.streaming import InputLayout
+from devices.joystick.streaming import Streaming
 from devices.joystick.transport import Link, Transport
+from devices.joystick.usages import X, Y
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
+
+FIRST_REPORT = 1.0
+"""A stick that has sent no position for so long after it was opened will send none [s]."""
 
 
 def reach(settings: StickSettings, known: StickParameters | None, backend: Any = None) -> Transport:
@@ -63,7 +71,7 @@ def require_parameters(known: StickParameters | None, link: Link, file: str) -> 
     own = known.device
     for what, there, here in (
         ("identity", own.vid_pid, f"{link.vendor_id:04x}:{link.product_id:04x}"),
-        ("serial", own.serial, link.serial if own.serial else ""),
+        ("serial", own.serial, link.serial),
         ("report descriptor", own.report_descriptor_sha256, link.digest),
     ):
         if there != here:
@@ -71,21 +79,60 @@ def require_parameters(known: StickParameters | None, link: Link, file: str) -> 
                 f"device.parameters = {file!r}: are those of another stick; {what} is {there!r} in the file and "
                 f"{here!r} of the stick. Run haptics calibrate joystick for this one."
             )
+    _require_button(known, link, file)
     return known
 
 
-def prepare(transport: Transport, known: StickParameters, duration: float) -> tuple[PidSession, InputLayout]:
-    """Find the reports of a stick that is connected; a force that is not started anew ends after `duration` [s].
+def _require_button(known: StickParameters, link: Link, file: str) -> None:
+    """Make sure that the stick has the button that must be held: nobody could press it."""
+    button = known.handle.dead_man_button
+    there = InputLayout(_parsed(link.descriptor), known.axes.usage_x, known.axes.usage_y).buttons
+    if button > there:
+        raise ConfigurationError(
+            f"device.parameters = {file!r}: handle.dead_man_button = {button}: the stick has {there} buttons that can "
+            "be used; choose one of them, or 0 for none."
+        )
+
+
+@contextlib.contextmanager
+def playing(
+    transport: Transport,
+    duration: float,
+    keep_alive: float,
+    axes: tuple[int, int] = (X, Y),
+    patience: float = FIRST_REPORT,
+) -> Iterator[Streaming]:
+    """Set up a stick that is connected and stream to both of its effects; however that ends, there is no force then.
+
+    Parameters
+    ----------
+    transport : Transport
+        The connection.
+    duration : float
+        After this long without a restart the stick itself ends the force [s].
+    keep_alive : float
+        How often the force is started anew, and how long a command counts [s].
+    axes : (int, int)
+        Usages of the two axes.
+    patience : float
+        How long to wait for the first position [s].
 
     Raises
     ------
     DeviceOpenError
-        If its reports cannot be understood, or do not do.
+        If its reports cannot be understood or do not do, it refuses, or it sends no positions.
     """
     link = transport.link
     descriptor, family = _parsed(link.descriptor), family_of(link.vendor_id, link.product_id)
-    layout = InputLayout(descriptor, known.axes.usage_x, known.axes.usage_y)
-    return PidSession(transport, Playbook(descriptor, family), family, duration), layout
+    layout = InputLayout(descriptor, *axes)
+    session = PidSession(transport, Playbook(descriptor, family), family, duration)
+    with contextlib.ExitStack() as undo:
+        session.start()
+        undo.callback(session.stop)
+        streaming = Streaming(transport, session, layout, keep_alive)
+        undo.callback(streaming.stop)
+        streaming.start(patience)
+        yield streaming
 
 
 def _parsed(descriptor: bytes) -> ReportDescriptor:

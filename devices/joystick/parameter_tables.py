@@ -6,6 +6,7 @@ import math
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from devices.joystick.inputs import MOST_BUTTONS
 from devices.joystick.usages import X, Y
 from haptics.errors import ConfigurationError
 from haptics.settings import allowed_text, bounded, check, choice, free
@@ -75,7 +76,7 @@ class Handle:
 
     moving_mass_kg: float | None = free(None, "a number greater than 0 kg", "moving mass")
     damping_ns_per_m: float | None = free(None, "a number of at least 0 N s/m", "own viscous friction")
-    dead_man_button: int = bounded(0, minimum=0, maximum=32, doc="button that must be held, 0 for none")
+    dead_man_button: int = bounded(0, minimum=0, maximum=MOST_BUTTONS, doc="button that must be held, 0 for none")
 
 
 @dataclass(frozen=True, kw_only=True)

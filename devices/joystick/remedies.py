@@ -39,3 +39,11 @@ def no_libusb() -> str:
         f"install libusb-1.0-0) or run: {shlex.quote(sys.executable)} -m pip install libusb-package. On Linux "
         "device.transport = 'hidraw' does without."
     )
+
+
+def not_listed(error: Exception) -> str:
+    """Return what is said when libusb, or what is between it and Python, fails to list what is plugged in."""
+    return (
+        f"USB devices cannot be listed ({error}): 'haptics doctor libusb' says why. On Linux device.transport = "
+        "'hidraw' does without."
+    )

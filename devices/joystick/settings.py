@@ -5,12 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devices.emulators.pid.faults import parse_wire_fault
+from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.finding import TRANSPORTS
 from devices.velocity import VelocitySettings, check_velocity
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, free
 
-EMULATORS = ("openffboard", "sidewinder-ff2", "arduino")
+EMULATORS = tuple(PROFILES)
+LONGEST = 0.25
+"""A force of a host that has died must not stay for longer [s]."""
 WIRE_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['unplug@2+0.5']"
 
 
@@ -47,8 +50,12 @@ class StickSettings(VelocitySettings):
     parameters: str = free("", "a file", "parameter file of the stick, from haptics calibrate joystick")
     serial: str = free("", "text", "serial number of the stick, where several are plugged in")
     transport: str = choice("auto", TRANSPORTS, "how to reach the stick")
-    force_duration: float = bounded(0.2, minimum=0.02, maximum=2.0, unit="s", doc="the device ends a force by itself")
-    keep_alive: float = bounded(0.05, minimum=0.01, maximum=1.0, unit="s", doc="how often a force is started anew")
+    force_duration: float = bounded(
+        0.2, minimum=0.02, maximum=LONGEST, unit="s", doc="the device ends a force by itself"
+    )
+    keep_alive: float = bounded(
+        0.05, minimum=0.01, maximum=LONGEST / 2.0, unit="s", doc="how often a force is started anew"
+    )
     emulated: bool = free(False, "true or false", "whether the driver talks to an emulated stick")
     emulator: str = choice("openffboard", EMULATORS, "which stick is emulated")
     wire_faults: tuple[str, ...] = free((), WIRE_FAULTS_ALLOWED, "faults of the emulated wire, on demand")

@@ -1,4 +1,4 @@
-"""Forces out and positions in, each by a thread of its own, so that the tick never waits for the bus.
+"""Forces out, positions in, and a watch, each by a thread of its own, so that the tick never waits for the bus.
 
 Between the tick and the threads lie two slots that hold the latest value only. A new force replaces one that was not
 sent yet: what goes out is never older than it must be, and there is no queue that could fill up.
@@ -10,8 +10,10 @@ takes the force away. A stick that does not take two reports in time, one after 
 *Reading.* Every input report is stamped when it arrives. A stick may be silent while nothing moves. A read that ends by
 its timeout says that the device was asked in every frame and had nothing new: the last position is as good then as a
 new report. A read that fails says nothing of the kind, nor does silence after a report that was cut short: what it had
-to say is lost, and the last position grows old until a whole one comes. A stick that stops reporting although its
-handle moves, and otherwise answers, cannot be told from one at rest; to the element it is a handle that stands still.
+to say is lost, and the last position grows old until a whole one comes.
+
+*Watching.* That a stick has stopped to report although its handle moves, or has forgotten its effects, is found out by
+asking it now and then (`devices.joystick.watching`), by a thread of its own: answers take their time.
 """
 
 from __future__ import annotations
@@ -22,83 +24,27 @@ import errno
 import math
 import threading
 import time
-from collections.abc import Callable, Mapping
-from typing import NamedTuple
+from collections.abc import Callable
 
-from devices.joystick import usages as use
-from devices.joystick.descriptor import Field, ReportDescriptor, ReportType
 from devices.joystick.forces import Forces
-from devices.joystick.report import ReportError, Value, decode
+from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.session import PidSession
 from devices.joystick.transport import WRITE_TIMEOUT, TransferError, Transport, Trouble, failure
+from devices.joystick.watching import PERIOD, Watch
 from haptics.errors import DeviceOpenError
 
 READ_TIMEOUT = 0.01
 """A read waits for a report for so long [s]; silence is noticed to be none of the device's death as often."""
 
-JOIN_TIMEOUT = 0.2
-"""A thread is waited for at the end for so long [s]: longer than any single transfer."""
+JOIN_TIMEOUT = 0.3
+"""A thread is waited for at the end for so long [s]: longer than its transfers take."""
 
 STUCK = 2.0 * WRITE_TIMEOUT
 """A report that has been under way for so long will not be taken [s]."""
 
-_SHOWN_BUTTONS = 31
-
-
-class Sample(NamedTuple):
-    """One input report: counts of the two axes, buttons (bit n is button n + 1), when it arrived [s, perf_counter]."""
-
-    x: int
-    y: int
-    buttons: int
-    time: float
-
-
-class InputLayout:
-    """Where position, buttons and the device's own state are in its input reports.
-
-    Parameters
-    ----------
-    descriptor : ReportDescriptor
-        What the device says of itself.
-    usage_x, usage_y : int
-        The two axes.
-
-    Raises
-    ------
-    DeviceOpenError
-        If no report has both axes.
-    """
-
-    def __init__(self, descriptor: ReportDescriptor, usage_x: int, usage_y: int) -> None:
-        report = descriptor.with_usage(ReportType.INPUT, usage_x)
-        if report is None or report.field(usage_y) is None:
-            raise DeviceOpenError(
-                f"the stick has no input report with the axes {usage_x:#010x} and {usage_y:#010x}: calibrate it anew."
-            )
-        self.report = report
-        self.state = descriptor.of(ReportType.INPUT, use.STATE_REPORT)
-        self._x, self._y = Value(report, usage_x), Value(report, usage_y)
-        self._buttons = _bits(report.field(use.BUTTON_1))
-
-    def sample(self, data: bytes, now: float) -> Sample:
-        """Return what an input report says that arrived at `now` [s]."""
-        start, end, shift, mask = self._buttons
-        buttons = int.from_bytes(data[start:end], "little") >> shift & mask
-        return Sample(self._x.get(data), self._y.get(data), buttons, now)
-
-
-def _bits(field: Field | None) -> tuple[int, int, int, int]:
-    """Return where a row of single bits is: first byte, end, shift and mask; nothing if there is none."""
-    if field is None or field.size != 1 or field.array:
-        return 0, 0, 0, 0
-    count = min(field.count, _SHOWN_BUTTONS)
-    start, shift = divmod(field.offset, 8)
-    return start, -(-(field.offset + count) // 8), shift, (1 << count) - 1
-
 
 class Streaming:
-    """Both threads and the slots between them and the tick.
+    """The threads and the slots between them and the tick.
 
     Parameters
     ----------
@@ -110,45 +56,39 @@ class Streaming:
         Of the input reports.
     keep_alive : float
         An effect is started anew after this long; a command older than this counts as none [s].
-    report_interval : float
-        Output reports are at least this far apart [s].
 
     Attributes
     ----------
+    layout : InputLayout
+        The same.
+    full_scale : int
+        Number of steps of a level between 0 and 1.
     sample : Sample or None
         The latest input report.
     heard : float
         Until when that was the present position [s, perf_counter].
-    state : mapping
-        What the device last said of itself, usage to number: whether its actuators are enabled, have power ...
     """
 
-    def __init__(
-        self,
-        transport: Transport,
-        session: PidSession,
-        layout: InputLayout,
-        keep_alive: float,
-        report_interval: float = 0.0,
-    ) -> None:
+    def __init__(self, transport: Transport, session: PidSession, layout: InputLayout, keep_alive: float) -> None:
         self._transport = transport
-        self._layout = layout
+        self._session = session
+        self.layout = layout
+        self.full_scale = session.playbook.full_scale
         self._forces = Forces(session.playbook, session.blocks, keep_alive)
-        self._report_interval = report_interval
+        self._watch = Watch(transport, layout)
         self.sample: Sample | None = None
         self.heard = 0.0
-        self.state: Mapping[int, int | tuple[int, ...]] = {}
         self._fault: Exception | None = None
         self._ready = threading.Event()
         self._positions = 0
-        self._stopping = False
+        self._stopping = threading.Event()
         self._wake = _thread.allocate_lock()  # held: nothing new. The tick's release costs a fraction of a microsecond
         self._wake.acquire()
         self._timed_out = False
         self._begun = math.inf
         self._threads = [
             threading.Thread(target=self._guarded, args=(loop,), name=f"stick {name}", daemon=True)
-            for name, loop in (("reader", self._read_on), ("writer", self._write_on))
+            for name, loop in (("reader", self._read_on), ("writer", self._write_on), ("watch", self._watch_on))
         ]
 
     # --- from the tick -----------------------------------------------------------------------------------------------
@@ -169,14 +109,14 @@ class Streaming:
     # --- beginning and end -------------------------------------------------------------------------------------------
 
     def start(self, patience: float) -> None:
-        """Start both threads and wait for a position that is not an old one for at most `patience` [s].
+        """Start the threads and wait for a position that is not an old one for at most `patience` [s].
 
         Raises
         ------
         DeviceOpenError
             If none came.
         """
-        self._ask()
+        self.sample = self._watch.begin()
         for thread in self._threads:
             thread.start()
         self._ready.wait(patience)
@@ -184,17 +124,9 @@ class Streaming:
             what = self.fault or "it sends no positions; move its handle while it is being opened."
             raise DeviceOpenError(f"the stick could not be opened: {what}")
 
-    def _ask(self) -> None:
-        """Ask where the handle is: at rest a stick may send nothing. Not every one can be asked."""
-        report = self._layout.report
-        with contextlib.suppress(TransferError):
-            data = self._transport.get_input(report.id, report.length)
-            if len(data) >= report.length:
-                self.sample = self._layout.sample(data, time.perf_counter())
-
     def stop(self) -> None:
-        """End both threads; what they had not sent is not sent any more."""
-        self._stopping = True
+        """End the threads; what they had not sent is not sent any more."""
+        self._stopping.set()
         with contextlib.suppress(RuntimeError):  # awake already
             self._wake.release()
         for thread in self._threads:
@@ -213,7 +145,7 @@ class Streaming:
 
     def _read_on(self) -> None:
         read, whole = self._transport.read, True
-        while not self._stopping:
+        while not self._stopping.is_set():
             data = read(READ_TIMEOUT)
             now = time.perf_counter()
             if data is not None:
@@ -225,15 +157,12 @@ class Streaming:
 
     def _take(self, data: bytes, now: float, whole: bool) -> bool:
         """Take an input report; return whether the last one with a position was whole."""
-        report, state = self._layout.report, self._layout.state
-        number = data[0] if report.id and data else 0
-        if state is not None and number == state.id != report.id:
-            with contextlib.suppress(ReportError):
-                self.state = decode(state, data)
-        elif number == report.id or not data:
-            whole = len(data) >= report.length
+        if self.layout.is_state(data):
+            self._watch.hear(data)
+        elif self.layout.is_position(data):
+            whole = len(data) >= self.layout.report.length
             if whole:
-                self.sample = self._layout.sample(data, now)
+                self.sample = self.layout.sample(data, now)
                 self._positions += 1
                 if self._positions > 1:  # the first one may have waited in the device for long
                     self._ready.set()
@@ -242,16 +171,15 @@ class Streaming:
     # --- the writer --------------------------------------------------------------------------------------------------
 
     def _write_on(self) -> None:
-        while not self._stopping:
+        while not self._stopping.is_set():
             self._wake.acquire(timeout=self._forces.idle())
-            if not self._stopping:
-                self._exchange()
+            self._exchange()
 
     def _exchange(self) -> None:
-        """Send what there is to send."""
+        """Send what there is to send; nothing any more once the end has begun."""
         reports = self._forces.reports()
         report = next(reports, None)
-        while report is not None:
+        while report is not None and not self._stopping.is_set():
             try:
                 report = reports.send(self._write(report))
             except StopIteration:
@@ -261,7 +189,7 @@ class Streaming:
         """Send a report; one that is not taken in time may be followed by another, by then with a newer value."""
         self._begun = time.perf_counter()
         try:
-            self._transport.write(report)
+            self._session.write(report)
         except TransferError as error:
             if error.trouble is not Trouble.TIMEOUT or self._timed_out:
                 raise
@@ -270,6 +198,11 @@ class Streaming:
         finally:
             self._begun = math.inf
         self._timed_out = False
-        if self._report_interval:
-            time.sleep(self._report_interval)
         return True
+
+    # --- the watch ---------------------------------------------------------------------------------------------------
+
+    def _watch_on(self) -> None:
+        while not self._stopping.wait(PERIOD):
+            if self.sample is not None:
+                self._watch.look(self.sample, self._forces.on)

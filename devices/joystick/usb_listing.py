@@ -90,14 +90,25 @@ def names(device: Any) -> tuple[str, str]:
     import usb.util
 
     try:
-        device.get_active_configuration()  # whose refusal, unlike that of a string, says why
+        _require_opening(device)
         return text(device, device.iSerialNumber), text(device, device.iProduct)
-    except usb.core.USBError as error:
-        if error.errno in DENIED:
-            raise DeviceOpenError(not_permitted(identity_of(device), node_of(device))) from error
+    except usb.core.USBError:
         return "", ""
     finally:
         usb.util.dispose_resources(device)
+
+
+def _require_opening(device: Any) -> None:
+    """Open a device: the refusal of a string would not say why. Without a configuration it has its strings as well."""
+    import usb.core
+
+    try:
+        device.get_active_configuration()
+    except usb.core.USBError as error:
+        if error.errno in DENIED:
+            raise DeviceOpenError(not_permitted(identity_of(device), node_of(device))) from error
+        if error.errno is not None:
+            raise
 
 
 def text(device: Any, index: int) -> str:

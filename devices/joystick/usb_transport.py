@@ -12,12 +12,13 @@ from __future__ import annotations
 import atexit
 import contextlib
 import errno
+import os
 import sys
 from collections.abc import Callable
 from typing import Any
 
 from devices.guarding import Guard
-from devices.joystick import reattaching
+from devices.joystick import hidraw, reattaching
 from devices.joystick.remedies import busy, not_permitted
 from devices.joystick.transport import AGAIN, WRITE_TIMEOUT, Link, Trouble, failure, trouble_of
 from devices.joystick.usb_listing import (
@@ -43,6 +44,9 @@ _INPUT, _OUTPUT, _FEATURE = 1, 2, 3
 ATTEMPTS = 3
 """An interface is tried to be taken so often, while the kernel's driver is given it back from an earlier run."""
 
+ASK_TIMEOUT = 100
+"""For an input report that is asked for while others come and go [ms]."""
+
 HAND_OVER = 0.5
 """How long the end waits for the kernel's driver to have the interface back [s]."""
 
@@ -64,7 +68,7 @@ class UsbTransport:
     usb.core.USBError
         If it cannot be taken; whatever was done until then is undone.
     DeviceOpenError
-        If there can be no second process to give it back.
+        If another run has it by hidraw, or there can be no second process to give it back.
     """
 
     def __init__(self, device: Any, interface: Any, *, real: bool) -> None:
@@ -75,6 +79,7 @@ class UsbTransport:
         atexit.register(self.close)
         try:
             if real and sys.platform == "linux":
+                self._require_free()
                 words = node_of(device), str(self._number)
                 self._guard = Guard("the stick's interface", reattaching.__file__, words)
             self._take()
@@ -83,6 +88,19 @@ class UsbTransport:
         except BaseException:
             self.close()
             raise
+
+    def _require_free(self) -> None:
+        """Make sure that no run has the interface by hidraw: the kernel would take it away from that one."""
+        device = self._device
+        node = hidraw.node_of_interface(device.bus or 0, device.address or 0, self._number)
+        if node is None:
+            return
+        try:
+            os.close(hidraw.open_locked(node))
+        except BlockingIOError as error:
+            raise DeviceOpenError(busy(identity_of(device), str(node))) from error
+        except OSError:  # not permitted, or gone: it cannot be told
+            pass
 
     def _take(self) -> None:
         """Take the interface from the kernel's driver, once more if that is just being given it back."""
@@ -127,7 +145,7 @@ class UsbTransport:
 
     def get_input(self, report_id: int, length: int) -> bytes:
         """Ask for an input report."""
-        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length))
+        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length, ASK_TIMEOUT))
 
     def set_feature(self, report: bytes) -> None:
         """Send a feature report."""

@@ -131,6 +131,15 @@ def test_without_libusb_what_hidraw_shows_is_there_and_it_is_said(tmp_path: Path
     assert "no libusb was found" in text and "without force feedback: A mouse" in text
 
 
+def test_an_adapter_that_needs_pauses_takes_fewer_forces_than_its_endpoint_would(
+    tmp_path: Path, no_libusb: None
+) -> None:
+    hidraw(tmp_path, 3, "03eb:204e", "adapt-ffb-joy", read_hex("sidewinder_ff2.hex"))
+    (adapter,) = survey(tmp_path).found
+    assert adapter.out_rate_hz == pytest.approx(1.0 / (4e-3 + 2e-3))
+    assert adapter.vector_rate_hz == pytest.approx(0.5 / (4e-3 + 2e-3))
+
+
 def test_without_pyusb_it_is_said_and_nothing_breaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "usb.backend.libusb1", None)
     found = survey(tmp_path)

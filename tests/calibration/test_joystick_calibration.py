@@ -1,4 +1,8 @@
-"""The whole calibration, on emulated sticks whose truth is known, by persons who do what they are asked or do not."""
+"""The whole calibration, on emulated sticks whose truth is known, by persons who do what they are asked or do not.
+
+Most are calibrated in step with their bus, as fast as the machine can. With the threads of the driver, by the wall's
+clock, one stick is calibrated from beginning to end; and what must happen in an instant is tried while a push is on.
+"""
 
 import dataclasses
 import functools
@@ -11,20 +15,19 @@ import numpy as np
 import pytest
 
 from calibration.joystick.balance import balance
-from calibration.joystick.emulated import EmulatedPerson, OperatedHandSettings
+from calibration.joystick.emulated import EmulatedPerson
 from calibration.joystick.person import Look, Pair, Place
-from calibration.joystick.procedure import Calibration, Request, calibrate
+from calibration.joystick.procedure import Calibration, Request
+from calibration.joystick.pushes import Pusher
 from calibration.joystick.response import Response
-from calibration.joystick.stick import RawStick
-from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profile import Handle
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.joystick.device import PidJoystick
-from devices.joystick.parameters import StickParameters, build_parameters, write_parameters
-from devices.joystick.settings import EMULATORS, StickSettings
+from devices.joystick.parameters import StickParameters, write_parameters
+from devices.joystick.settings import EMULATORS
 from haptics.errors import ConfigurationError, DeviceFault
+from tests.calibration.benches import WALL, attempt, bench, left_alone, near, opened, truth_of
 
 METRES, NEWTONS = 0.005, 0.03
 """How near the truth the matrices must be, in parts of their largest entry."""
@@ -50,40 +53,9 @@ def turned_profile() -> Any:
     patch.undo()
 
 
-def bench(profile: str, kind: type[EmulatedPerson] = EmulatedPerson, **more: Any) -> tuple[EmulatedUsbBackend, Any]:
-    backend = emulated_stick(profile, hand=OperatedHandSettings(), **more)
-    return backend, kind(backend.sticks[0])
-
-
-def truth_of(stick: EmulatedStick) -> StickParameters:
-    return build_parameters(stick.truths)
-
-
-def request(stick: EmulatedStick, **more: Any) -> Request:
-    own = stick.profile.handle
-    scale = {} if "weight" in more else {"stated_max_force": truth_of(stick).force.max_force_n}
-    return Request(**{"travel_x": 2.0 * own.half_width, "travel_y": 2.0 * own.half_height, **scale, **more})
-
-
-def attempt(backend: EmulatedUsbBackend, person: Any, **more: Any) -> Calibration:
-    stick = backend.sticks[0]
-    with RawStick(StickSettings(emulated=True), backend) as raw:
-        return calibrate(raw, person, request(stick, **more))
-
-
-def near(found: Any, truth: Any, part: float) -> None:
-    found, truth = np.array(found), np.array(truth)
-    np.testing.assert_allclose(found, truth, atol=part * np.abs(truth).max(), rtol=0.0)
-
-
-def left_alone(stick: EmulatedStick) -> bool:
-    """Tell whether nothing pushes and the kernel's driver has the stick again."""
-    return not stick.force.any() and not stick.owners and stick.profile.interface in stick.drivers
-
-
 @functools.cache
-def calibrated(profile: str) -> tuple[Calibration, StickParameters, EmulatedStick]:
-    backend, person = bench(profile)
+def calibrated(profile: str, period: float = 0.0) -> tuple[Calibration, StickParameters, EmulatedStick]:
+    backend, person = bench(profile, period=period)
     stick = backend.sticks[0]
     try:
         found = attempt(backend, person)
@@ -97,9 +69,11 @@ def calibrated(profile: str) -> tuple[Calibration, StickParameters, EmulatedStic
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("profile", EMULATORS)
-def test_every_stick_is_found_to_be_what_it_is(profile: str) -> None:
-    found, truth, stick = calibrated(profile)
+@pytest.mark.parametrize(
+    ("profile", "period"), [*((profile, 0.0) for profile in EMULATORS), pytest.param("sidewinder-ff2", WALL, id="wall")]
+)
+def test_every_stick_is_found_to_be_what_it_is(profile: str, period: float) -> None:
+    found, truth, stick = calibrated(profile, period)
     own = found.parameters
     near(own.axes.counts_to_m, truth.axes.counts_to_m, METRES)
     near(own.force.newton_to_level, truth.force.newton_to_level, NEWTONS)
@@ -118,7 +92,7 @@ def test_every_stick_is_found_to_be_what_it_is(profile: str) -> None:
 @pytest.mark.slow
 def test_a_stick_renders_with_the_file_that_came_of_it(tmp_path: Path) -> None:
     profile = "sidewinder-ff2"
-    found, truth, _ = calibrated(profile)
+    found, truth, _ = calibrated(profile, WALL)
     path = tmp_path / "stick.toml"
     write_parameters(path, found.parameters)
     still = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
@@ -213,7 +187,7 @@ def test_a_weight_that_pulls_elsewhere_or_is_too_heavy_is_refused(load: Pair, wo
     stick = backend.sticks[0]
     truth = truth_of(stick)
     own = np.linalg.inv(truth.force.newton_to_level) / stick.profile.handle.mass
-    with RawStick(StickSettings(emulated=True), backend) as raw:
+    with opened(backend) as raw:
         person.hang(0.0, raw.counts)
         stick.plant.hand.load = load  # type: ignore[attr-defined]
         stick.wait(0.5)  # until the handle lies at the stop
@@ -269,9 +243,11 @@ def test_it_can_be_ended_at_any_time(moment: str) -> None:
     assert left_alone(backend.sticks[0])
 
 
-def while_pushing(action: Callable[[EmulatedStick], None]) -> tuple[EmulatedUsbBackend, Any]:
-    """Return a bench on which `action` happens in the middle of the first push."""
-    backend, person = bench("openffboard")
+def in_the_middle_of_a_push(
+    action: Callable[[EmulatedStick], None], error: type[BaseException], words: str | None = None
+) -> EmulatedStick:
+    """Push with a stick as a calibration does; return the stick once `action` has ended that with this error."""
+    backend, person = bench("openffboard", period=WALL)
     stick = backend.sticks[0]
     advance = stick.plant.advance
 
@@ -282,36 +258,46 @@ def while_pushing(action: Callable[[EmulatedStick], None]) -> tuple[EmulatedUsbB
             action(stick)
 
     stick.plant.advance = watched  # type: ignore[method-assign]
-    return backend, person
+    with pytest.raises(error, match=words), opened(backend) as raw:
+        person.let_go(raw.counts)
+        Pusher(raw, truth_of(stick).axes, person, 0.3).explore()
+    return stick
 
 
 def test_ctrl_c_in_the_middle_of_a_push_takes_the_force_away() -> None:
     import _thread
 
-    backend, person = while_pushing(lambda stick: _thread.interrupt_main())
-    with pytest.raises(KeyboardInterrupt):
-        attempt(backend, person)
-    assert left_alone(backend.sticks[0])
+    stick = in_the_middle_of_a_push(lambda stick: _thread.interrupt_main(), KeyboardInterrupt)
+    assert left_alone(stick)
 
 
 def test_a_stick_that_is_pulled_out_is_a_fault() -> None:
-    backend, person = while_pushing(lambda stick: stick.faults.set("unplug"))
-    with pytest.raises(DeviceFault, match="unplugged"):
-        attempt(backend, person)
-    assert not backend.sticks[0].force.any()
+    stick = in_the_middle_of_a_push(lambda stick: stick.faults.set("unplug"), DeviceFault, "unplugged")
+    assert not stick.force.any()
 
 
 def test_a_stick_that_says_nothing_any_more_is_a_fault() -> None:
-    backend, person = while_pushing(lambda stick: stick.faults.set("short"))
-    with pytest.raises(DeviceFault, match="no whole report"):
-        attempt(backend, person)
-    assert left_alone(backend.sticks[0])
+    words = "not report any more where its handle is"
+    assert left_alone(in_the_middle_of_a_push(lambda stick: stick.faults.set("short"), DeviceFault, words))
+
+
+def test_a_stick_that_says_nothing_any_more_before_it_is_pushed_is_a_fault() -> None:
+    backend, _ = bench("openffboard", period=WALL)
+    stick = backend.sticks[0]
+    with opened(backend) as raw:
+        stick.faults.set("short")
+        end = time.perf_counter() + 2.0
+        with pytest.raises(DeviceFault, match="no whole report"):
+            while time.perf_counter() < end:
+                raw.counts()
+                time.sleep(1e-3)
+    assert left_alone(stick)
 
 
 def test_a_procedure_that_hangs_leaves_no_force() -> None:
-    backend, _ = bench("openffboard")
+    backend, _ = bench("openffboard", period=WALL)
     stick = backend.sticks[0]
-    with RawStick(StickSettings(emulated=True), backend) as raw:
+    with opened(backend) as raw:
         for _ in range(30):
             raw.push((0.2, 0.0))
             time.sleep(1e-3)

@@ -8,13 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from devices.joystick.descriptor import parse_descriptor
-from devices.joystick.families import family_of
 from devices.joystick.finding import connect
-from devices.joystick.session import PidSession, Playbook
-from devices.joystick.streaming import InputLayout, Streaming
-from devices.joystick.transport import Transport
-from devices.joystick.usages import X, Y
+from devices.joystick.opening import playing
 
 KEPT_DURATION = 0.2
 """Duration of a constant effect [s]."""
@@ -30,22 +25,10 @@ def packaged_libusb() -> Iterator[None]:
         yield
 
 
-@contextmanager
-def streaming(transport: Transport, keep_alive: float = 0.05) -> Iterator[Streaming]:
-    """Set a stick up, start the driver's two threads, and end both orderly; a command counts for `keep_alive` [s]."""
-    link = transport.link
-    descriptor, family = parse_descriptor(link.descriptor), family_of(link.vendor_id, link.product_id)
-    session = PidSession(transport, Playbook(descriptor, family), family, KEPT_DURATION)
-    session.start()
-    threads = Streaming(transport, session, InputLayout(descriptor, X, Y), keep_alive)
-    threads.start(10.0)
-    yield threads
-    threads.stop()
-    session.stop()
-
-
 def main() -> None:
-    with packaged_libusb(), streaming(connect("", "", sys.argv[1])) as threads:
+    with packaged_libusb():
+        stick = connect("", "", sys.argv[1])
+    with playing(stick, KEPT_DURATION, KEPT_DURATION / 4, patience=10.0) as threads:
         while threads.fault is None:
             threads.command(*LEVELS)
             time.sleep(5e-3)

@@ -11,10 +11,11 @@ from typing import Any
 
 import numpy as np
 
+from devices.joystick.opening import playing
 from devices.joystick.transport import TransferError
 from tests.processes import until
 from tests.usb import evdev
-from tests.usb.driven import KEPT_DURATION, packaged_libusb, streaming
+from tests.usb.driven import KEPT_DURATION, packaged_libusb
 from tests.usb.scenes import (
     AXES,
     AXES_REPORT,
@@ -125,7 +126,7 @@ def _play_by_kernel(stage: Stage) -> dict[str, list[str]]:
 def _play_by_us(stage: Stage) -> dict[str, list[str]]:
     with stage.connected() as transport:
         begin = len(stage.plug.bus.log)
-        with streaming(transport, keep_alive=PATIENCE) as threads:
+        with playing(transport, KEPT_DURATION, PATIENCE, patience=10.0) as threads:
             for levels in LEVELS:
                 with _both_told(stage, "constant"):
                     threads.command(*(level / (0x7FFF if level > 0 else 0x8000) for level in levels))
@@ -197,7 +198,7 @@ def halted(stage: Stage) -> Any:
 
 def main() -> None:
     stage = staged(sys.argv[1], Path("/run"), VhciPlug)
-    hidraw_scenes = identity, drive, mute, halted, dead, unplugged
+    hidraw_scenes = identity, drive, mute, halted, dead, unplugged, other_program
     by_hidraw = [again(scene, f"{scene.__name__}_by_hidraw", transport="hidraw") for scene in hidraw_scenes]
     with packaged_libusb():  # asking for the system's takes a second here
         play(stage, (enumerated, axes, same_bytes, *SCENES, again(killed, "other_program"), *by_hidraw))

@@ -73,18 +73,13 @@ class StickScenes:
         assert facts["cleared"] == ""
 
     def test_stick_of_another_program_is_refused_and_left_alone(self, played):
-        facts = played.facts("other_program")
-        assert "held by another program" in facts["refusal"]
-        assert np.allclose(facts["unharmed"], facts["theirs"], atol=NEAR)
+        judge_others(played.facts("other_program"))
 
     def test_force_of_a_killed_program_ends_by_itself(self, played):
-        assert played.facts("other_program")["frames"] <= 1e3 * (KEPT_DURATION + 0.05)
+        judge_killed(played.facts("other_program"))
 
     def test_stick_of_a_killed_program_goes_back_to_the_kernel_and_can_be_opened(self, played):
-        facts = played.facts("other_program")
-        assert facts["back"]
-        assert facts["then"] == ""
-        assert facts["after"]
+        judge_left(played.facts("other_program"))
 
     def test_dead_stick_is_noticed_and_holds_nobody_up(self, played):
         judge_dead(played.facts("dead"))
@@ -127,6 +122,25 @@ def judge_dead(facts: Any) -> None:
     assert facts["noticed"] < SHORT
     assert facts["closed"] < SHORT
     assert np.allclose(facts["felt"], (0.0, 1.0), atol=NEAR)
+    assert facts["after"]
+
+
+def judge_others(facts: Any) -> None:
+    """Judge what came of opening a stick that another program has."""
+    assert facts["refusals"]
+    assert all("held by another program" in refusal for refusal in facts["refusals"])
+    assert np.allclose(facts["unharmed"], facts["theirs"], atol=NEAR)
+
+
+def judge_killed(facts: Any) -> None:
+    """Judge what came of the force when that program was killed."""
+    assert facts["frames"] <= 1e3 * (KEPT_DURATION + 0.05)
+
+
+def judge_left(facts: Any) -> None:
+    """Judge in what state that program left the stick."""
+    assert facts["back"]
+    assert facts["then"] == ""
     assert facts["after"]
 
 

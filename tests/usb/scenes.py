@@ -10,6 +10,7 @@ import struct
 import subprocess
 import time
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -109,12 +110,15 @@ def push(stage: Stage, device: PidJoystick, wanted: Any, seconds: float = 10.0) 
 
 
 def other_program(stage: Stage, after_kill: Callable[[Stage], Any] = lambda stage: None) -> Any:
-    """Open a stick that another program has, kill that program, see to force and driver, and open the stick again."""
+    """Open a stick that another program has, kill that program, see to force and driver, and open the stick again.
+
+    It is tried the other program's way and by libusb, which would take the stick from a program that has it by hidraw.
+    """
     theirs = stage.stick.plant.force_of(LEVELS)
     with program("-m", "tests.usb.driven", stage.transport) as process:
         until(lambda: np.linalg.norm(stage.stick.force - theirs) < NEAR, "the other program pushed nothing", 30.0)
-        refusal = _refusal(stage)
-        facts = {"refusal": refusal, "theirs": theirs.tolist(), "unharmed": stage.stick.force.tolist()}
+        refusals = [_refusal(replace(stage, transport=way)) for way in sorted({stage.transport, "usb"})]
+        facts = {"refusals": refusals, "theirs": theirs.tolist(), "unharmed": stage.stick.force.tolist()}
         facts |= _killed(stage, process)
         facts["back"] = stage.bound_again()
         until(lambda: not stage.guardians(), "its guardian stayed", 20.0)

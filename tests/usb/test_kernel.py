@@ -20,7 +20,10 @@ from tests.usb.judgement import (
     judge_dead,
     judge_drive,
     judge_identity,
+    judge_killed,
+    judge_left,
     judge_mute,
+    judge_others,
     judge_unplugged,
     played,
 )
@@ -178,6 +181,16 @@ class TestKernel(StickScenes):
         facts = played.facts("halted_by_hidraw")
         assert facts["first"] == facts["then"]
         assert "refused an output report (stall): unplug it" in facts["first"]
+
+    def test_hidraw_keeps_two_programs_apart_and_one_of_them_from_libusb(self, played):
+        facts = played.facts("other_program_by_hidraw")
+        assert len(facts["refusals"]) == 2
+        judge_others(facts)
+
+    def test_hidraw_of_a_killed_program_leaves_neither_force_nor_lock(self, played):
+        facts = played.facts("other_program_by_hidraw")
+        judge_killed(facts)
+        judge_left(facts)
 
     def test_hidraw_notices_that_the_stick_is_unplugged(self, played):
         judge_unplugged(played.facts("unplugged_by_hidraw"))

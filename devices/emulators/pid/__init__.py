@@ -8,7 +8,7 @@
 - `devices.emulators.pid.firmware`: what is inside: `machine` with its `pool` of `effects`; `enumeration`.
 - `devices.emulators.pid.plant`: what is behind: the virtual joystick, with motors and converters of its own.
 - `devices.emulators.pid.stick`: all of it at its place on the bus, `faults` and `times` included.
-- `devices.emulators.pid.usb_backend`: the bus, for pyusb, with its `descriptor_tree`.
+- `devices.emulators.pid.usb_backend`: the bus, for pyusb, with its `descriptor_tree` and its `transfers`.
 """
 
 from __future__ import annotations

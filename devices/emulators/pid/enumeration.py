@@ -38,9 +38,10 @@ def hid(profile: Profile) -> bytes:
 
 def configuration(profile: Profile) -> bytes:
     """Return the configuration descriptor with all interfaces; numbers 0 and 1 are a serial port where there is one."""
-    own = _interface(profile.interface, 2, _HID_CLASS) + hid(profile)
-    own += _endpoint(profile.in_endpoint, _INTERRUPT, 64, profile.in_interval)
-    own += _endpoint(profile.out_endpoint, _INTERRUPT, profile.out_size, profile.out_interval)
+    ends = _endpoint(profile.in_endpoint, _INTERRUPT, 64, profile.in_interval)
+    if profile.out_endpoint:
+        ends += _endpoint(profile.out_endpoint, _INTERRUPT, profile.out_size, profile.out_interval)
+    own = _interface(profile.interface, 1 + bool(profile.out_endpoint), _HID_CLASS) + hid(profile) + ends
     body = (_serial_port(profile) if profile.interface else b"") + own
     count = profile.interface + 1
     return struct.pack("<BBHBBBBB", 9, CONFIGURATION, 9 + len(body), count, 1, 0, 0x80, 250) + body

@@ -87,7 +87,7 @@ class Profile:
     interface : int
         Number of the HID interface; those before it belong to a serial port.
     in_endpoint, out_endpoint : int
-        Addresses.
+        Addresses; 0 for a stick that takes output reports by the control pipe only.
     out_size : int
         Largest packet of the OUT endpoint [byte].
     in_interval, out_interval : int
@@ -214,8 +214,8 @@ class Profile:
                 "name": self.product,
                 "report_descriptor_sha256": hashlib.sha256(self.report_descriptor).hexdigest(),
                 "in_interval_s": self.in_interval * 1e-3,
-                "out_interval_s": self.out_interval * 1e-3,
-                "out_endpoint": True,
+                "out_interval_s": self.out_interval * 1e-3 if self.out_endpoint else 1e-3,
+                "out_endpoint": bool(self.out_endpoint),
             },
             "axes": {
                 "centre_counts": (float(handle.centre[0]), float(handle.centre[1])),

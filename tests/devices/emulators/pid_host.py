@@ -7,11 +7,12 @@ import numpy as np
 import usb.core
 import usb.util
 
+from devices.emulators.pid import profiles
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.times import FreeTime
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 
-PROFILES = ("openffboard", "sidewinder-ff2", "arduino")
+PROFILES = tuple(profiles.PROFILES)
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE, CONTINUE = range(1, 7)
 CONSTANT, RAMP, SINE, SPRING, DAMPER, FRICTION = 1, 2, 4, 8, 9, 11

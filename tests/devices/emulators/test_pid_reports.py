@@ -10,7 +10,7 @@ from hidtools.hid import ReportDescriptor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.emulators.pid.profiles import PROFILES as TABLE
+from devices.emulators.pid import profiles
 from tests.devices.emulators.pid_host import PROFILES, SPRING, STOP, Host
 
 every_profile = pytest.mark.parametrize("profile", PROFILES)
@@ -20,7 +20,7 @@ SUCCESS, FULL, ERROR = 1, 2, 3
 @every_profile
 def test_reports_are_as_long_as_the_descriptor_says(profile):
     """The layouts are tables, the descriptor is a file: an independent parser compares them."""
-    stick = TABLE[profile]
+    stick = profiles.PROFILES[profile]
     parsed = ReportDescriptor.from_bytes(stick.report_descriptor)
     outputs = {number: report.size for number, report in parsed.output_reports.items()}
     assert {layout.number: layout.size for layout in stick.outputs} == outputs
@@ -34,7 +34,7 @@ def test_reports_are_as_long_as_the_descriptor_says(profile):
 @every_profile
 @given(data=st.data())
 def test_axes_and_buttons_are_where_the_descriptor_says(profile, data):
-    stick = TABLE[profile]
+    stick = profiles.PROFILES[profile]
     limit = stick.handle.limit
     x, y = (data.draw(st.integers(-limit, limit)) for _ in range(2))
     buttons = data.draw(st.integers(0, 255))

@@ -7,24 +7,25 @@ from collections.abc import Callable
 from typing import Any
 
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profile import read_hex
+from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.descriptor import ReportDescriptor, parse_descriptor
 from devices.joystick.device import PidJoystick
 from devices.joystick.families import GENERIC, Family
-from devices.joystick.session import PidSession, Playbook
+from devices.joystick.playbook import Playbook
+from devices.joystick.session import PidSession
 from devices.joystick.transport import Link, TransferError, Trouble
 
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """A hand that does nothing."""
 
-STICKS = {"sidewinder-ff2": "sidewinder_ff2.hex", "openffboard": "openffboard.hex", "arduino": "arduino.hex"}
+STICKS = tuple(PROFILES)
 POOL_AND_LOAD = {"sidewinder-ff2": (3, 2), "openffboard": (19, 18), "arduino": (7, 6)}
 POOL_ANSWER = bytes((0xFF, 0xFF, 14, 3))
 
 
 def described(stick: str) -> ReportDescriptor:
-    return parse_descriptor(read_hex(STICKS[stick]))
+    return parse_descriptor(PROFILES[stick].report_descriptor)
 
 
 class FakeTransport:
@@ -33,8 +34,8 @@ class FakeTransport:
     def __init__(self, stick: str = "openffboard") -> None:
         self.stick = stick
         self.pool, self.load = POOL_AND_LOAD[stick]
-        self.link = Link(0x1209, 0xFFB0, "1", stick, read_hex(STICKS[stick]), 1e-3, 1e-3, True)
-        self.input: bytes | None = None
+        self.link = Link(0x1209, 0xFFB0, "1", stick, PROFILES[stick].report_descriptor, 1e-3, 1e-3, True)
+        self.answers: dict[int, bytes] = {}
         self.sent: list[str] = []
         self.stamps: list[float] = []
         self.pool_answers = [POOL_ANSWER]
@@ -53,9 +54,9 @@ class FakeTransport:
         return bytes((report_id, *answer))
 
     def get_input(self, report_id: int, length: int) -> bytes:
-        if self.input is None:
-            raise TransferError("refused", Trouble.STALL)
-        return self.input
+        if report_id not in self.answers:
+            raise stall()
+        return self.answers[report_id]
 
     def set_feature(self, report: bytes) -> None:
         self.sent.append(f"set {report.hex()}")

@@ -105,6 +105,7 @@ def test_an_uncalibrated_stick_is_not_rendered_with() -> None:
     [
         ('report_descriptor_sha256 = "', 'report_descriptor_sha256 = "0', "report descriptor"),
         ('serial = "EMULATED0001"', 'serial = "OTHER"', "OTHER"),
+        ('serial = "EMULATED0001"', 'serial = ""', "serial is '' in the file and 'EMULATED0001' of the stick"),
         ("product_id = 0xffb0", "product_id = 0xffb1", "1209:ffb1"),
     ],
 )
@@ -130,6 +131,17 @@ def test_a_serial_number_that_is_not_that_of_the_parameters_is_refused(tmp_path:
     device, _ = make()
     with pytest.raises(ConfigurationError, match=r"device\.serial = 'X'.*EMULATED0001"):
         PidJoystick({"parameters": stored(device, tmp_path), "serial": "X"}, backend=device.backend)
+
+
+def test_a_dead_mans_button_that_the_stick_lacks_is_refused(tmp_path: Path) -> None:
+    device, stick = make(profile="sidewinder-ff2")
+    path = stored(device, tmp_path, one=("dead_man_button = 0", "dead_man_button = 9"))
+    with pytest.raises(ConfigurationError, match=r"handle\.dead_man_button = 9: the stick has 8 buttons"):
+        PidJoystick({"parameters": path}, backend=device.backend).open()
+    assert stick.profile.interface in stick.drivers
+    path = stored(device, tmp_path, one=("dead_man_button = 0", "dead_man_button = 8"))
+    with PidJoystick({"parameters": path}, backend=device.backend) as other:
+        assert other.spec.dead_man == "button"
 
 
 def test_dead_man_is_the_button_the_file_names(tmp_path: Path) -> None:

@@ -1,95 +1,28 @@
 """Model C through the whole driver, in step with the bus: it holds, slides with its force, and does not swing.
 
-A tick is a frame of the bus, in which a report travels each way if the endpoints allow. There are no threads, so that
-nothing depends on how fast the machine is.
+A tick is a frame of the bus.
 """
 
-import math
 from collections.abc import Callable
-from types import SimpleNamespace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.times import FreeTime
-from devices.joystick import device as device_module
-from devices.joystick import forces, streaming
+from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.device import PidJoystick
-from devices.joystick.streaming import Streaming
 from haptics import Coulomb, MasslessImpedance, Servo
-from haptics.clock import Clock
 from haptics.design import Handle, Severity, Suggestion, advise, suggest
 from haptics.device import DeviceSpec, State
 from haptics.trace import Trace
-
-FRAME = 1e-3
+from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
 
 FADED_OUT = 20
 """Ticks in the end in which the force is taken back, and a few more."""
 
 pytestmark = pytest.mark.usefixtures("compiled")
-
-
-class BusClock(Clock):
-    """Goes by with the frames of the bus, a tick in the midst of each; nobody waits for them."""
-
-    def __init__(self, period: float, bus: FreeTime) -> None:
-        super().__init__(period)
-        self._bus = bus
-        self.start()
-
-    def start(self) -> None:
-        super().start()
-        self._origin = (math.floor(self._bus.now() / FRAME) + 1.4) * FRAME
-        self._bus.wait_until(self._origin)
-
-    def elapsed(self) -> float:
-        return self._bus.now() - self._origin
-
-    def wait(self, tick: int) -> float:
-        self._bus.wait_until(self._origin + tick * self.period)
-        self.tick = tick
-        return max(self.elapsed() - self.time, 0.0)
-
-
-class InStep(Streaming):
-    """Streaming without threads: in a frame a report goes out, chosen when the last one had gone, and one comes in."""
-
-    def start(self, patience: float) -> None:
-        self._ask()
-        self._frames = round(self._transport.link.out_interval / FRAME)
-        self._begin()
-
-    def stop(self) -> None:
-        pass
-
-    def step(self) -> None:
-        now = streaming.time.perf_counter()
-        if self._next is not None and math.floor(now / FRAME + 1.0) % self._frames == 0:
-            self._transport.write(self._next)
-            self._choose()
-            streaming.time.go_back(now)  # to read in the same frame
-        data = self._transport.read(FRAME)
-        self.heard = streaming.time.perf_counter()
-        if data is not None:
-            self._take(data, self.heard, True)
-
-    def _choose(self) -> None:
-        try:
-            self._next = self._reports.send(True)
-        except StopIteration:
-            self._begin()
-
-    def _begin(self) -> None:
-        self._reports = self._forces.reports()
-        self._next = next(self._reports, None)
-
-    def command(self, level_x: float, level_y: float) -> None:
-        super().command(level_x, level_y)
-        if self._next is None:
-            self._begin()
 
 
 class Watched:
@@ -124,10 +57,7 @@ def loop(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> Loop:
     ) -> np.ndarray:
         backend = emulated_stick(profile, hand=hand, period=0.0)
         bus = backend.sticks[0].time
-        time = SimpleNamespace(perf_counter=bus.now, go_back=lambda instant: setattr(bus, "_now", instant))
-        for module in (forces, streaming, device_module):
-            monkeypatch.setattr(module, "time", time)
-        monkeypatch.setattr(device_module, "Streaming", InStep)
+        put_in_step(bus, monkeypatch)
         clock = BusClock(FRAME, bus)
         watched = Watched(PidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
         element = MasslessImpedance(Coulomb(force), stiffness, damping, FRAME)
@@ -151,8 +81,17 @@ DEFAULT = (6000.0, 10.0)
 """Stiffness and damping of a session that says nothing of them [N/m, N s/m]."""
 
 
+DOCUMENTED_FORCES = (1.0, 2.0, 4.0)
+"""Friction forces of the table in docs/joysticks.md [N]."""
+
+
 def data_sheet(profile: str) -> DeviceSpec:
     return PidJoystick({"emulated": True, "emulator": profile}).spec
+
+
+def vector_rate(profile: str) -> float:
+    """Return how many forces in the plane the bus takes at most [1/s]: two reports each."""
+    return 0.5 / float(PROFILES[profile].truths()["device"]["out_interval_s"])
 
 
 def advised(profile: str, force: float) -> Suggestion:
@@ -220,3 +159,23 @@ def test_advice_warns_of_the_default_and_not_of_what_it_suggests(profile: str, f
 def test_that_warning_is_deserved(loop: Loop) -> None:
     held = loop("sidewinder-ff2", TO_A_PLACE, 2.0, *DEFAULT, 2.5)[-1000:]
     assert swing(held) > 2.0, "even in a hand that damps"
+
+
+def test_documented_advice_is_that_of_the_data_sheets() -> None:
+    page = (Path(__file__).parents[3] / "docs/joysticks.md").read_text(encoding="utf-8")
+    rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]
+    rows = [row for row in rows if row[0].split("`")[1] in PROFILES]
+    for stick, rate, delay, step, *advice in rows:
+        profile = stick.split("`")[1]
+        spec = data_sheet(profile)
+        assert float(rate) == pytest.approx(vector_rate(profile))
+        assert float(delay.split()[0]) == pytest.approx(1e3 * spec.delay)
+        assert float(step.split()[0]) == pytest.approx(1e6 * spec.position_resolution, rel=0.02)
+        assert f"{spec.mass:g} kg, {spec.damping:g} N s/m" in stick
+        assert len(advice) == len(DOCUMENTED_FORCES)
+        for force, words in zip(DOCUMENTED_FORCES, advice, strict=True):
+            stiffness, damping = (float(part.split()[0]) for part in words.split(","))
+            found = advised(profile, force)
+            assert stiffness == pytest.approx(found.stiffness, rel=0.05), "two digits"
+            assert damping == pytest.approx(found.damping, rel=0.05)
+    assert len(rows) == len(PROFILES)

@@ -1,6 +1,7 @@
 """The whole driver on an emulated stick: the contract of a device, forces and positions, settings."""
 
 import time
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -88,7 +89,8 @@ def test_nothing_is_left_playing_and_the_driver_is_back(opened: tuple[PidJoystic
     [
         ({"emulator": "wheel"}, r"device\.emulator = 'wheel'"),
         ({"transport": "bluetooth"}, r"device\.transport = 'bluetooth': must be one of auto, usb, hidraw"),
-        ({"keep_alive": 0.15}, r"device\.keep_alive = 0\.15 s: must be at most half"),
+        ({"keep_alive": 0.12}, r"device\.keep_alive = 0\.12 s: must be at most half"),
+        ({"force_duration": 0.3}, r"device\.force_duration = 0\.3: must be .* at most 0\.25 s"),
         ({"emulated": True, "transport": "hidraw"}, r"device\.transport = 'hidraw'"),
         ({"parameters": "/nowhere.toml"}, r"device\.parameters = '/nowhere\.toml': cannot be read"),
         ({"hand": {"name": "minimum-jerk"}}, r"device\.hand: only an emulated"),
@@ -113,3 +115,12 @@ def test_the_data_sheet_tells_what_the_bus_costs() -> None:
     assert slow.delay == pytest.approx(9e-3)
     assert fast.delay == pytest.approx(3e-3)
     assert slow.watchdog == 0.2
+
+
+def test_the_pause_that_a_family_needs_is_in_the_delay() -> None:
+    device, _ = make(profile="sidewinder-ff2")
+    assert device.parameters is not None
+    adapter = replace(device.parameters.device, vendor_id=0x03EB, product_id=0x204E)
+    device.parameters = replace(device.parameters, device=adapter)
+    assert device.spec.delay == pytest.approx(1e-3 + 2.0 * (4e-3 + 2e-3))
+    assert device.spec.max_force_rate == pytest.approx(2.0 * device.spec.max_force / 12e-3)

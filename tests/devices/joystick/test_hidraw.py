@@ -4,6 +4,7 @@ import errno
 import fcntl
 import os
 import socket
+import subprocess
 import threading
 from collections.abc import Iterator
 from pathlib import Path
@@ -13,9 +14,10 @@ import pytest
 from devices.emulators.pid.profile import read_hex
 from devices.joystick import hidraw
 from devices.joystick.finding import HIDRAW, choose, find_sticks, hidraw_sticks
-from devices.joystick.hidraw import HidrawNode, HidrawTransport, hidraw_nodes
+from devices.joystick.hidraw import HidrawNode, HidrawTransport, hidraw_nodes, node_of_interface
 from devices.joystick.transport import TransferError, Trouble
 from haptics.errors import DeviceOpenError
+from tests.processes import program
 
 DESCRIPTOR = read_hex("sidewinder_ff2.hex")
 
@@ -229,6 +231,56 @@ def test_a_late_report_does_not_keep_the_next_one_from_going_out(wire: Wire, mon
     assert wire.far.recv(64) == b"\1"
     wire.transport.write(b"\2")
     assert wire.far.recv(64) == b"\2"
+
+
+def test_a_second_run_is_refused_until_the_first_has_ended(tmp_path: Path) -> None:
+    plug(tmp_path)
+    (node,) = hidraw_nodes(tmp_path)
+    first = HidrawTransport(node)
+    with pytest.raises(DeviceOpenError, match=rf"held by another program.*fuser -v {node.path}"):
+        HidrawTransport(node)
+    first.close()
+    HidrawTransport(node).close()
+
+
+def test_a_run_that_is_killed_lets_go(tmp_path: Path) -> None:
+    plug(tmp_path)
+    (node,) = hidraw_nodes(tmp_path)
+    code = f"import time; from devices.joystick.hidraw import open_locked; open_locked({str(node.path)!r}); print(1)"
+    with program("-u", "-c", f"{code}; time.sleep(60)", stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        with pytest.raises(DeviceOpenError, match="held by another program"):
+            HidrawTransport(node)
+        process.kill()
+        process.wait(10.0)
+        HidrawTransport(node).close()
+
+
+def test_the_node_of_an_interface_is_found_by_its_place_on_the_bus(tmp_path: Path) -> None:
+    plug(tmp_path, 0)
+    node = plug(tmp_path, 1)
+    for number in range(2):
+        device = tmp_path / f"sys/devices/pci0/usb1/1-{number + 1}"
+        (device / "busnum").write_text("1\n")
+        (device / "devnum").write_text(f"{number + 7}\n")
+        (device / f"1-{number + 1}:1.0/bInterfaceNumber").write_text("0a\n")
+    assert node_of_interface(1, 8, 10, tmp_path) == node
+    assert node_of_interface(1, 8, 0, tmp_path) is None
+    assert node_of_interface(2, 8, 10, tmp_path) is None
+
+
+def test_a_stick_without_a_pipe_for_output_is_written_to_all_the_same(tmp_path: Path) -> None:
+    plug(tmp_path)
+    for entry in (tmp_path / "sys/devices/pci0/usb1/1-1/1-1:1.0/ep_02").iterdir():
+        entry.unlink()
+    (tmp_path / "sys/devices/pci0/usb1/1-1/1-1:1.0/ep_02").rmdir()
+    (node,) = hidraw_nodes(tmp_path)
+    assert (node.link.out_endpoint, node.link.out_interval) == (False, 1e-3)
+    transport = HidrawTransport(node)
+    transport.write(bytes.fromhex("0501ff00"))  # the kernel makes a request of it
+    transport.close()
+    assert node.path.read_bytes().hex() == "0501ff00"
 
 
 def test_closing_twice_is_closing_once(wire: Wire) -> None:

@@ -1,6 +1,8 @@
 """The parameter file: what is written is read back, and whatever is wrong with it is named."""
 
+import errno
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -51,7 +53,7 @@ def parameters(draw: st.DrawFn) -> StickParameters:
             workspace_max_m=(0.1, draw(st.floats(0.01, 0.2))),
         ),
         Force(newton_to_level=turned(1.0 / largest, draw(angles)), max_force_n=0.999 * largest, source="weight"),
-        Handle(moving_mass_kg=draw(st.none() | st.floats(0.01, 5.0)), dead_man_button=draw(st.integers(0, 32))),
+        Handle(moving_mass_kg=draw(st.none() | st.floats(0.01, 5.0)), dead_man_button=draw(st.integers(0, 31))),
         Provenance(date="2026-01-31", method=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))),
     )
 
@@ -86,6 +88,25 @@ def test_by_way_of_a_file(tmp_path: Path) -> None:
     assert read_parameters(tmp_path / "stick.toml") == GOOD
 
 
+def test_an_existing_file_is_replaced_whole_or_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, link = tmp_path / "stick.toml", tmp_path / "link.toml"
+    path.write_text("as before")
+    link.symlink_to(path)
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "fsync", full)
+        with pytest.raises(ConfigurationError, match=r"stick\.toml: cannot be written \(No space left on device\)"):
+            write_parameters(path, GOOD)
+    assert path.read_text() == "as before"
+    write_parameters(link, GOOD)
+    assert link.is_symlink()
+    assert read_parameters(path) == GOOD
+    assert sorted(tmp_path.iterdir()) == [link, path]
+
+
 def test_identities_are_written_as_people_know_them() -> None:
     text = format_parameters(GOOD)
     assert "vendor_id = 0x1209" in text
@@ -112,7 +133,7 @@ def test_identities_are_written_as_people_know_them() -> None:
         ("max_force_n = 8.0", "max_force_n = 12.5", r"1\.25 times the device's full scale.*at most 10 N"),
         ("max_force_n = 8.0", "max_force_n = nan", r"force\.max_force_n = nan"),
         ('source = "stated"', 'source = "guessed"', r"one of weight, stated"),
-        ("dead_man_button = 0", "dead_man_button = 40", r"handle\.dead_man_button = 40"),
+        ("dead_man_button = 0", "dead_man_button = 32", r"handle\.dead_man_button = 32: .*at most 31"),
         (
             "dead_man_button = 0",
             "moving_mass_kg = -1",

@@ -1,13 +1,17 @@
 """The conversation with a stick, byte by byte: what it takes to play two constant effects, and what may go wrong."""
 
 import math
+from collections.abc import Callable
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from devices.joystick import usages as use
-from devices.joystick.descriptor import ReportDescriptor
+from devices.joystick.descriptor import Field, Report, ReportDescriptor
 from devices.joystick.families import GENERIC, Family, family_of
-from devices.joystick.session import POLLS, TRIES, Playbook
+from devices.joystick.playbook import Playbook
+from devices.joystick.session import POLLS, TRIES
 from devices.joystick.transport import TransferError
 from haptics.errors import DeviceOpenError
 from tests.devices.joystick.doubles import STICKS, FakeTransport, described, session, stall, timeout, unplugged
@@ -192,6 +196,53 @@ def test_a_stick_that_cannot_play_constant_forces_is_told_by_what_it_lacks() -> 
     without = ReportDescriptor(tuple(report for report in whole.reports if report is not constant), whole.numbered)
     with pytest.raises(DeviceOpenError, match="no report Set Constant Force"):
         Playbook(without, GENERIC)
+
+
+def changed(stick: str, usage: int, change: Callable[[Field], Field]) -> ReportDescriptor:
+    """Return the descriptor of a stick with its output fields that have this usage changed."""
+    whole = described(stick)
+
+    def fields(report: Report) -> tuple[Field, ...]:
+        return tuple(change(f) if usage in f.usages and report.type == "output" else f for f in report.fields)
+
+    return ReportDescriptor(tuple(replace(report, fields=fields(report)) for report in whole.reports), whole.numbered)
+
+
+@pytest.mark.parametrize("usage", [use.DISABLE_ACTUATORS, use.ENABLE_ACTUATORS, use.STOP, use.STOP_ALL_EFFECTS])
+def test_a_stick_that_could_not_be_ended_orderly_is_not_begun_with(usage: int) -> None:
+    def leave_out(field: Field) -> Field:
+        return replace(field, usages=tuple(0 if one == usage else one for one in field.usages))
+
+    without = changed("sidewinder-ff2", usage, leave_out)
+    with pytest.raises(DeviceOpenError, match=f"offers no {usage:#010x}"):
+        Playbook(without, GENERIC)
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 255), (0, 0), (-5, 0)])
+def test_a_stick_whose_magnitudes_have_no_sign_is_refused_and_not_played_with_zero(low: int, high: int) -> None:
+    unsigned = changed("sidewinder-ff2", use.MAGNITUDE, lambda field: replace(field, logical_min=low, logical_max=high))
+    with pytest.raises(DeviceOpenError, match=f"its magnitudes, {low} to {high}, have no sign"):
+        Playbook(unsigned, GENERIC)
+
+
+def test_a_block_that_the_stick_itself_cannot_be_told_of_is_an_opening_that_failed() -> None:
+    transport = FakeTransport()
+    transport.blocks = [(1, 1), (250, 1)]
+    with pytest.raises(DeviceOpenError, match="could not be set up"):
+        session(transport).start()
+    assert transport.sent[-4:] == ["05010000", "0a010300", "0b01", "0c02"], "the first effect is ended all the same"
+
+
+def test_a_family_that_needs_it_has_its_pause_behind_every_report() -> None:
+    family = replace(family_of(0x03EB, 0x2056), load_time=0.0, report_interval=0.005)
+    transport = FakeTransport("sidewinder-ff2")
+    playing = session(transport, family)
+    playing.start()
+    playing.stop()
+    reports = len(transport.stamps)
+    assert reports > 15
+    assert np.diff(transport.stamps).min() > 0.9 * family.report_interval
+    assert family.out_interval(1e-3) == pytest.approx(6e-3)
 
 
 def test_time_to_make_room_and_generic_family() -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from devices.joystick import usages as use
-from devices.joystick.streaming import InputLayout, Streaming
+from devices.joystick.inputs import InputLayout
+from devices.joystick.streaming import Streaming
 from haptics.errors import DeviceOpenError
 from tests.devices.joystick.doubles import FakeTransport, described, session, timeout, unplugged
 
@@ -114,7 +115,6 @@ def test_reports_are_told_apart_by_their_number(rig: Rig) -> None:
     sample = rig.streaming.sample
     assert sample is not None
     assert (sample.x, sample.y, sample.buttons) == (-5, 7, 0b101)
-    assert rig.streaming.state[use.ACTUATORS_ENABLED] == 1
 
 
 def test_silence_is_as_good_as_the_same_report_again(rig: Rig) -> None:
@@ -157,11 +157,36 @@ def test_a_stick_that_sends_no_positions_cannot_be_opened() -> None:
 def test_a_stick_at_rest_that_sends_nothing_is_asked() -> None:
     rig = Rig()
     rig.transport.reports.get()
-    rig.transport.input = position(3, -4)
+    rig.transport.answers[1] = position(3, -4)
     rig.start()
     assert rig.streaming.sample is not None
     assert (rig.streaming.sample.x, rig.streaming.sample.y) == (3, -4)
     rig.streaming.stop()
+
+
+def test_another_report_is_no_answer() -> None:
+    rig = Rig()
+    rig.transport.reports.get()
+    rig.transport.answers[1] = bytes((2,)) + position(3, -4)[1:]
+    with pytest.raises(DeviceOpenError, match="sends no positions"):
+        rig.streaming.start(0.05)
+    rig.streaming.stop()
+
+
+def test_nothing_is_sent_any_more_once_the_end_has_begun(rig: Rig) -> None:
+    rig.start()
+    ending = threading.Thread(target=rig.streaming.stop)
+
+    def end(report: bytes) -> None:
+        if not ending.ident:
+            ending.start()
+            until(rig.streaming._stopping.is_set)
+
+    rig.transport.before_write = end
+    rig.streaming.command(0.5, -0.4)
+    rig.transport.wait_for(bool)
+    ending.join(5.0)
+    assert len(rig.transport.sent) == 1, "only what was under way"
 
 
 def test_one_report_that_is_not_taken_is_followed_by_a_newer_one(rig: Rig) -> None:

@@ -1,6 +1,7 @@
 """The whole driver on an emulated stick when something goes wrong with USB."""
 
 import itertools
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -50,13 +51,19 @@ def test_unplugged_in_the_middle_it_fails_within_a_tenth_of_a_second(opened: tup
     assert np.isfinite(device.read().position).all()
 
 
-@pytest.mark.parametrize("fault", ["read-error", "write-error", "nak"])
-def test_a_transfer_that_fails_is_a_fault_and_the_interface_is_released(fault: str) -> None:
+BROKEN = r"failed \(Input/output error\): check cable and hub"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("read-error", f"an input report {BROKEN}"), ("write-error", f"an output report {BROKEN}"), ("nak", "in time")],
+)
+def test_a_transfer_that_fails_is_a_fault_and_the_interface_is_released(fault: str, words: str) -> None:
     device, stick = make()
     device.open()
     stick.faults = type(stick.faults)([f"{fault}@{stick.now}+5"])
     said, _ = fault_of(device)
-    assert str(said)
+    assert re.search(words, str(said))
     device.close()
     assert not stick.owners
     assert stick.profile.interface in stick.drivers
@@ -86,6 +93,40 @@ def test_reports_that_are_cut_short_grow_old() -> None:
         time.sleep(5e-3)
     device.close()
     assert max(ages) > device.spec.max_sample_age
+
+
+@pytest.mark.parametrize("late", ["delay-1ms", "delay-5ms", "delay-20ms"])
+def test_a_slow_bus_is_no_failure_but_the_same_force_and_place_a_little_later(late: str) -> None:
+    device, stick = make(f"{late}@0")
+    with device:
+        end = time.perf_counter() + 0.2
+        while time.perf_counter() < end:
+            device.read()
+            device.write(np.array((1.0, -2.0)))
+            time.sleep(1e-3)
+        np.testing.assert_allclose(stick.force, (1.0, -2.0), atol=0.03)
+        device.write(np.zeros(2))
+        time.sleep(0.2)  # it is coming to rest at the wall
+        np.testing.assert_allclose(device.read().position, stick.handle, atol=0.02)
+    assert not stick.force.any()
+
+
+def test_a_block_load_that_tells_of_the_request_before_is_waited_for() -> None:
+    device, stick = make("stale-block-load@0+0.1")
+    with device:
+        for _ in range(50):
+            device.write(np.array((1.0, 2.0)))
+            time.sleep(1e-3)
+        np.testing.assert_allclose(stick.force, (1.0, 2.0), atol=0.02)
+
+
+def test_a_block_load_that_is_never_renewed_is_said_so_and_nothing_is_left_behind() -> None:
+    device, stick = make("stale-block-load@0")
+    with pytest.raises(DeviceOpenError, match="refused a constant effect"):
+        device.open()
+    assert not stick.owners
+    assert stick.profile.interface in stick.drivers
+    assert not stick.force.any()
 
 
 def test_after_a_run_that_failed_it_can_be_opened_at_once() -> None:

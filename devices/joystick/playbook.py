@@ -1,0 +1,156 @@
+"""The reports of a force-feedback stick that playing constant forces takes, out of what it says of itself."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from devices.joystick import usages as use
+from devices.joystick.descriptor import Field, Report, ReportDescriptor, ReportType
+from devices.joystick.families import Family
+from devices.joystick.report import Raw, ReportError, Value, encode
+from haptics.errors import DeviceOpenError
+
+_TIME_UNITS = (0x1001, 0x1003)
+_OUTPUT, _FEATURE = ReportType.OUTPUT, ReportType.FEATURE
+
+
+class Playbook:
+    """The reports of a device that playing constant forces takes, found by what they are for.
+
+    Parameters
+    ----------
+    descriptor : ReportDescriptor
+        What the device says of itself.
+    family : Family
+        Its peculiarities.
+
+    Raises
+    ------
+    DeviceOpenError
+        If it cannot play constant forces; says what is missing.
+    """
+
+    def __init__(self, descriptor: ReportDescriptor, family: Family) -> None:
+        def find(kind: ReportType, usage: int, what: str) -> Report:
+            report = descriptor.of(kind, usage)
+            if report is None:
+                raise DeviceOpenError(f"the stick cannot play forces that a program streams: it has no report {what}.")
+            return report
+
+        self._family = family
+        self._effect = find(_OUTPUT, use.SET_EFFECT, "Set Effect")
+        self._constant = find(_OUTPUT, use.SET_CONSTANT_FORCE, "Set Constant Force")
+        self._operation = find(_OUTPUT, use.EFFECT_OPERATION_REPORT, "Effect Operation")
+        self._control = find(_OUTPUT, use.DEVICE_CONTROL, "Device Control")
+        self._create = find(_FEATURE, use.CREATE_NEW_EFFECT, "Create New Effect")
+        self.block_load = find(_FEATURE, use.BLOCK_LOAD_REPORT, "Block Load")
+        self.pool = descriptor.of(_FEATURE, use.POOL_REPORT)
+        self._gain = descriptor.of(_OUTPUT, use.DEVICE_GAIN_REPORT)
+        self._free = descriptor.of(_OUTPUT, use.BLOCK_FREE_REPORT)
+        try:
+            self.magnitude = Value(self._constant, use.MAGNITUDE)
+            self._try()
+        except ReportError as error:
+            raise DeviceOpenError(f"the stick cannot play forces that a program streams: {error}") from error
+        if self.full_scale < 1:
+            low, high = self.magnitude.field.logical_min, self.magnitude.field.logical_max
+            raise DeviceOpenError(
+                f"the stick cannot play forces that a program streams: its magnitudes, {low} to {high}, have no sign."
+            )
+
+    def _try(self) -> None:
+        """Make every report once, those of the end, too: nothing may turn out to be missing while a force is on."""
+        for command in (use.DEVICE_RESET, use.STOP_ALL_EFFECTS, use.ENABLE_ACTUATORS, use.DISABLE_ACTUATORS):
+            self.control(command)
+        self.create()
+        self.effect(1, 0.0, 0.2)
+        self.operation(1, use.START)
+        self.ending(1)
+
+    @property
+    def full_scale(self) -> int:
+        """Count of a magnitude of 1; there is one for -1, too."""
+        field = self.magnitude.field
+        return min(field.logical_max, -field.logical_min)
+
+    def control(self, command: int) -> bytes:
+        """Return the report of a device control: reset, enable ..."""
+        return encode(self._control, {use.DEVICE_CONTROL: command})
+
+    def gain(self) -> bytes | None:
+        """Return the report that sets the device's gain to its maximum, None if it has no gain."""
+        if self._gain is None:
+            return None
+        return encode(self._gain, {use.DEVICE_GAIN: _largest(self._gain, use.DEVICE_GAIN)})
+
+    def create(self) -> bytes:
+        """Return the report that asks for a new constant effect."""
+        return encode(self._create, {use.EFFECT_TYPE: use.CONSTANT_FORCE})
+
+    def constant(self, block: int) -> bytes:
+        """Return the report that sets the magnitude of an effect to zero."""
+        return encode(self._constant, {use.EFFECT_BLOCK_INDEX: block, use.MAGNITUDE: 0})
+
+    def operation(self, block: int, what: int) -> bytes:
+        """Return the report that starts (once) or stops an effect."""
+        values: dict[Any, int] = {use.EFFECT_BLOCK_INDEX: block, use.EFFECT_OPERATION: what}
+        if self._operation.field(use.LOOP_COUNT) is not None:
+            values[use.LOOP_COUNT] = int(what == use.START)
+        return encode(self._operation, values)
+
+    def free(self, block: int) -> bytes | None:
+        """Return the report that gives an effect's block back, None if the device has none."""
+        return encode(self._free, {use.EFFECT_BLOCK_INDEX: block}) if self._free is not None else None
+
+    def ending(self, block: int) -> tuple[bytes | None, ...]:
+        """Return the reports that end an effect: no force, stop, give the block back."""
+        return self.constant(block), self.operation(block, use.STOP), self.free(block)
+
+    def effect(self, block: int, direction: float, duration: float) -> bytes:
+        """Return the report that describes a constant effect.
+
+        Parameters
+        ----------
+        block : int
+            Where it is.
+        direction : float
+            Where the force comes from [rad].
+        duration : float
+            How long it lasts [s]; for ever if infinite.
+        """
+        report, values = self._effect, dict[Any, Any]()
+        values[use.EFFECT_BLOCK_INDEX] = block
+        values[use.EFFECT_TYPE] = use.CONSTANT_FORCE
+        values[use.DURATION] = _lasting(_known(report, use.DURATION), duration)
+        values[use.GAIN] = _largest(report, use.GAIN)
+        values[use.DIRECTION_ENABLE] = 1
+        angle = (use.DIRECTION, use.ORDINAL_1)
+        values[angle] = _angle(_known(report, use.ORDINAL_1, use.DIRECTION), direction)
+        if report.field(use.TRIGGER_BUTTON) is not None:
+            values[use.TRIGGER_BUTTON] = Raw(self._family.no_trigger)
+        return encode(report, values)
+
+
+def _known(report: Report, usage: int, within: int | None = None) -> Field:
+    field = report.field(usage, within)
+    if field is None:
+        raise ReportError(f"its {report.type} report {report.id} has no usage {usage:#010x}.")
+    return field
+
+
+def _largest(report: Report, usage: int) -> int:
+    return _known(report, usage).logical_max
+
+
+def _lasting(field: Field, duration: float) -> int:
+    """Return a duration in the field's counts; all bits set last for ever."""
+    if math.isinf(duration):
+        return Raw(-1)
+    exponent = field.unit_exponent if field.unit in _TIME_UNITS else -3
+    return min(max(round(duration * 10.0**-exponent), 1), field.logical_max)
+
+
+def _angle(field: Field, direction: float) -> int:
+    """Return a direction in the field's counts: its range is the full circle."""
+    return field.logical_min + round(direction / math.tau * (field.logical_max - field.logical_min))

@@ -1,0 +1,126 @@
+"""The driver of a stick in step with an emulated bus: no threads, and nothing depends on how fast the machine is.
+
+Time goes by in frames of the bus, in which a report travels each way if the endpoints allow.
+"""
+
+import math
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from devices.emulators.pid.times import FreeTime
+from devices.joystick import device, forces, opening, streaming, watching
+from devices.joystick.streaming import Streaming
+from haptics.clock import Clock
+
+FRAME = 1e-3
+
+MIDST = 0.4
+"""Everybody but the bus acts when so much of a frame has gone by."""
+
+MODULES = (device, forces, streaming, watching)
+"""Those of the driver that look at the clock."""
+
+
+def next_frame(now: float) -> float:
+    """Return the middle of the next frame [s]."""
+    return (math.floor(now / FRAME + 1e-6) + 1.0 + MIDST) * FRAME
+
+
+class BusClock(Clock):
+    """Goes by with the frames of the bus, a tick in the midst of each; nobody waits for them."""
+
+    def __init__(self, period: float, bus: FreeTime) -> None:
+        super().__init__(period)
+        self._bus = bus
+        self.start()
+
+    def start(self) -> None:
+        super().start()
+        self._origin = next_frame(self._bus.now())
+        self._bus.wait_until(self._origin)
+
+    def elapsed(self) -> float:
+        return self._bus.now() - self._origin
+
+    def wait(self, tick: int) -> float:
+        self._bus.wait_until(self._origin + tick * self.period)
+        self.tick = tick
+        return max(self.elapsed() - self.time, 0.0)
+
+
+class InStep(Streaming):
+    """Streaming without threads: in a frame a report goes out, chosen when the last one had gone, and one comes in."""
+
+    def start(self, patience: float) -> None:
+        self.sample = self._watch.begin()
+        self._frames = round(self._transport.link.out_interval / FRAME)
+        self._begin()
+
+    def stop(self) -> None:
+        pass
+
+    def step(self) -> None:
+        now = streaming.time.perf_counter()
+        if self._next is not None and math.floor(now / FRAME + 1.0) % self._frames == 0:
+            self._session.write(self._next)
+            self._choose()
+            streaming.time.go_back(now)  # to read in the same frame
+        data = self._transport.read(FRAME)
+        self.heard = streaming.time.perf_counter()
+        if data is not None:
+            self._take(data, self.heard, True)
+
+    def _choose(self) -> None:
+        try:
+            self._next = self._reports.send(True)
+        except StopIteration:
+            self._begin()
+
+    def _begin(self) -> None:
+        self._reports = self._forces.reports()
+        self._next = next(self._reports, None)
+
+    def command(self, level_x: float, level_y: float) -> None:
+        super().command(level_x, level_y)
+        if self._next is None:
+            self._begin()
+
+
+def put_in_step(bus: FreeTime, patch: pytest.MonkeyPatch, *others: Any) -> Callable[[float], None]:
+    """Let the driver and `others`, modules that use it, live by the time of the bus; return how to sleep by it [s].
+
+    While somebody sleeps the streams make their steps.
+    """
+    streams: list[InStep] = []
+
+    class Noted(InStep):
+        def start(self, patience: float) -> None:
+            super().start(patience)
+            streams.append(self)
+
+        def stop(self) -> None:
+            streams.remove(self)
+
+    def sleep(seconds: float) -> None:
+        end = bus.now() + seconds
+        while bus.now() < end:
+            frame = next_frame(bus.now())
+            for stream in streams:
+                stream.step()
+            bus.wait_until(frame)
+
+    time = SimpleNamespace(
+        perf_counter=bus.now,
+        sleep=sleep,
+        go_back=lambda instant: setattr(bus, "_now", instant),
+        clock_gettime=lambda clock: 0.0,
+        CLOCK_BOOTTIME=0,
+        CLOCK_MONOTONIC=0,
+    )
+    for module in (*MODULES, *others):
+        patch.setattr(module, "time", time)
+    patch.setattr(opening, "Streaming", Noted)
+    return sleep
