@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import signal
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -28,6 +29,12 @@ def _why_no_qt() -> str:
 
 
 WHY_NO_QT = _why_no_qt()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Hear interrupts, and let the programs that are started hear them: the background of a shell ignores them."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
