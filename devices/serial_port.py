@@ -19,7 +19,9 @@ from haptics.errors import DeviceNotFoundError, DeviceOpenError
 SYSTEM = Path("/sys/class/tty")
 
 
-def find_port(identities: Container[str], what: str, setting: str, system: Path = SYSTEM) -> str:
+def find_port(
+    identities: Container[str], what: str, setting: str, system: Path = SYSTEM, *, otherwise: str = ""
+) -> str:
     """Return the device file of the only such device that is plugged in.
 
     Parameters
@@ -32,6 +34,8 @@ def find_port(identities: Container[str], what: str, setting: str, system: Path 
         The setting that names a port.
     system : Path
         Where the system lists its terminals.
+    otherwise : str
+        What else can be done if there is none; a sentence.
 
     Raises
     ------
@@ -42,7 +46,8 @@ def find_port(identities: Container[str], what: str, setting: str, system: Path 
     """
     found = sorted(f"/dev/{entry.name}" for entry in system.glob("ttyACM*") if _identity(entry) in identities)
     if not found:
-        raise DeviceNotFoundError(f"no {what} is plugged in. Plug it in, or name its port: {setting}=/dev/ttyACM0.")
+        hint = f"Plug it in, or name its port: {setting}=/dev/ttyACM0."
+        raise DeviceNotFoundError(f"no {what} is plugged in. {hint} {otherwise}".rstrip())
     if len(found) > 1:
         raise DeviceOpenError(f"there are several ports with a {what}: choose one, {setting}={' or '.join(found)}.")
     return found[0]
@@ -106,7 +111,7 @@ def _refusal(path: str, setting: str, error: Exception) -> DeviceNotFoundError |
         errno.EACCES: "you may not use it: `haptics doctor` has the udev rule; or join the group that owns it "
         "(sudo usermod -aG dialout $USER) and log in again.",
         errno.EBUSY: "another program has it open: close that first (`fuser -v` names it).",
-        errno.EWOULDBLOCK: "another session has it open: end that first.",
+        errno.EWOULDBLOCK: "another session, or the guardian of one that is just ending, has it open: wait a second.",
         errno.ENOTTY: f"it is no serial port: choose another {setting}.",
     }
     return DeviceOpenError(f"{path} cannot be opened: {remedies.get(number or 0, os.strerror(number or errno.EIO))}")

@@ -16,10 +16,8 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
 import math
 import re
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
@@ -30,7 +28,7 @@ from numpy.typing import NDArray
 from haptics._jit import COMPILED, compile_level
 from haptics.errors import ConfigurationError
 from haptics.law import Law
-from haptics.law_source import build, build_interpreted, defaults, number, parse, rehearse
+from haptics.law_source import build, build_interpreted, defaults, number, parse, rehearse, source_of
 from haptics.settings import unknown
 from haptics.sliding_kernels import CUSTOM, LAW, custom_levels
 
@@ -180,12 +178,7 @@ def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
     ConfigurationError
         If the function cannot be a law; the message says which part of it.
     """
-    try:
-        source = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError) as error:
-        raise ConfigurationError(
-            f"law {getattr(function, '__name__', function)!s}: its text cannot be read; write the function in a file."
-        ) from error
+    source = source_of(function)
 
     @functools.wraps(function)
     def make(**values: float) -> CustomLaw:

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import ast
 import functools
+import inspect
 import math
+import textwrap
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -41,6 +43,22 @@ _NODES = (
     *(ast.boolop, ast.cmpop, ast.expr_context),
 )
 _HOW = f"a law is arithmetic, conditions and {', '.join(ALLOWED)} of math"
+
+
+def source_of(function: Callable[..., float]) -> str:
+    """Return the text of a function as it stands in its file.
+
+    Raises
+    ------
+    ConfigurationError
+        If it stands in none.
+    """
+    try:
+        return textwrap.dedent(inspect.getsource(function))
+    except (OSError, TypeError) as error:
+        raise ConfigurationError(
+            f"law {getattr(function, '__name__', function)!s}: its text cannot be read; write the function in a file."
+        ) from error
 
 
 @functools.lru_cache(maxsize=256)

@@ -30,53 +30,54 @@ _INERTIAS = (1000.0, 3000.0)
 
 def reproduce() -> Outcome:
     """Simulate both feed-forwards, with the right model and with wrong ones."""
-    slack, ramp = replace(JOINT, stiffness=weigand.SLACK), replace(JOINT, stiffness=weigand.RAMP)
     held = worst(run(FLAT, circumstances=HELD))
-    rows = [
+    return Outcome([*_matched_rows(), *_rigid_rows(), *_mismatched_rows(), *_held_rows(held)], _draw)
+
+
+def _derived(what: str, bound: Bound, error: float) -> Row:
+    return Row(what, bound, error, 0.0, "deg", "derived")
+
+
+def _matched_rows() -> list[Row]:
+    slack = replace(JOINT, stiffness=weigand.SLACK)
+    return [
         Row("flatness-based: largest error", 0.0, worst(run(FLAT)), 1e-5, "deg"),
         Row("flatness-based, play by (9): largest error", 0.0, worst(run(FLAT, slack)), 1e-5, "deg", "derived"),
-        Row("rigid: largest error (0.06 deg in the paper)", Bound(0.03, 0.3), worst(run(RIGID)), 0.0, "deg", "derived"),
+    ]
+
+
+def _rigid_rows() -> list[Row]:
+    window = Bound(0.03, 0.3)
+    return [
+        _derived("rigid: largest error (0.06 deg in the paper)", window, worst(run(RIGID))),
         *[
-            Row(
-                f"rigid, link of {inertia:g} kg m^2: largest error",
-                Bound(0.03, 0.3),
-                worst(run(RIGID, inertia=inertia)),
-                0.0,
-                "deg",
-                "derived",
-            )
+            _derived(f"rigid, link of {inertia:g} kg m^2: largest error", window, worst(run(RIGID, inertia=inertia)))
             for inertia in _INERTIAS
         ],
-        Row(
-            "rigid with friction (3): largest error",
-            Bound(0.3, 1.0),
-            worst(run(RIGID, model=DRY)),
-            0.0,
-            "deg",
-            "derived",
-        ),
-        *[
-            Row(
-                f"inertia off by 10 %, {name}: largest error",
-                Bound(minimum=1.0),
-                worst(run(law, circumstances=Circumstances(inertia_ratio=0.9))),
-                0.0,
-                "deg",
-            )
-            for name, law in (("flatness-based", FLAT), ("rigid", RIGID))
-        ],
-        Row(
-            "play by (9), feed-forward by (11): largest error",
-            Bound(0.01, 0.1),
-            worst(run(FLAT, ramp, JOINT)),
-            0.0,
-            "deg",
-            "derived",
-        ),
-        Row("torque held for 0.8 ms, flatness-based: largest error", Bound(0.005, 0.02), held, 0.0, "deg", "derived"),
-        *_feedback_rows(held),
+        _derived("rigid with friction (3): largest error", Bound(0.3, 1.0), worst(run(RIGID, model=DRY))),
     ]
-    return Outcome(rows, _draw)
+
+
+def _mismatched_rows() -> list[Row]:
+    lighter = Circumstances(inertia_ratio=0.9)
+    ramp = replace(JOINT, stiffness=weigand.RAMP)
+    rows = [
+        Row(
+            f"inertia off by 10 %, {name}: largest error",
+            Bound(minimum=1.0),
+            worst(run(law, circumstances=lighter)),
+            0.0,
+            "deg",
+        )
+        for name, law in (("flatness-based", FLAT), ("rigid", RIGID))
+    ]
+    mixed = worst(run(FLAT, ramp, JOINT))
+    return [*rows, _derived("play by (9), feed-forward by (11): largest error", Bound(0.01, 0.1), mixed)]
+
+
+def _held_rows(held: float) -> list[Row]:
+    what = "torque held for 0.8 ms, flatness-based: largest error"
+    return [_derived(what, Bound(0.005, 0.02), held), *_feedback_rows(held)]
 
 
 def _feedback_rows(held: float) -> list[Row]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devices.emulators.pid.faults import parse_wire_fault
+from devices.emulators.pid.faults import WIRE_FAULTS
 from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from devices.joystick.finding import TRANSPORTS
 from devices.velocity import VelocitySettings, check_velocity
 from haptics.errors import ConfigurationError
@@ -14,7 +15,6 @@ from haptics.settings import bounded, check, choice, free
 EMULATORS = tuple(PROFILES)
 LONGEST = 0.25
 """A force of a host that has died must not stay for longer [s]."""
-WIRE_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['unplug@2+0.5']"
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class StickSettings(VelocitySettings):
     )
     emulated: bool = free(False, "true or false", "whether the driver talks to an emulated stick")
     emulator: str = choice("openffboard", EMULATORS, "which stick is emulated")
-    wire_faults: tuple[str, ...] = free((), WIRE_FAULTS_ALLOWED, "faults of the emulated wire, on demand")
+    wire_faults: tuple[str, ...] = free((), ALLOWED, "faults of the emulated wire, on demand")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random, emulated only")
     period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
     log: str = free("", "a file", "where to log what was commanded and when")
@@ -76,15 +76,6 @@ class StickSettings(VelocitySettings):
                 f"device.keep_alive = {self.keep_alive:g} s: must be at most half of device.force_duration = "
                 f"{self.force_duration:g} s, or the force would end in between."
             )
-        self._check_wire_faults()
+        check_wire_faults(self.wire_faults, self.emulated, "stick", WIRE_FAULTS)
         if self.emulated and self.transport == "hidraw":
             raise ConfigurationError("device.transport = 'hidraw': an emulated stick is on an emulated USB only.")
-
-    def _check_wire_faults(self) -> None:
-        faults = self.wire_faults
-        if not isinstance(faults, list | tuple) or not all(isinstance(text, str) for text in faults):
-            raise ConfigurationError(f"device.wire_faults = {faults!r}: must be {WIRE_FAULTS_ALLOWED}.")
-        if faults and not self.emulated:
-            raise ConfigurationError(f"device.wire_faults = {faults!r}: only an emulated stick has an emulated wire.")
-        for text in faults:
-            parse_wire_fault(text)

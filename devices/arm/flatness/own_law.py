@@ -17,8 +17,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import inspect
-import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeVar
@@ -32,7 +30,7 @@ from devices.arm.flatness.law_kernels import OWN
 from devices.arm.flatness.stiffness import Stiffness
 from devices.arm.flatness.stiffness_kernels import OWN_TORQUE, OWN_TWIST
 from haptics.errors import ConfigurationError
-from haptics.law_source import defaults, number, parse
+from haptics.law_source import defaults, number, parse, source_of
 from haptics.settings import unknown
 
 
@@ -164,12 +162,7 @@ class OwnTwist(_OwnStiffness):
 
 
 def _maker(cls: type[_O], function: Callable[..., float]) -> Callable[..., _O]:
-    try:
-        source = textwrap.dedent(inspect.getsource(function))
-    except (OSError, TypeError) as error:
-        raise ConfigurationError(
-            f"law {getattr(function, '__name__', function)!s}: its text cannot be read; write the function in a file."
-        ) from error
+    source = source_of(function)
 
     @functools.wraps(function)
     def make(**values: float) -> _O:

@@ -15,6 +15,7 @@ import select
 import socket
 import struct
 import time
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -71,7 +72,7 @@ class RdtSettings(SensorSettings):
             raise ConfigurationError("device.sensor.address = '': must be the sensor's name or number in the network.")
 
 
-class RdtWire:
+class RdtWire(ABC):
     """A sensor at the far end of a UDP socket; its make adds how it is set up and zeroed.
 
     Parameters
@@ -150,13 +151,13 @@ class RdtWire:
         record = self._records.collect()
         return None if record is None else self._sample(record, now)
 
+    @abstractmethod
     def zero(self) -> None:
         """Have the sensor take its present load for none."""
-        raise NotImplementedError
 
+    @abstractmethod
     def set_up(self) -> None:
         """Set the sensor up and learn what its counts mean."""
-        raise NotImplementedError
 
     @property
     def _own(self) -> socket.socket:

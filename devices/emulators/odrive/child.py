@@ -1,47 +1,34 @@
-"""An emulated drive in a process of its own: it takes no time from its driver, and lives on when that is killed.
+"""An emulated drive in a process of its own (`devices.emulators.child`), reached by `devices.emulators.odrive.remote`.
 
-`spawn` starts it. Run as a module it reads what to build from its argument, prints the address at which it is reached
-(`devices.emulators.odrive.remote`), and serves it until its standard input ends. Then it goes on for as long as a motor
-is driven, a second and a half at most, and says in its log what has become of both: so it can be seen that the
-watchdogs have done their duty after the driver died.
+When its standard input has ended it goes on for as long as a motor is driven, a second and a half at most, and says in
+its log what has become of both: so it can be seen that the watchdogs have done their duty after the driver died.
 """
 
 from __future__ import annotations
 
-import contextlib
-import gc
 import importlib
 import json
-import os
-import select
-import signal
-import subprocess
 import sys
 import tempfile
 import threading
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
 from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import Any
 
+from devices.emulators import child
 from devices.emulators.odrive.remote import Server, observe
-from haptics.errors import DeviceOpenError, HapticError
-
-START = 90.0
-"""How long it may take to start [s]: a plant may have to be compiled."""
+from haptics.errors import HapticError
 
 LINGER = 1.5
 """How long it lives on after the end of its input while a motor is driven [s]."""
 
-_FAREWELL = 5.0
 _SWITCH = 1e-4
-_ROOT = Path(__file__).resolve().parents[3]
-_WRONG = 2
 
 
-@contextlib.contextmanager
-def spawn(table: Mapping[str, Any]) -> Iterator[str]:
+def spawn(table: Mapping[str, Any]) -> AbstractContextManager[str]:
     """Run an emulated drive; give its address.
 
     Parameters
@@ -52,37 +39,10 @@ def spawn(table: Mapping[str, Any]) -> Iterator[str]:
 
     Raises
     ------
-    DeviceOpenError
-        If it does not start; says why.
+    ConfigurationError, DeviceOpenError
+        As `devices.emulators.child.spawn` does.
     """
-    path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
-    process = subprocess.Popen(
-        [sys.executable, "-m", __name__, json.dumps(table)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,  # what a terminal sends to the driver is not for it
-    )
-    with process:
-        try:
-            yield _first_line(process)
-        finally:
-            assert process.stdin is not None
-            process.stdin.close()
-            try:
-                process.wait(LINGER + _FAREWELL)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _first_line(process: subprocess.Popen[bytes]) -> str:
-    assert process.stdout is not None
-    ready, _, _ = select.select([process.stdout], [], [], START)
-    line = process.stdout.readline().decode().strip() if ready else ""
-    if not line.startswith("/"):
-        raise DeviceOpenError(f"the emulated drive did not start: {line or 'it said nothing'}")
-    return line
+    return child.spawn(__name__, table, "drive", LINGER + child.FAREWELL)
 
 
 def _build(table: dict[str, Any]) -> Any:
@@ -118,25 +78,17 @@ def _see_off(backend: Any, log: str) -> None:
 
 def main(table: dict[str, Any]) -> int:
     """Build a drive, print its address or what is wrong with `table`, and serve it until standard input ends."""
-    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):  # it ends with its parent's pipe, and not before
-        signal.signal(number, signal.SIG_IGN)
-    with contextlib.suppress(OSError):  # it is no part of the real-time loop, and must not run with its priority
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    child.settle_in()
     log = table.pop("log", "")
     try:
         backend = _build(table)
     except (HapticError, ImportError, AttributeError, TypeError) as error:
-        sys.stdout.write(f"{error}\n")
-        return _WRONG
+        return child.give_up(error)
     with tempfile.TemporaryDirectory() as folder:
         listener = Listener(f"{folder}/drive", "AF_UNIX")
         threading.Thread(target=_accept, args=(listener, Server(backend)), daemon=True).start()
-        gc.collect()
-        gc.freeze()
         sys.setswitchinterval(_SWITCH)
-        sys.stdout.write(f"{listener.address}\n")
-        sys.stdout.flush()
+        child.announce(str(listener.address))
         sys.stdin.read()
         _see_off(backend, log)
     return 0

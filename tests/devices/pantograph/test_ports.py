@@ -5,6 +5,7 @@ import stat
 
 import pytest
 
+from devices import serial_port
 from devices.pantograph import ports
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
@@ -42,7 +43,7 @@ def test_no_board_is_said_so_and_strangers_are_left_alone(system):
 def test_several_boards_must_be_chosen_from(system):
     terminal(system, "ttyACM1", "2341:003e")
     terminal(system, "ttyACM2", "03eb:2157")
-    with pytest.raises(DeviceOpenError, match=r"device\.port=/dev/ttyACM1, /dev/ttyACM2"):
+    with pytest.raises(DeviceOpenError, match=r"device\.port=/dev/ttyACM1 or /dev/ttyACM2"):
         ports.find_port(system)
 
 
@@ -78,7 +79,7 @@ def test_a_refusal_names_its_remedy(number, remedy, monkeypatch):
     def refuse(*_):
         raise OSError(number, os.strerror(number))
 
-    monkeypatch.setattr(ports.os, "open", refuse)
+    monkeypatch.setattr(serial_port.os, "open", refuse)
     with pytest.raises(DeviceOpenError, match=remedy):
         ports.open_port("/dev/ttyACM0")
 

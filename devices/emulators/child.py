@@ -1,0 +1,108 @@
+"""An emulator in a process of its own: it takes no time from its driver, and may live on when that is killed.
+
+A module with a ``main`` that takes a table is started by `spawn`. It calls `settle_in` first, builds what the table
+says, and calls `announce` with where it is reached, or `give_up` with what is wrong; then it serves until its standard
+input ends, that is, until the one who started it has closed it or is gone.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import json
+import os
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from haptics.errors import ConfigurationError, DeviceOpenError
+
+START = 90.0
+"""How long it may take to start [s]: the first time it compiles."""
+
+FAREWELL = 5.0
+"""How long it may take to end [s]."""
+
+_ROOT = Path(__file__).resolve().parents[2]
+_WRONG = 2
+
+
+@contextlib.contextmanager
+def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FAREWELL) -> Iterator[str]:
+    """Run an emulator; give where it is reached, a path.
+
+    Parameters
+    ----------
+    module : str
+        Where its ``main`` is.
+    table : mapping
+        What `main` is told.
+    what : str
+        Its name, for messages.
+    farewell : float
+        How long it may take to end [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be made of the table; says why.
+    DeviceOpenError
+        If the process does not start.
+    """
+    path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, json.dumps(table)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": path},
+        start_new_session=True,  # what a terminal sends to the driver is not for it
+    )
+    with process:
+        try:
+            yield _first_line(process, what)
+        finally:
+            assert process.stdin is not None
+            process.stdin.close()
+            try:
+                process.wait(farewell)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _first_line(process: subprocess.Popen[bytes], what: str) -> str:
+    assert process.stdout is not None
+    ready, _, _ = select.select([process.stdout], [], [], START)
+    line = process.stdout.readline().decode().strip() if ready else ""
+    if not line:
+        raise DeviceOpenError(f"the emulated {what} did not start.")
+    if not line.startswith("/"):
+        raise ConfigurationError(line)
+    return line
+
+
+def settle_in() -> None:
+    """Become a process that ends with its parent's pipe and not before, and that disturbs no real-time loop."""
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
+def announce(path: str) -> None:
+    """Say where the emulator is reached; everything has been built."""
+    gc.collect()
+    gc.freeze()  # else a collection goes through all that numba has loaded, and no answer comes for 50 ms
+    sys.stdout.write(f"{path}\n")
+    sys.stdout.flush()
+
+
+def give_up(error: Exception) -> int:
+    """Say what is wrong with the table; return the exit status."""
+    sys.stdout.write(f"{error}\n")
+    return _WRONG
