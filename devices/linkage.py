@@ -64,8 +64,9 @@ def close_linkage(
     right_inner: float,
     base: float,
     side: int,
+    rise: float = 0.0,
 ) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
-    """Close a five-bar linkage at the motor angles (q1, q5) [rad].
+    """Close a five-bar linkage at the motor angles (q1, q5) [rad], the right motor at (base, rise).
 
     Returns
     -------
@@ -78,7 +79,7 @@ def close_linkage(
     """
     c1, s1, c5, s5 = np.cos(q1), np.sin(q1), np.cos(q5), np.sin(q5)
     x2, y2 = left_inner * c1, left_inner * s1
-    x4, y4 = base + right_inner * c5, right_inner * s5
+    x4, y4 = base + right_inner * c5, rise + right_inner * s5
     dx, dy = x4 - x2, y4 - y2
     square = dx * dx + dy * dy
     along = (left_outer**2 - right_outer**2 + square) / (2.0 * square)

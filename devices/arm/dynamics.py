@@ -1,4 +1,4 @@
-r"""Rigid dynamics of an arm with two revolute joints in a vertical plane: H, C, G, positions and Jacobian.
+r"""Rigid dynamics of an arm with two revolute joints in a vertical plane: H, C and G.
 
 .. math::
     \tau = H(q) \ddot q + C(q, \dot q) \dot q + G(q) + J_c(q)^T F
@@ -8,11 +8,14 @@ prints a minus, which goes with the force the arm receives). Each link is a rod 
 some way along its length and which has a moment of inertia about it. The defaults are the arm of the paper (Table I),
 which has the masses at the ends; its rotors are part of the drives (`devices.arm.joint`).
 
-Two kinds of joint angles:
+Where the end effector is, and its Jacobian, follow from the linkage (`devices.arm.linkage_kernels`), of which there are
+three kinds. Two links have two kinds of joint angles:
 
 - **relative** (motors in the joints): :math:`q_1` against the x axis, :math:`q_2` between the links;
 - **absolute** (motors on the base): both links against the x axis. There are no Coriolis terms then, only centrifugal
   ones, and H depends on the difference of the angles.
+
+The third is a five-bar linkage, which `devices.arm.five_bar` has.
 
 The matrix of `coriolis_matrix` is the one of the Christoffel symbols: dH/dt - 2 C is skew-symmetric, so that
 :math:`\frac{d}{dt} \frac12 \dot q^T H \dot q = \dot q^T (\tau - G - J_c^T F)` holds exactly.
@@ -21,27 +24,45 @@ The matrix of `coriolis_matrix` is the one of the Christoffel symbols: dH/dt - 2
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from devices.arm.five_bar_kernels import coriolis_of_bars, gravity_of_bars, inertia_of_bars
+from devices.arm.linkage import PlacedLinkage, SerialTwoLink
+from devices.arm.linkage_kernels import (
+    ABSOLUTE,
+    FIVE_BAR,
+    LINKAGE_FIELDS,
+    bend,
+    directions,
+    jacobian,
+    position,
+    turning_acceleration,
+)
+from devices.linkage import FiveBar
 from haptics._jit import inlined_kernel, kernel
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, free
 from haptics.trace import Rows
 
 LINKS_FIELDS: list[tuple[Any, ...]] = [
-    ("lengths", "<f8", (2,)),
+    *LINKAGE_FIELDS,
     ("inertias", "<f8", (2,)),
     ("coupling", "<f8"),
     ("moments", "<f8", (2,)),
     ("joint_inertias", "<f8", (2,)),
-    ("absolute", "<i8"),
+    ("end_mass", "<f8"),
+    ("shared_masses", "<f8", (2,)),
+    ("end_weight", "<f8"),
 ]
 """The rigid arm as kernels read it, in what its equations depend on: ``inertias`` about the joint that carries each
-link (mass beyond its end included), ``coupling`` m_2 r_1 c_2 [kg m^2], ``moments`` of weight [N m]."""
+link (mass beyond its end included), ``coupling`` m_2 r_1 c_2 [kg m^2], ``moments`` of weight [N m]. Of a five-bar
+linkage besides: what of its masses [kg] and weights [N] goes with the end effector, and in ``shared_masses`` with each
+elbow and the end effector (`devices.arm.five_bar_kernels`); it has no ``coupling``."""
 
 LINKS = np.dtype(LINKS_FIELDS)
 
@@ -55,26 +76,29 @@ TERMS = np.dtype(
         ("turning", "<f8", (2,)),
     ]
 )
-"""The terms of the equations of motion in one pose, as `TwoLinks.terms` returns them."""
+"""The terms of the equations of motion in one pose, as `Links.terms` returns them."""
 
 
 @inlined_kernel
 def inertia(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
     """Return (H_11, H_12, H_22) [kg m^2]; (2a)."""
+    if s.kind == FIVE_BAR:
+        return inertia_of_bars(s, q1, q2)
     a, b, i, j = s.inertias[0], s.inertias[1], s.joint_inertias[0], s.joint_inertias[1]
-    if s.absolute:
-        return a + i, s.coupling * math.cos(q2 - q1), b + j
-    c = s.coupling * math.cos(q2)
+    c = s.coupling * math.cos(bend(s, q1, q2))
+    if s.kind == ABSOLUTE:
+        return a + i, c, b + j
     return a + b + 2.0 * c + i, b + c, b + j
 
 
 @inlined_kernel
 def coriolis_matrix(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float, float, float]:
     """Return (C_11, C_12, C_21, C_22) [N m s]: the matrix of Christoffel symbols at the joint speeds w [rad/s]."""
-    if s.absolute:
-        c = s.coupling * math.sin(q2 - q1)
+    if s.kind == FIVE_BAR:
+        return coriolis_of_bars(s, q1, q2, w1, w2)
+    c = s.coupling * math.sin(bend(s, q1, q2))
+    if s.kind == ABSOLUTE:
         return 0.0, -c * w2, c * w1, 0.0
-    c = s.coupling * math.sin(q2)
     return -c * w2, -c * (w1 + w2), c * w1, 0.0
 
 
@@ -88,37 +112,11 @@ def centrifugal(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[flo
 @inlined_kernel
 def gravity(s: Any, q1: float, q2: float) -> tuple[float, float]:
     """Return G [N m], what holds the arm against its weight; (2c)."""
-    if s.absolute:
-        return s.moments[0] * math.cos(q1), s.moments[1] * math.cos(q2)
-    outer = s.moments[1] * math.cos(q1 + q2)
-    return s.moments[0] * math.cos(q1) + outer, outer
-
-
-@inlined_kernel
-def position(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return where the end effector is, (x, y) [m]."""
-    p2 = q2 if s.absolute else q1 + q2
-    r1, r2 = s.lengths[0], s.lengths[1]
-    return r1 * math.cos(q1) + r2 * math.cos(p2), r1 * math.sin(q1) + r2 * math.sin(p2)
-
-
-@inlined_kernel
-def jacobian(s: Any, q1: float, q2: float) -> tuple[float, float, float, float]:
-    """Return (dx/dq1, dx/dq2, dy/dq1, dy/dq2) [m/rad]; (2d), where C_11 must read C_1."""
-    r1, r2 = s.lengths[0], s.lengths[1]
-    inner_x, inner_y = -r1 * math.sin(q1), r1 * math.cos(q1)
-    if s.absolute:
-        return inner_x, -r2 * math.sin(q2), inner_y, r2 * math.cos(q2)
-    outer_x, outer_y = -r2 * math.sin(q1 + q2), r2 * math.cos(q1 + q2)
-    return inner_x + outer_x, outer_x, inner_y + outer_y, outer_y
-
-
-@inlined_kernel
-def turning_acceleration(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float]:
-    """Return the part of the end effector's acceleration that the speeds alone cause, (dJ/dt) w [m/s^2]."""
-    p2, o2 = (q2, w2) if s.absolute else (q1 + q2, w1 + w2)
-    inner, outer = s.lengths[0] * w1 * w1, s.lengths[1] * o2 * o2
-    return -inner * math.cos(q1) - outer * math.cos(p2), -inner * math.sin(q1) - outer * math.sin(p2)
+    if s.kind == FIVE_BAR:
+        return gravity_of_bars(s, q1, q2)
+    p1, p2 = directions(s, q1, q2)
+    inner, outer = s.moments[0] * math.cos(p1), s.moments[1] * math.cos(p2)
+    return (inner, outer) if s.kind == ABSOLUTE else (inner + outer, outer)
 
 
 @inlined_kernel
@@ -153,8 +151,69 @@ def _fill_terms(links: Rows, q: Any, w: Any, results: Rows) -> None:
         r.turning[0], r.turning[1] = turning_acceleration(s, q1, q2, w1, w2)
 
 
+class Links(ABC):
+    """What the parts of an arm weigh and measure: its rigid dynamics."""
+
+    @property
+    @abstractmethod
+    def linkage(self) -> SerialTwoLink | FiveBar:
+        """How the parts hang together."""
+
+    @abstractmethod
+    def fill_masses(self, record: NDArray[Any]) -> None:
+        """Write what the parts weigh into a record, (1,), that has `LINKS_FIELDS`."""
+
+    def fill(self, record: NDArray[Any], placed: PlacedLinkage | None = None) -> None:
+        """Write the arm into a record, (1,), that has `LINKS_FIELDS`.
+
+        Parameters
+        ----------
+        record : (1,) structured array
+            Where to.
+        placed : PlacedLinkage, optional
+            Where the linkage is and how it bends; by default it stands upright with its left motor in the origin.
+
+        Raises
+        ------
+        ConfigurationError
+            If it is another linkage that was placed.
+        """
+        placed = placed or PlacedLinkage(self.linkage)
+        if placed.linkage != self.linkage:
+            raise ConfigurationError(
+                f"placed.linkage = {placed.linkage!r}: must be that of the links, {self.linkage!r}."
+            )
+        placed.fill(record)
+        self.fill_masses(record)
+
+    def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0)) -> Rows:
+        """Return the terms of the equations of motion, (n,) of dtype `TERMS`, without rotors.
+
+        Parameters
+        ----------
+        angles, speeds : (n, 2) array, or (2,) for all
+            Joint angles [rad] and their rates [rad/s].
+
+        Raises
+        ------
+        ConfigurationError
+            If they are not finite, or not pairs.
+        """
+        try:
+            q, w = np.asarray(angles, np.float64), np.asarray(speeds, np.float64)
+        except (TypeError, ValueError):
+            q = w = np.empty(0)
+        if not (q.shape[-1:] == w.shape[-1:] == (2,) and np.isfinite(q).all() and np.isfinite(w).all()):
+            raise ConfigurationError(f"angles = {angles!r}, speeds = {speeds!r}: must be pairs of finite numbers.")
+        q, w = (np.ascontiguousarray(array.reshape(-1, 2)) for array in np.broadcast_arrays(q, w))
+        record, results = np.zeros(1, LINKS), np.zeros(len(q), TERMS)
+        self.fill(record)
+        _fill_terms(record, q, w, results)
+        return results
+
+
 @dataclass(frozen=True)
-class TwoLinks:
+class TwoLinks(Links):
     """What an arm with two links weighs and measures.
 
     Attributes
@@ -216,37 +275,13 @@ class TwoLinks:
         bent = (inner + outer + first) * (outer + second) - outer**2 - c * c
         return bent - 2.0 * abs(c) * second
 
-    def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0)) -> Rows:
-        """Return the terms of the equations of motion, (n,) of dtype `TERMS`, without rotors.
+    @property
+    def linkage(self) -> SerialTwoLink:  # noqa: D102 (inherited)
+        return SerialTwoLink(self.length_1, self.length_2, self.absolute)
 
-        Parameters
-        ----------
-        angles, speeds : (n, 2) array, or (2,) for all
-            Joint angles [rad] and their rates [rad/s].
-
-        Raises
-        ------
-        ConfigurationError
-            If they are not finite, or not pairs.
-        """
-        try:
-            q, w = np.asarray(angles, np.float64), np.asarray(speeds, np.float64)
-        except (TypeError, ValueError):
-            q = w = np.empty(0)
-        if not (q.shape[-1:] == w.shape[-1:] == (2,) and np.isfinite(q).all() and np.isfinite(w).all()):
-            raise ConfigurationError(f"angles = {angles!r}, speeds = {speeds!r}: must be pairs of finite numbers.")
-        q, w = (np.ascontiguousarray(array.reshape(-1, 2)) for array in np.broadcast_arrays(q, w))
-        record, results = np.zeros(1, LINKS), np.zeros(len(q), TERMS)
-        self.fill(record)
-        _fill_terms(record, q, w, results)
-        return results
-
-    def fill(self, record: NDArray[Any]) -> None:
-        """Write the arm into a record, (1,), that has `LINKS_FIELDS`."""
-        record["lengths"] = self.length_1, self.length_2
+    def fill_masses(self, record: NDArray[Any]) -> None:  # noqa: D102 (inherited)
         record["inertias"] = self._inertias
         record["coupling"] = self._coupling
         inner = (self.mass_1 * self.centre_1 + self.mass_2) * self.length_1
         record["moments"] = self.gravity * inner, self.gravity * self.mass_2 * self.centre_2 * self.length_2
         record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2
-        record["absolute"] = self.absolute

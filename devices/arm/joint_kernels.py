@@ -4,17 +4,19 @@ Rotor, coupling and joint are a chain. With the torque f of the coupling the spe
 its own friction law, exactly: :math:`v_m = x_m - Z_m (f + f_m)` and :math:`v = x + Z (f - f_j)`, where Z are the
 mobilities of the two sides over one step. The relative speed :math:`v_m - v` falls where f grows, and the coupling
 asks for more f where it grows: there is one f at which both agree. Without friction it has a closed form for straight
-springs and for gaps (`elastic_torque`, `impact_torque`); else it is searched for between brackets (`chain`).
+springs and for gaps (`elastic_torque`, `impact_torque`); else it is searched for between brackets (`chain`, and
+`gear_chain` where the coupling is the law of a gearbox).
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from devices.arm.flatness.law_kernels import SMOOTH
-from devices.arm.flatness.stiffness_kernels import gear_torque
+from devices.arm.flatness.stiffness_kernels import KNEE, OWN_TWIST, gear_torque, gear_twist
 from devices.virtual.plant import quantise
 from haptics._jit import kernel
 from haptics.friction_kernels import implicit_force
@@ -24,6 +26,8 @@ RIGID, IMPACT, ELASTIC = 0, 1, 2
 
 CLOSED = 1e-12
 """A gap that is narrower than this is closed [rad]: angles are rounded."""
+
+_EPSILON = 2.2e-16
 
 DRIVE = np.dtype(
     [
@@ -74,14 +78,6 @@ def elastic_torque(s: Any, e: float, x: float, Z: float, T: float) -> Any:
         return f
     f = (K * (e + h) + grip * x) / (1.0 + Z * grip)
     return min(f, 0.0)
-
-
-@kernel
-def coupling_torque(s: Any, e: float, w: float, T: float) -> Any:
-    """Return the torque of an ELASTIC coupling that will have run ahead with the speed w for T [s]."""
-    if s.geared:
-        return gear_torque(s.gear, e + T * w)[0] + s.damping * w
-    return elastic_torque(s, e, w, 0.0, T)
 
 
 @kernel
@@ -146,7 +142,7 @@ def _excess(s: Any, f: float, e: float, limit: float, x: float, Z: float, xm: fl
     w = vm - v
     if s.coupling == IMPACT:
         return limit - w
-    return f - coupling_torque(s, e, w, T)
+    return f - elastic_torque(s, e, w, 0.0, T)
 
 
 @kernel
@@ -173,8 +169,57 @@ def _search(
 
 
 @kernel
+def _gear_excess(
+    s: Any, f: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float
+) -> tuple[Any, Any, Any]:
+    """Return by how much f is more than the gearbox asks for, about how fast that grows with f, and its rounding error.
+
+    It is a twist or a torque: the law of the gearbox is asked in the direction in which it has a closed form.
+    """
+    _, v, sticking = _joint_friction(s, x + Z * f, Z)
+    _, vm, rotor_sticking = _rotor_friction(s, xm - Zm * f, Zm)
+    w, fall = vm - v, (0.0 if sticking else Z) + (0.0 if rotor_sticking else Zm)
+    ahead, spring = e + T * w, f - s.damping * w
+    if s.gear.kind in (KNEE, OWN_TWIST):
+        twist, twist_slope, _ = gear_twist(s.gear, spring)
+        rounding = _EPSILON * (abs(twist) + abs(e) + abs(T * w))
+        return twist - ahead, twist_slope * (1.0 + s.damping * fall) + T * fall, rounding
+    torque, torque_slope, _ = gear_torque(s.gear, ahead)
+    rounding = _EPSILON * (abs(torque) + abs(f) + torque_slope * abs(e))
+    return spring - torque, 1.0 + (s.damping + T * torque_slope) * fall, rounding
+
+
+@kernel
+def gear_chain(s: Any, guess: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+    """Return the torque of a gearbox as `chain` does, searched for from `guess` on, which the last step had.
+
+    Newton's first step, secants from there on, within the bracket that all steps so far make.
+    """
+    low, high, f = -math.inf, math.inf, guess
+    value, slope, rounding = _gear_excess(s, f, e, x, Z, xm, Zm, T)
+    for k in range(200):
+        if abs(value) <= rounding:
+            break
+        if value < 0.0:
+            low = f
+        else:
+            high = f
+        after = f - value / slope
+        if not low < after < high or (k % 4 == 3 and high - low < math.inf):
+            after = 0.5 * (low + high)
+        if not low < after < high:  # nothing left between them
+            break
+        last = value
+        value, tangent, rounding = _gear_excess(s, after, e, x, Z, xm, Zm, T)
+        secant = (value - last) / (after - f)
+        slope = secant if secant > 0.0 else tangent
+        f = after
+    return f
+
+
+@kernel
 def chain(s: Any, e: float, before: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
-    """Return the torque of the coupling of any drive; `x`, `xm` are the speeds without any of its torques.
+    """Return the torque of an IMPACT or straight ELASTIC coupling; `x`, `xm` are the speeds without any of its torques.
 
     `e` is how far the rotor is ahead [rad], `before` how fast it ran ahead before the step [rad/s].
     """
@@ -195,7 +240,7 @@ def chain(s: Any, e: float, before: float, x: float, Z: float, xm: float, Zm: fl
                 break
             far *= 2.0
     else:
-        far = coupling_torque(s, e, w, T)  # with more torque than at rest it would run ahead less
+        far = elastic_torque(s, e, w, 0.0, T)  # with more torque than at rest it would run ahead less
     if far == 0.0:
         return 0.0
     return _search(s, min(far, 0.0), max(far, 0.0), e, limit, x, Z, xm, Zm, T)

@@ -16,11 +16,12 @@ from numpy.typing import NDArray
 
 from devices.arm.dynamics import (
     LINKS_FIELDS,
-    TwoLinks,
+    Links,
     centrifugal,
     frame_jacobian,
     gravity,
     inertia,
+    into_frame,
 )
 from devices.arm.joint import Drive
 from devices.arm.joint_kernels import (
@@ -30,11 +31,14 @@ from devices.arm.joint_kernels import (
     chain,
     elastic_torque,
     friction_torque,
+    gear_chain,
     impact_torque,
     sides,
 )
+from devices.arm.linkage import PlacedLinkage
+from devices.arm.linkage_kernels import jacobian
 from devices.arm.surface import Surface, contact_motion, frame_position
-from haptics._jit import kernel
+from haptics._jit import inlined_kernel, kernel
 from haptics.trace import Rows
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
@@ -45,6 +49,7 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("contact_mass", "<f8"),
     ("contact_damping", "<f8"),
     ("contact_stiffness", "<f8"),
+    ("hand_force", "<f8", (2,)),
     ("angle", "<f8", (2,)),
     ("speed", "<f8", (2,)),
     ("rotor", "<f8", (2,)),
@@ -57,7 +62,8 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("contact_force", "<f8"),
 ]
 """Fields of a moving arm. Joint and rotor (seen at the joint) are in `angle` [rad] and `speed`; ``load`` is the torque
-that the coupling passes on to the joint [N m], 0 for a rigid one, ``contact_force`` what presses on the surface [N]."""
+that the coupling passes on to the joint [N m], 0 for a rigid one, ``contact_force`` what presses on the surface [N].
+``hand_force`` is what a hand exerts on the end effector, in the axes of the device [N]: it is held for a whole step."""
 
 PLANT = np.dtype(PLANT_FIELDS)
 
@@ -71,12 +77,20 @@ def _invert(h11: float, h12: float, h22: float) -> tuple[float, float, float]:
     return h22 / determinant, -h12 / determinant, h11 / determinant
 
 
+@inlined_kernel
+def _touches(s: Any) -> Any:
+    """Tell whether there is a surface."""
+    return s.contact_mass > 0.0 or s.contact_damping > 0.0 or s.contact_stiffness > 0.0
+
+
 @kernel
 def mobility(s: Any, drives: Rows, T: float) -> tuple[float, float, float]:
     """Return the inverse of H with everything that moves with the joints, implicitly over T [s]: (2,2), symmetric."""
     h11, h12, h22 = inertia(s, s.angle[0], s.angle[1])
-    a, b, _, _ = frame_jacobian(s, s.plane, s.angle[0], s.angle[1])
     m = s.contact_mass + T * s.contact_damping + T * T * s.contact_stiffness
+    a, b = 0.0, 0.0
+    if m > 0.0:
+        a, b, _, _ = frame_jacobian(s, s.plane, s.angle[0], s.angle[1])
     first, second = 0.0, 0.0
     if drives[0].coupling == RIGID:
         first = drives[0].inertia + T * drives[0].drag
@@ -103,11 +117,15 @@ def _free_speeds(s: Any, drives: Rows, inverse: Any, u: Any, w: Any) -> Any:
     h11, h12, h22 = inertia(s, q1, q2)
     c1, c2 = centrifugal(s, q1, q2, w1, w2)
     g1, g2 = gravity(s, q1, q2)
-    a, b, _, _ = frame_jacobian(s, s.plane, q1, q2)
-    x, vx, ax = contact_motion(s)
-    F = s.contact_stiffness * x + s.contact_mass * (ax - vx / T)
-    p1 = h11 * w1 + h12 * w2 - T * (c1 + g1 + a * F)
-    p2 = h12 * w1 + h22 * w2 - T * (c2 + g2 + b * F)
+    xx, xy, yx, yy = jacobian(s, q1, q2)
+    a, b, F = 0.0, 0.0, 0.0
+    if _touches(s):
+        a, b = into_frame(s.plane, xx, yx)[0], into_frame(s.plane, xy, yy)[0]
+        x, vx, ax = contact_motion(s)
+        F = s.contact_stiffness * x + s.contact_mass * (ax - vx / T)
+    hand1, hand2 = xx * s.hand_force[0] + yx * s.hand_force[1], xy * s.hand_force[0] + yy * s.hand_force[1]
+    p1 = h11 * w1 + h12 * w2 - T * (c1 + g1 + a * F - hand1)
+    p2 = h12 * w1 + h22 * w2 - T * (c2 + g2 + b * F - hand2)
     if drives[0].coupling == RIGID:
         p1 += drives[0].inertia * w1 + T * drives[0].gain * u[0]
     if drives[1].coupling == RIGID:
@@ -167,7 +185,10 @@ def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> 
     e, before = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
     x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
     if d.rubs or d.rotor_rubs or d.geared:
-        s.load[i] = chain(d, e, before, x, own, xm, rotor, T)
+        if d.geared:
+            s.load[i] = gear_chain(d, f, e, x, own, xm, rotor, T)
+        else:
+            s.load[i] = chain(d, e, before, x, own, xm, rotor, T)
         s.friction[i], held, s.rotor_friction[i], rotor_held = sides(d, s.load[i], x, own, xm, rotor)
         s.sticking[i], s.rotor_sticking[i] = 1 if held else 0, 1 if rotor_held else 0
     elif d.coupling == ELASTIC:
@@ -216,9 +237,10 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
         change = max(_relax(s, drives, inverse, w, 0), _relax(s, drives, inverse, w, 1))
         if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
             break
-    a, b, _, _ = frame_jacobian(s, s.plane, s.angle[0], s.angle[1])
-    m = s.contact_mass / T + s.contact_damping + T * s.contact_stiffness
-    s.contact_force = F + m * (a * w[0] + b * w[1])
+    if _touches(s):
+        a, b, _, _ = frame_jacobian(s, s.plane, s.angle[0], s.angle[1])
+        m = s.contact_mass / T + s.contact_damping + T * s.contact_stiffness
+        s.contact_force = F + m * (a * w[0] + b * w[1])
     for i in range(2):
         rigid = drives[i].coupling == RIGID
         # What holds, holds exactly: the sums above leave a rounding error of a speed.
@@ -256,21 +278,23 @@ def weight(records: Rows) -> tuple[float, float]:
 
 def new_plant(
     record: NDArray[Any],
-    links: TwoLinks,
+    links: Links,
     drives: Sequence[Drive],
     surface: Surface,
     start: tuple[float, float],
     held: bool = True,
+    placed: PlacedLinkage | None = None,
 ) -> NDArray[Any]:
     """Put an arm at rest into `record`, (1,), that has `PLANT_FIELDS`; return its drives, (2,).
 
-    The end effector touches the surface without pressing on it. If the arm is `held` against its weight, couplings
-    have yielded to it: rotors are where springs hold it, or at the end of the gap that bears it.
+    Its links stand as `placed` says, by default with the base in the origin. The end effector touches the surface
+    without pressing on it. If the arm is `held` against its weight, couplings have yielded to it: rotors are where
+    springs hold it, or at the end of the gap that bears it.
     """
     rows = np.zeros(2, DRIVE)
     for row, drive in zip(rows, drives, strict=True):
         drive.fill(row)
-    links.fill(record)
+    links.fill(record, placed)
     record["plane"] = surface.angle
     record["contact_mass"], record["contact_damping"] = surface.mass, surface.damping
     record["contact_stiffness"] = surface.stiffness

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from devices.arm.dynamics import TwoLinks, centrifugal, frame_jacobian, gravity
+from devices.arm.dynamics import Links, centrifugal, frame_jacobian, gravity
 from devices.arm.hybrid import (
     CONTROL_FIELDS,
     Hybrid,
@@ -19,6 +18,7 @@ from devices.arm.hybrid import (
 )
 from devices.arm.joint import Drive
 from devices.arm.joint_kernels import RIGID, encoder_angle
+from devices.arm.linkage import PlacedLinkage
 from devices.arm.plant import (
     PLANT_FIELDS,
     mobilities,
@@ -180,7 +180,7 @@ class Run:
 
 
 def simulate_hybrid(
-    links: TwoLinks,
+    links: Links,
     drives: tuple[Drive, Drive],
     surface: Surface,
     control: Hybrid,
@@ -252,7 +252,7 @@ def _warn_where_ambiguous(drives: tuple[Drive, Drive], joints: tuple[float, floa
 
 
 def _check(
-    links: TwoLinks,
+    links: Links,
     drives: tuple[Drive, Drive],
     start: tuple[float, float],
     force: float,
@@ -274,8 +274,7 @@ def _check(
         raise ConfigurationError(f"drives: must be two, one for each joint, not {len(drives)}.")
     if sensor == "solved" and any(drive.rubs for drive in drives):
         raise ConfigurationError("sensor = 'solved': needs drives without friction; choose 'elastic' or 'sampled'.")
-    bend = start[1] - start[0] if links.absolute else start[1]
-    if abs(math.sin(bend)) < LEAST_BEND:
+    if not (PlacedLinkage(links.linkage).clearance(start) >= LEAST_BEND).all():
         raise ConfigurationError(
             f"start = {start!r}: the links are in one line there; hybrid control cannot hold that."
         )

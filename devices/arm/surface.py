@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from devices.arm.dynamics import frame_jacobian, into_frame, position, turning_acceleration
+from devices.arm.dynamics import frame_jacobian, into_frame
+from devices.arm.linkage_kernels import position, turning_acceleration
 from haptics._jit import kernel
 from haptics.settings import bounded, check
 

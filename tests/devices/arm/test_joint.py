@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from devices.arm.dynamics import TwoLinks
 from devices.arm.flatness.stiffness import LostMotion, RampBacklash, SmoothBacklash, Stiffness
 from devices.arm.joint import Drive, Motor, smooth_friction
-from devices.arm.joint_kernels import DRIVE, collide, encoder_angle
+from devices.arm.joint_kernels import DRIVE, collide, encoder_angle, gear_chain, sides
 from devices.arm.surface import Surface
 from haptics import Asymmetric, Coulomb, CoulombViscous, Law, Stribeck
 from haptics.errors import ConfigurationError
@@ -218,6 +218,24 @@ def test_a_gearbox_obeys_its_law_at_every_step(gear: Stiffness, friction: Law | 
     twist, speed = rows["rotor"] - rows["angle"], rows["rotor_speed"] - rows["speed"]
     assert rows["load"] == pytest.approx(gear.torque(twist) + 2.0 * speed, abs=1e-6)
     assert np.abs(twist).max() > 6e-4
+
+
+@pytest.mark.parametrize("gear", GEARS)
+@given(st.floats(-1e3, 1e3), st.floats(-2e-3, 2e-3), SPEEDS, SPEEDS, st.floats(1e-5, 1e-2), st.floats(1e-5, 1e-2))
+def test_torque_of_a_gearbox_is_found_from_wherever_the_search_begins(
+    gear: Stiffness, guess: float, e: float, x: float, xm: float, Z: float, Zm: float
+) -> None:
+    rows, friction = np.zeros(1, DRIVE), Stribeck(3.0, 4.0, 0.05, 0.2)
+    Drive(Motor(friction=Coulomb(1.0)), coupling="elastic", gear=gear, damping=2.0, friction=friction).fill(rows[0])
+    row = rows.view(np.recarray)[0]
+    torque = gear_chain(row, guess, e, x, Z, xm, Zm, 1e-4)
+    own, held, rotor, rotor_held = sides(row, torque, x, Z, xm, Zm)
+    speed = 0.0 if held else x + Z * (torque - own)
+    rotor_speed = 0.0 if rotor_held else xm - Zm * (torque + rotor)
+    twist = e + 1e-4 * (rotor_speed - speed)
+    tolerance = 1e-12 * (abs(torque) + 10.0)
+    assert torque - 2.0 * (rotor_speed - speed) == pytest.approx(gear.torque(twist), abs=tolerance)
+    assert gear_chain(row, torque, e, x, Z, xm, Zm, 1e-4) == pytest.approx(torque, abs=tolerance)
 
 
 @pytest.mark.parametrize("gear", GEARS)
