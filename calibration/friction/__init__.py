@@ -1,0 +1,24 @@
+"""Friction laws from recorded motion: models, fits, intervals and the choice between models (Guedelha et al. 2018)."""
+
+from calibration.friction.choice import Choice, choose_model
+from calibration.friction.diagnostics import Diagnostics, Doubt
+from calibration.friction.fit import fit_friction
+from calibration.friction.model import DIMENSIONS, MODELS, FrictionModel
+from calibration.friction.result import FrictionFit
+from calibration.friction.samples import Samples, joined
+from calibration.friction.settings import FitSettings
+
+__all__ = [
+    "DIMENSIONS",
+    "MODELS",
+    "Choice",
+    "Diagnostics",
+    "Doubt",
+    "FitSettings",
+    "FrictionFit",
+    "FrictionModel",
+    "Samples",
+    "choose_model",
+    "fit_friction",
+    "joined",
+]

@@ -1,0 +1,126 @@
+"""When not to trust a friction fit, in words."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from calibration.friction.diagnostics import Diagnostics, Doubt
+from calibration.friction.model import SCALE
+from calibration.friction.result import FrictionFit
+from calibration.intervals import cosines
+
+_LEAST_BAND = 3.0
+"""Dead band that keeps noise from turning the sign of a sample, in its standard deviations."""
+_FELT, _OVERWHELMING = 0.1, 0.5
+"""Noise that calls for a word, and that no correction undoes, in parts of the Stribeck velocity."""
+_UNEXPLAINED = 1.5
+_SLOW_SHARE, _CONDITION, _OUTLIERS, _MISFIT = 0.02, 300.0, 0.002, 0.1
+_AT_LIMIT = 1.001
+
+
+def doubts_about(fit: FrictionFit, settled: bool, free: bool, scales: tuple[float, float]) -> tuple[Doubt, ...]:
+    """Return the reasons not to trust a fit.
+
+    Parameters
+    ----------
+    fit : FrictionFit
+        Without doubts as yet.
+    settled : bool
+        Whether fit and correction came to rest.
+    free : bool
+        Whether no parameter lies at a bound.
+    scales : (float, float)
+        Between which the Stribeck velocity was searched.
+    """
+    found = [] if settled else [Doubt("not-converged", "The fit did not come to rest: use a simpler model.", True)]
+    if not free:
+        found.append(
+            Doubt("at-bound", "A level lies at the bound of what is physical: intervals do not count that.", True)
+        )
+    found += _noise(fit)
+    if fit.model.scaled:
+        found += _scale(fit, scales)
+    return tuple(found + _parameters(fit) + _residuals(fit.diagnostics, len(fit.kept)))
+
+
+def _noise(fit: FrictionFit) -> list[Doubt]:
+    noise, implied = fit.velocity_noise, fit.diagnostics.implied_velocity_noise
+    falls = _least_scale(fit) if fit.model.scaled else float("inf")
+    found = []
+    if noise > _FELT * falls or noise * _LEAST_BAND > fit.dead_band:
+        found.append(_stated_noise(fit, falls))
+    if implied > _UNEXPLAINED * noise and implied > _FELT * falls:
+        message = (
+            f"The residuals point to a velocity noise of up to {implied:.3g}, but {noise:.3g} was reckoned with: "
+            "static levels may be too low; fit from positions, or state the noise."
+        )
+        found.append(Doubt("velocity-noise-unmodelled", message, True))
+    return found
+
+
+def _least_scale(fit: FrictionFit) -> float:
+    """Return the Stribeck velocity at the lower end of its interval, at least a small part of its value."""
+    return max(fit.intervals[SCALE][0], 0.05 * fit.values[SCALE])
+
+
+def _stated_noise(fit: FrictionFit, falls: float) -> Doubt:
+    noise, band = fit.velocity_noise, fit.dead_band
+    sums = f"Velocity noise of {noise:.3g}, Stribeck velocity of {falls:.3g} or more, dead band of {band:.3g}: "
+    if noise * _LEAST_BAND > band:
+        return Doubt("velocity-noise", sums + "the sign of slow samples is uncertain; widen the dead band.", True)
+    if noise > _OVERWHELMING * falls:
+        return Doubt("velocity-noise", sums + "the fall of the friction is lost in it; smooth the velocity.", True)
+    if not fit.settings.correct_bias:
+        return Doubt("velocity-noise", sums + "it pulls the static levels down, which was not corrected.", True)
+    return Doubt("velocity-noise", sums + "static levels rest on a correction for it; smooth the velocity.", False)
+
+
+def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
+    found, scale = [], fit.values[SCALE]
+    low, high = scales
+    if not low * _AT_LIMIT < fit.uncorrected[SCALE] < high / _AT_LIMIT or fit.intervals[SCALE][0] <= 0.0:
+        message = (
+            f"No Stribeck velocity stands out from {low:.3g} to {high:.3g} (found {scale:.3g}): use a simpler model."
+        )
+        found.append(Doubt("scale-at-limit", message, True))
+    if fit.diagnostics.slow_share < _SLOW_SHARE:
+        message = (
+            f"Only {100.0 * fit.diagnostics.slow_share:.1f} % of the samples are slower than the Stribeck velocity: "
+            "record slower motion."
+        )
+        found.append(Doubt("few-slow-samples", message))
+    return found
+
+
+def _parameters(fit: FrictionFit) -> list[Doubt]:
+    found = []
+    negative = [name for name, value in fit.values.items() if name != "offset" and value < 0.0]
+    if negative:
+        message = (
+            f"Negative {', '.join(negative)}: not a friction law; check the sign of the torque, or use a simpler model."
+        )
+        found.append(Doubt("unphysical", message))
+    if fit.condition > _CONDITION:
+        message = f"The parameters are hardly told apart (condition {fit.condition:.3g}): record more varied motion."
+        found.append(Doubt("ill-conditioned", message, True))
+    return found
+
+
+def _residuals(seen: Diagnostics, samples: int) -> list[Doubt]:
+    found = []
+    if seen.misfit > _MISFIT:
+        message = (
+            f"{100.0 * seen.misfit:.0f} % of what is left depends on the velocity: another model would fit better."
+        )
+        found.append(Doubt("misfit", message, True))
+    if seen.autocorrelation > 1.0 - 2.0 * np.pi * cosines(samples) / samples:
+        message = (
+            "Residuals resemble their neighbours for longer than intervals reckon with: something lasting is missing."
+        )
+        found.append(Doubt("lasting-errors", message, True))
+    if seen.outliers > _OUTLIERS:
+        message = (
+            f'{100.0 * seen.outliers:.1f} % of the samples lie far off: look at them, or take loss "huber" or "tukey".'
+        )
+        found.append(Doubt("outliers", message))
+    return found

@@ -1,0 +1,83 @@
+"""Fitting a friction model to what was measured of a joint."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.friction.judgement import judged, scales
+from calibration.friction.model import FrictionModel, named_model
+from calibration.friction.problem import Problem
+from calibration.friction.result import FrictionFit
+from calibration.friction.samples import LEAST, Samples
+from calibration.friction.settings import FitSettings
+from calibration.regression import robust_least_squares
+from calibration.separable import SeparableFit, separable_least_squares
+from haptics.errors import ConfigurationError
+
+_BAND, _NOISE_BAND = 0.01, 4.0
+"""Speed up to which samples are left out: in parts of the top speed, in standard deviations of the noise."""
+_DEFAULTS = FitSettings()
+
+
+def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSettings = _DEFAULTS) -> FrictionFit:
+    """Return the parameters of a friction model that explain a recording best.
+
+    The Stribeck velocity is found by variable projection, all else is linear (Guedelha et al. 2018, (20) to (22),
+    (29)); then what noise on the velocity does to the parameters is undone (`calibration.friction.noise`). Intervals
+    hold for errors that resemble their neighbours (`calibration.intervals`).
+
+    Parameters
+    ----------
+    samples : Samples
+        The recording.
+    model : FrictionModel or str
+        One of `MODELS` by name, or one's own.
+    settings : FitSettings, optional
+
+    Raises
+    ------
+    ConfigurationError
+        Where the motion is constant, in one direction only or at one speed, too few samples are left, or accelerations
+        are missing.
+    """
+    samples.require_law()
+    model = named_model(model)
+    if settings.fit_inertia and samples.acceleration is None:
+        raise ConfigurationError("fit_inertia needs the acceleration of every sample")
+    band = _dead_band(samples, settings)
+    kept = samples.faster_than(band)
+    if int(kept.sum()) < LEAST:
+        raise ConfigurationError(
+            f"{int(kept.sum())} samples are faster than the dead band of {band:g}: at least {LEAST} are needed"
+        )
+    problem = Problem(model, settings.physical, samples.acceleration if settings.fit_inertia else None)
+    found = _searched(problem, samples, settings, kept)
+    if found.linear.rank < len(found.linear.coefficients):
+        raise ConfigurationError(f"the motion cannot tell {', '.join(problem.names)} apart: move at more speeds")
+    return judged(problem, samples, settings, band, found)
+
+
+def _dead_band(samples: Samples, settings: FitSettings) -> float:
+    if settings.dead_band is not None:
+        return float(settings.dead_band)
+    return max(_BAND * float(np.abs(samples.velocity).max()), _NOISE_BAND * samples.noise)
+
+
+def _searched(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> SeparableFit:
+    """Return the least squares fit to the samples kept."""
+    part = problem.of(kept)
+    velocity, target = samples.velocity[kept], samples.friction[kept]
+    weights = None if samples.weights is None else samples.weights[kept]
+    if not problem.model.scaled:
+        matrix = part.columns(velocity, 1.0)
+        linear = robust_least_squares(matrix, target, weights=weights, loss=settings.loss, lower=problem.lower)
+        return SeparableFit(np.empty(0), linear, matrix, True)
+    return separable_least_squares(
+        lambda scale: part.columns(velocity, float(scale[0])),
+        target,
+        scales(velocity)[:, None],
+        weights=weights,
+        loss=settings.loss,
+        lower=problem.lower,
+    )

@@ -1,0 +1,106 @@
+"""What noise on the velocity does to a friction fit, and the fit without it.
+
+Friction falls so steeply from its static levels that little noise on the velocity flattens it: the fit then finds
+levels that are too low, by many of its own standard errors. With the size of the noise known this can be undone. The
+velocities w_i of the samples are taken for the true ones and noise n is put on top; the parameters t are sought whose
+law, seen through that noise, would have led to the fit f that was found:
+
+    sum_i  E[ J(w_i + n; f) 1(|w_i + n| > band) (F(w_i; t) - F(w_i + n; f)) ] = 0
+
+where J is the derivative of the law F and the band is that around rest in which samples are left out. That w_i are
+noisy themselves matters in second order only. The expectation is a sum over a few points (Gauss and Hermite's rule);
+without noise the answer is the fit itself. The derivative of the left side with regard to t takes the place of the
+matrix of normal equations when the covariance of t is asked.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.friction.problem import Problem
+from calibration.friction.samples import Samples
+from calibration.regression import times
+
+Array = NDArray[np.float64]
+
+_NODES, _WEIGHTS = np.polynomial.hermite_e.hermegauss(5)
+_WEIGHTS = _WEIGHTS / _WEIGHTS.sum()
+_STEPS, _SETTLED = 12, 1e-9
+
+
+@dataclass(frozen=True)
+class Corrected:
+    """The fit without the bias of velocity noise.
+
+    Attributes
+    ----------
+    place : array, (r,)
+        Parameters searched (`Problem`).
+    matrix : array, (f, f)
+        Derivative of the estimating equations with regard to the free ones.
+    settled : bool
+        Whether the search came to rest; the uncorrected parameters are returned where it did not.
+    """
+
+    place: Array
+    matrix: Array
+    settled: bool
+
+
+def corrected(
+    problem: Problem, samples: Samples, place: Array, free: NDArray[np.bool_], noise: float, band: float
+) -> Corrected:
+    """Return the parameters that would have led to a fit.
+
+    Parameters
+    ----------
+    problem : Problem
+    samples : Samples
+    place : array, (r,)
+        What the fit found.
+    free : array of bool, (r,)
+        Which of it may change; the others lie at a bound.
+    noise : float
+        Standard deviation of the error of the velocity.
+    band : float
+        Speed up to which samples were left out of the fit.
+    """
+    velocity = samples.velocity
+    instruments, seen = _expectations(problem, samples, place, noise, band)
+    instruments, seen = instruments[:, free], seen[free]
+    found, smallest = place, _SETTLED * float(np.linalg.norm(samples.friction))
+    for _ in range(_STEPS):
+        matrix = _products(instruments, problem.jacobian(velocity, found)[:, free])
+        step = np.zeros_like(place)
+        step[free] = _solved(matrix, seen - times(instruments.T, problem.evaluate(velocity, found)))
+        found = found + step
+        if problem.model.scaled and not 0.2 * place[-1] < found[-1] < 5.0 * place[-1]:
+            break
+        if np.all(np.abs(step[free]) * np.sqrt(np.abs(np.diag(matrix))) <= smallest):
+            return Corrected(problem.within_bounds(found), matrix, True)
+    return Corrected(place, _products(instruments, problem.jacobian(velocity, place)[:, free]), False)
+
+
+def _expectations(problem: Problem, samples: Samples, place: Array, noise: float, band: float) -> tuple[Array, Array]:
+    """Return the mean derivative of each sample (n, r), and the sum of its products with the law (r,)."""
+    usable = samples.inner * (1.0 if samples.weights is None else samples.weights)
+    instruments, seen = np.zeros((len(usable), len(place))), np.zeros(len(place))
+    for node, weight in zip(_NODES if noise else (0.0,), _WEIGHTS if noise else (1.0,), strict=True):
+        velocity = samples.velocity + node * noise
+        counted = weight * usable * (np.abs(velocity) > band)
+        part = problem.jacobian(velocity, place) * counted[:, None]
+        instruments += part
+        seen += times(part.T, problem.evaluate(velocity, place))
+    return instruments, seen
+
+
+def _products(instruments: Array, jacobian: Array) -> Array:
+    return np.asarray(np.einsum("ij,ik->jk", instruments, jacobian))
+
+
+def _solved(matrix: Array, right: Array) -> Array:
+    scale = np.maximum(np.abs(matrix).max(axis=0), 1e-300)
+    return np.asarray(np.linalg.lstsq(matrix / scale, right, rcond=None)[0] / scale)

@@ -1,0 +1,99 @@
+"""A friction model as a fit sees it: columns, derivatives and names in one place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.friction.model import INERTIA, SCALE, FrictionModel
+from calibration.regression import times
+
+Array = NDArray[np.float64]
+
+_DIFFERENCE = 1e-5
+
+
+@dataclass(frozen=True)
+class Problem:
+    """What a fit searches: the linear parameters that are free, then the Stribeck velocity (`place`, all in one array).
+
+    Attributes
+    ----------
+    model : FrictionModel
+    physical : bool
+        Whether levels must not be negative nor static levels below Coulomb's.
+    acceleration : array, (n,), optional
+        Of the samples, where their inertia is to be found too.
+    """
+
+    model: FrictionModel
+    physical: bool
+    acceleration: Array | None = None
+
+    def of(self, chosen: NDArray[np.bool_]) -> Problem:
+        """Return the same for some of the samples."""
+        return self if self.acceleration is None else replace(self, acceleration=self.acceleration[chosen])
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the parameters a person wants, with those that follow from others."""
+        inertia = () if self.acceleration is None else (INERTIA,)
+        return (*self.model.linear_names, *inertia, *((SCALE,) if self.model.scaled else ()))
+
+    @property
+    def lower(self) -> Array | None:
+        """The least of each linear parameter searched, if there is one."""
+        if not self.physical:
+            return None
+        names = [name for name in self.model.linear_names if not (self.model.plateau and name == "static_forward")]
+        least = [-np.inf if name == "offset" else 0.0 for name in names]
+        return np.array(least + [0.0] * (self.acceleration is not None))
+
+    def columns(self, velocity: Array, scale: float) -> Array:
+        """Return the columns (n, r) at velocities, one per sample."""
+        columns = self.model.columns(velocity, scale)
+        if self.model.plateau or self.physical:
+            columns = np.einsum("ij,jk->ik", columns, self.model.reduction(scale, self.physical))
+        return columns if self.acceleration is None else np.column_stack((columns, self.acceleration))
+
+    def evaluate(self, velocity: Array, place: Array) -> Array:
+        """Return what the samples would be at these velocities."""
+        linear, scale = self.split(place)
+        return times(self.columns(velocity, scale), linear)
+
+    def jacobian(self, velocity: Array, place: Array) -> Array:
+        """Return the derivatives of `evaluate` with regard to `place`."""
+        linear, scale = self.split(place)
+        columns = self.columns(velocity, scale)
+        if not self.model.scaled:
+            return columns
+        step = _DIFFERENCE * scale
+        difference = times(self.columns(velocity, scale + step) - self.columns(velocity, scale - step), linear)
+        return np.column_stack((columns, difference / (2.0 * step)))
+
+    def split(self, place: Array) -> tuple[Array, float]:
+        """Return the linear parameters and the Stribeck velocity, 1 where there is none."""
+        return (place[:-1], float(place[-1])) if self.model.scaled else (place, 1.0)
+
+    def within_bounds(self, place: Array) -> Array:
+        """Return parameters with those that lie beyond their bounds put there."""
+        if self.lower is None:
+            return place
+        return np.concatenate((np.maximum(place[: len(self.lower)], self.lower), place[len(self.lower) :]))
+
+    def natural(self, place: Array) -> Array:
+        """Return the parameters by `names`."""
+        linear, scale = self.split(place)
+        matrix = self.model.reduction(scale, self.physical)
+        rest = linear[matrix.shape[1] :]
+        return np.concatenate((matrix @ linear[: matrix.shape[1]], rest, [scale] if self.model.scaled else []))
+
+    def natural_jacobian(self, place: Array) -> Array:
+        """Return the derivatives of `natural` with regard to `place`."""
+        steps = _DIFFERENCE * np.maximum(np.abs(place), _DIFFERENCE)
+        sides = [(self.natural(place + step), self.natural(place - step)) for step in np.diag(steps)]
+        return np.column_stack(
+            [(plus - minus) / (2.0 * step) for (plus, minus), step in zip(sides, steps, strict=True)]
+        )

@@ -1,0 +1,87 @@
+"""What a friction fit found, and how far to trust it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.friction.diagnostics import Diagnostics, Doubt
+from calibration.friction.model import INERTIA, FrictionModel
+from calibration.friction.samples import Samples
+from calibration.friction.settings import FitSettings
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class FrictionFit:
+    """A friction law found in measured data.
+
+    Attributes
+    ----------
+    model : FrictionModel
+    samples : Samples
+    settings : FitSettings
+    names : tuple of str
+        Names of the parameters, in the order of `covariance`.
+    values : dict
+        The parameters; without the bias of velocity noise, unless that was switched off.
+    uncorrected : dict
+        What least squares found at first.
+    standard_errors, intervals : dict
+        How far off each may be: standard errors, and intervals ``(low, high)`` of the confidence asked for.
+    covariance : array, (p, p)
+        Of the parameters.
+    condition : float
+        Of the scaled matrix of derivatives: beyond some 1000 the data hardly tell the parameters apart.
+    dead_band, velocity_noise : float
+        Used: speed up to which samples were left out, standard deviation of the velocity's error.
+    kept : array of bool, (n,)
+        Which samples were fitted.
+    excluded : dict
+        Why the others were not, and how many.
+    residual : array
+        Of the samples kept.
+    diagnostics : Diagnostics
+    doubts : tuple of Doubt
+        Reasons not to trust the result.
+    """
+
+    model: FrictionModel
+    samples: Samples
+    settings: FitSettings
+    names: tuple[str, ...]
+    values: dict[str, float]
+    uncorrected: dict[str, float]
+    standard_errors: dict[str, float]
+    intervals: dict[str, tuple[float, float]]
+    covariance: Array
+    condition: float
+    dead_band: float
+    velocity_noise: float
+    kept: NDArray[np.bool_]
+    excluded: dict[str, int]
+    residual: Array
+    diagnostics: Diagnostics
+    doubts: tuple[Doubt, ...]
+
+    def evaluate(self, velocity: Array) -> Array:
+        """Return the friction at each velocity; at rest, only the offset."""
+        return self.model.evaluate(self.values, velocity)
+
+    def error(self, samples: Samples) -> Array:
+        """Return what is left of the friction of a recording, (n,), without what the law explains."""
+        predicted = self.evaluate(samples.velocity)
+        if INERTIA in self.values and samples.acceleration is not None:
+            predicted = predicted + self.values[INERTIA] * samples.acceleration
+        return np.asarray(samples.friction - predicted)
+
+    def relative_error(self, samples: Samples) -> float:
+        """Return the root mean square error on a recording by that of its friction; samples near rest do not count."""
+        moving = samples.faster_than(self.dead_band)
+        if not bool(moving.any()):
+            raise ConfigurationError(f"no sample of the recording is faster than the dead band of {self.dead_band:g}")
+        return float(np.linalg.norm(self.error(samples)[moving]) / np.linalg.norm(samples.friction[moving]))

@@ -1,0 +1,217 @@
+"""What was measured of one joint, checked once so that no fit has to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.signals import best_cutoff, edge_of, motion, noise_left, smooth, white_noise
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+LEAST = 50
+"""Samples that a fit needs."""
+_FEWEST = 8
+_ONE_SIDED, _STEADY = 0.02, 1e-6
+
+
+@dataclass(frozen=True)
+class Samples:
+    """One recording of one joint, or slide.
+
+    Attributes
+    ----------
+    time : array, (n,)
+        Increasing [s].
+    velocity : array, (n,)
+        Of the joint [rad/s] or slide [m/s].
+    friction : array, (n,)
+        What opposed it [N m or N], with the direction of the velocity: minus the measured torque.
+    acceleration : array, (n,), optional
+        Needed where the inertia is to be found too [rad/s² or m/s²].
+    velocity_noise : float, optional
+        Standard deviation of the error of `velocity`. By default that of white noise, which `white_noise` sees; noise
+        that was smoothed has to be stated.
+    edge : int
+        Samples at both ends that are not to be used.
+    weights : array, (n,), optional
+        What each squared residual counts for.
+
+    Raises
+    ------
+    ConfigurationError
+        Where a number is not finite, lengths differ, times do not increase or samples are fewer than 8.
+    """
+
+    time: Array
+    velocity: Array
+    friction: Array
+    acceleration: Array | None = None
+    velocity_noise: float | None = None
+    edge: int = 0
+    weights: Array | None = None
+    noise: float = field(init=False)
+    """Standard deviation of the error of the velocity, stated or seen."""
+
+    def __post_init__(self) -> None:
+        for name in ("time", "velocity", "friction", "acceleration", "weights"):
+            if getattr(self, name) is not None:
+                object.__setattr__(self, name, self._column(name))
+        if len(self.time) - 2 * self.edge < _FEWEST:
+            raise ConfigurationError(f"{len(self.time) - 2 * self.edge} samples: at least {_FEWEST} are needed")
+        if not bool(np.all(np.diff(self.time) > 0.0)):
+            raise ConfigurationError("the times of a recording must increase from sample to sample")
+        noise = white_noise(self.velocity) if self.velocity_noise is None else float(self.velocity_noise)
+        if not 0.0 <= noise < np.inf:
+            raise ConfigurationError(f"velocity_noise {noise:g}: must be a finite number of at least 0")
+        object.__setattr__(self, "noise", noise)
+
+    def _column(self, name: str) -> Array:
+        values = np.asarray(getattr(self, name), float)
+        if values.ndim != 1 or len(values) != len(self.time):
+            raise ConfigurationError(
+                f"{name} has the shape {values.shape}: one number is needed for each of {len(self.time)} times"
+            )
+        bad = ~np.isfinite(values)
+        if bad.any():
+            raise ConfigurationError(
+                f"{name} is not finite in {int(bad.sum())} samples, the first is number {int(bad.argmax())}"
+            )
+        if name == "weights" and float(values.min()) < 0.0:
+            raise ConfigurationError(f"weights hold {values.min():g}: must be at least 0")
+        return values
+
+    def require_law(self) -> None:
+        """Raise a `ConfigurationError` where the motion shows no friction law: constant, or in one direction only."""
+        if self._steady():
+            raise ConfigurationError(
+                f"the velocity is constant ({self.velocity[0]:g}): friction shows only where it changes"
+            )
+        if not self.shows_law:
+            word = "backward" if self.velocity.mean() > 0.0 else "forward"
+            raise ConfigurationError(f"less than 2 % of the samples move {word}: a fit needs both directions")
+
+    @property
+    def shows_law(self) -> bool:
+        """Whether the velocity changes and takes both directions."""
+        least = 0.01 * float(np.abs(self.velocity).max())
+        shares = (float(np.mean(sign * self.velocity > least)) for sign in (1.0, -1.0))
+        return not self._steady() and min(shares) >= _ONE_SIDED
+
+    def _steady(self) -> bool:
+        return float(np.ptp(self.velocity)) <= _STEADY * float(np.abs(self.velocity).max())
+
+    @classmethod
+    def from_torque(
+        cls,
+        time: Array,
+        velocity: Array,
+        torque: Array,
+        acceleration: Array | None = None,
+        inertia: float = 0.0,
+        **others: object,
+    ) -> Samples:
+        """Return samples of a joint that its motor does not drive (Guedelha et al. 2018, (19), (21)).
+
+        Parameters
+        ----------
+        time, velocity, torque : array, (n,)
+            Torque with the sign of a measured joint torque: minus the friction where nothing accelerates.
+        acceleration : array, (n,), optional
+            Of the joint.
+        inertia : float
+            Of what moves on the joint's side of the sensor [kg m² or kg].
+        **others
+            As of the class.
+        """
+        if inertia != 0.0 and acceleration is None:
+            raise ConfigurationError(f"inertia {inertia:g} without accelerations: both are needed, or neither")
+        inertial = 0.0 if acceleration is None else inertia * np.asarray(acceleration, float)
+        return cls(time, velocity, -(np.asarray(torque, float) + inertial), acceleration, **others)  # type: ignore[arg-type]
+
+    @classmethod
+    def from_positions(
+        cls, time: Array, position: Array, torque: Array, inertia: float = 0.0, cutoff: float | None = None
+    ) -> Samples:
+        """Return samples with velocity, acceleration and their noise from positions (`calibration.signals.motion`)."""
+        found = motion(time, position, cutoff)
+        return cls.from_torque(
+            found.time,
+            found.velocity,
+            torque,
+            found.acceleration,
+            inertia,
+            velocity_noise=found.velocity_noise,
+            edge=found.edge,
+        )
+
+    @classmethod
+    def from_noisy_velocity(
+        cls, time: Array, velocity: Array, torque: Array, inertia: float = 0.0, cutoff: float | None = None
+    ) -> Samples:
+        """Return samples with the velocity smoothed, its noise, and the acceleration that follows from it.
+
+        For recordings without positions, of velocities whose noise is white (`calibration.signals.smooth`).
+        """
+        cutoff = best_cutoff(time, velocity) if cutoff is None else cutoff
+        speed, rise = smooth(time, velocity, cutoff), smooth(time, velocity, cutoff, derivative=1)
+        noise = white_noise(velocity) * noise_left(time, cutoff)
+        return cls.from_torque(time, speed, torque, rise, inertia, velocity_noise=noise, edge=edge_of(time, cutoff))
+
+    @property
+    def inner(self) -> NDArray[np.bool_]:
+        """Which samples do not lie at the edges."""
+        mask = np.zeros(len(self.time), bool)
+        mask[self.edge : len(self.time) - self.edge] = True
+        return mask
+
+    def faster_than(self, band: float) -> NDArray[np.bool_]:
+        """Return which samples do not lie at the edges and move faster than a band around rest."""
+        return self.inner & (np.abs(self.velocity) > band)
+
+    def part(self, chosen: NDArray[np.intp]) -> Samples:
+        """Return some of the samples, with the noise of all."""
+        chosen = chosen[self.inner[chosen]]
+
+        def of(values: Array | None) -> Array | None:
+            return None if values is None else values[chosen]
+
+        return Samples(
+            self.time[chosen],
+            self.velocity[chosen],
+            self.friction[chosen],
+            of(self.acceleration),
+            self.noise,
+            0,
+            of(self.weights),
+        )
+
+
+def joined(recordings: Sequence[Samples]) -> Samples:
+    """Return several recordings of one joint as one, in the order given; their edges are left out.
+
+    Accelerations and weights are kept where all recordings have them.
+    """
+    if len(recordings) == 1:
+        return recordings[0]
+    steps = [np.gradient(one.time)[one.inner] for one in recordings]
+    parts = [one.part(np.flatnonzero(one.inner)) for one in recordings]
+
+    def whole(columns: Sequence[Array | None]) -> Array | None:
+        known = [column for column in columns if column is not None]
+        return np.concatenate(known) if len(known) == len(columns) else None
+
+    return Samples(
+        np.cumsum(np.concatenate(steps)),
+        np.concatenate([part.velocity for part in parts]),
+        np.concatenate([part.friction for part in parts]),
+        whole([part.acceleration for part in parts]),
+        math.sqrt(float(np.mean([part.noise**2 for part in parts]))),
+        0,
+        whole([part.weights for part in parts]),
+    )

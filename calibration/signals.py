@@ -1,0 +1,193 @@
+"""Velocities and accelerations from measured positions, without delay, and how noisy they are.
+
+A filter of gain 1/(1 + (f/fc)^4), that of a second-order Butterworth filter run forwards and backwards, is applied in
+the frequency domain together with the derivative. Phase is zero and the derivative exact, so nothing that moves slower
+than the cut-off fc is shifted or damped to speak of. What remains of white noise on the positions is known in closed
+form: its power is the mean of the squared gain over all frequencies.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+_ORDER = 4
+_PADDING, _EDGE = 3.0, 0.7
+"""Continuation beyond both ends, and what of the ends is not to be trusted, in periods of the cut-off."""
+_JITTER = 1e-3
+"""Unevenness of the times, in periods, up to which they count as even."""
+_ABOVE, _HIGHEST = 4.0, 0.3
+"""Where noise is looked for: from here on, in cut-offs, but at most at this part of the sampling rate."""
+_CANDIDATES = 40
+_DIFFERENCES = 4
+
+
+@dataclass(frozen=True)
+class Motion:
+    """What positions tell of a motion.
+
+    Attributes
+    ----------
+    time, position, velocity, acceleration : array, (n,)
+        Smoothed, at the times of the positions.
+    cutoff : float
+        Of the filter [Hz].
+    position_noise, velocity_noise, acceleration_noise : float
+        Standard deviation of the noise on the measured positions, and of what is left of it after the filter.
+    edge : int
+        How many samples at both ends are not to be trusted, as the filter knows only one side of them.
+    """
+
+    time: Array
+    position: Array
+    velocity: Array
+    acceleration: Array
+    cutoff: float
+    position_noise: float
+    velocity_noise: float
+    acceleration_noise: float
+    edge: int
+
+
+def smooth(time: Array, values: Array, cutoff: float, derivative: int = 0) -> Array:
+    """Return a signal, or one of its derivatives, without what is faster than a cut-off and without delay.
+
+    Parameters
+    ----------
+    time : array, (n,)
+        Increasing [s]. Where it is uneven the signal is brought to even times and back, in straight lines.
+    values : array, (n,) or (n, k)
+        The signal.
+    cutoff : float
+        Where half of the amplitude is left [Hz].
+    derivative : int
+        0, 1 or 2.
+
+    Raises
+    ------
+    ConfigurationError
+        Where times do not increase, a number is not finite, or the cut-off is not below half the sampling rate.
+    """
+    time, values = _checked(time, values)
+    period = _period(time)
+    if not 0.0 < cutoff <= 0.5 / period:
+        raise ConfigurationError(f"cut-off {cutoff:g} Hz: must be above 0 and at most {0.5 / period:g} Hz")
+    if values.ndim > 1:
+        return np.column_stack([smooth(time, column, cutoff, derivative) for column in values.T])
+    even = time[0] + period * np.arange(len(time))
+    uneven = bool(np.abs(time - even).max() > _JITTER * period)
+    result = _filtered(np.interp(even, time, values) if uneven else values, period, cutoff, derivative)
+    return np.interp(time, even, result) if uneven else result
+
+
+def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:
+    """Return velocity and acceleration of measured positions, with the noise they carry.
+
+    Parameters
+    ----------
+    time, position : array, (n,)
+        Times [s] and positions [m or rad].
+    cutoff : float, optional
+        Of the filter [Hz]; `best_cutoff` by default.
+    """
+    time, position = _checked(time, position)
+    cutoff = best_cutoff(time, position) if cutoff is None else cutoff
+    place, speed, rise = (smooth(time, position, cutoff, order) for order in range(3))
+    edge = edge_of(time, cutoff)
+    noise = _position_noise(time, position, cutoff, edge)
+    left = [noise * noise_left(time, cutoff, order) for order in (1, 2)]
+    return Motion(time, place, speed, rise, cutoff, noise, left[0], left[1], edge)
+
+
+def _position_noise(time: Array, position: Array, cutoff: float, edge: int) -> float:
+    """Return the standard deviation of white noise that explains what is much faster than the cut-off."""
+    period = _period(time)
+    high = min(_ABOVE * cutoff, _HIGHEST / period)
+    left = (position - smooth(time, position, high))[edge : len(time) - edge]
+    return math.sqrt(float(np.mean(left**2)) / float(np.mean((1.0 - _gain(len(time), period, high, 0)) ** 2)))
+
+
+def noise_left(time: Array, cutoff: float, derivative: int = 0) -> float:
+    """Return by what `smooth` multiplies the standard deviation of white noise."""
+    return math.sqrt(float(np.mean(_gain(len(time), _period(time), cutoff, derivative) ** 2)))
+
+
+def edge_of(time: Array, cutoff: float) -> int:
+    """Return how many samples at both ends of what `smooth` returns are not to be trusted."""
+    return min(math.ceil(_EDGE / (cutoff * _period(time))), len(time) // 4)
+
+
+def best_cutoff(time: Array, values: Array) -> float:
+    """Return the cut-off [Hz] that leaves most of the signal and least of the noise.
+
+    It minimises the generalised cross-validation score of Craven and Wahba 1979, for which noise must be white.
+    """
+    time, values = _checked(time, values)
+    period, count = _period(time), len(time)
+    candidates = np.geomspace(4.0 / (count * period), 0.4 / period, _CANDIDATES)
+
+    def score(cutoff: float) -> float:
+        left = values - smooth(time, values, cutoff)
+        kept = float(np.mean(_gain(count, period, cutoff, 0)))
+        return float(np.mean(left * left)) / (1.0 - kept) ** 2
+
+    return float(candidates[int(np.argmin([score(float(cutoff)) for cutoff in candidates]))])
+
+
+def white_noise(values: Array) -> float:
+    """Return the standard deviation of white noise on a signal that is smooth from sample to sample.
+
+    Fourth differences leave of a smooth signal next to nothing, of white noise a known multiple. Their median is taken,
+    so a few jumps do not matter. Noise that was smoothed before is not seen.
+    """
+    left = np.diff(np.asarray(values, float), _DIFFERENCES)
+    return float(1.4826 * np.median(np.abs(left)) / math.sqrt(math.comb(2 * _DIFFERENCES, _DIFFERENCES)))
+
+
+def _checked(time: Array, values: Array) -> tuple[Array, Array]:
+    time, values = np.asarray(time, float), np.asarray(values, float)
+    if time.ndim != 1 or len(values) != len(time) or len(time) < 16:
+        raise ConfigurationError(
+            f"a signal of shape {values.shape} at {time.shape} times: at least 16 of the same number"
+        )
+    if not (np.isfinite(time).all() and np.isfinite(values).all()):
+        raise ConfigurationError("the signal holds a number that is not finite")
+    if not bool(np.all(np.diff(time) > 0.0)):
+        raise ConfigurationError("the times of a signal must increase")
+    return time, values
+
+
+def _period(time: Array) -> float:
+    return float(time[-1] - time[0]) / (len(time) - 1)
+
+
+def _gain(count: int, period: float, cutoff: float, derivative: int) -> Array:
+    """Return the magnitude of the filter over all frequencies up to half the sampling rate."""
+    frequency = np.fft.rfftfreq(2 * count, period)
+    return np.asarray((2.0 * np.pi * frequency) ** derivative / (1.0 + (frequency / cutoff) ** _ORDER))
+
+
+def _filtered(values: Array, period: float, cutoff: float, derivative: int) -> Array:
+    """Return the filtered signal; beyond its ends it is continued by its reflection in the end points."""
+    count = len(values)
+    reach = min(count - 1, math.ceil(_PADDING / (cutoff * period)))
+    before = 2.0 * values[0] - values[reach:0:-1]
+    after = 2.0 * values[-1] - values[-2 : -reach - 2 : -1]
+    whole = np.concatenate((before, values, after))
+    trend = np.linspace(whole[0], whole[-1], len(whole))
+    frequency = np.fft.rfftfreq(len(whole), period)
+    spectrum = (
+        np.fft.rfft(whole - trend) * (2j * np.pi * frequency) ** derivative / (1.0 + (frequency / cutoff) ** _ORDER)
+    )
+    result = np.fft.irfft(spectrum, len(whole))[reach : reach + count]
+    if derivative == 0:
+        return np.asarray(result + trend[reach : reach + count])
+    slope = (whole[-1] - whole[0]) / ((len(whole) - 1) * period)
+    return np.asarray(result + slope if derivative == 1 else result)
