@@ -40,7 +40,7 @@ _STATUS: tuple[tuple[type[HapticError], int], ...] = (
 
 _TOOLS = {
     "bench": "benchmarks, as ratios to a reference measured in the same run",
-    "calibrate": "from a device to a parameter file",
+    "calibrate": "from recordings or a device to a parameter file",
     "conformance": "the friction conformance suite, for every model and for renderers of others",
     "doctor": "what this machine lacks for 1 kHz, and the lines that mend it",
     "reproduce": "the figures and tables of the papers, with the papers' numbers beside ours",

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
-import os
-import signal
-from collections.abc import Iterator
 from dataclasses import asdict
 from pathlib import Path
-from types import FrameType
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from apps.answer import Answer
+from apps.calibrate.orderly import orderly_end
+from apps.calibrate.places import require_place
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown
 
@@ -64,7 +61,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Calibrate a stick."""
     table = _device_table(options.assignments)
-    _require_place(options.out)
+    require_place(options.out)
     from calibration.joystick.procedure import Request, calibrate
     from calibration.joystick.stick import RawStick
     from devices.joystick.settings import StickSettings
@@ -74,7 +71,7 @@ def run(options: argparse.Namespace) -> Answer:
     given = {name: getattr(options, name) for name in ("travel_x", "travel_y", "gate", "push_level")}
     request = Request(**given, weight=options.weight, stated_max_force=options.stated_max_force)
     backend, person = _who(settings, options.yes)
-    with _orderly_end(), RawStick(settings, backend) as stick:
+    with orderly_end(), RawStick(settings, backend) as stick:
         found = calibrate(stick, person, request)
     _keep(options.out, found.parameters)
     return Answer(_result(options.out, found), _describe(options.out, found, settings))
@@ -96,14 +93,6 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
     if "hand" in table:
         raise ConfigurationError("device.hand: whoever calibrates an emulated stick has a hand of their own.")
     return table
-
-
-def _require_place(out: Path) -> None:
-    """Make sure that the file can be written, and take the place of one that is there, before anybody takes trouble."""
-    folder = os.path.dirname(os.path.realpath(out))
-    mine = os.access(out, os.W_OK) and out.is_file() if out.exists() else True
-    if not (mine and os.path.isdir(folder) and os.access(folder, os.W_OK | os.X_OK)):
-        raise ConfigurationError(f"--out = {str(out)!r}: cannot be written; name a file in a folder that can be.")
 
 
 def _keep(out: Path, parameters: StickParameters) -> None:
@@ -130,22 +119,6 @@ def _who(settings: StickSettings, yes: bool) -> tuple[Any, Person]:
     backend, person = emulate(settings)
     person.tell = say  # type: ignore[method-assign]
     return backend, person
-
-
-@contextlib.contextmanager
-def _orderly_end() -> Iterator[None]:
-    """Let a request to end, or a terminal that is closed, end it like Ctrl-C: the force is taken away."""
-
-    def interrupt(number: int, frame: FrameType | None) -> NoReturn:
-        raise KeyboardInterrupt
-
-    numbers = (signal.SIGTERM, signal.SIGHUP)
-    before = [signal.signal(number, interrupt) for number in numbers]
-    try:
-        yield
-    finally:
-        for number, handler in zip(numbers, before, strict=True):
-            signal.signal(number, handler)
 
 
 def _result(out: Path, found: Calibration) -> dict[str, Any]:

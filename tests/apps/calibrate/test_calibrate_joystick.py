@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from apps.calibrate import joystick
+from apps.calibrate.places import require_place
 from devices.joystick.parameters import parse_parameters, read_parameters
 from haptics.errors import ConfigurationError
 from tests.devices.joystick.test_parameters import GOOD
@@ -114,8 +115,8 @@ def test_a_wrong_request_is_one_line_and_status_2(tmp_path: Path, arguments: tup
 def test_only_a_file_can_be_made(tmp_path: Path, place: str) -> None:
     (tmp_path / "terminal").symlink_to("/dev/null")
     with pytest.raises(ConfigurationError, match=r"--out = .*cannot be written"):
-        joystick._require_place(tmp_path / place)
-    joystick._require_place(tmp_path / "new.toml")
+        require_place(tmp_path / place)
+    require_place(tmp_path / "new.toml")
 
 
 def test_what_could_not_be_written_after_all_is_not_lost(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

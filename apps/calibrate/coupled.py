@@ -1,0 +1,77 @@
+"""``haptics calibrate coupled``: friction of motors that drive joints together, each while it alone moves."""
+
+from __future__ import annotations
+
+import argparse
+import tomllib
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apps.answer import Answer
+from apps.calibrate.friction import identify_all, require_places
+from apps.calibrate.options import add_data_options, add_fit_options, add_result_options, behind, by_joint, wishes_of
+from haptics.errors import ConfigurationError
+from haptics.settings import unknown
+
+if TYPE_CHECKING:
+    from calibration.coupled import Coupling
+    from calibration.measurements import Measurement
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.add_argument(
+        "--coupling",
+        metavar="NAME|FILE.toml",
+        required=True,
+        help="icub-torso, icub-left-shoulder, icub-right-shoulder, or a file with joints, motors and matrix",
+    )
+    add_data_options(parser, "what was measured of all joints while one motor at a time was moved, the others held")
+    add_result_options(parser)
+    add_fit_options(parser)
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Identify friction behind a coupling."""
+    from apps.calibrate.outcome import deliver
+
+    require_places(options)
+    wishes = wishes_of(options)
+    coupling = coupling_of(options.coupling)
+    joints = by_joint(options)
+    motors: dict[str, list[Measurement]] = {}
+    for number in range(len(options.data)):
+        found, left = behind(coupling, [recordings[number] for recordings in joints.values()], wishes)
+        for motor in found:
+            motors.setdefault(motor.joint, []).append(motor)
+    in_order = {name: motors[name] for name in coupling.motors if name in motors}
+    answer = deliver(options, identify_all(in_order, left), wishes, coupling)
+    missing = [name for name in coupling.motors if name not in motors]
+    said = f"\nNot found, for they never moved alone: {', '.join(missing)}" if missing else ""
+    return replace(answer, result={**answer.result, "missing": missing}, text=answer.text + said)
+
+
+def coupling_of(text: str) -> Coupling:
+    """Return the coupling of that name, or in that file.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none.
+    """
+    from calibration.coupled import COUPLINGS
+    from calibration.parameter_files import read_coupling
+
+    if text in COUPLINGS:
+        return COUPLINGS[text]
+    if not text.endswith(".toml"):
+        raise unknown("coupling", text, [*COUPLINGS, "FILE.toml"])
+    try:
+        table = tomllib.loads(Path(text).read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ConfigurationError(f"--coupling = {text!r}: cannot be read ({error}).") from error
+    try:
+        return read_coupling(table.get("coupling", table))
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{text}: {error}") from error

@@ -1,0 +1,62 @@
+"""What the figures of a calibration's report share: size, colours of dots, legends, and that they are SVG."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+Array = NDArray[np.float64]
+
+_MOST_POINTS = 6000
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return an empty figure of that size [inch]."""
+    from matplotlib.backends.backend_svg import FigureCanvasSVG
+    from matplotlib.figure import Figure
+
+    figure = Figure(figsize=(width, height), dpi=150, facecolor="white", layout="constrained")
+    FigureCanvasSVG(figure)
+    return figure
+
+
+def svg(figure: Figure) -> str:
+    """Return a figure as SVG, the same for the same figure."""
+    import matplotlib as mpl
+
+    text = io.StringIO()
+    with mpl.rc_context({"svg.hashsalt": "haptics"}):
+        figure.savefig(text, format="svg", metadata={"Date": None})
+    return text.getvalue()
+
+
+def units_of(rotary: bool) -> tuple[str, str]:
+    """Return the units of velocity and torque, or force."""
+    return ("rad/s", "N m") if rotary else ("m/s", "N")
+
+
+def _thinned(*series: Array) -> list[Array]:
+    """Return at most `_MOST_POINTS` of the samples, evenly chosen: a figure cannot show more."""
+    every = max(1, -(-len(series[0]) // _MOST_POINTS))
+    return [one[::every] for one in series]
+
+
+def dots(axes: Axes, x: Array, y: Array, colour: str, label: str = "") -> None:
+    """Draw samples as dots: as pixels, for thousands of them would make the file long."""
+    x, y = _thinned(x, y)
+    axes.plot(x, y, ".", color=colour, markersize=2.2, alpha=0.5, rasterized=True, label=label or None)
+
+
+def legend(axes: Axes, place: Literal["upper left", "upper right"]) -> None:
+    """Add a legend in which dots can be seen."""
+    shown = axes.legend(loc=place, fontsize=8.5, framealpha=0.9)
+    for handle in shown.legend_handles:
+        if handle is not None and hasattr(handle, "set_markersize"):
+            handle.set_markersize(6.0)

@@ -1,0 +1,98 @@
+"""``haptics calibrate friction``: recordings in, or motions of a device, friction parameters and a report out."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apps.answer import Answer
+from apps.calibrate.device import add_device_options, measure
+from apps.calibrate.options import (
+    AUTOMATIC,
+    add_data_options,
+    add_fit_options,
+    add_result_options,
+    by_joint,
+    chosen,
+    wishes_of,
+)
+from apps.calibrate.places import require_place
+from apps.progress import Line
+from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from calibration.identification import Identified, Wishes
+    from calibration.measurements import Measurement
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    add_data_options(
+        parser, "what was measured while nothing drove the joints and they were moved from outside", required=False
+    )
+    add_device_options(parser)
+    add_result_options(parser)
+    add_fit_options(parser)
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Identify friction, from files or on a device."""
+    from apps.calibrate.outcome import deliver
+
+    if bool(options.data) == bool(options.device):
+        raise ConfigurationError(
+            "give either --data FILE, what was measured, or --device NAME, to measure on a device."
+        )
+    require_places(options)
+    wishes = wishes_of(options)
+    if options.device:
+        wishes = _for_a_device(wishes)
+        joints = chosen(measure(options), options.joints)
+    else:
+        joints = by_joint(options)
+    return deliver(options, identify_all(joints, wishes), wishes)
+
+
+def _for_a_device(wishes: Wishes) -> Wishes:
+    """Return the wishes for motions that a device made by itself: velocities without lag, the mass to be found."""
+    from calibration.friction import FitSettings
+
+    settings = wishes.settings or FitSettings()
+    return replace(
+        wishes,
+        smooth=AUTOMATIC if wishes.smooth is None else wishes.smooth,
+        settings=replace(settings, fit_inertia=wishes.inertia == 0.0),
+    )
+
+
+def require_places(options: argparse.Namespace) -> None:
+    """Make sure that the results can be written, and over nothing that is to be read or written too.
+
+    Raises
+    ------
+    ConfigurationError
+        If they cannot.
+    """
+    taken = {os.path.realpath(path) for path in options.data}
+    for option, path in (("--out", options.out), ("--report", options.report)):
+        if path is None:
+            continue
+        require_place(path, option)
+        place = os.path.realpath(path)
+        if place in taken:
+            raise ConfigurationError(f"{option} = {str(path)!r}: is one of the other files; name one of its own.")
+        taken.add(place)
+
+
+def identify_all(joints: dict[str, list[Measurement]], wishes: Wishes) -> list[Identified]:
+    """Return the friction of all joints, with the progress shown."""
+    from calibration.identification import identify
+
+    found: list[Identified] = []
+    with Line() as line:
+        for name, measurements in joints.items():
+            line.show(f"identifying {name} ({len(found) + 1} of {len(joints)})")
+            found.append(identify(measurements, wishes))
+    return found

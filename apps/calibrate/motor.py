@@ -1,0 +1,164 @@
+"""``haptics calibrate motor``: what a motor gives for its PWM, current or voltage, once the friction is known."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apps.answer import Answer
+from apps.calibrate.friction import require_places
+from apps.calibrate.options import add_data_options, add_result_options, behind, measured, wishes_of
+from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from calibration.identification import Wishes
+    from calibration.measured_files import Source
+    from calibration.measurements import Measurement
+    from calibration.motor import MotorFit
+    from calibration.parameters import Found, JointParameters, ParameterFile
+
+    _Opened = dict[str, tuple[Found, Source]]
+
+_METHODS = {
+    True: "least squares on the drive, friction added (Guedelha et al. 2018, (32))",
+    False: "least squares on the drive, friction as a hysteresis of constant width",
+}
+"""By whether the friction was known and the joint moved."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    add_data_options(parser, "what was measured while the motors were driven, with a column such as pwm_percent")
+    add_result_options(parser)
+    parser.add_argument(
+        "--friction",
+        metavar="FILE.toml",
+        type=Path,
+        help="friction of the joints, as haptics calibrate friction finds it",
+    )
+    parser.add_argument(
+        "--open-windings",
+        metavar="FILE",
+        help="what was measured while nothing drove the joints and no current could flow: tells the back-EMF from the "
+        "other viscosity",
+    )
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Identify motors."""
+    from apps.calibrate.results import as_object, describe, ending, provenance
+    from calibration.parameter_files import write_parameter_file
+
+    require_places(options)
+    if len(options.data) > 1:
+        raise ConfigurationError("--data: a motor is identified from one recording; give one.")
+    if options.open_windings and options.friction is None:
+        raise ConfigurationError("--open-windings: needs --friction, the friction with currents, to compare with.")
+    wishes = wishes_of(options)
+    known = _known(options.friction)
+    fits = [_fit(one, known, wishes) for one in _measured(options, options.data[0], known, wishes)]
+    opened = _opened(options, known, wishes)
+    joints = [_joint(fit, known, opened) for fit in fits]
+    file = _file(known, joints)
+    sources = [fit.measurement.source for fit in fits] + [source for _, source in opened.values()]
+    file = replace(file, provenance=provenance(_method(fits), sources, options.identity, file.provenance))
+    write_parameter_file(options.out, file)
+    if options.report is not None:
+        from apps.calibrate.report import motor_pages, write_report
+
+        write_report(options.report, file, motor_pages(fits, joints))
+    result = {
+        "out": str(options.out),
+        "report": None if options.report is None else str(options.report),
+        "joints": [as_object(joint) for joint in joints],
+    }
+    lines = [line for joint in joints for line in describe(replace(joint, friction=None), {})]
+    return Answer(result, "\n".join([*lines, *ending(options.out, options.report)]))
+
+
+def _method(fits: Sequence[MotorFit]) -> str:
+    return "; ".join(dict.fromkeys(_METHODS["hysteresis" not in fit.values] for fit in fits))
+
+
+def _known(path: Path | None) -> ParameterFile | None:
+    from calibration.parameter_files import read_parameter_file
+
+    return None if path is None else read_parameter_file(path)
+
+
+def _measured(
+    options: argparse.Namespace, path: str, known: ParameterFile | None, wishes: Wishes
+) -> tuple[Measurement, ...]:
+    """Return what was measured, smoothed if wished, by the names that the joints have in the file of frictions."""
+    from calibration.identification import smoothed
+    from calibration.measurements import UNNAMED
+
+    found = measured(options, path)
+    if known is not None and known.coupling is not None:
+        return behind(known.coupling, found, wishes)[0]
+    found = tuple(smoothed(one, wishes.smooth) for one in found)
+    if known is not None and len(found) == len(known.joints) == 1 and found[0].joint == UNNAMED:
+        return (replace(found[0], joint=known.joints[0].name),)
+    return found
+
+
+def _fit(measurement: Measurement, known: ParameterFile | None, wishes: Wishes) -> MotorFit:
+    from calibration.motor import friction_spread, identify_motor
+
+    if known is None:
+        return identify_motor(measurement, inertia=wishes.inertia)
+    joint = known.joint(measurement.joint)
+    if joint.rotary != measurement.rotary:
+        raise measurement.error("slides where its friction is of one that turns, or turns where it slides")
+    return identify_motor(
+        measurement,
+        joint.friction_at,
+        inertia=wishes.inertia,
+        rest=joint.dead_band,
+        friction_spread=friction_spread(joint, measurement.velocity),
+    )
+
+
+def _opened(options: argparse.Namespace, known: ParameterFile | None, wishes: Wishes) -> _Opened:
+    """Return the friction with open windings of each joint, of the model that it has with currents."""
+    from calibration.identification import identify
+
+    if options.open_windings is None or known is None:
+        return {}
+    found = {}
+    for measurement in _measured(options, options.open_windings, known, wishes):
+        model = known.joint(measurement.joint).known_friction().model
+        identified = identify([measurement], replace(wishes, model=model, smooth=None)).parameters()
+        found[measurement.joint] = identified.known_friction(), measurement.source
+    return found
+
+
+def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> JointParameters:
+    from calibration.motor import back_emf
+    from calibration.parameters import JointParameters
+
+    name, rotary, motor = fit.measurement.joint, fit.measurement.rotary, fit.found()
+    if known is None:
+        return JointParameters(name, rotary, motor=motor)
+    joint = known.joint(name)
+    if name in opened:
+        value, interval = back_emf(joint.known_friction(), opened[name][0])
+        motor = replace(
+            motor,
+            values={**motor.values, "back_emf_viscosity": value},
+            intervals={**motor.intervals, "back_emf_viscosity": interval},
+        )
+    return replace(joint, motor=motor)
+
+
+def _file(known: ParameterFile | None, joints: Sequence[JointParameters]) -> ParameterFile:
+    from calibration.parameters import ParameterFile, Provenance
+
+    if known is None:
+        return ParameterFile(Provenance(), tuple(joints))
+    for joint in joints:
+        known = known.with_joint(joint)
+    return known

@@ -1,0 +1,233 @@
+"""Options that the calibrations from data share, and what follows from them."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from haptics.errors import ConfigurationError
+from haptics.settings import unknown
+
+if TYPE_CHECKING:
+    from calibration.coupled import Coupling
+    from calibration.identification import Wishes
+    from calibration.measurements import Measurement
+
+AUTOMATIC = "auto"
+_LOSSES = ("square", "huber", "tukey")
+
+
+def add_source_options(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
+    """Add the options that say which files, columns and joints; `what` was measured."""
+    parser.add_argument(
+        "--data",
+        metavar="FILE",
+        action="append",
+        default=None if required else [],
+        required=required,
+        help=f"{what}: CSV or NPZ with columns such as time_s, velocity_rad_per_s, torque_nm, or the folder of a "
+        "recording (repeatable)",
+    )
+    parser.add_argument(
+        "--column",
+        dest="columns",
+        metavar="OURS=THEIRS",
+        action="append",
+        default=[],
+        help="a column that has another name in the file, such as torque_nm=load or torque_nm=loads:0 (repeatable)",
+    )
+    parser.add_argument("--joint", dest="joints", metavar="NAME", action="append", default=[], help="only this joint")
+
+
+def add_data_options(parser: argparse.ArgumentParser, what: str, *, required: bool = True) -> None:
+    """Add the options that say what was measured, and how it is made ready for a fit."""
+    add_source_options(parser, what, required=required)
+    parser.add_argument(
+        "--smooth",
+        metavar="HZ",
+        help="make velocities anew, with no lag: from the positions where there are any; or auto",
+    )
+    parser.add_argument(
+        "--inertia",
+        metavar="I",
+        type=float,
+        default=0.0,
+        help="that moves on the joint's side of the sensor, kg m^2 or kg; needs accelerations",
+    )
+
+
+def add_result_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say where the result goes."""
+    parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
+    parser.add_argument("--report", metavar="FILE.html", type=Path, help="report to write, a page for each joint")
+    parser.add_argument("--identity", metavar="TEXT", default="", help="what was measured, if the files do not say it")
+
+
+def add_fit_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say how friction is fitted."""
+    parser.add_argument(
+        "--model", metavar="NAME", default=AUTOMATIC, help="friction model; auto: the one that predicts best (default)"
+    )
+    parser.add_argument("--fit-inertia", action="store_true", help="find the inertia too; needs accelerations")
+    parser.add_argument(
+        "--loss", choices=_LOSSES, default=_LOSSES[0], help="huber or tukey where some samples are wrong (square)"
+    )
+    parser.add_argument("--dead-band", metavar="W", type=float, help="samples slower than this are left out, SI units")
+    parser.add_argument("--physical", action="store_true", help="no negative level, no static level below Coulomb's")
+    add_check_option(parser)
+
+
+def add_check_option(parser: argparse.ArgumentParser) -> None:
+    """Add the option that names recordings to judge the result by."""
+    parser.add_argument(
+        "--check",
+        metavar="FILE",
+        action="append",
+        default=[],
+        help="another recording: say how far the torques found are from it (repeatable)",
+    )
+
+
+def wishes_of(options: argparse.Namespace) -> Wishes:
+    """Return how friction is to be identified.
+
+    Raises
+    ------
+    ConfigurationError
+        If an option has no sense.
+    """
+    from calibration.friction import FitSettings
+    from calibration.identification import Wishes
+
+    smooth: float | str | None = options.smooth
+    if smooth not in {None, AUTOMATIC}:
+        smooth = _frequency(str(smooth))
+    if not 0.0 <= options.inertia < 1e6:
+        raise ConfigurationError(f"--inertia = {options.inertia!r}: must be a finite number of at least 0.")
+    given = vars(options)
+    settings = FitSettings(
+        dead_band=given.get("dead_band"),
+        loss=given.get("loss", _LOSSES[0]),
+        physical=given.get("physical", False),
+        fit_inertia=given.get("fit_inertia", False),
+    )
+    return Wishes(given.get("model", AUTOMATIC), smooth, options.inertia, settings)
+
+
+def _frequency(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0.0
+    if not 0.0 < value < 1e6:
+        raise ConfigurationError(f"--smooth = {text!r}: must be a frequency greater than 0 Hz, or auto.")
+    return value
+
+
+def measured(options: argparse.Namespace, path: str) -> tuple[Measurement, ...]:
+    """Return what was measured of the joints of one file.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be used.
+    """
+    from calibration.measurements import read_measurements
+
+    return read_measurements(path, parse_columns(options.columns), tuple(options.joints))
+
+
+def recordings(options: argparse.Namespace, path: str) -> dict[str, list[Measurement]]:
+    """Return what was measured of each joint of one file: once, or round by round where a device was moved for it.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be used.
+    """
+    if not _is_excitation(Path(path)):
+        return {one.joint: [one] for one in measured(options, path)}
+    from calibration.excited_measurements import measurements_of
+
+    return chosen(measurements_of(Path(path)), options.joints)
+
+
+def _is_excitation(path: Path) -> bool:
+    """Tell whether it is the recording of a device that was moved to be measured, and not of a session."""
+    if not path.is_dir():
+        return False
+    from calibration.excited import PARTS
+    from haptics.recording import Recording
+
+    return PARTS in Recording(path).metadata
+
+
+def chosen(joints: dict[str, list[Measurement]], names: Sequence[str]) -> dict[str, list[Measurement]]:
+    """Return the joints of those names, all of them where no name is given.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no joint of a name.
+    """
+    for name in names:
+        if name not in joints:
+            raise unknown("joint", name, joints)
+    return {name: joints[name] for name in names or joints}
+
+
+def parse_columns(assignments: list[str]) -> dict[str, str]:
+    """Return names of ours to names in the file, from OURS=THEIRS.
+
+    Raises
+    ------
+    ConfigurationError
+        If an assignment is none.
+    """
+    columns = {}
+    for assignment in assignments:
+        ours, equals, theirs = assignment.partition("=")
+        if not equals or not theirs.strip():
+            raise ConfigurationError(f"--column {assignment}: must be OURS=THEIRS, for instance torque_nm=load.")
+        columns[ours.strip()] = theirs.strip()
+    return columns
+
+
+def by_joint(options: argparse.Namespace) -> dict[str, list[Measurement]]:
+    """Return what was measured of every joint, over all files of ``--data``.
+
+    Raises
+    ------
+    ConfigurationError
+        If a file cannot be used, or not all of them have the same joints of the same kind.
+    """
+    files = [recordings(options, path) for path in options.data]
+    names = list(files[0])
+    for path, file in zip(options.data, files, strict=True):
+        if set(file) != set(names):
+            raise ConfigurationError(f"{path}: has the joints {', '.join(file)}; others have {', '.join(names)}.")
+    joints = {name: [one for file in files for one in file[name]] for name in names}
+    for same in joints.values():
+        different = next((one for one in same if one.rotary != same[0].rotary), None)
+        if different is not None:
+            raise different.error("slides where it turns in another file, or turns where it slides")
+    return joints
+
+
+def behind(coupling: Coupling, joints: Sequence[Measurement], wishes: Wishes) -> tuple[tuple[Measurement, ...], Wishes]:
+    """Return what the motors behind a coupling see, and what is still to be done to it.
+
+    They are smoothed first where that is wished: afterwards there are gaps.
+
+    Raises
+    ------
+    ConfigurationError
+        As `calibration.coupled.decouple`.
+    """
+    from calibration.coupled import decouple
+    from calibration.identification import smoothed
+
+    return decouple([smoothed(joint, wishes.smooth) for joint in joints], coupling), replace(wishes, smooth=None)

@@ -1,0 +1,119 @@
+"""The end of an identification of friction: checks on other recordings, parameter file, report, answer."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from apps.answer import Answer
+from apps.calibrate.options import behind, measured, recordings
+from apps.calibrate.results import as_object, describe, ending, names_of, provenance
+
+if TYPE_CHECKING:
+    from calibration.coupled import Coupling
+    from calibration.identification import Identified, Wishes
+    from calibration.parameters import JointParameters
+
+_METHOD = "separable least squares, {loss} loss; intervals for errors that resemble their neighbours"
+
+
+def deliver(
+    options: argparse.Namespace, identified: Sequence[Identified], wishes: Wishes, coupling: Coupling | None = None
+) -> Answer:
+    """Write what was identified and say it.
+
+    Parameters
+    ----------
+    options : Namespace
+        Of the command.
+    identified : sequence of Identified
+        One for each joint, or motor of coupled joints.
+    wishes : Wishes
+        How it was identified.
+    coupling : Coupling, optional
+        Of coupled joints.
+    """
+    from calibration.parameter_files import write_parameter_file
+    from calibration.parameters import ParameterFile
+
+    joints = tuple(one.parameters() for one in identified)
+    errors = check_all(options, joints, wishes, coupling)
+    sources = [measurement.source for one in identified for measurement in one.measurements]
+    method = _METHOD.format(loss=options.loss)
+    file = ParameterFile(provenance(method, sources, options.identity), joints, coupling)
+    write_parameter_file(options.out, file)
+    if options.report is not None:
+        from apps.calibrate.report import friction_pages, write_report
+
+        write_report(options.report, file, friction_pages(identified, joints, errors))
+    result = {
+        "out": str(options.out),
+        "report": None if options.report is None else str(options.report),
+        "data": list(dict.fromkeys(source.path for source in sources)),
+        "joints": [
+            {
+                **as_object(joint),
+                "checks": errors[joint.name],
+                "models": {name: score for name, score in one.choice.scores.items() if math.isfinite(score)},
+            }
+            for joint, one in zip(joints, identified, strict=True)
+        ],
+    }
+    lines = [line for joint in joints for line in describe(joint, errors[joint.name])]
+    return Answer(result, "\n".join([*lines, *ending(options.out, options.report)]))
+
+
+def check_all(
+    options: argparse.Namespace, joints: Sequence[JointParameters], wishes: Wishes, coupling: Coupling | None
+) -> dict[str, dict[str, float]]:
+    """Return, for each joint, the relative errors on the recordings of ``--check``.
+
+    Raises
+    ------
+    ConfigurationError
+        If a recording cannot be used.
+    """
+    errors: dict[str, dict[str, float]] = {joint.name: {} for joint in joints}
+    for path, name in zip(options.check, names_of(options.check), strict=True):
+        for joint, error in check_file(options, path, joints, wishes, coupling).items():
+            errors[joint][name] = error
+    return errors
+
+
+def check_file(
+    options: argparse.Namespace,
+    path: str,
+    joints: Sequence[JointParameters],
+    wishes: Wishes,
+    coupling: Coupling | None,
+) -> dict[str, float]:
+    """Return the relative error of each joint that a file has.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be used, or has none of the joints.
+    """
+    from calibration.friction import joined
+    from calibration.identification import relative_error, samples_of
+    from calibration.measurements import UNNAMED
+    from haptics.errors import ConfigurationError
+
+    if coupling is None:
+        found = recordings(options, path)
+    else:
+        motors, wishes = behind(coupling, measured(options, path), wishes)
+        found = {motor.joint: [motor] for motor in motors}
+    if list(found) == [UNNAMED] and len(joints) == 1:
+        found = {joints[0].name: found[UNNAMED]}
+    errors = {
+        joint.name: relative_error(joint, joined([samples_of(one, wishes) for one in found[joint.name]]))
+        for joint in joints
+        if joint.name in found
+    }
+    if not errors:
+        names = ", ".join(joint.name for joint in joints)
+        raise ConfigurationError(f"{path}: has the joints {', '.join(found)}; the parameters are of {names}.")
+    return errors

@@ -1,0 +1,195 @@
+r"""Joints that are driven by several motors together, through a differential.
+
+The velocities of the joints are :math:`\omega_j = T \omega_g`, with :math:`\omega_g` those of the motors' shafts behind
+their gears (Guedelha et al. 2018, (11), (33)). No power is lost in between, so that :math:`\tau_j = T^{-T} \tau_g`
+(12), (34). Seen from the shafts every motor is a joint of its own: it is identified as such, while it alone moves and
+the others are held (section 3.4.2).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.measurements import FEWEST, Measurement
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+ALONE = 0.05
+"""A motor moves alone while the others are slower than this part of its largest speed."""
+
+_WORST_CONDITION = 1e6
+
+
+@dataclass(frozen=True, eq=False)
+class Coupling:
+    """Which joints are driven by which motors, and how.
+
+    Attributes
+    ----------
+    joints, motors : tuple of str
+        Names, as many of the one as of the other.
+    matrix : (n, n) float array
+        T: velocities of the joints from those of the motors' shafts.
+
+    Raises
+    ------
+    ConfigurationError
+        If the matrix cannot be inverted or does not fit the names.
+    """
+
+    joints: tuple[str, ...]
+    motors: tuple[str, ...]
+    matrix: Array
+
+    def __post_init__(self) -> None:
+        matrix = np.array(self.matrix, dtype=np.float64)
+        n = len(self.joints)
+        if len(self.motors) != n or matrix.shape != (n, n) or n < 2:
+            raise ConfigurationError(
+                f"coupling: {n} joints, {len(self.motors)} motors and a matrix of {matrix.shape}: must be n joints, n "
+                "motors and an n x n matrix, n at least 2."
+            )
+        for name in ("joints", "motors"):
+            if len(set(getattr(self, name))) < n:
+                raise ConfigurationError(f"coupling.{name} = {getattr(self, name)}: must be different names.")
+        if not np.isfinite(matrix).all() or np.linalg.cond(matrix) > _WORST_CONDITION:
+            raise ConfigurationError(
+                f"coupling.matrix = {matrix.tolist()}: must be finite numbers and must have an inverse."
+            )
+        matrix.flags.writeable = False
+        object.__setattr__(self, "matrix", matrix)
+
+    def joint_velocity(self, motor_velocity: ArrayLike) -> Array:
+        """Return the velocities of the joints from those of the motors, (..., n) [rad/s]; (11), (33)."""
+        return np.asarray(motor_velocity, dtype=np.float64) @ self.matrix.T
+
+    def motor_velocity(self, joint_velocity: ArrayLike) -> Array:
+        """Return the velocities of the motors' shafts from those of the joints, (..., n) [rad/s]; (33)."""
+        return np.asarray(np.linalg.solve(self.matrix, np.asarray(joint_velocity, dtype=np.float64)[..., None])[..., 0])
+
+    def motor_effort(self, joint_effort: ArrayLike) -> Array:
+        """Return the torques of the motors' shafts from those of the joints, (..., n) [N m]; (34).
+
+        That of one motor is the product of its column of the matrix with the torques of the joints.
+        """
+        return np.asarray(joint_effort, dtype=np.float64) @ self.matrix
+
+    def joint_effort(self, motor_effort: ArrayLike) -> Array:
+        """Return the torques of the joints from those of the motors' shafts, (..., n) [N m]; (12), (34)."""
+        effort = np.asarray(motor_effort, dtype=np.float64)
+        return np.asarray(np.linalg.solve(self.matrix.T, effort[..., None])[..., 0])
+
+    def moving_alone(self, motor_velocity: ArrayLike, motor: int) -> NDArray[np.bool_]:
+        """Tell in which samples one motor alone moves.
+
+        Parameters
+        ----------
+        motor_velocity : (samples, n) float array
+            Velocities of the motors' shafts [rad/s].
+        motor : int
+            Which of them.
+
+        Returns
+        -------
+        (samples,) bool array
+            Where all others are slower than `ALONE` times the largest speed of this one.
+        """
+        speed = np.abs(np.asarray(motor_velocity, dtype=np.float64))
+        others = np.delete(speed, motor, axis=1).max(axis=1)
+        return np.asarray(others <= ALONE * speed[:, motor].max())
+
+
+def _icub(prefix: str, matrix: ArrayLike, names: tuple[str, ...]) -> Coupling:
+    joints = tuple(f"{prefix}_{name}" for name in names)
+    return Coupling(joints, ("motor_a", "motor_b", "motor_c"), np.asarray(matrix, dtype=np.float64))
+
+
+_SHOULDER = ((1.0, 0.0, 0.0), (1.0, 0.625, 0.0), (0.0, -0.625, 0.625))
+"""The pulleys of the shoulder's motors have radii of 25 mm, those of its joints 40 mm."""
+
+COUPLINGS = {
+    "icub-torso": _icub("torso", ((0.55, 0.275, 0.275), (0.0, 0.5, 0.5), (0.0, -0.5, 0.5)), ("yaw", "roll", "pitch")),
+    "icub-right-shoulder": _icub("r_shoulder", _SHOULDER, ("pitch", "roll", "yaw")),
+    "icub-left-shoulder": _icub("l_shoulder", -np.array(_SHOULDER), ("pitch", "roll", "yaw")),
+}
+"""Couplings of the humanoid robot iCub as its configuration files state them, by their names on the command line."""
+
+
+def decouple(measurements: Sequence[Measurement], coupling: Coupling) -> tuple[Measurement, ...]:
+    """Return what was measured, as each motor sees it while it moves alone.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Of all joints of the coupling, from one recording.
+    coupling : Coupling
+        How they are driven.
+
+    Returns
+    -------
+    tuple of Measurement
+        Of the motors that have moved alone for long enough; each has only those samples. What drives a motor is taken
+        from the joint in its place.
+
+    Raises
+    ------
+    ConfigurationError
+        If a joint is missing or slides, or no motor ever moved alone.
+    """
+    joints = _in_order(measurements, coupling)
+    velocity = coupling.motor_velocity(np.column_stack([joint.velocity for joint in joints]))
+    effort = coupling.motor_effort(np.column_stack([joint.effort for joint in joints]))
+    acceleration, position = (_transformed(joints, name, coupling) for name in ("acceleration", "position"))
+    found = []
+    for motor, name in enumerate(coupling.motors):
+        alone = coupling.moving_alone(velocity, motor)
+        if np.count_nonzero(alone) < FEWEST or not velocity[alone, motor].any():
+            continue
+        drive = joints[motor].drive
+        found.append(
+            replace(
+                joints[motor],
+                joint=name,
+                time=joints[0].time[alone],
+                velocity=velocity[alone, motor],
+                effort=effort[alone, motor],
+                acceleration=None if acceleration is None else acceleration[alone, motor],
+                position=None if position is None else position[alone, motor],
+                drive=None if drive is None else drive[alone],
+            )
+        )
+    if not found:
+        raise ConfigurationError(
+            f"{joints[0].source.path}: no motor of {', '.join(coupling.motors)} ever moves alone; hold all but one, "
+            "move that one, and do so with each."
+        )
+    return tuple(found)
+
+
+def _in_order(measurements: Sequence[Measurement], coupling: Coupling) -> list[Measurement]:
+    by_name = {measurement.joint: measurement for measurement in measurements}
+    missing = [name for name in coupling.joints if name not in by_name]
+    if missing:
+        path = measurements[0].source.path if measurements else "no file"
+        raise ConfigurationError(
+            f"{path}: has no joint {missing[0]}; the coupling is of {', '.join(coupling.joints)}, with columns such as "
+            f"{coupling.joints[0]}.torque_nm."
+        )
+    joints = [by_name[name] for name in coupling.joints]
+    for joint in joints:
+        if not joint.rotary:
+            raise joint.error("slides; coupled joints turn")
+    return joints
+
+
+def _transformed(joints: list[Measurement], name: str, coupling: Coupling) -> Array | None:
+    """Return positions or accelerations as the motors see them, where all joints have them."""
+    series = [getattr(joint, name) for joint in joints]
+    if any(values is None for values in series):
+        return None
+    return coupling.motor_velocity(np.column_stack(series))

@@ -1,0 +1,214 @@
+"""From what was measured of a joint to its friction: the choice of the model, the fit, and what goes into a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.parameter_keys import key
+from calibration.parameters import Found, JointParameters
+from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from calibration.friction import Choice, FitSettings, FrictionFit, Samples
+    from calibration.measurements import Measurement
+
+Array = NDArray[np.float64]
+
+AUTOMATIC = "auto"
+"""Of models: the one that predicts best; of cut-offs: the one that the positions ask for."""
+
+
+@dataclass(frozen=True)
+class Wishes:
+    """How friction is to be identified.
+
+    Attributes
+    ----------
+    model : str
+        Name of the model, or ``auto``: cross-validation chooses among all.
+    smooth : float, "auto" or None
+        Cut-off of the zero-phase smoothing that velocity and acceleration are made with [Hz]; of the positions, where
+        there are any. None takes them as they were measured.
+    inertia : float
+        Inertia that moves on the joint's side of the sensor [kg m^2] or [kg].
+    settings : FitSettings or None
+        How the fit is done.
+    """
+
+    model: str = AUTOMATIC
+    smooth: float | str | None = None
+    inertia: float = 0.0
+    settings: FitSettings | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Identified:
+    """The friction of one joint and what it was found from.
+
+    Attributes
+    ----------
+    measurements : tuple of Measurement
+        What was measured, a recording each.
+    samples : tuple of Samples
+        The same as it was fitted.
+    choice : Choice
+        The scores of the models that were tried, and the fit of the one that was chosen.
+    """
+
+    measurements: tuple[Measurement, ...]
+    samples: tuple[Samples, ...]
+    choice: Choice
+
+    @property
+    def fit(self) -> FrictionFit:
+        """The fit over all recordings."""
+        return self.choice.fit
+
+    @property
+    def joint(self) -> str:
+        """Name of the joint."""
+        return self.measurements[0].joint
+
+    @property
+    def rotary(self) -> bool:
+        """Whether it turns."""
+        return self.measurements[0].rotary
+
+    def parameters(self) -> JointParameters:
+        """Return what goes into a parameter file."""
+        fit, choice = self.fit, self.choice
+        diagnostics = fit.diagnostics
+        facts: dict[str, Any] = {
+            "samples": len(fit.kept),
+            "samples_used": int(fit.kept.sum()),
+            **{f"excluded_{reason.replace(' ', '_')}": int(count) for reason, count in fit.excluded.items()},
+            key("dead_band", "velocity", self.rotary): float(fit.dead_band),
+            key("velocity_noise", "velocity", self.rotary): float(fit.velocity_noise),
+            key("residual_rms", "force", self.rotary): float(diagnostics.rms),
+            "condition_number": float(fit.condition),
+            "relative_error": float(diagnostics.relative_rms),
+            "relative_error_cross_validated": float(choice.scores[choice.name]),
+            "residual_autocorrelation": float(diagnostics.autocorrelation),
+            "effective_samples": float(diagnostics.effective_samples),
+            "outlier_share": float(diagnostics.outliers),
+        }
+        facts = {name: value for name, value in facts.items() if np.isfinite(value)}
+        values = {name: float(value) for name, value in fit.values.items()}
+        intervals = {
+            name: (float(low), float(high)) for name, (low, high) in fit.intervals.items() if np.isfinite(high - low)
+        }
+        warnings = tuple(doubt.message for doubt in fit.doubts)
+        return JointParameters(self.joint, self.rotary, Found(choice.name, values, intervals, facts, warnings))
+
+
+def identify(measurements: Sequence[Measurement], wishes: Wishes) -> Identified:
+    """Return the friction of a joint.
+
+    Parameters
+    ----------
+    measurements : sequence of Measurement
+        Of one joint, a recording each.
+    wishes : Wishes
+        How.
+
+    Raises
+    ------
+    ConfigurationError
+        If a recording cannot be used, naming it.
+    """
+    from calibration.friction import MODELS, FitSettings, choose_model, joined
+    from haptics.settings import unknown
+
+    if wishes.model != AUTOMATIC and wishes.model not in MODELS:
+        raise unknown("friction model", wishes.model, [AUTOMATIC, *MODELS])
+    samples = tuple(samples_of(one, wishes) for one in measurements)
+    models = list(MODELS) if wishes.model == AUTOMATIC else [wishes.model]
+    try:
+        joined(samples).require_law()
+        choice = choose_model(samples, models, settings=wishes.settings or FitSettings())
+    except ConfigurationError as error:
+        raise measurements[0].error(str(error).rstrip(".")) from error
+    return Identified(tuple(measurements), samples, choice)
+
+
+def samples_of(measurement: Measurement, wishes: Wishes) -> Samples:
+    """Return a recording as it is fitted: smoothed if that is wished, what the inertia takes added.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be used.
+    """
+    from calibration.friction import Samples
+
+    try:
+        if wishes.smooth is not None and measurement.position is not None:
+            cutoff = None if wishes.smooth == AUTOMATIC else float(wishes.smooth)
+            return Samples.from_positions(
+                measurement.time, measurement.position, measurement.effort, wishes.inertia, cutoff
+            )
+        moved = smoothed(measurement, wishes.smooth)
+        return Samples.from_torque(moved.time, moved.velocity, moved.effort, moved.acceleration, wishes.inertia)
+    except ConfigurationError as error:
+        raise measurement.error(str(error).rstrip(".")) from error
+
+
+def smoothed(measurement: Measurement, cutoff: float | str | None) -> Measurement:
+    """Return a recording with its velocity smoothed, and the acceleration that belongs to that.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        The recording.
+    cutoff : float, "auto" or None
+        As `Wishes.smooth`; None leaves it as it is.
+    """
+    from calibration.signals import best_cutoff, motion, smooth
+
+    if cutoff is None:
+        return measurement
+    time, velocity, position = measurement.time, measurement.velocity, measurement.position
+    chosen = None if cutoff == AUTOMATIC else float(cutoff)
+    if position is not None:
+        found = motion(time, position, chosen)
+        return replace(measurement, velocity=found.velocity, acceleration=found.acceleration)
+    limit = best_cutoff(time, velocity) if chosen is None else chosen
+    return replace(
+        measurement, velocity=smooth(time, velocity, limit), acceleration=smooth(time, velocity, limit, derivative=1)
+    )
+
+
+def relative_error(joint: JointParameters, samples: Samples) -> float:
+    """Return how far parameters are from a recording: rms error of the torque by the rms of the torque.
+
+    Samples below the speed that counted as rest when the parameters were found are left out.
+
+    Parameters
+    ----------
+    joint : JointParameters
+        With a friction.
+    samples : Samples
+        Another recording of the joint.
+
+    Raises
+    ------
+    ConfigurationError
+        If all samples are at rest, or accelerations are missing that the parameters need.
+    """
+    found = joint.known_friction()
+    moving = samples.faster_than(joint.dead_band or 0.0)
+    if not moving.any():
+        raise ConfigurationError("no sample is faster than what counts as rest")
+    predicted = joint.friction_at(samples.velocity)
+    inertia = found.values.get("inertia", 0.0)
+    if inertia != 0.0:
+        if samples.acceleration is None:
+            raise ConfigurationError("has no accelerations, which the inertia among the parameters needs")
+        predicted = predicted + inertia * samples.acceleration
+    error = (samples.friction - predicted)[moving]
+    return float(np.sqrt(np.mean(error**2) / np.mean(samples.friction[moving] ** 2)))

@@ -1,0 +1,253 @@
+"""What a calibration has found, as a TOML file: a table for each joint, units in the names of the keys.
+
+::
+
+    [provenance]
+    date = "2026-01-31T12:00:00+00:00"
+    method = "..."
+    device = "..."
+    data_files = ["knee.csv"]
+    data_sha256 = ["..."]
+
+    [provenance.versions]
+    haptics = "0.1.0"
+
+    [joint.knee]
+    rotary = true
+
+    [joint.knee.friction]
+    model = "stribeck"
+    coulomb_torque_nm = 0.85
+    viscosity_nms_per_rad = 17.8
+    static_torque_forward_nm = 1.27
+    static_torque_backward_nm = 1.95
+    stribeck_velocity_rad_per_s = 0.0175
+    warnings = []
+
+    [joint.knee.friction.interval_95]
+    coulomb_torque_nm = [0.843, 0.857]
+
+    [joint.knee.friction.fit]
+    samples = 6000
+    condition_number = 42.0
+
+    [joint.knee.motor]
+    drive_unit = "percent"
+    gain_nm_per_percent = 0.05
+    offset_torque_nm = 0.8
+
+A joint that slides has forces: ``coulomb_force_n``, ``viscosity_ns_per_m``. Levels are positive; the friction F has the
+direction of the velocity, and a joint that nothing drives gives the torque -F.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from calibration.coupled import Coupling
+from calibration.parameter_keys import friction_keys, motor_keys
+from calibration.parameters import Found, Interval, JointParameters, ParameterFile, Provenance
+from calibration.toml_text import format_toml, write_whole
+from haptics.errors import ConfigurationError
+from haptics.settings import unknown
+
+_INTERVAL = "interval_95"
+
+# --- writing ----------------------------------------------------------------------------------------------------------
+
+
+def write_parameter_file(path: str | Path, file: ParameterFile) -> None:
+    """Write a parameter file, all of it or nothing.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be written.
+    """
+    write_whole(path, format_parameter_file(file))
+
+
+def format_parameter_file(file: ParameterFile) -> str:
+    """Return a parameter file as TOML; `parse_parameter_file` reads the same numbers back."""
+    tables: dict[str, Any] = {"provenance": _shown(file.provenance)}
+    if file.coupling is not None:
+        tables["coupling"] = _shown(file.coupling) | {"matrix": file.coupling.matrix.tolist()}
+    tables["joint"] = {joint.name: joint_table(joint) for joint in file.joints}
+    return format_toml(tables)
+
+
+def _shown(instance: Any) -> dict[str, Any]:
+    return {name: getattr(instance, name) for name in instance.__dataclass_fields__}
+
+
+def joint_table(joint: JointParameters) -> dict[str, Any]:
+    """Return what is known of a joint as its table has it, with units in the keys."""
+    table: dict[str, Any] = {"rotary": joint.rotary}
+    if joint.friction is not None:
+        keys = friction_keys(joint.friction.model, joint.rotary)
+        table["friction"] = {"model": joint.friction.model, **_found_table(joint.friction, keys)}
+    if joint.motor is not None:
+        keys = motor_keys(joint.motor.model, joint.rotary)
+        table["motor"] = {"drive_unit": joint.motor.model, **_found_table(joint.motor, keys)}
+    return table
+
+
+def _found_table(found: Found, keys: Mapping[str, str]) -> dict[str, Any]:
+    values = {keys[name]: value for name, value in found.values.items()}
+    intervals = {keys[name]: list(interval) for name, interval in found.intervals.items()}
+    return {**values, "warnings": list(found.warnings), _INTERVAL: intervals, "fit": dict(found.facts)}
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+def read_parameter_file(path: str | Path) -> ParameterFile:
+    """Read a parameter file.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, naming the file, the table and the key that is wrong, and what is allowed.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a zero byte
+        raise ConfigurationError(
+            f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}); haptics calibrate friction makes "
+            "such a file."
+        ) from error
+    return parse_parameter_file(text, str(path))
+
+
+def parse_parameter_file(text: str, where: str) -> ParameterFile:
+    """Return what the TOML `text` holds; `where` names it in messages.
+
+    Raises
+    ------
+    ConfigurationError
+        As `read_parameter_file`.
+    """
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigurationError(f"{where}: is no TOML ({error}).") from error
+    try:
+        return _file(content)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from error
+
+
+def _file(content: dict[str, Any]) -> ParameterFile:
+    _require_known(content, ("provenance", "joint", "coupling"), "table")
+    provenance = {key: _as_tuple(value) for key, value in _table(content, "provenance").items()}
+    _require_known(provenance, Provenance.__dataclass_fields__, "provenance key")
+    joints = _table(content, "joint")
+    if not joints:
+        raise ConfigurationError("there is no table [joint.NAME].")
+    coupling = content.get("coupling")
+    return ParameterFile(
+        Provenance(**provenance),
+        tuple(_joint(name, _table(joints, name, f"joint.{name}")) for name in joints),
+        None if coupling is None else read_coupling(_table(content, "coupling")),
+    )
+
+
+def read_coupling(table: Mapping[str, Any]) -> Coupling:
+    """Return the coupling that a table ``[coupling]`` with ``joints``, ``motors`` and ``matrix`` describes.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is none.
+    """
+    _require_known(table, Coupling.__dataclass_fields__, "coupling key")
+    try:
+        joints, motors = (tuple(map(str, table[name])) for name in ("joints", "motors"))
+        return Coupling(joints, motors, np.array(table["matrix"], dtype=np.float64))
+    except (KeyError, TypeError, ValueError) as error:
+        if isinstance(error, ConfigurationError):
+            raise
+        raise ConfigurationError(
+            "coupling: must have joints, motors (lists of names) and matrix (n rows of n)."
+        ) from error
+
+
+def _joint(name: str, table: dict[str, Any]) -> JointParameters:
+    where = f"joint.{name}"
+    _require_known(table, ("rotary", "friction", "motor"), f"{where} key")
+    rotary = table.get("rotary", True)
+    if not isinstance(rotary, bool):
+        raise ConfigurationError(f"{where}.rotary = {rotary!r}: must be true or false.")
+    friction, motor = (_found(table, kind, rotary, where) for kind in ("friction", "motor"))
+    return JointParameters(name, rotary, friction, motor)
+
+
+def _found(joint: dict[str, Any], kind: str, rotary: bool, joint_name: str) -> Found | None:
+    if kind not in joint:
+        return None
+    where = f"{joint_name}.{kind}"
+    table = _table(joint, kind, where)
+    word = {"friction": "model", "motor": "drive_unit"}[kind]
+    model = table.get(word)
+    if not isinstance(model, str):
+        raise ConfigurationError(f"{where}.{word} is missing: must be text.")
+    keys = (friction_keys if kind == "friction" else motor_keys)(model, rotary)
+    names = {key: name for name, key in keys.items()}
+    _require_known(table, (*names, word, "warnings", _INTERVAL, "fit"), f"{where} key")
+    values = {name: _number(table[key], f"{where}.{key}") for key, name in names.items() if key in table}
+    intervals = _table(table, _INTERVAL, f"{where}.{_INTERVAL}") if _INTERVAL in table else {}
+    _require_known(intervals, names, f"{where}.{_INTERVAL} key")
+    found = Found(
+        model,
+        values,
+        {names[key]: _interval(value, f"{where}.{_INTERVAL}.{key}") for key, value in intervals.items()},
+        _table(table, "fit", f"{where}.fit") if "fit" in table else {},
+        tuple(map(str, table.get("warnings", ()))),
+    )
+    _require_complete(found, keys, kind, where)
+    return found
+
+
+def _require_complete(found: Found, keys: Mapping[str, str], kind: str, where: str) -> None:
+    from calibration.friction import MODELS
+
+    needed = MODELS[found.model].names if kind == "friction" else ("gain", "offset")
+    for name in needed:
+        if name not in found.values:
+            raise ConfigurationError(f"{where}.{keys[name]} is missing.")
+
+
+def _table(tables: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:
+    table = tables.get(name, {})
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{where or name} = {table!r}: must be a table.")
+    return table
+
+
+def _require_known(table: Mapping[str, Any], allowed: Any, kind: str) -> None:
+    for name in table:
+        if name not in allowed:
+            raise unknown(kind, name, allowed)
+
+
+def _number(value: Any, where: str) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ConfigurationError(f"{where} = {value!r}: must be a finite number.")
+    return float(value)
+
+
+def _interval(value: Any, where: str) -> Interval:
+    if not isinstance(value, list) or len(value) != 2:
+        raise ConfigurationError(f"{where} = {value!r}: must be two numbers.")
+    low, high = (_number(one, where) for one in value)
+    return low, high
+
+
+def _as_tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

@@ -1,0 +1,79 @@
+"""The command: friction of the motors behind a coupling, by name or from a file."""
+
+from pathlib import Path
+
+import pytest
+
+from calibration.coupled import COUPLINGS, Coupling
+from calibration.parameter_files import read_parameter_file
+from tests.apps.calibrate.commands import calibrate, refusal
+from tests.calibration.measured import write_csv
+from tests.calibration.test_coupled import LAWS, recorded
+
+CASES = sorted(COUPLINGS)
+
+
+def write(path: Path, coupling: Coupling, noise: float = 0.02, motors: int = 3) -> Path:
+    joints = recorded(coupling, LAWS[:motors], noise)
+    columns = {"time_s": joints[0].time}
+    for joint in joints:
+        columns[f"{joint.joint}__velocity_rad_per_s"] = joint.velocity
+        columns[f"{joint.joint}__torque_nm"] = joint.effort
+    return write_csv(path, **columns)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_motor_gets_its_own_friction(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    coupling = COUPLINGS[name]
+    data, out = write(tmp_path / "a.csv", coupling), tmp_path / "P.toml"
+    arguments = ("coupled", "--coupling", name, "--data", data, "--out", out, "--model", "stribeck", "--check", data)
+    answer = calibrate(capsys, *arguments)
+    assert [joint["name"] for joint in answer["joints"]] == list(coupling.motors)
+    for joint, law in zip(answer["joints"], LAWS, strict=True):
+        found = joint["friction"]
+        assert found["coulomb_torque_nm"] == pytest.approx(law["coulomb"], abs=0.01)
+        assert found["viscosity_nms_per_rad"] == pytest.approx(law["viscosity"], abs=0.05)
+        assert joint["checks"]["a.csv"] < 0.05
+    file = read_parameter_file(out)
+    assert file.coupling is not None and file.coupling.joints == coupling.joints
+
+
+def test_a_coupling_can_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torso = COUPLINGS["icub-torso"]
+    mine = Coupling(torso.joints, ("left", "middle", "right"), torso.matrix)
+    text = f"joints = {list(mine.joints)}\nmotors = {list(mine.motors)}\nmatrix = {mine.matrix.tolist()}\n"
+    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
+    data, out = write(tmp_path / "a.csv", mine), tmp_path / "P.toml"
+    arguments = ("--coupling", tmp_path / "mine.toml", "--data", data, "--out", out, "--model", "coulomb-viscous")
+    answer = calibrate(capsys, "coupled", *arguments, "--report", tmp_path / "R.html")
+    assert [joint["name"] for joint in answer["joints"]] == ["left", "middle", "right"]
+    assert (tmp_path / "R.html").read_text(encoding="utf-8").count("<section>") == 3
+    errors = calibrate(capsys, "check", "--parameters", out, "--data", data)["relative_errors"]["a.csv"]
+    assert set(errors) == {"left", "middle", "right"}
+
+
+def test_a_motor_that_never_moved_alone_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torso = COUPLINGS["icub-torso"]
+    data = write(tmp_path / "a.csv", torso, motors=2)
+    arguments = ("--coupling", "icub-torso", "--data", data, "--out", tmp_path / "P.toml", "--model", "coulomb-viscous")
+    answer = calibrate(capsys, "coupled", *arguments)
+    assert [joint["name"] for joint in answer["joints"]] == ["motor_a", "motor_b"]
+    assert answer["missing"] == ["motor_c"]
+
+
+@pytest.mark.parametrize(
+    ("coupling", "says"),
+    [
+        ("icub-tors", "Did you mean 'icub-torso'"),
+        ("none.toml", "--coupling = 'none.toml': cannot be read"),
+        ("bad.toml", "bad.toml: coupling: must have joints"),
+        ("icub-left-shoulder", "has no joint l_shoulder_pitch"),
+    ],
+)
+def test_a_wrong_request_is_one_line(
+    coupling: str, says: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "bad.toml").write_text("joints = ['a']\n", encoding="utf-8")
+    write(tmp_path / "a.csv", COUPLINGS["icub-torso"])
+    assert says in refusal(capsys, "coupled", "--coupling", coupling, "--data", "a.csv", "--out", "P.toml")

@@ -1,0 +1,62 @@
+"""``haptics calibrate friction --device``, from the command to a session that makes up for what was found."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from apps.cli import main
+from tests.devices.felt import FRICTION
+
+QUICK = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1", "stroke_time=0.25")]
+OWN = [f"--set=device.friction.{axis}.{name}={value}" for axis in FRICTION for name, value in FRICTION[axis].items()]
+MODEL = "--model=stribeck-asymmetric"
+
+
+def calibrate(*arguments: str) -> int:
+    return main(["calibrate", "friction", *arguments])
+
+
+def test_a_device_is_measured_and_its_file_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out, record = tmp_path / "own.toml", tmp_path / "recordings"
+    found = calibrate("--device=virtual-joystick", *OWN, *QUICK, MODEL, f"--out={out}", f"--record={record}", "--json")
+    captured = capsys.readouterr()
+    assert found == 0, captured.err
+    assert "let go of the handle" in captured.err
+    joints = {joint["name"]: joint["friction"] for joint in json.loads(captured.out)["joints"]}
+    for axis, levels in FRICTION.items():
+        for direction in ("forward", "backward"):
+            assert joints[axis][f"coulomb_force_{direction}_n"] == pytest.approx(
+                levels[f"coulomb_{direction}"], rel=0.15
+            )
+    (recording,) = record.iterdir()
+    assert json.loads((recording / "recording.json").read_text())["state"] == "complete"
+
+    session = ["run", "--device=virtual-joystick", *OWN, f"--set=device.friction_parameters={out}", "--headless"]
+    ended = main([*session, "--duration=0.3", "--set=law.force=0.01", f"--record={record}", "--json"])
+    captured = capsys.readouterr()
+    assert ended == 0, captured.err
+    result = json.loads(captured.out)
+    assert any("friction left of its own" in advice for advice in result["advice"])
+    assert json.loads((Path(result["recording"]) / "recording.json").read_text())["friction_file_hash"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["--device=stove"], "unknown device 'stove'"),
+        (["--device=virtual-joystick", "--set=device.hand.name=mouse"], "nobody holds a device"),
+        (["--device=virtual-joystick", "--set=device.friction_parameters=a.toml"], "name it with --out"),
+        (["--device=virtual-joystick", "--set=device.name=pantograph"], "--device says"),
+        (["--device=virtual-joystick", "--set=excitation.speed=1"], "unknown setting 'excitation.speed'"),
+        (["--device=virtual-joystick", "--set=law.force=1"], "unknown table of settings 'law'"),
+        (["--device=virtual-arm"], "takes positions"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_in_words(
+    arguments: list[str], complaint: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = tmp_path / "recordings"
+    assert calibrate(*arguments, f"--out={tmp_path / 'own.toml'}", f"--record={record}") == 2
+    assert complaint in capsys.readouterr().err
+    assert not record.exists()

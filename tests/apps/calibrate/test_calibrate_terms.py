@@ -1,0 +1,75 @@
+"""The command: models of terms out of recordings, judged on others."""
+
+import argparse
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.answer import Answer
+from apps.calibrate import terms
+from calibration.term_files import read_term_file
+from calibration.terms import KINDS
+from haptics.errors import ConfigurationError
+from tests.calibration.simulated_joints import joint
+
+
+def write(path: Path, seed: int) -> str:
+    seen = joint(seed=seed, inertia=-8.0)
+    table = np.column_stack((seen.time, seen.velocity, -seen.friction))
+    np.savetxt(path, table, delimiter=",", header="time_s,velocity_rad_per_s,torque_nm", comments="", fmt="%.9g")
+    return str(path)
+
+
+def run(*arguments: str) -> Answer:
+    parser = argparse.ArgumentParser()
+    terms.add_options(parser)
+    return terms.run(parser.parse_args(arguments))
+
+
+def test_one_line_makes_a_model_and_judges_it(tmp_path: Path) -> None:
+    data, other = write(tmp_path / "a.csv", 1), write(tmp_path / "b.csv", 2)
+    answer = run("--data", data, "--check", other, "--out", str(tmp_path / "m.toml"))
+    (found,) = answer.result["joints"]
+    assert found["checks"][other]["value"] < 0.1
+    assert found["cross_validated"]["low"] < found["cross_validated"]["value"] < 0.1
+    assert "b.csv: the error is" in answer.text
+    model = read_term_file(tmp_path / "m.toml")["joint"]
+    assert model.of("inertia").values[0] == pytest.approx(-8.0, rel=0.1)
+    assert f'data_files = ["{Path(data).name}"]' in (tmp_path / "m.toml").read_text()
+
+
+def test_only_the_kinds_asked_for_are_used(tmp_path: Path) -> None:
+    run("--data", write(tmp_path / "a.csv", 1), "--kind", "friction", "--out", str(tmp_path / "m.toml"))
+    model = read_term_file(tmp_path / "m.toml")["joint"]
+    assert {term.kind for term in model.terms} == {"friction"}
+
+
+def test_several_recordings_are_taken_together(tmp_path: Path) -> None:
+    files = [write(tmp_path / f"{seed}.csv", seed) for seed in (1, 2)]
+    answer = run("--data", files[0], "--data", files[1], "--out", str(tmp_path / "m.toml"))
+    assert len(answer.result["joints"]) == 1
+    assert '"1.csv", "2.csv"' in (tmp_path / "m.toml").read_text()
+
+
+def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="--out"):
+        run("--data", "nothing.csv", "--out", str(tmp_path / "none" / "m.toml"))
+
+
+def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"nothing\.csv"):
+        run("--data", str(tmp_path / "nothing.csv"), "--out", str(tmp_path / "m.toml"))
+    assert not (tmp_path / "m.toml").exists()
+
+
+def test_another_recording_of_other_joints_is_said(tmp_path: Path) -> None:
+    data = write(tmp_path / "a.csv", 1)
+    text = Path(data).read_text()
+    (tmp_path / "b.csv").write_text(text.replace("torque_nm", "knee.torque_nm"))
+    with pytest.raises(ConfigurationError, match="has the joints knee, none of those of --data"):
+        run("--data", data, "--check", str(tmp_path / "b.csv"), "--out", str(tmp_path / "m.toml"))
+
+
+def test_the_kinds_of_the_command_are_those_of_the_terms() -> None:
+    assert terms.KINDS == KINDS

@@ -1,0 +1,73 @@
+"""Joints whose friction is known, and files of what would be measured of them."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.measured_files import Source
+from calibration.measurements import Measurement
+from tests.calibration.hand_moved import DEGREE, KNEE
+
+Array = NDArray[np.float64]
+
+SOURCE = Source("knee.csv", "0" * 64)
+
+
+def friction(velocity: Array, law: dict[str, float] = KNEE) -> Array:
+    """Return the friction in the direction of the velocity; no friction at rest."""
+    speed = np.abs(velocity)
+    fall = np.exp(-speed / law["stribeck_velocity"])
+    static = np.where(velocity > 0.0, law["static_forward"], law["static_backward"])
+    level = law["coulomb"] + law["viscosity"] * speed + (static - law["coulomb"]) * fall
+    return np.asarray(np.sign(velocity) * level)
+
+
+def swinging(amplitude: float = 20.0 * DEGREE, duration: float = 60.0, rate: float = 100.0) -> tuple[Array, ...]:
+    """Return time, position, velocity and acceleration of a joint that somebody swings, ever faster and slower."""
+    time = np.arange(0.0, duration, 1.0 / rate)
+    phase, envelope = 0.9 * time, 0.55 + 0.45 * np.cos(0.13 * time)
+    velocity = amplitude * envelope * np.sin(phase)
+    position = np.concatenate(([0.0], np.cumsum((velocity[1:] + velocity[:-1]) / 2.0 / rate)))
+    return time, position, velocity, np.gradient(velocity, time)
+
+
+def idle(noise: float = 0.0, seed: int = 1, duration: float = 60.0, joint: str = "knee") -> Measurement:
+    """Return what is measured of the knee while its motor does nothing."""
+    time, position, velocity, acceleration = swinging(duration=duration)
+    torque = -friction(velocity) + noise * np.random.default_rng(seed).standard_normal(len(time))
+    return Measurement(joint, True, time, velocity, torque, SOURCE, acceleration, position)
+
+
+def driven(gain: float = 0.05, offset: float = 0.8, noise: float = 0.0, inertia: float = 0.0) -> Measurement:
+    """Return what is measured of the knee while its motor is driven by a PWM [percent] that goes up and down."""
+    still = idle(duration=40.0)
+    drive = 60.0 * np.sin(0.37 * still.time + 0.4)
+    noisy = noise * np.random.default_rng(2).standard_normal(len(still))
+    acceleration = 0.0 if still.acceleration is None else still.acceleration
+    torque = gain * drive + offset - friction(still.velocity) - inertia * acceleration + noisy
+    return replace(still, effort=torque, drive=drive, drive_unit="percent")
+
+
+def through_stuck_gear(driving: Array, static: float) -> Array:
+    """Return what a gear passes on to a joint that is held: what exceeds its static friction, until that turns over."""
+    passed = np.zeros(len(driving))
+    for k, torque in enumerate(driving):
+        passed[k] = min(max(passed[k - 1], torque - static), torque + static)
+    return passed
+
+
+def write_csv(path: Path, **columns: Array) -> Path:
+    """Write columns as a person's program does; two underscores stand for the dot after the name of a joint."""
+    names = [name.replace("__", ".") for name in columns]
+    np.savetxt(path, np.column_stack(list(columns.values())), delimiter=",", header=",".join(names), comments="")
+    return path
+
+
+def write_idle(path: Path, noise: float = 0.1, seed: int = 1, duration: float = 60.0) -> Path:
+    """Write `idle` as the contract's columns."""
+    knee = idle(noise, seed, duration)
+    return write_csv(path, time_s=knee.time, velocity_rad_per_s=knee.velocity, torque_nm=knee.effort)
