@@ -12,14 +12,18 @@ from typing import TYPE_CHECKING, Any
 from apps.doctor.machine import Machine, program
 from apps.doctor.usb import Plugged, openable, plugged
 from devices import BACKENDS
+from devices.arm.identities import ODRIVES
 from devices.udev import GROUP, RULES_FILE, Node, device_rules
 from haptics.errors import DeviceOpenError
 
 if TYPE_CHECKING:
     from devices.joystick.finding import FoundStick
 
-STICK = "pid-joystick"
+STICK, ARM = "pid-joystick", "arm"
 APPLY = f"then run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; sudo udevadm trigger; plug it in anew."
+
+_NEEDED = {STICK: "force-feedback stick", "pantograph": "hAPI board", ARM: "ODrive"}
+"""Backend to what must be plugged in. The force sensor of an arm may as well be on the network."""
 
 _EMULATED = "--set device.emulated=true does without"
 
@@ -51,7 +55,7 @@ class Found:
     in_rate_hz, out_rate_hz, vector_rate_hz : float or None
         For a stick: input reports, output reports, and forces in the plane, two reports each, per second at most.
     next : str
-        For a stick: the command that calibrates it.
+        For a stick: the command that calibrates it; for the drive of an arm: the one that runs it.
     """
 
     backend: str
@@ -93,10 +97,9 @@ class Survey:
 
     def missing(self, backend: str) -> list[str]:
         """Return what is missing to use a backend that needs something plugged in."""
-        usable = self.of(backend)
+        usable = [one for one in self.of(backend) if backend != ARM or one.identity in ODRIVES]
         if not usable:
-            what = {STICK: "no force-feedback stick is plugged in", "pantograph": "no hAPI board is plugged in"}
-            lacking = [f"{what.get(backend, 'nothing is plugged in')} ({_EMULATED})"]
+            lacking = [f"no {_NEEDED[backend]} is plugged in ({_EMULATED})"]
         elif any(not one.missing for one in usable):
             return []
         else:
@@ -167,6 +170,12 @@ def _calibrating(stick: FoundStick) -> str:
     )
 
 
+_RUNNING_ARM = (
+    "{} run --device arm --model A --set device.at_home=true --set device.sensor.name=ati "
+    "--set device.sensor.address=ADDRESS   # docs/arm.md; a sensor on the network is known by its address only"
+)
+
+
 def _board(one: Plugged) -> Found:
     rules = "\n".join(device_rules(one.identity, one.family.nodes))
     closed = [str(path) for path in one.files if not openable(path)]
@@ -181,10 +190,11 @@ def _board(one: Plugged) -> Found:
         one.family.backend,
         one.family.title,
         one.identity,
-        None,
+        one.serial or None,
         tuple(map(str, one.files)),
         missing=missing,
         udev_rules=rules,
+        next=_RUNNING_ARM.format(program()) if one.identity in ODRIVES else "",
     )
 
 

@@ -31,6 +31,7 @@ BACKENDS: dict[str, tuple[str, str]] = {
     "virtual-arm": ("devices.virtual.arm", "VirtualArm"),
     "pantograph": ("devices.pantograph.device", "Pantograph"),
     "pid-joystick": ("devices.joystick.device", "PidJoystick"),
+    "arm": ("devices.arm.device", "Arm"),
 }
 """Backend name to (module, class). The class takes ``(settings, clock=...)`` and touches nothing until ``open``."""
 
@@ -79,6 +80,11 @@ _DESCRIPTIONS: dict[str, tuple[Causality, str, bool]] = {
     "pid-joystick": (
         Causality.IMPEDANCE,
         "force-feedback joystick on USB (class Physical Interface Device), calibrated",
+        False,
+    ),
+    "arm": (
+        Causality.ADMITTANCE,
+        "arm with two motors on an ODrive and a force sensor (ATI, OnRobot, OptoForce)",
         False,
     ),
 }

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
+from devices.arm.identities import ODRIVES, OPTOFORCE
 from devices.joystick.families import FAMILIES as STICKS
 from devices.pantograph.identities import IDENTITIES as HAPI_BOARDS
 from devices.udev import Node
@@ -45,8 +46,8 @@ _IDENTITY = re.compile(r"[0-9a-f]{4}:[0-9a-f]{4}")
 FAMILIES = (
     *(Family(stick.name, stick.title, "pid-joystick", stick.identities, _HID) for stick in STICKS),
     Family("haply", "Haply board (Arduino Zero, M0 or Due)", "pantograph", HAPI_BOARDS, _SERIAL),
-    Family("odrive", "ODrive 3 motor stage", "arm", ("1209:0d31", "1209:0d32", "1209:0d33"), (Node.USB, Node.TTY)),
-    Family("optoforce", "OptoForce / OnRobot force sensor", "arm", ("04d8:000a",), _SERIAL),
+    Family("odrive", "ODrive 3 motor stage", "arm", ODRIVES, (Node.USB, Node.TTY)),
+    Family("optoforce", "OptoForce / OnRobot force sensor", "arm", OPTOFORCE, _SERIAL),
 )
 
 

@@ -28,6 +28,7 @@ PACKAGES = {
     "pyqtgraph": "pyqtgraph",
     "PySide6-Essentials": "PySide6",
     "matplotlib": "matplotlib",
+    "scipy": "scipy",
 }
 """Distributions that the project needs, and the module that each brings."""
 _BROKEN_QT = (6, 12)

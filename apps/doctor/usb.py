@@ -54,11 +54,12 @@ def libusb(machine: Machine, load: Callable[[], dict[str, Any]] = _load) -> Find
 
 @dataclass(frozen=True)
 class Plugged:
-    """A device of a known family that is plugged in: its folder, and its device files."""
+    """A device of a known family that is plugged in: identity, device files, serial number (empty if it has none)."""
 
     family: Family
     identity: str
     files: tuple[Path, ...]
+    serial: str = ""
 
 
 def plugged(machine: Machine) -> list[Plugged]:
@@ -69,7 +70,8 @@ def plugged(machine: Machine) -> list[Plugged]:
         families = [family for family in FAMILIES if identity in family.identities]
         if identity in sticks:
             families = [sticks[identity]]
-        found += [Plugged(family, identity, tuple(_files(machine, folder, family))) for family in families]
+        serial = _text(folder / "serial")
+        found += [Plugged(family, identity, tuple(_files(machine, folder, family)), serial) for family in families]
     return found
 
 

@@ -5,6 +5,7 @@
 - `devices.arm.dynamics`, `five_bar`, `joint`, `plant`: what the links weigh, their drives, and how both move.
 - `devices.arm.hybrid`, `fractional`: control of position along a surface and of force across it.
 - `devices.arm.simulation`: that arm under that control.
+- `devices.arm.device`: the arm behind the device contract, made of motors, sensor and references; its `settings`.
 - `devices.arm.motors`: motor stages behind one small interface: ODrive.
 - `devices.arm.sensors`: force sensors at its end: ATI Net F/T, OnRobot HEX, OptoForce.
 """

@@ -98,12 +98,18 @@ class WireFaults:
         Name to description.
     timed : iterable of str
         As `parse_wire_fault` reads them.
+
+    Attributes
+    ----------
+    origin : float
+        Instant from which the times count [s, of whoever asks].
     """
 
     def __init__(self, known: Mapping[str, str], timed: Iterable[str] = ()) -> None:
         self._known = known
         self._timed = tuple(parse_wire_fault(text, known) for text in timed)
         self._on: set[str] = set()
+        self.origin = 0.0
 
     def set(self, *names: str) -> None:
         """Switch faults on, beginning now."""
@@ -118,7 +124,7 @@ class WireFaults:
 
     def at(self, now: float) -> frozenset[str]:
         """Return the names of the faults that are there at `now` [s]."""
-        return frozenset(self._on).union(fault.name for fault in self._timed if fault.covers(now))
+        return frozenset(self._on).union(fault.name for fault in self._timed if fault.covers(now - self.origin))
 
     def delay(self, now: float) -> float:
         """Return how much longer a transfer takes at `now` [s]."""

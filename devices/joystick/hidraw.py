@@ -16,7 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from devices.joystick.remedies import busy, not_permitted
-from devices.joystick.transport import AGAIN, GONE, WRITE_TIMEOUT, Link, failure
+from devices.joystick.transport import AGAIN, WRITE_TIMEOUT, Link, failure
+from devices.transfers import GONE
 from haptics.errors import DeviceOpenError
 
 CLASS = "sys/class/hidraw"

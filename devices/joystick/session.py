@@ -15,7 +15,8 @@ from devices.joystick import usages as use
 from devices.joystick.families import Family
 from devices.joystick.playbook import Playbook
 from devices.joystick.report import ReportError, decode
-from devices.joystick.transport import TransferError, Transport, Trouble
+from devices.joystick.transport import Transport
+from devices.transfers import TransferError, Trouble
 from haptics.errors import DeviceOpenError
 
 DIRECTIONS = (1.5 * math.pi, 0.0)

@@ -29,8 +29,9 @@ from collections.abc import Callable
 from devices.joystick.forces import Forces
 from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.session import PidSession
-from devices.joystick.transport import WRITE_TIMEOUT, TransferError, Transport, Trouble, failure
+from devices.joystick.transport import WRITE_TIMEOUT, Transport, failure
 from devices.joystick.watching import PERIOD, Watch
+from devices.transfers import TransferError, Trouble
 from haptics.errors import DeviceOpenError
 
 READ_TIMEOUT = 0.01

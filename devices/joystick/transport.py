@@ -6,57 +6,18 @@ writes; everything else happens before they start or after they have ended.
 
 from __future__ import annotations
 
-import errno
 import hashlib
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import Protocol
 
-from haptics.errors import DeviceFault
+from devices.transfers import GONE, TransferError, Trouble, trouble_of
 
 WRITE_TIMEOUT = 0.04
 """For an output report [s]: of a device that takes none for twice as long the run is told within 100 ms."""
 
-GONE = frozenset((errno.ENODEV, errno.ESHUTDOWN, errno.ENOENT, errno.ENXIO))
-"""What the system says of a device that is not there any more."""
-
 AGAIN = "unplug it, plug it in and start again"
 """What to do with a stick that does not do as it should."""
-
-
-class Trouble(StrEnum):
-    """What kind of failure a transfer had."""
-
-    UNPLUGGED = "unplugged"
-    """The device is gone."""
-    TIMEOUT = "timeout"
-    """The device did not take the report in time."""
-    STALL = "stall"
-    """The device refused the request."""
-    BROKEN = "broken"
-    """Anything else."""
-
-
-class TransferError(DeviceFault):
-    """A transfer failed.
-
-    Attributes
-    ----------
-    trouble : Trouble
-        In what way.
-    """
-
-    def __init__(self, message: str, trouble: Trouble = Trouble.BROKEN) -> None:
-        super().__init__(message)
-        self.trouble = trouble
-
-
-def trouble_of(error: OSError, gone: Collection[int] = GONE) -> Trouble:
-    """Return what kind of failure an error of the system is; `gone` are the numbers that stand for an unplugged one."""
-    if error.errno in gone:
-        return Trouble.UNPLUGGED
-    return {errno.ETIMEDOUT: Trouble.TIMEOUT, errno.EPIPE: Trouble.STALL}.get(error.errno or 0, Trouble.BROKEN)
 
 
 def failure(error: OSError, what: str, gone: Collection[int] = GONE, after_stall: str = "") -> TransferError:

@@ -20,7 +20,7 @@ from typing import Any
 from devices.guarding import Guard
 from devices.joystick import hidraw, reattaching
 from devices.joystick.remedies import busy, not_permitted
-from devices.joystick.transport import AGAIN, WRITE_TIMEOUT, Link, Trouble, failure, trouble_of
+from devices.joystick.transport import AGAIN, WRITE_TIMEOUT, Link, failure
 from devices.joystick.usb_listing import (
     CONTROL_TIMEOUT,
     DENIED,
@@ -35,6 +35,7 @@ from devices.joystick.usb_listing import (
     report_descriptor,
     text,
 )
+from devices.transfers import Trouble, trouble_of
 from haptics.errors import DeviceOpenError
 
 _GET_REPORT, _SET_REPORT = 0x01, 0x09

@@ -20,7 +20,8 @@ from devices.joystick import usages as use
 from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.layout import Report
 from devices.joystick.report import ReportError, decode
-from devices.joystick.transport import AGAIN, TransferError, Transport
+from devices.joystick.transport import AGAIN, Transport
+from devices.transfers import TransferError
 from haptics.errors import DeviceFault
 
 PERIOD = 0.05

@@ -1,8 +1,9 @@
-"""A virtual arm of the admittance kind: it measures the hand's force and goes where it is told.
+"""A virtual arm of the admittance kind: it measures the hand's force and goes where it is told, as well as it can.
 
-The position servo has a finite bandwidth and the arm a mass, so the hand deflects it a little:
-``m x'' = m w^2 (r - x) + 2 z m w (r' - x') + h`` with the reference ``r``, which moves linearly from one command to
-the next during the period after the command. The force sensor has noise, a bias, a resolution and a range.
+It is an arm with all that makes one hard to control: friction in the joints, gears that yield and have lost motion,
+encoders with steps (`devices.arm.body`), and a force sensor with noise, bias and drift that feels the handle's weight
+and inertia (`devices.virtual.wrench`). Its servo follows the reference by the law that is chosen (`devices.arm.servo`),
+so that laws can be compared by what a hand feels. `devices.virtual.arm_kernels` has one tick of it.
 """
 
 from __future__ import annotations
@@ -15,127 +16,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.arm.body import ArmBody
+from devices.arm.servo.servo import new_servo
+from devices.arm.servo.settings import ServoSettings
+from devices.virtual.arm_kernels import ARM, advance_arm, begin_arm
 from devices.virtual.device import PlantSettings, VirtualDevice, split
-from devices.virtual.noise import NOISE_FIELDS, normal_pair
-from devices.virtual.plant import (
-    PLANT_FIELDS,
-    encode,
-    expect_hand,
-    pull_handle,
-    quantise,
-    require_stable,
-    settle_hand,
-)
-from haptics._jit import kernel
+from devices.virtual.hand import Hand
+from devices.virtual.plant import require_stable
+from devices.virtual.wrench import TARE_SAMPLES, WrenchSettings, fill_wrench, tare_wrench
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
-from haptics.settings import bounded, free
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, build
 
-ARM = np.dtype(
-    [
-        *PLANT_FIELDS,
-        *NOISE_FIELDS,
-        ("servo_stiffness", "<f8"),
-        ("servo_damping", "<f8"),
-        ("velocity_reference", "<f8"),
-        ("reference", "<f8", (2,)),
-        ("force_noise", "<f8"),
-        ("force_bias", "<f8", (2,)),
-        ("force_resolution", "<f8"),
-        ("force_range", "<f8"),
-        ("workspace_min", "<f8", (2,)),
-        ("workspace_max", "<f8", (2,)),
-    ]
-)
-"""The whole arm in one record."""
+_TABLES = ("arm", "servo", "sensor")
 
 
 @dataclass(frozen=True)
 class ArmSettings(PlantSettings):
-    """Settings of the virtual arm, besides those in `PlantSettings`.
-
-    Attributes
-    ----------
-    mass : float
-        Moving mass [kg].
-    natural_frequency : float
-        Of the mass on the position servo [Hz].
-    damping_ratio : float
-        Of the position servo, relative to critical.
-    velocity_reference : bool
-        Whether the servo knows the velocity of the reference; without, it lags behind a moving one.
-    resolution : float
-        Smallest step of the encoder [m]; 0 for a perfect one.
-    force_noise : float
-        Root mean square of the sensor's white noise, per axis [N].
-    force_bias_x, force_bias_y : float
-        What the sensor shows without load [N].
-    force_range, force_resolution : float
-        Largest force it can show, per axis, and its smallest step [N]; resolution 0 for a perfect one.
-    """
+    """Settings of the virtual arm itself, besides those in `PlantSettings`; its parts have tables of their own."""
 
     half_width: float = bounded(0.2, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.15, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
-    mass: float = bounded(5.0, minimum=0.1, maximum=200.0, unit="kg", doc="moving mass")
-    natural_frequency: float = bounded(30.0, minimum=1.0, maximum=300.0, unit="Hz", doc="of the position servo")
-    damping_ratio: float = bounded(1.0, minimum=0.05, maximum=5.0, doc="of the position servo")
-    velocity_reference: bool = free(True, "true or false", "whether the servo is told the reference's velocity")
-    resolution: float = bounded(1e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder")
-    force_noise: float = bounded(0.05, minimum=0.0, maximum=5.0, unit="N", doc="rms noise of the force sensor")
-    force_bias_x: float = bounded(0.1, minimum=-10.0, maximum=10.0, unit="N", doc="bias of the force sensor")
-    force_bias_y: float = bounded(-0.05, minimum=-10.0, maximum=10.0, unit="N", doc="bias of the force sensor")
-    force_range: float = bounded(50.0, above=0.0, maximum=1000.0, unit="N", doc="range of the force sensor")
-    force_resolution: float = bounded(0.01, minimum=0.0, maximum=1.0, unit="N", doc="step of the force sensor")
-
-    @property
-    def servo_stiffness(self) -> float:
-        """What the servo puts up against a deflection, m w^2 [N/m]."""
-        return self.mass * (2.0 * math.pi * self.natural_frequency) ** 2
-
-    @property
-    def servo_damping(self) -> float:
-        """2 z m w [N s/m]."""
-        return 2.0 * self.damping_ratio * self.mass * 2.0 * math.pi * self.natural_frequency
-
-
-@kernel
-def _substep(s: Any, i: int, reference: float, reference_velocity: float) -> None:
-    """Integrate coordinate `i` for one substep."""
-    force = s.servo_stiffness * (reference - s.handle[i]) + s.hand_force[i]
-    force += s.servo_damping * (s.velocity_reference * reference_velocity - s.handle_velocity[i])
-    s.handle_velocity[i] += s.substep * force / s.mass
-    s.handle[i] += s.substep * s.handle_velocity[i]
-
-
-@kernel
-def _sense(s: Any) -> None:
-    """Measure the hand's force."""
-    noise = normal_pair(s)
-    for i in range(2):
-        shown = quantise(s.hand_force[i] + s.force_bias[i] + s.force_noise * noise[i], s.force_resolution)
-        s.force[i] = min(max(shown, -s.force_range), s.force_range)
-
-
-@kernel
-def _advance(record: Any, steps: int, x: float, y: float, push_x: float, push_y: float, grip: float) -> None:
-    s = record[0]
-    expect_hand(s, x, y, push_x, push_y, grip)
-    for i in range(2):  # an arm cannot be sent out of its workspace
-        s.command[i] = min(max(s.command[i], s.workspace_min[i]), s.workspace_max[i])
-    count = steps - s.steps
-    rate = 1.0 / (max(count, 1) * s.substep)
-    for k in range(count):
-        pull_handle(s, k / count, rate)
-        for i in range(2):
-            way = s.command[i] - s.reference[i]
-            _substep(s, i, s.reference[i] + (k + 1) / count * way, rate * way)
-        s.steps += 1
-    pull_handle(s, 1.0, rate)
-    for i in range(2):
-        s.reference[i] = s.command[i]
-    settle_hand(s)
-    encode(s)
-    _sense(s)
 
 
 class VirtualArm(VirtualDevice):
@@ -144,28 +46,36 @@ class VirtualArm(VirtualDevice):
     Parameters
     ----------
     settings : mapping, optional
-        Those of `ArmSettings`, and a table ``hand`` (`devices.virtual.hands.make_hand`).
+        Those of `ArmSettings`, and the tables ``arm`` (`ArmBody`), ``servo`` (`ServoSettings`), ``sensor``
+        (`WrenchSettings`) and ``hand`` (`devices.virtual.hands.make_hand`).
     clock : Clock, optional
         The run's clock; without one every ``read`` advances by one period.
 
     Raises
     ------
     ConfigurationError
-        On a wrong setting.
+        On a wrong setting, or an arm that does not reach its workspace.
     """
 
-    advance = staticmethod(_advance)
+    advance = staticmethod(advance_arm)
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
-        self.settings, hand = split(ArmSettings, settings)
-        own = self.settings
-        require_stable(own.mass, own.servo_stiffness + hand.stiffness, own.servo_damping + hand.damping, own.substep)
-        super().__init__(own, hand, clock)
+        own = dict(settings or {})
+        body, servo, sensor = (_table(own.pop(name, {}), name) for name in _TABLES)
+        self.settings, hand = split(ArmSettings, own)
+        self.body = build(ArmBody, body, "device.arm")
+        self.servo = build(ServoSettings, servo, "device.servo")
+        self.sensor = build(WrenchSettings, sensor, "device.sensor")
+        self._servo_steps = _whole_steps(self.servo.period, self.settings.substep)
+        self.body.require_workspace(*self.settings.workspace)
+        _require_slow(self.body, hand, self.settings)
+        super().__init__(self.settings, hand, clock)
 
     @property
     def spec(self) -> DeviceSpec:
         """The data sheet."""
-        own = self.settings
+        own, hand = self.settings, self._hand
+        frequency, ratio = self._servo_poles
         return DeviceSpec(
             name="virtual-arm",
             causality=Causality.ADMITTANCE,
@@ -174,34 +84,108 @@ class VirtualArm(VirtualDevice):
             rate_max=4000.0,
             workspace_min=own.workspace.lower,
             workspace_max=own.workspace.upper,
-            max_force=own.force_range,
+            max_force=self.sensor.range,
             max_force_rate=10_000.0,
             max_speed=1.0,
             max_acceleration=50.0,
             max_sample_age=5e-3,
-            position_resolution=own.resolution,
-            mass=own.mass,
+            position_resolution=self._resolution,
+            mass=float(np.linalg.eigvalsh(self.body.mass_at(0.0, 0.0)).mean()),
             delay=0.0,
-            servo_frequency=own.natural_frequency,
-            servo_damping_ratio=own.damping_ratio,
-            servo_knows_velocity=own.velocity_reference,
-            grip_stiffness=self._hand.stiffness,
-            grip_damping=self._hand.damping,
+            servo_frequency=frequency,
+            servo_damping_ratio=ratio,
+            servo_knows_velocity=True,
+            grip_stiffness=hand.stiffness,
+            grip_damping=hand.damping,
         )
 
+    @property
+    def joint_angles(self) -> NDArray[np.float64]:
+        """The joint angles that the encoders show, (2,) [rad]."""
+        return np.array(self._record["measured"][0])
+
+    @property
+    def motor_torques(self) -> NDArray[np.float64]:
+        """What the motors give at their shafts, (2,) [N m]."""
+        return np.array(self._record["motor_torque"][0])
+
+    @property
+    def tracking_error(self) -> NDArray[np.float64]:
+        """How far the end effector is behind the servo's reference, (2,) [m]."""
+        joints = self._record["servo"]["error"]
+        jacobian = self.body.linkage.jacobians(self._record["measured"])[0]
+        return np.asarray(jacobian @ joints[0])
+
+    @property
+    def _servo_poles(self) -> tuple[float, float]:
+        """Frequency [Hz] and damping ratio of the servo, joint and rotor being one inertia."""
+        servo, body = self.servo, self.body
+        if servo.law == "fractional" or servo.position_gain == 0.0:
+            return servo.bandwidth, servo.damping_ratio
+        links = body.links.terms(body.linkage.home)["inertia"][0]
+        inertia = 0.5 * float(links.trace()) + body.rotor_inertia * body.reduction**2
+        pulsation = math.sqrt(servo.position_gain / inertia)
+        return pulsation / math.tau, servo.velocity_gain / (2.0 * inertia * pulsation)
+
+    @property
+    def _resolution(self) -> float:
+        """What the finest step of the encoders is at the end effector, at most, in the middle of the workspace [m]."""
+        jacobian = self.body.linkage.jacobians(np.array([self.body.linkage.home]))[0]
+        return float(np.linalg.norm(jacobian, 2)) * self.body.resolution
+
     def _new_record(self) -> NDArray[Any]:
-        record, own = np.zeros(1, ARM), self.settings
-        self._common_fields(record, own.resolution)
-        for name in ("mass", "servo_stiffness", "servo_damping", "velocity_reference"):
-            record[name] = getattr(own, name)
-        for name in ("force_noise", "force_resolution", "force_range"):
-            record[name] = getattr(own, name)
-        record["force_bias"] = own.force_bias_x, own.force_bias_y
-        record["noise_state"] = own.seed
-        record["reference"] = record["command"] = self._hand.start
+        record, own, body = np.zeros(1, ARM), self.settings, self.body
+        self._common_fields(record, self._resolution)
+        record["drives"] = body.new_plant(record["arm"], self._hand.start, own.substep)
+        record["servo"] = self._new_servo()
+        record["servo_steps"] = self._servo_steps
+        record["rotor_step"], record["joint_step"] = body.motor_resolution, body.joint_resolution
+        record["shows_joint"] = body.encoder != "motor"
         record["workspace_min"], record["workspace_max"] = own.workspace
+        fill_wrench(record["sensor"], self.sensor, body.handle_mass, body.gravity, own.seed)
+        if self.sensor.tare:
+            tare_wrench(record["sensor"], TARE_SAMPLES, self._clock.period, 0.0)
+        begin_arm(record)
         return record
+
+    def _new_servo(self) -> NDArray[Any]:
+        body = self.body
+        return new_servo(
+            self.servo,
+            body.model_links,
+            body.model_joints,
+            body.linkage.home,
+            encoders=body.encoder,
+            resolution=(body.resolution,) * 2,
+            torque_limit=(body.torque_limit,) * 2,
+            placed=body.linkage,
+            tick=self._clock.period,
+        )
 
     def _safe_command(self) -> tuple[float, float]:
         x, y = self._command.tolist()
         return x, y
+
+
+def _table(value: Any, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ConfigurationError(f"device.{name} = {value!r}: must be a table.")
+    return value
+
+
+def _whole_steps(period: float, substep: float) -> int:
+    """Return how many substeps are in a `period` of the servo [s]."""
+    steps = round(period / substep)
+    if steps < 1 or not math.isclose(period, steps * substep, rel_tol=1e-9):
+        raise ConfigurationError(
+            f"device.servo.period = {period:g} s: must be a multiple of device.substep = {substep:g} s."
+        )
+    return steps
+
+
+def _require_slow(body: ArmBody, hand: Hand, settings: ArmSettings) -> None:
+    """Refuse a grip that the substeps cannot follow: that of the hand on the links alone."""
+    (left, low), (right, high) = settings.workspace
+    places = settings.workspace.centre, (left, low), (left, high), (right, low), (right, high)
+    lightest = min(float(np.linalg.eigvalsh(body.mass_at(*place, rotors=False))[0]) for place in places)
+    require_stable(lightest, hand.stiffness, hand.damping, settings.substep)

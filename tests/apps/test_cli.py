@@ -55,12 +55,12 @@ def answer_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
     [("A", "virtual-arm"), ("B", "virtual-joystick"), ("C", "virtual-joystick"), ("D", "virtual-arm")],
 )
 def test_a_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path: Path, model: str, device: str) -> None:
-    arguments = ("run", "--device", device, "--model", model, "--duration", "6", "--headless", "--json")
+    arguments = ("run", "--device", device, "--model", model, "--duration", "3", "--headless", "--json")
     done = haptics(*arguments, folder=tmp_path)
     assert done.returncode == 0, done.stderr
     answer = answer_of(done)
     assert set(answer) >= JSON_KEYS
-    assert answer["ticks"] + answer["skipped"] == 6000
+    assert answer["ticks"] + answer["skipped"] == 3000
     assert answer["lost_ticks"] == 0
     assert set(answer["period_error_us"]) == {"p50", "p99", "p999", "max"}
     assert set(answer["tick_us"]) == {"p50", "p99", "max"}

@@ -164,6 +164,35 @@ def test_a_board_for_the_pantograph(tmp_path: Path) -> None:
     assert 'SUBSYSTEM=="tty"' in board.udev_rules
 
 
+def test_an_arm_needs_a_drive_and_its_sensor_may_be_on_the_network(tmp_path: Path) -> None:
+    drive, sensor = "/sys/bus/usb/devices/1-5", "/sys/bus/usb/devices/1-6"
+    usb_sensor: dict[str, str | bytes] = {
+        f"{sensor}/idVendor": "04d8\n",
+        f"{sensor}/idProduct": "000a\n",
+        f"{sensor}/1-6:1.0/tty/ttyACM3/dev": "166:3\n",
+        "/dev/ttyACM3": "",
+    }
+    found = survey(tree(tmp_path, usb_sensor), EmulatedUsbBackend())
+    assert [one.name for one in found.of("arm")] == ["OptoForce / OnRobot force sensor"]
+    assert "no ODrive is plugged in" in found.missing("arm")[0]
+    odrive: dict[str, str | bytes] = {
+        f"{drive}/idVendor": "1209\n",
+        f"{drive}/idProduct": "0d32\n",
+        f"{drive}/serial": "2065339F304B\n",
+        f"{drive}/busnum": "1",
+        f"{drive}/devnum": "5",
+        f"{drive}/1-5:1.0/tty/ttyACM4/dev": "166:4\n",
+        "/dev/ttyACM4": "",
+        "/dev/bus/usb/001/005": "",
+    }
+    found = survey(tree(tmp_path, odrive), EmulatedUsbBackend())
+    assert found.missing("arm") == []
+    (one,) = (one for one in found.of("arm") if one.identity == "1209:0d32")
+    assert one.serial == "2065339F304B"
+    assert "run --device arm" in one.next and one.next in describe(found)
+    assert 'ENV{ID_MM_DEVICE_IGNORE}="1"' in one.udev_rules
+
+
 def test_a_board_that_may_not_be_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     place = "/sys/bus/usb/devices/1-5"
     files: dict[str, str | bytes] = {

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from devices.joystick.opening import playing
-from devices.joystick.transport import TransferError
+from devices.transfers import TransferError
 from tests.processes import until
 from tests.usb import evdev
 from tests.usb.driven import KEPT_DURATION, packaged_libusb

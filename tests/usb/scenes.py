@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from devices.joystick.device import PidJoystick
-from devices.joystick.transport import TransferError, Transport
+from devices.joystick.transport import Transport
+from devices.transfers import TransferError
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.processes import program, until
 from tests.usb.driven import LEVELS

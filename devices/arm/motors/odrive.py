@@ -9,14 +9,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from devices.arm.motors.checks import energise, has_absolute_encoders, require_usable, rest, set_home
+from devices.arm.motors.checks import AXES, energise, has_absolute_encoders, require_usable, rest, set_home
 from devices.arm.motors.drive import Drive, connect
 from devices.arm.motors.endpoints import table_folder
 from devices.arm.motors.line import Line
 from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
 from devices.arm.motors.usb import open_drive
-from devices.joystick.transport import TransferError
+from devices.transfers import TransferError
 from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
@@ -55,8 +55,9 @@ class OdriveStage:
         self.settings = build(OdriveSettings, settings or {}, WHERE)
         self.homed = False
         self._period, self._backend = period, backend
-        self._per_radian = np.array((self.settings.reduction_1, self.settings.reduction_2)) / _TURN
-        self._angles, self._speeds = np.zeros(2), np.zeros(2)
+        self._ratios = np.array((self.settings.reduction_1, self.settings.reduction_2))
+        self._per_radian = self._ratios / _TURN
+        self._angles, self._speeds, self._nothing = np.zeros(2), np.zeros(2), np.zeros(2)
         self._last: Vector | None = None
         self._drive: Drive | None = None
         self._streaming: Streaming | None = None
@@ -144,7 +145,7 @@ class OdriveStage:
             )
         self._last = None
         with _opening():
-            self._streaming = Streaming(drive, self.settings.reply_timeout, energise(drive, self.settings))
+            self._streaming = Streaming(drive, self.settings, energise(drive, self.settings))
             try:
                 self._streaming.start()
             except TransferError:
@@ -153,7 +154,18 @@ class OdriveStage:
 
     # --- the tick ----------------------------------------------------------------------------------------------------
 
-    def tick(self, command: Vector, speeds: Vector | None = None) -> Vector:
+    def look(self) -> Vector:
+        """Return the angles of the joints; see `MotorStage.look`."""
+        if self._streaming is None:
+            turns = [self.drive.get(f"axis{axis}.encoder.pos_estimate") for axis in AXES]
+            np.divide(turns, self._per_radian, out=self._angles)
+            return self._angles
+        sample = self._alive().sample
+        np.divide((sample.first, sample.second), self._per_radian, out=self._angles)
+        np.divide((sample.first_speed, sample.second_speed), self._per_radian, out=self._speeds)
+        return self._angles
+
+    def tick(self, command: Vector, speeds: Vector | None = None, torques: Vector | None = None) -> Vector:
         """Take the angles to go to, return those of the latest sample; see `MotorStage.tick`."""
         streaming = self._alive()
         wanted = np.asarray(command, np.float64) * self._per_radian
@@ -163,15 +175,13 @@ class OdriveStage:
             moving = (wanted - self._last) / self._period
         else:
             moving = np.zeros(2)
-        first, second, first_speed, second_speed = (float(value) for value in (*wanted, *moving))
-        if not abs(first) + abs(second) + abs(first_speed) + abs(second_speed) < _FARTHEST:
+        pushing = self._nothing if torques is None else np.asarray(torques, np.float64) / self._ratios
+        told = (*wanted.tolist(), *moving.tolist(), *pushing.tolist())
+        if not sum(map(abs, told)) < _FARTHEST:
             raise DeviceFault(f"the motors were given the command {command}: it must be finite, and not that far.")
         self._last = wanted
-        streaming.command(first, second, first_speed, second_speed)
-        sample = streaming.sample
-        np.divide((sample.first, sample.second), self._per_radian, out=self._angles)
-        np.divide((sample.first_speed, sample.second_speed), self._per_radian, out=self._speeds)
-        return self._angles
+        streaming.command(told)
+        return self.look()
 
     def _alive(self) -> Streaming:
         streaming = self._streaming

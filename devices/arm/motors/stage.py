@@ -42,7 +42,15 @@ class MotorStage(Protocol):
         """Have the motors hold where they are; raise `DeviceOpenError` if they do not."""
         ...
 
-    def tick(self, command: Vector, speeds: Vector | None = None) -> Vector:
+    def look(self) -> Vector:
+        """Return the angles of the joints, (2,) [rad]; reused.
+
+        Those of the latest sample, at once, if the motors are armed; else they are asked for. Raises `DeviceFault` as
+        `tick` does.
+        """
+        ...
+
+    def tick(self, command: Vector, speeds: Vector | None = None, torques: Vector | None = None) -> Vector:
         """Take the angles to go to, return those of the latest sample.
 
         It never waits for the wire: in both directions the latest value wins.
@@ -53,6 +61,9 @@ class MotorStage(Protocol):
             Angles [rad].
         speeds : (2,) float array, optional
             How fast the command moves [rad/s]; by default what it has moved since the last tick, by its period.
+        torques : (2,) float array, optional
+            What the motors do besides what their position control makes them do, seen at the joints [N m]; by default
+            nothing.
 
         Returns
         -------

@@ -8,14 +8,12 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from devices.arm.identities import ODRIVES
 from devices.arm.motors.wire import PACKET
-from devices.joystick.transport import TransferError, Trouble, trouble_of
 from devices.joystick.usb_listing import DENIED, identity_of, libusb, node_of, text
+from devices.transfers import TransferError, Trouble, trouble_of
 from devices.udev import GROUP, RULES_FILE, Node, device_rules
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
-
-VENDOR = 0x1209
-PRODUCTS = (0x0D31, 0x0D32, 0x0D33)
 
 AGAIN = "switch its supply off and on, start again"
 """What to do with a drive that does not do as it should."""
@@ -194,7 +192,7 @@ def find(serial: str, backend: Any) -> Any:
     import usb.util
 
     def is_drive(device: Any) -> bool:
-        return device.idVendor == VENDOR and device.idProduct in PRODUCTS
+        return identity_of(device) in ODRIVES
 
     found = list(usb.core.find(find_all=True, backend=backend, custom_match=is_drive))
     if not serial and len(found) == 1:

@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from devices.arm.identities import OPTOFORCE
 from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.sensors.mounting import SensorSettings, check_one_of, check_whole
 from devices.arm.sensors.optoforce_frames import Acknowledgement, Decoder, Frame, configuration, status_words
@@ -23,9 +24,6 @@ from devices.arm.sensors.wire import Health, Sample
 from devices.serial_port import find_port, open_port
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import bounded, free
-
-IDENTITIES = frozenset({"04d8:000a"})
-"""USB identity (vendor:product) of the DAQ units."""
 
 SPEEDS: Mapping[int, int] = {1000: 1, 333: 3, 100: 10, 30: 33}
 """Frames per second to the number of the speed, which is the period in milliseconds."""
@@ -127,7 +125,7 @@ class OptoForceWire:
 
     def open(self) -> None:
         """Open the port, set the sensor up and start its stream, not tared."""
-        path = self._settings.port or find_port(IDENTITIES, "OptoForce sensor", _PORT)
+        path = self._settings.port or find_port(OPTOFORCE, "OptoForce sensor", _PORT)
         self._port = open_port(path, _PORT, termios.B1000000)
         self.name = f"the OptoForce sensor at {path}"
         self._decoder = Decoder()

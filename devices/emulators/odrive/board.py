@@ -13,7 +13,7 @@ import threading
 from collections.abc import Iterable
 from types import SimpleNamespace
 
-from devices.emulators.odrive.axis import DRIVER_FAULT, MOTOR_FAILED, STEP
+from devices.emulators.odrive.axis import CLOSED_LOOP, DRIVER_FAULT, MOTOR_FAILED, STEP
 from devices.emulators.odrive.faults import OdriveFaults
 from devices.emulators.odrive.firmware import Firmware
 from devices.emulators.odrive.plant import Flywheels, Plant
@@ -99,6 +99,8 @@ class EmulatedOdrive:
         What is wrong.
     plugged : bool
         Whether it is on the bus.
+    loose_at : float
+        When neither motor was driven any more, counted as the times of faults are [s]; nan while one is.
     address, generation : int
         Where it is there, and how often it has come.
     owners, drivers, halted : dict, set, set
@@ -123,6 +125,7 @@ class EmulatedOdrive:
         self.lock = threading.RLock()
         self.changed = threading.Condition(self.lock)
         self.generation = 0
+        self.loose_at = 0.0
         self.plugged = False
         self.owners: dict[int, object] = {}
         self.drivers: set[int] = set()
@@ -149,6 +152,10 @@ class EmulatedOdrive:
             faults = self.faults.at(now)
             self._begin(faults - self._last, self._last - faults)
             self._last = faults
+            if any(axis.values["current_state"] == CLOSED_LOOP for axis in self.inside.axes):
+                self.loose_at = math.nan
+            elif math.isnan(self.loose_at):
+                self.loose_at = now - self.faults.origin
             return faults
 
     def _begin(self, begun: frozenset[str], ended: frozenset[str]) -> None:

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import socket
 import sys
 import tempfile
 import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
-from multiprocessing.connection import Listener
 from pathlib import Path
 from typing import Any
 
@@ -56,10 +56,10 @@ def _build(table: dict[str, Any]) -> Any:
     return emulated_odrive(plant, **table)
 
 
-def _accept(listener: Listener, server: Server) -> None:
+def _accept(listener: socket.socket, server: Server) -> None:
     while True:
         try:
-            connection = listener.accept()
+            connection, _ = listener.accept()
         except OSError:
             return
         threading.Thread(target=server.serve, args=(connection,), daemon=True).start()
@@ -76,6 +76,29 @@ def _see_off(backend: Any, log: str) -> None:
         Path(log).write_text(json.dumps(observe(backend)))
 
 
+def serve(backend: Any, log: str, also: str = "") -> None:
+    """Serve a backend until standard input ends and the motors are loose.
+
+    Parameters
+    ----------
+    backend : EmulatedOdriveBackend
+        The bus with the drive.
+    log : str
+        File for what became of the motors; empty for none.
+    also : str
+        What is announced besides the address.
+    """
+    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        address = f"{folder}/drive"
+        listener.bind(address)
+        listener.listen()
+        threading.Thread(target=_accept, args=(listener, Server(backend)), daemon=True).start()
+        sys.setswitchinterval(_SWITCH)
+        child.announce(f"{address} {also}".rstrip())
+        sys.stdin.read()
+        _see_off(backend, log)
+
+
 def main(table: dict[str, Any]) -> int:
     """Build a drive, print its address or what is wrong with `table`, and serve it until standard input ends."""
     child.settle_in()
@@ -84,13 +107,7 @@ def main(table: dict[str, Any]) -> int:
         backend = _build(table)
     except (HapticError, ImportError, AttributeError, TypeError) as error:
         return child.give_up(error)
-    with tempfile.TemporaryDirectory() as folder:
-        listener = Listener(f"{folder}/drive", "AF_UNIX")
-        threading.Thread(target=_accept, args=(listener, Server(backend)), daemon=True).start()
-        sys.setswitchinterval(_SWITCH)
-        child.announce(str(listener.address))
-        sys.stdin.read()
-        _see_off(backend, log)
+    serve(backend, log)
     return 0
 
 

@@ -11,16 +11,17 @@ _TURN = math.tau
 
 
 class Plant(Protocol):
-    """Two shafts that torques turn.
+    """Two shafts that torques turn."""
 
-    Attributes
-    ----------
-    angles, speeds : (float, float)
-        Of the motors' shafts [turn], [turn/s].
-    """
+    @property
+    def angles(self) -> Pair:
+        """Of the motors' shafts [turn]."""
+        ...
 
-    angles: Pair
-    speeds: Pair
+    @property
+    def speeds(self) -> Pair:
+        """Of the motors' shafts [turn/s]."""
+        ...
 
     def advance(self, torques: Pair, duration: float) -> None:
         """Let `duration` [s] go by with these torques of the motors [N m]."""

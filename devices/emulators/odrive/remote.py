@@ -1,4 +1,8 @@
-"""A backend for pyusb whose bus is in another process, and what serves it there (`devices.emulators.odrive.child`)."""
+"""A backend for pyusb whose bus is in another process, and what serves it there (`devices.emulators.odrive.child`).
+
+Between the two goes one packet per request and one per answer. Writing a packet to a drive is not waited for: only what
+went wrong with it is answered, and that is raised by the next request. A drive answers before much can pile up.
+"""
 
 from __future__ import annotations
 
@@ -6,10 +10,11 @@ import array
 import contextlib
 import errno
 import os
+import pickle
+import socket
 import threading
 from collections import Counter, defaultdict
 from collections.abc import Iterator
-from multiprocessing.connection import Client, Connection
 from typing import Any
 
 import usb.backend
@@ -18,6 +23,12 @@ from devices.emulators.pid.transfers import fail
 
 NO_MORE = -1
 """Stands for an `IndexError` where other numbers are those of the system's errors."""
+
+_POSTED = "bulk_write"
+"""The request that is answered only if it went wrong."""
+
+_LONGEST = 1 << 16
+"""No request and no answer is longer [byte]."""
 
 
 class Server:
@@ -39,16 +50,18 @@ class Server:
         self._connections: Counter[int] = Counter()
         self._open: dict[int, set[int]] = defaultdict(set)
 
-    def serve(self, connection: Connection) -> None:
+    def serve(self, connection: socket.socket) -> None:
         """Answer what comes through a connection until it ends."""
-        with contextlib.suppress(EOFError, OSError), connection:
-            process = connection.recv()
+        with contextlib.suppress(OSError), connection:
+            process = int.from_bytes(connection.recv(_LONGEST), "little")
             with self._lock:
                 self._connections[process] += 1
             try:
-                while True:
-                    name, *arguments = connection.recv()
-                    connection.send(self._answer(process, name, arguments))
+                while request := connection.recv(_LONGEST):
+                    name, *arguments = pickle.loads(request)
+                    number, result = self._answer(process, name, arguments)
+                    if number or name != _POSTED:
+                        connection.send(pickle.dumps((name, number, result)))
             finally:
                 self._leave(process)
 
@@ -90,8 +103,8 @@ class Server:
             return number
 
 
-def observe(backend: Any) -> dict[str, list[Any]]:
-    """Return states, errors, torques [N m], angles [turn] and speeds [turn/s] of both axes."""
+def observe(backend: Any) -> dict[str, Any]:
+    """Return states, errors, torques [N m], angles [turn], speeds [turn/s] of both axes, and when they became loose."""
     board = backend.boards[0]
     with board.lock:
         board.catch_up()
@@ -102,7 +115,20 @@ def observe(backend: Any) -> dict[str, list[Any]]:
             "torques": [axis.torque for axis in axes],
             "angles": list(board.plant.angles),
             "speeds": list(board.plant.speeds),
+            "loose_at": board.loose_at,
         }
+
+
+class _Wire:
+    """A connection of one thread, which ends with the thread."""
+
+    def __init__(self, address: str) -> None:
+        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.connect(address)
+        self.socket.send(os.getpid().to_bytes(4, "little"))
+
+    def __del__(self) -> None:
+        self.socket.close()
 
 
 class RemoteBackend(usb.backend.IBackend):  # type: ignore[misc]
@@ -122,27 +148,45 @@ class RemoteBackend(usb.backend.IBackend):  # type: ignore[misc]
         self._own = threading.local()
 
     def _call(self, name: str, *arguments: Any) -> Any:
-        """Have the other process do something; if it is gone, so is the drive."""
-        try:
-            connection: Connection | None = getattr(self._own, "connection", None)
-            if connection is None:
-                connection = self._own.connection = Client(self._address, "AF_UNIX")
-                connection.send(os.getpid())
-            connection.send((name, *arguments))
-            number, result = connection.recv()
-        except (EOFError, OSError):
-            fail(errno.ENODEV)
+        """Have the other process do something, and return what that gave."""
+        self._ask(name, *arguments)
+        earlier, (of, number, result) = 0, self._receive()
+        while of == _POSTED:  # an earlier packet went wrong; the answer is behind that
+            earlier, (of, number, result) = number, self._receive()
+        if earlier or number > 0:
+            fail(earlier or number)
         if number == NO_MORE:
             raise IndexError
-        if number:
-            fail(number)
         return result
+
+    def _ask(self, name: str, *arguments: Any) -> None:
+        """Send a request; if the other process is gone, so is the drive."""
+        try:
+            wire: _Wire | None = getattr(self._own, "wire", None)
+            if wire is None:
+                wire = self._own.wire = _Wire(self._address)
+            wire.socket.send(pickle.dumps((name, *arguments)))
+        except OSError:
+            fail(errno.ENODEV)
+
+    def _receive(self, flags: int = 0) -> tuple[str, int, Any]:
+        """Return an answer: to what, the number of the error, the result. Raise `BlockingIOError` if there is none."""
+        try:
+            answer = self._own.wire.socket.recv(_LONGEST, flags)
+        except BlockingIOError:
+            raise
+        except OSError:
+            answer = b""
+        if not answer:
+            fail(errno.ENODEV)
+        found: tuple[str, int, Any] = pickle.loads(answer)
+        return found
 
     # --- for an observer ---------------------------------------------------------------------------------------------
 
-    def observe(self) -> dict[str, list[Any]]:
+    def observe(self) -> dict[str, Any]:
         """Return what is true of both axes (`observe`)."""
-        found: dict[str, list[Any]] = self._call("observe")
+        found: dict[str, Any] = self._call("observe")
         return found
 
     def fault(self, *names: str) -> None:
@@ -165,8 +209,15 @@ class RemoteBackend(usb.backend.IBackend):  # type: ignore[misc]
             self._call("close_device", dev_handle)
 
     def bulk_write(self, dev_handle: int, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
-        """Write a packet."""
-        return int(self._call("bulk_write", dev_handle, ep, intf, bytes(data), timeout)[0])
+        """Write a packet; raise what went wrong with those before."""
+        self._ask(_POSTED, dev_handle, ep, intf, bytes(data), timeout)
+        earlier = 0
+        with contextlib.suppress(BlockingIOError):
+            while True:
+                earlier = self._receive(socket.MSG_DONTWAIT)[1]
+        if earlier:
+            fail(earlier)
+        return len(data)
 
     def bulk_read(self, dev_handle: int, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
         """Read a packet."""

@@ -8,7 +8,7 @@ import select
 import threading
 import time
 import tty
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from typing import Self
 
 from devices.emulators.optoforce.program import Program
@@ -29,6 +29,9 @@ class OptoForceUnit:
         Returns what acts on the sensor now, 6 numbers [N], [N m].
     per_unit : sequence of float
         Counts to a newton or newton metre, for 3 or 6 axes.
+    standing : callable, optional
+        Returns the names of the faults that are there now (`devices.emulators.optoforce.faults`); by default they are
+        switched by hand, in ``program.faults``.
 
     Attributes
     ----------
@@ -38,8 +41,14 @@ class OptoForceUnit:
         The unit, its settings and its faults.
     """
 
-    def __init__(self, wrench: Callable[[], Sequence[float]], per_unit: Sequence[float]) -> None:
+    def __init__(
+        self,
+        wrench: Callable[[], Sequence[float]],
+        per_unit: Sequence[float],
+        standing: Callable[[], Set[str]] = frozenset,
+    ) -> None:
         self.program = Program(wrench, per_unit)
+        self._standing = standing
         self._master, slave = os.openpty()
         tty.setraw(slave)
         os.set_blocking(self._master, False)  # what nobody reads is lost, as on the bus
@@ -76,6 +85,10 @@ class OptoForceUnit:
             events = dict(poll.poll(1e3 * pause))
             if events.get(self._master, 0) & ~select.POLLIN and not events[self._master] & select.POLLIN:
                 time.sleep(_NOBODY)  # nobody has the port open
+            standing = self._standing()
+            if "unplug" in standing:
+                self.unplug()
+            self.program.spoil(standing)
             with self._lock, contextlib.suppress(OSError):
                 if self._plugged:
                     self._exchange()

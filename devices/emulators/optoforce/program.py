@@ -12,10 +12,14 @@ The speed is the period in milliseconds, 0 for none.
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
+
+from devices.emulators.optoforce.faults import OVERLOADED, PER_FRAME
+from devices.emulators.wire_faults import DELAYS
 
 INSERT = b"\x27\x0a\x62\x27"
 """Four bytes that were found in the middle of frames of a real recording."""
@@ -87,6 +91,8 @@ class Program:
         self._wrench = wrench
         self._per_unit = tuple(per_unit)
         self._zero = (0.0,) * len(self._per_unit)
+        self._standing: Set[str] = frozenset()
+        self._frames = 0
         self._input = b""
         self._next = 0.0
         self._late: deque[tuple[float, bytes]] = deque()
@@ -95,6 +101,21 @@ class Program:
     def streaming(self) -> bool:
         """Whether it sends frames."""
         return self.period > 0
+
+    def spoil(self, names: Set[str]) -> None:
+        """Have the faults of these `names` (`devices.emulators.optoforce.faults`) from now on, none of the others."""
+        if names != self._standing:
+            self._standing = names
+            self.faults.mute = "mute" in names
+            self.faults.status = OVERLOADED if "overloaded" in names else 0
+
+    def _renew(self) -> None:
+        """Have the faults that stand happen to the next frame."""
+        self._frames += 1
+        for name in self._standing & PER_FRAME.keys():
+            setattr(self.faults, PER_FRAME[name], self._frames % 2)
+        if not self.faults.delays:
+            self.faults.delays.extend(DELAYS[name] for name in self._standing & DELAYS.keys())
 
     def receive(self, data: bytes, now: float) -> None:
         """Take bytes that came at `now` [s]."""
@@ -122,6 +143,7 @@ class Program:
         self._next = max(self._next, now - LONGEST_BACKLOG)
         while self.streaming and self._next <= now:
             self._next += 1e-3 * self.period
+            self._renew()
             late = self.faults.delays.popleft() if self.faults.delays else 0.0
             self._late.append((now + late, self._spoilt(self._frame())))
         out = b""
@@ -131,12 +153,12 @@ class Program:
 
     def pause(self, now: float) -> float:
         """Return how long nothing will leave [s]; infinite while nothing streams."""
-        if self._late:
-            return max(self._late[0][0] - now, 0.0)
-        return max(self._next - now, 0.0) if self.streaming else float("inf")
+        waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * self.streaming
+        return max(min(waiting, default=float("inf")) - now, 0.0)
 
     def _frame(self) -> bytes:
-        self.number = (self.number + 1) & 0xFFFF
+        if "stalled" not in self._standing:
+            self.number = (self.number + 1) & 0xFFFF
         counts = self.faults.raw or [
             max(min(round((now - zero) * per_unit), _LIMIT), -_LIMIT)
             for now, zero, per_unit in zip(self._wrench(), self._zero, self._per_unit, strict=False)

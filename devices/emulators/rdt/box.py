@@ -7,7 +7,7 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
@@ -29,6 +29,9 @@ class RdtBox:
     ----------
     wrench : callable
         Returns what acts on the sensor now, 6 numbers [N], [N m].
+    standing : callable, optional
+        Returns the names of the faults that are there now (`devices.emulators.rdt.faults`); by default they are
+        switched by hand, in ``program.faults``.
     arguments
         As for `Program`.
 
@@ -38,8 +41,14 @@ class RdtBox:
         The sensor, its settings and its faults.
     """
 
-    def __init__(self, wrench: Callable[[], Sequence[float]], **arguments: Any) -> None:
+    def __init__(
+        self,
+        wrench: Callable[[], Sequence[float]],
+        standing: Callable[[], Set[str]] = frozenset,
+        **arguments: Any,
+    ) -> None:
         self.program = Program(wrench, **arguments)
+        self._standing = standing
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._socket.bind((ADDRESS, 0))
         self._web = ThreadingHTTPServer((ADDRESS, 0), _pages_of(self.program))
@@ -80,6 +89,7 @@ class RdtBox:
             pause = max(min(self.program.pause(time.monotonic()), _LOOK), _SHORTEST)
             if select.select([self._socket], [], [], pause)[0]:
                 self._listen()
+            self.program.spoil(self._standing())
             for datagram in self.program.due(time.monotonic()):
                 if self._host is not None:
                     with contextlib.suppress(OSError):  # nobody listens any more

@@ -12,11 +12,15 @@ puts an end to what went before. Where a stream's numbers begin is not known of 
 
 from __future__ import annotations
 
+import itertools
 import struct
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass, field
 from urllib.parse import parse_qsl, urlsplit
+
+from devices.emulators.rdt.faults import PER_RECORD, SATURATED
+from devices.emulators.wire_faults import DELAYS
 
 INTERNAL_RATE = 7000
 """Measurements per second."""
@@ -134,6 +138,7 @@ class Program:
         self._next = 0.0
         self._held: bytes | None = None
         self._late: deque[tuple[float, bytes]] = deque()
+        self._standing: Set[str] = frozenset()
         self.streaming = False
         self.commands: list[tuple[int, int]] = []
         self.number = self.measurement = 0
@@ -141,7 +146,14 @@ class Program:
     @property
     def rate(self) -> int:
         """Records per second."""
-        return int(self.settings["comrdtrate"])
+        return INTERNAL_RATE if "flood" in self._standing else int(self.settings["comrdtrate"])
+
+    def spoil(self, names: Set[str]) -> None:
+        """Have the faults of these `names` (`devices.emulators.rdt.faults`) from now on, and none of the others."""
+        if names != self._standing:
+            own, self._standing = self.faults, names
+            own.stalled, own.mute = "stalled" in names, "mute" in names
+            own.status = SATURATED if "saturated" in names else 0
 
     def command(self, data: bytes, now: float) -> None:
         """Take a command that came at `now` [s]."""
@@ -183,6 +195,7 @@ class Program:
         while self.streaming and self._next <= now:
             datagram = b"".join(self._record() for _ in range(self._at_once))
             self._next += self._at_once / self.rate
+            self._renew()
             self._late.extend((now, spoilt) for spoilt in self._spoilt(datagram))
             if self.faults.delays and self._late:
                 when, last = self._late.pop()
@@ -194,9 +207,8 @@ class Program:
 
     def pause(self, now: float) -> float:
         """Return how long nothing will leave [s]; infinite while nothing streams."""
-        if self._late:
-            return max(self._late[0][0] - now, 0.0)
-        return max(self._next - now, 0.0) if self.streaming else float("inf")
+        waiting = [when for when, _ in itertools.islice(self._late, 1)] + [self._next] * self.streaming
+        return max(min(waiting, default=float("inf")) - now, 0.0)
 
     def _record(self) -> bytes:
         self.number = (self.number + 1) % _WRAP
@@ -207,6 +219,14 @@ class Program:
                 for now, bias, per_unit in zip(self._wrench(), self._bias, self._per_unit, strict=True)
             ]
         return struct.pack(">3I6i", self.number, self.measurement, self.faults.status, *self._shown)
+
+    def _renew(self) -> None:
+        """Have the faults that stand happen to the next datagram; most of them happen to every second one."""
+        own, odd = self.faults, self.number % 2
+        for name in self._standing & PER_RECORD.keys():
+            setattr(own, PER_RECORD[name], 1 if name in {"duplicated", "reordered"} else odd)
+        if not own.delays:
+            own.delays.extend(DELAYS[name] for name in self._standing & DELAYS.keys())
 
     def _spoilt(self, datagram: bytes) -> list[bytes]:
         """Return what the faults make of a datagram."""

@@ -235,26 +235,49 @@ def test_the_motors_follow_position_and_speed() -> None:
         assert np.abs(errors).max() < 0.05  # without the speed it would lag by 0.13 rad
 
 
-def test_position_and_speed_go_out_and_the_watchdogs_are_fed_in_every_round() -> None:
-    with armed() as (stage, board):
+def test_position_and_speed_go_out_in_every_round_and_the_watchdogs_are_fed_in_time() -> None:
+    with armed(watchdog=0.2) as (stage, board):
         run(stage, 0.02)
         board.inside.received.clear()
         before = stage._streaming.rounds  # type: ignore[union-attr]
-        for tick in range(50):
+        for tick in range(100):
             stage.tick(HOME + 1e-3 * tick)
             time.sleep(1e-3)
         stage.disarm()
         told = operations(board)
     for axis in ("axis0", "axis1"):
-        counts = [
+        positions, speeds, feeds = (
             sum(name == f"{axis}.{what}" for name, _ in told)
             for what in ("controller.input_pos", "controller.input_vel", "watchdog_feed")
-        ]
-        assert min(counts) >= 3
-        assert max(counts) - min(counts) <= 3
+        )
+        assert min(positions, speeds) >= 3
+        assert abs(positions - speeds) <= 3
+        assert feeds >= 3  # every 20 ms, and twice or so when the motors are let go of
     assert before > 0
-    speeds = [struct.unpack("<f", payload)[0] for name, payload in told if name == "axis0.controller.input_vel"]
-    assert np.median(speeds) == pytest.approx(1e-3 / 1e-3 / math.tau, rel=1e-5)  # what a tick moves, by its period
+    sent = [struct.unpack("<f", payload)[0] for name, payload in told if name == "axis0.controller.input_vel"]
+    assert np.median(sent) == pytest.approx(1e-3 / 1e-3 / math.tau, rel=1e-5)  # what a tick moves, by its period
+
+
+def test_torques_go_out_where_they_change_seen_at_the_motor_and_end_with_the_commands() -> None:
+    with armed(reduction_1=50.0, reduction_2=-20.0) as (stage, board):
+        for _ in range(60):
+            stage.tick(HOME, torques=np.array((2.0, 3.0)))
+            time.sleep(1e-3)
+        assert [axis.values["controller.input_torque"] for axis in board.inside.axes] == pytest.approx([0.04, -0.15])
+        told = [payload for name, payload in operations(board) if name == "axis0.controller.input_torque"]
+        assert [struct.unpack("<f", payload)[0] for payload in told[-2:]] == pytest.approx([0.0, 0.04])
+        time.sleep(0.1)
+        assert [axis.values["controller.input_torque"] for axis in board.inside.axes] == [0.0, 0.0]
+
+
+def test_a_loose_stage_says_where_the_joints_are() -> None:
+    stage, board = make()
+    with stage:
+        stage.home(HOME)
+        assert stage.look() == pytest.approx(HOME, abs=1e-3)
+        board.plant.angles = (board.plant.angles[0] + 1.0, board.plant.angles[1])
+        time.sleep(0.1)
+        assert stage.look() == pytest.approx(HOME + np.array((math.tau, 0.0)), abs=5e-3)
 
 
 def test_a_tick_does_not_wait_for_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:

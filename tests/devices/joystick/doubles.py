@@ -14,7 +14,8 @@ from devices.joystick.device import PidJoystick
 from devices.joystick.families import GENERIC, Family
 from devices.joystick.playbook import Playbook
 from devices.joystick.session import PidSession
-from devices.joystick.transport import Link, TransferError, Trouble
+from devices.joystick.transport import Link
+from devices.transfers import TransferError, Trouble
 
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """A hand that does nothing."""

@@ -15,7 +15,7 @@ from devices.emulators.pid.profile import read_hex
 from devices.joystick import hidraw
 from devices.joystick.finding import HIDRAW, choose, find_sticks, hidraw_sticks
 from devices.joystick.hidraw import HidrawNode, HidrawTransport, hidraw_nodes, node_of_interface
-from devices.joystick.transport import TransferError, Trouble
+from devices.transfers import TransferError, Trouble
 from haptics.errors import DeviceOpenError
 from tests.processes import program
 

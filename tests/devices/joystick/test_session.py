@@ -12,7 +12,7 @@ from devices.joystick.descriptor import Field, Report, ReportDescriptor
 from devices.joystick.families import GENERIC, Family, family_of
 from devices.joystick.playbook import Playbook
 from devices.joystick.session import POLLS, TRIES
-from devices.joystick.transport import TransferError
+from devices.transfers import TransferError
 from haptics.errors import DeviceOpenError
 from tests.devices.joystick.doubles import STICKS, FakeTransport, described, session, stall, timeout, unplugged
 

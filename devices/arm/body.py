@@ -1,0 +1,317 @@
+"""What a person says of an arm: its linkage, its masses, its drives, and what the control is to believe of them.
+
+One table of settings (`ArmBody`) stands behind the simulated arm, the arm behind the emulated drive, and the model in
+the driver of a real one. All else is made from it: links (`devices.arm.dynamics`), `devices.arm.linkage`, drives
+(`devices.arm.joint`), and the smooth joints of `devices.arm.flatness` in which a feed-forward believes.
+
+The defaults are those of an arm like the one of Kikuuwe et al. 2006, Fig. 15: a parallel link in a horizontal plane,
+two motors on the base with harmonic drives, encoders on the motors, and about 10 N m of friction in both joints. What
+the paper does not give (lengths, masses, reduction, elasticity) is what is usual for arms and gears of that size.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.arm.believed import smooth_friction
+from devices.arm.dynamics import TwoLinks
+from devices.arm.five_bar import FiveBarLinks
+from devices.arm.flatness.friction import AsymmetricFriction
+from devices.arm.flatness.joint import ElasticJoint
+from devices.arm.flatness.stiffness import SmoothBacklash
+from devices.arm.joint import Drive, Motor
+from devices.arm.linkage import PlacedLinkage
+from devices.arm.plant import new_plant
+from devices.arm.sensors.mounting import STANDARD_GRAVITY
+from devices.arm.surface import Surface
+from devices.friction_file import read_joint_friction
+from devices.linkage import FiveBar
+from haptics import Law, Stribeck
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, choice, free
+
+KINDS = ("parallel-link", "serial", "five-bar")
+"""Linkages: two links with both motors on the base, two links with a motor in each joint, five-bar linkage."""
+
+COUPLINGS = ("gear", "spring", "impact", "rigid")
+"""What is between motor and joint, see `ArmBody`."""
+
+ENCODERS = ("motor", "joint", "both")
+"""What encoders are mounted on."""
+
+LEAST_CLEARANCE = 0.2
+"""How far from a singularity the whole workspace must be; 1 is as far as can be."""
+
+_RIGID_STIFFNESS = 1e9
+"""A feed-forward that believes in a spring takes this one for a rigid coupling [N m/rad]."""
+
+_KNEE = 4.0
+
+
+@dataclass(frozen=True)
+class ArmBody:
+    """An arm, seen from its end effector.
+
+    Attributes
+    ----------
+    kind : str
+        "parallel-link", "serial" or "five-bar", see `KINDS`.
+    inner_length, outer_length : float
+        Of the links at the base, and of those at the end effector [m].
+    base : float
+        Distance of the motors of a five-bar linkage [m].
+    elbow : int
+        Side of the line from base to end effector on which the elbow of two links is: 1 left, -1 right.
+    centre_x, centre_y : float
+        Where the device's origin is, seen from the base: from the motors' axis, or the middle of both [m].
+    rotation : float
+        How far the base is turned against the device's axes, counter-clockwise [degree].
+    inner_mass, outer_mass : float
+        Of each link, a uniform rod [kg].
+    handle_mass : float
+        Of the handle at the end effector [kg]; the force sensor carries it.
+    gravity : float
+        Along -y, within the plane [m/s^2]; 0 for an arm in a horizontal plane.
+    reduction, rotor_inertia, torque_limit : float
+        Turns of the motor for one of the joint; inertia [kg m^2] and largest torque [N m], both at the motor's shaft.
+    kinetic_friction, static_friction : float
+        Friction of a joint towards high speed, without the viscous part, and at rest [N m].
+    stribeck_speed, viscosity : float
+        Speed over which friction falls [rad/s], and its viscous part [N m s/rad].
+    asymmetry : float
+        By this part friction is more in positive and less in negative direction.
+    coupling : str
+        "gear" is a spring with a soft knee (`SmoothBacklash`), "spring" a straight one beyond a gap, "impact" a gap
+        between hard ends; "rigid" has none of it.
+    stiffness, damping : float
+        Of the coupling, seen at the joint [N m/rad], [N m s/rad].
+    lost_motion : float
+        Width of the knee or gap, seen at the joint [rad].
+    knee : float
+        Torque that takes up the lost motion of "gear" [N m].
+    encoder : str
+        "motor", "joint" or "both": what encoders are mounted on. Where there is one on the joint, it says where the end
+        effector is.
+    encoder_counts, joint_counts : int
+        Steps per turn of the motor, and of the joint.
+    model_inertia, model_friction, model_stiffness : float
+        What the control believes of inertias, friction and stiffness, as a part of what they are.
+    friction_smoothness : float
+        Steepness at rest of the friction the control believes in, which must be smooth [s/rad].
+    friction_parameters : str
+        File of a calibration with the friction of the joints 1 and 2, which the control believes then.
+    """
+
+    kind: str = choice("parallel-link", KINDS, "linkage")
+    inner_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the base")
+    outer_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the end effector")
+    base: float = bounded(0.2, minimum=0.0, maximum=5.0, unit="m", doc="distance of the motors of a five-bar linkage")
+    elbow: int = free(-1, "1 (left) or -1 (right)", "side on which the elbow of two links is")
+    centre_x: float = bounded(0.0, minimum=-10.0, maximum=10.0, unit="m", doc="the device's origin, seen from the base")
+    centre_y: float = bounded(0.5, minimum=-10.0, maximum=10.0, unit="m", doc="the device's origin, seen from the base")
+    rotation: float = bounded(0.0, minimum=-360.0, maximum=360.0, unit="degree", doc="how far the base is turned")
+    inner_mass: float = bounded(2.0, above=0.0, maximum=1000.0, unit="kg", doc="of a link at the base")
+    outer_mass: float = bounded(1.0, above=0.0, maximum=1000.0, unit="kg", doc="of a link at the end effector")
+    handle_mass: float = bounded(0.3, minimum=0.0, maximum=50.0, unit="kg", doc="of the handle behind the force sensor")
+    gravity: float = bounded(0.0, minimum=0.0, maximum=STANDARD_GRAVITY, unit="m/s^2", doc="within the plane, along -y")
+    reduction: float = bounded(100.0, above=0.0, maximum=1e4, doc="turns of the motor for one of the joint")
+    rotor_inertia: float = bounded(6e-5, above=0.0, maximum=10.0, unit="kg m^2", doc="of rotor and gear at the shaft")
+    torque_limit: float = bounded(1.9, above=0.0, maximum=1e4, unit="N m", doc="largest torque at the motor's shaft")
+    kinetic_friction: float = bounded(10.0, minimum=0.0, maximum=1e4, unit="N m", doc="of a joint that moves")
+    static_friction: float = bounded(11.0, minimum=0.0, maximum=1e4, unit="N m", doc="of a joint at rest")
+    stribeck_speed: float = bounded(0.03, above=0.0, maximum=10.0, unit="rad/s", doc="speed over which friction falls")
+    viscosity: float = bounded(3.0, minimum=0.0, maximum=1e4, unit="N m s/rad", doc="viscous friction of a joint")
+    asymmetry: float = bounded(0.05, minimum=-0.9, maximum=0.9, doc="part by which friction differs with direction")
+    coupling: str = choice("gear", COUPLINGS, "between motor and joint")
+    stiffness: float = bounded(3e4, above=0.0, maximum=1e9, unit="N m/rad", doc="of the coupling, at the joint")
+    damping: float = bounded(10.0, minimum=0.0, maximum=1e6, unit="N m s/rad", doc="of the coupling, at the joint")
+    lost_motion: float = bounded(2e-4, minimum=0.0, maximum=0.1, unit="rad", doc="width of knee or gap, at the joint")
+    knee: float = bounded(2.0, above=0.0, maximum=1e4, unit="N m", doc="torque that takes up the lost motion")
+    encoder: str = choice("motor", ENCODERS, "what encoders are mounted on")
+    encoder_counts: int = bounded(8192, minimum=1, maximum=2**31, doc="encoder steps per turn of the motor")
+    joint_counts: int = bounded(2**20, minimum=1, maximum=2**31, doc="encoder steps per turn of the joint")
+    model_inertia: float = bounded(1.0, minimum=0.1, maximum=10.0, doc="believed inertia, as a part of the true one")
+    model_friction: float = bounded(1.0, minimum=0.0, maximum=10.0, doc="believed friction, likewise")
+    model_stiffness: float = bounded(1.0, minimum=0.1, maximum=10.0, doc="believed stiffness, likewise")
+    friction_smoothness: float = bounded(
+        300.0, above=0.0, maximum=1e6, unit="s/rad", doc="steepness at rest of the believed friction"
+    )
+    friction_parameters: str = free("", "a file", "believed friction, from haptics calibrate friction --device")
+
+    def __post_init__(self) -> None:
+        check(self, "device.arm")
+        if self.elbow not in (-1, 1):
+            raise ConfigurationError(f"device.arm.elbow = {self.elbow!r}: must be 1 (left) or -1 (right).")
+        for name in ("encoder_counts", "joint_counts"):
+            if not isinstance(getattr(self, name), int):
+                raise ConfigurationError(f"device.arm.{name} = {getattr(self, name)!r}: must be a whole number.")
+        if not self.static_friction >= self.kinetic_friction:
+            raise ConfigurationError(
+                f"device.arm.static_friction = {self.static_friction!r}: must be at least "
+                f"device.arm.kinetic_friction = {self.kinetic_friction:g} N m."
+            )
+
+    # --- what it is ---------------------------------------------------------------------------------------------------
+
+    @property
+    def links(self) -> TwoLinks | FiveBarLinks:
+        """What moves, the handle included."""
+        return self._links(1.0)
+
+    @functools.cached_property
+    def linkage(self) -> PlacedLinkage:
+        """From joint angles to the device's coordinates."""
+        middle = 0.5 * self.base if self.kind == "five-bar" else 0.0
+        elbows = (1, -1) if self.kind == "five-bar" else (self.elbow, self.elbow)
+        centre = self.centre_x + middle, self.centre_y
+        return PlacedLinkage(self.links.linkage, centre, math.radians(self.rotation), elbows)
+
+    @property
+    def drives(self) -> tuple[Drive, Drive]:
+        """The drives of both joints."""
+        rubs = self.static_friction > 0.0 or self.viscosity > 0.0
+        drive = Drive(
+            Motor(inertia=self.rotor_inertia),
+            ratio=self.reduction,
+            friction=self._friction(1.0 + self.asymmetry) if rubs else None,
+            backward_friction=self._friction(1.0 - self.asymmetry) if rubs else None,
+            encoder="motor" if self.encoder == "motor" else "joint",
+            resolution=math.tau / (self.encoder_counts if self.encoder == "motor" else self.joint_counts),
+            **self._coupling(),
+        )
+        return drive, drive
+
+    @property
+    def motor_resolution(self) -> float:
+        """Smallest step of an encoder on a motor, seen at the joint [rad]."""
+        return math.tau / (self.encoder_counts * self.reduction)
+
+    @property
+    def joint_resolution(self) -> float:
+        """Smallest step of an encoder on a joint [rad]."""
+        return math.tau / self.joint_counts
+
+    @property
+    def resolution(self) -> float:
+        """Smallest step of the encoder that says where the end effector is, seen at the joint [rad]."""
+        return self.motor_resolution if self.encoder == "motor" else self.joint_resolution
+
+    def angles(self, x: float, y: float) -> tuple[float, float]:
+        """Return the joint angles [rad] that put the end effector at (x, y) [m]; nan where it does not reach."""
+        first, second = self.linkage.joints(np.array([[x, y]]))[0].tolist()
+        return first, second
+
+    def mass_at(self, x: float, y: float, rotors: bool = True) -> NDArray[np.float64]:
+        """Return what a force on the end effector at (x, y) [m] has to move, (2, 2) [kg], with or without `rotors`."""
+        joints = self.angles(x, y)
+        inertia = np.array(self.links.terms(joints)["inertia"][0])
+        if rotors:
+            inertia += np.eye(2) * self.rotor_inertia * self.reduction**2
+        back = np.linalg.inv(self.linkage.jacobians([joints])[0])
+        return np.asarray(back.T @ inertia @ back)
+
+    def require_workspace(self, lower: tuple[float, float], upper: tuple[float, float]) -> None:
+        """Raise `ConfigurationError` unless the arm reaches all of a rectangle, well away from its singularities."""
+        self.linkage.require_workspace(lower, upper, LEAST_CLEARANCE)
+
+    def new_plant(self, record: NDArray[Any], position: tuple[float, float], step: float) -> NDArray[Any]:
+        """Put the arm at rest into `record`, (1,), that has the fields of a plant; return its drives, (2,).
+
+        Parameters
+        ----------
+        record : (1,) structured array
+            With `devices.arm.plant.PLANT_FIELDS`.
+        position : (float, float)
+            Of the end effector [m].
+        step : float
+            Of the simulation [s].
+        """
+        start = self.angles(*position)
+        drives = new_plant(record, self.links, self.drives, Surface(), start, placed=self.linkage)
+        record["step"] = step
+        return drives
+
+    # --- what the control believes ------------------------------------------------------------------------------------
+
+    @property
+    def model_links(self) -> TwoLinks | FiveBarLinks:
+        """The links the control believes in."""
+        return self._links(self.model_inertia)
+
+    @property
+    def model_joints(self) -> tuple[ElasticJoint, ElasticJoint]:
+        """The smooth elastic joints the control believes in."""
+        straight = self.coupling in ("rigid", "impact")
+        stiffness = _RIGID_STIFFNESS if straight else self.model_stiffness * self.stiffness
+        lost = 0.0 if self.coupling == "rigid" else 0.5 * self.lost_motion
+        spring = SmoothBacklash(stiffness, lost, _KNEE / self.knee)
+        inertia = self.model_inertia * self.rotor_inertia
+        first, second = (ElasticJoint(friction, spring, self.reduction, inertia) for friction in self._believed)
+        return first, second
+
+    # --- inside -------------------------------------------------------------------------------------------------------
+
+    @functools.cached_property
+    def _believed(self) -> tuple[AsymmetricFriction, AsymmetricFriction]:
+        """The smooth friction of both joints that the control believes in."""
+        own = self._friction(1.0 + self.asymmetry), self._friction(1.0 - self.asymmetry)
+        laws = own, own
+        if self.friction_parameters:
+            laws = read_joint_friction(self.friction_parameters, "virtual-arm")
+        first, second = (smooth_friction(*pair, self.model_friction, self.friction_smoothness) for pair in laws)
+        return first, second
+
+    def _friction(self, part: float) -> Law:
+        levels = part * self.kinetic_friction, part * self.static_friction
+        return Stribeck(*levels, self.stribeck_speed, self.viscosity)
+
+    def _coupling(self) -> dict[str, Any]:
+        """Return the arguments of `Drive` that say what is between motor and joint."""
+        if self.coupling == "gear":
+            gear = SmoothBacklash(self.stiffness, 0.5 * self.lost_motion, _KNEE / self.knee)
+            return {"coupling": "elastic", "gear": gear, "damping": self.damping}
+        if self.coupling == "spring":
+            spring = {"stiffness": self.stiffness, "damping": self.damping, "backlash": self.lost_motion}
+            return {"coupling": "elastic", **spring}
+        if self.coupling == "impact":
+            return {"coupling": "impact", "backlash": self.lost_motion}
+        return {"coupling": "rigid"}
+
+    def _links(self, part: float) -> TwoLinks | FiveBarLinks:
+        """Return the links with `part` of their masses."""
+        inner, outer, handle = part * self.inner_mass, part * self.outer_mass, part * self.handle_mass
+        first, second = self.inner_length, self.outer_length
+        if self.kind == "five-bar":
+            linkage = FiveBar(first, second, second, first, self.base)
+            masses, rods = (inner, outer, outer, inner), (inner * first**2 / 12.0, outer * second**2 / 12.0)
+            inertias = (rods[0], rods[1], rods[1], rods[0])
+            return FiveBarLinks(linkage, masses, inertias=inertias, tip_mass=handle, gravity=self.gravity)
+        mass, centre, inertia = _rod_with_tip(outer, handle, second)
+        return TwoLinks(
+            length_1=first,
+            length_2=second,
+            mass_1=inner,
+            mass_2=mass,
+            centre_1=0.5,
+            centre_2=centre,
+            inertia_1=inner * first**2 / 12.0,
+            inertia_2=inertia,
+            joint_inertia_1=0.0,
+            joint_inertia_2=0.0,
+            gravity=self.gravity,
+            absolute=self.kind == "parallel-link",
+        )
+
+
+def _rod_with_tip(rod: float, tip: float, length: float) -> tuple[float, float, float]:
+    """Return mass, centre (as a part of the length) and inertia about it of a uniform rod with a mass at its end."""
+    mass = rod + tip
+    centre = (0.5 * rod + tip) / mass
+    inertia = length**2 * (rod / 12.0 + rod * (centre - 0.5) ** 2 + tip * (1.0 - centre) ** 2)
+    return mass, centre, inertia

@@ -1,0 +1,16 @@
+"""Servo laws of the arm: from commanded joint angles to motor torques, or to references for a drive that has its own.
+
+==============  ==================================================================================================
+`pid`           stiff control of each joint by itself, with an integrator
+`flatness`      feed-forward of the elastic joint and feedback of what the motor should do (Weigand et al. 2020, (20))
+`rigid`         feed-forward of the rigid joint, (27)
+`linearising`   the inverse model at the measured state (12) to (15)
+`fractional`    a derivative of any order of the joint's error (Machado et al. 2002, (7))
+==============  ==================================================================================================
+
+- `settings`: which law, and its numbers. `servo`: the law of both joints of an arm as a record; `references`: the same
+  for motors that control their position themselves.
+- `gains`: gains from a bandwidth, and whether the sampled joint is stable under them.
+- `chain`: a command of piecewise constant speed made smooth. `kernels`: a step of the servo. `rest`: what keeps a joint
+  from hunting while its reference rests.
+"""

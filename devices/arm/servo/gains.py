@@ -1,0 +1,240 @@
+"""Gains of the servo from a bandwidth, and whether the sampled joint is stable under them.
+
+A joint is judged as the two masses that it is, link and rotor with the gearbox between them, sampled and held, with the
+filters and memories of the servo: the loop is linear then, and stable if no eigenvalue of a period is larger than 1.
+A gearbox is taken to lose 2 % of critical damping; one so stiff that it rings faster than the servo samples counts as
+rigid.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.arm.flatness.joint import ElasticJoint
+from devices.arm.fractional import weights
+from devices.arm.servo.settings import FRACTIONAL, LINEARISING, ServoSettings
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+_LOSS = 0.02
+"""Damping ratio of a gearbox."""
+
+_MARGIN = 1e-9
+"""Rounding of an eigenvalue."""
+
+LOADED = 1e3
+"""A torque that has taken up any play [N m]."""
+
+_BANDWIDTHS = tuple(np.geomspace(0.5, 500.0, 100).tolist())
+"""What is tried [Hz] to say which bandwidth would be stable."""
+
+
+@dataclass(frozen=True)
+class Gains:
+    """Gains seen at the joint.
+
+    Attributes
+    ----------
+    position, velocity, integral : float
+        [N m/rad], [N m s/rad], [N m/(rad s)].
+    fractional : float
+        Of the derivative of the law's order, [N m s^order/rad].
+    proportional : float
+        Beside it [N m/rad].
+    """
+
+    position: float = 0.0
+    velocity: float = 0.0
+    integral: float = 0.0
+    fractional: float = 0.0
+    proportional: float = 0.0
+
+
+@dataclass(frozen=True)
+class TwoMasses:
+    """A joint as the servo meets it, everything seen at the joint.
+
+    Attributes
+    ----------
+    link, rotor : float
+        Inertias [kg m^2].
+    stiffness : float
+        Of the gearbox, or infinite [N m/rad].
+    drag : float
+        Slope of the friction on the link [N m s/rad].
+    """
+
+    link: float
+    rotor: float
+    stiffness: float
+    drag: float
+
+    @classmethod
+    def of(cls, joint: ElasticJoint, inertia: float, period: float, *, torque: float, drag: float) -> TwoMasses:
+        """Return the joint with a link of `inertia` [kg m^2], round a `torque` in its gearbox [N m]."""
+        rotor = joint.motor_inertia * joint.gear_ratio**2
+        slope = float(joint.stiffness.twist_derivatives(torque)[1])
+        stiffness = 1.0 / slope if slope > 0.0 else math.inf
+        if not stiffness * (1.0 / inertia + 1.0 / rotor) * period**2 < math.pi**2:
+            stiffness = math.inf
+        return cls(inertia, rotor, stiffness, drag)
+
+    @property
+    def total(self) -> float:
+        """Inertia of both together [kg m^2]."""
+        return self.link + self.rotor
+
+    def sampled(self, period: float) -> tuple[Array, Array]:
+        """Return what a period does to (q, q', rotor, rotor'), (4, 4), and what a held torque adds, (4,)."""
+        rates = np.zeros((5, 5))  # of the four and of the torque, which stays
+        rates[0, 1] = rates[2, 3] = 1.0
+        if self.stiffness == math.inf:
+            rates[(1, 3), 1] = -self.drag / self.total
+            rates[(1, 3), 4] = 1.0 / self.total
+        else:
+            reduced = 1.0 / (1.0 / self.link + 1.0 / self.rotor)
+            spring = np.array([self.stiffness, 2.0 * _LOSS * math.sqrt(self.stiffness * reduced)])
+            rates[1, :4] = np.concatenate((-spring, spring)) / self.link
+            rates[3, :4] = np.concatenate((spring, -spring)) / self.rotor
+            rates[1, 1] -= self.drag / self.link
+            rates[3, 4] = 1.0 / self.rotor
+        moved = _exponential(period * rates)
+        return moved[:4, :4], moved[:4, 4]
+
+
+def _exponential(matrix: Array) -> Array:
+    """Return the exponential of a small square matrix: its series at a fraction of it, squared up again."""
+    halvings = max(0, math.ceil(math.log2(max(float(abs(matrix).sum(axis=1).max()), 1e-300))) + 2)
+    part, term = matrix / 2.0**halvings, np.eye(len(matrix))
+    result: Array = term
+    for k in range(1, 16):
+        term = term @ part / k
+        result = result + term
+    for _ in range(halvings):
+        result = result @ result
+    return result
+
+
+def gains(settings: ServoSettings, inertia: float) -> Gains:
+    """Return the gains for a joint whose link and rotor together have `inertia` [kg m^2]."""
+    law, own, b = settings.kind, settings.position_gain, 2.0 * math.pi * settings.bandwidth
+    if law == LINEARISING:
+        return Gains()
+    if law == FRACTIONAL:
+        gain = own if own > 0.0 else inertia * b ** (2.0 - settings.order)
+        return Gains(fractional=gain, proportional=settings.proportional)
+    if own > 0.0:
+        return Gains(own, settings.velocity_gain, settings.integral_gain)
+    z, k = settings.damping_ratio, settings.integral
+    return Gains(inertia * b * b * (1.0 + 2.0 * z * k), inertia * b * (2.0 * z + k), inertia * k * b**3)
+
+
+def stiffness(settings: ServoSettings, plant: TwoMasses) -> float:
+    """Return what the servo puts up against a torque on the joint that it does not know of [N m/rad].
+
+    Without integrator; of the motor, behind the gearbox. Exact linearisation takes the twist that the torque causes for
+    an acceleration of the link, and answers that as well: it is stiff, and stable, where 6 b^2 > c/M only.
+    """
+    own = gains(settings, plant.total)
+    if settings.kind == LINEARISING:
+        b = 2.0 * math.pi * settings.bandwidth
+        spring = plant.stiffness / plant.link
+        return plant.link * b**4 / (6.0 * b**2 - spring) if spring < math.inf else plant.total * b**2
+    return own.position + own.proportional + own.fractional * float(law_weights(settings).sum())
+
+
+def filter_share(settings: ServoSettings) -> float:
+    """Return the part of the way that the filtered speed goes to a new reading in a period."""
+    return 1.0 - math.exp(-2.0 * math.pi * settings.speed_filter * settings.period)
+
+
+def trim_share(settings: ServoSettings, own: Gains) -> float:
+    """Return the part of the way that the integrator's trim goes to the link in a period: as fast as it integrates."""
+    return 1.0 - math.exp(-settings.period * own.integral / own.position) if own.position > 0.0 else 0.0
+
+
+def law_weights(settings: ServoSettings) -> Array:
+    """Return what the present and past samples count in the fractional law, (terms + 1,) [s^-order]."""
+    return np.asarray(weights(settings.order, settings.terms) * settings.period**-settings.order)
+
+
+def _feedback(settings: ServoSettings, plant: TwoMasses, own: Gains, sees: tuple[Array, Array]) -> Callable[..., Any]:
+    """Return the servo as a function of its state (10 and more rows), which gives torques and its new memory.
+
+    `sees` are the rows with which the encoders of link and motor look at (q, q', rotor, rotor').
+    """
+    T, share, c = settings.period, filter_share(settings), law_weights(settings)
+    trimming = trim_share(settings, own)
+    b = 2.0 * math.pi * settings.bandwidth
+
+    def linearised(q: Array, w: Array, m: Array, wm: Array) -> Array:
+        if plant.stiffness == math.inf:
+            return -plant.total * b * (2.0 * w + b * q)
+        rate = plant.stiffness / plant.link
+        a, jerk = rate * (m - q), rate * (wm - w)
+        snap = -b * (4.0 * jerk + b * (6.0 * a + b * (4.0 * w + b * q)))
+        return plant.rotor * (a + snap / rate) + plant.link * a
+
+    def step(x: Array) -> tuple[Array, Array]:
+        link, motor = sees[0] @ x[:4], sees[1] @ x[:4]
+        link_rate = x[6] + share * ((link - x[4]) / T - x[6])
+        motor_rate = x[7] + share * ((motor - x[5]) / T - x[7])
+        trim = x[9] + trimming * (link - motor - x[9])
+        integral = x[8] + T * own.integral * (motor + trim)
+        past = np.vstack((motor, x[10:-1])) if len(x) > 10 else x[10:]
+        memory = np.vstack((link, motor, link_rate, motor_rate, integral, trim, past))
+        if settings.kind == LINEARISING:
+            return linearised(link, link_rate, motor, motor_rate), memory
+        if settings.kind == FRACTIONAL:
+            return -own.fractional * (c @ past) - own.proportional * motor, memory
+        return -own.position * motor - own.velocity * motor_rate - memory[4], memory
+
+    return step
+
+
+def growth(settings: ServoSettings, plant: TwoMasses, encoders: str) -> float:
+    """Return the largest magnitude of an eigenvalue of one period of the loop: below 1 it is stable."""
+    moved, pushed = plant.sampled(settings.period)
+    own = gains(settings, plant.total)
+    link, rotor = np.eye(4)[0], np.eye(4)[2]
+    sees = {"motor": (rotor, rotor), "joint": (link, link), "both": (link, rotor)}[encoders]
+    count = 10 + (settings.terms + 1 if settings.kind == FRACTIONAL else 0)
+    x = np.eye(count)
+    torque, memory = _feedback(settings, plant, own, sees)(x)
+    loop = np.vstack((moved @ x[:4] + np.outer(pushed, torque), memory))
+    used = [k for k in range(count) if k not in (8, 9) or own.integral > 0.0]  # an integrator without gain stays
+    return float(abs(np.linalg.eigvals(loop[np.ix_(used, used)])).max())
+
+
+def require_stable(settings: ServoSettings, joint: ElasticJoint, inertia: float, encoders: str, number: int) -> None:
+    """Raise `ConfigurationError` unless joint `number` with a link of `inertia` [kg m^2] is stable under its servo.
+
+    It must be so in the play of its gearbox and when that is loaded, on a link that slides and on one near rest.
+    """
+    rotor, rest = joint.motor_inertia * joint.gear_ratio**2, float(joint.friction.derivatives(0.0)[1])
+    plants = [
+        TwoMasses.of(joint, inertia, settings.period, torque=torque, drag=drag)
+        for torque in (0.0, LOADED)
+        for drag in (0.0, rest)
+    ]
+
+    def stable(tried: ServoSettings) -> bool:
+        return all(growth(tried, plant, encoders) < 1.0 + _MARGIN for plant in plants)
+
+    if stable(settings):
+        return
+    where = f"joint {number} (link of {inertia:.4g} and rotor of {rotor:.4g} kg m^2, {settings.period:g} s period)"
+    if settings.position_gain > 0.0:
+        raise ConfigurationError(f"device.servo.position_gain = {settings.position_gain!r}: unstable at {where}.")
+    others = [b for b in _BANDWIDTHS if stable(replace(settings, bandwidth=b))]
+    nearest = min(others, key=lambda b: abs(math.log(b / settings.bandwidth)), default=0.0)
+    bound = "most" if nearest < settings.bandwidth else "least"
+    advice = f"must be at {bound} {nearest:.3g} Hz" if others else "no other would be stable either"
+    raise ConfigurationError(f"device.servo.bandwidth = {settings.bandwidth!r}: unstable at {where}; {advice}.")

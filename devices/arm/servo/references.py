@@ -1,0 +1,90 @@
+"""References for a motor controller that controls the positions of its motors itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from devices.arm.dynamics import Links
+from devices.arm.flatness.joint import MOTION, ElasticJoint
+from devices.arm.linkage import PlacedLinkage
+from devices.arm.servo import kernels
+from devices.arm.servo.servo import Pair, new_references
+from devices.arm.servo.settings import FRACTIONAL, LINEARISING, PID, ServoSettings
+from haptics.errors import ConfigurationError
+
+Vector = NDArray[np.float64]
+
+
+class MotorReferences:
+    """What the motors are told, tick by tick: angles, speeds and torques, all seen at the joint.
+
+    ===========  =============================================================================================
+    `pid`        the command and its speed; the torque holds the weight, if the settings say so
+    `flatness`   angle and speed of the motor of an elastic joint, (25), and its torque (20) (Weigand et al. 2020)
+    `rigid`      the same of a rigid joint, (27)
+    ===========  =============================================================================================
+
+    Parameters
+    ----------
+    settings : ServoSettings
+        Law and reference; its gains are the motor controller's affair.
+    links, joints, placed :
+        As for `devices.arm.servo.servo.new_servo`.
+    period : float
+        Of the tick [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If the law has no references for the motors: exact linearisation and fractional laws give torques.
+    """
+
+    def __init__(
+        self,
+        settings: ServoSettings,
+        links: Links,
+        joints: Sequence[ElasticJoint],
+        period: float,
+        placed: PlacedLinkage | None = None,
+    ) -> None:
+        if settings.kind in (LINEARISING, FRACTIONAL):
+            raise ConfigurationError(
+                f"device.servo.law = {settings.law!r}: must be one of pid, flatness, rigid for motors that control "
+                "their position themselves."
+            )
+        self._servo = new_references(settings, links, joints, period, placed)
+        self._follows = settings.kind == PID
+        self._ratios = np.array([joint.gear_ratio for joint in joints])
+
+    @property
+    def motion(self) -> Vector:
+        """Reference of both links and its four derivatives, (2, 5) [rad], [rad/s] and so on."""
+        rows = self._servo["axis"]["wanted"][0]
+        return np.stack([rows[name] for name in MOTION], axis=1)
+
+    def start(self, angles: Pair) -> None:
+        """Begin at rest at the joint angles, (2,) [rad]."""
+        kernels.start_servos(self._servo, np.asarray(angles, np.float64))
+
+    def step(self, angles: ArrayLike, hand: ArrayLike = (0.0, 0.0)) -> tuple[Vector, Vector, Vector]:
+        """Take the command of a tick and return what the motors are told.
+
+        Parameters
+        ----------
+        angles : (2,) array
+            Commanded joint angles [rad].
+        hand : (2,) array
+            Torque of the hand on the joints [N m]; counts if the settings say that the law knows it.
+
+        Returns
+        -------
+        angles, speeds, torques : (2,) float array
+            At the joint [rad], [rad/s], [N m].
+        """
+        kernels.refer_servos(self._servo, np.asarray(angles, np.float64), np.asarray(hand, np.float64))
+        rows, u = self._servo["axis"]["wanted"][0], self._ratios
+        torques = rows["load"].copy() if self._follows else rows["motor_torque"] * u
+        return rows["motor_angle"] / u, rows["motor_velocity"] / u, torques

@@ -1,0 +1,181 @@
+"""The servo of both joints of an arm, made ready for its kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.arm.dynamics import LINKS, Links
+from devices.arm.dynamics import inertia as inertia_of
+from devices.arm.flatness.control import FeedForwardServo, LinearisingServo, ServoLaw
+from devices.arm.flatness.friction import SmoothCoulomb
+from devices.arm.flatness.joint import ElasticJoint
+from devices.arm.linkage import PlacedLinkage
+from devices.arm.servo import kernels
+from devices.arm.servo.chain import fill_chain
+from devices.arm.servo.gains import (
+    LOADED,
+    Gains,
+    TwoMasses,
+    filter_share,
+    gains,
+    law_weights,
+    require_stable,
+    stiffness,
+    trim_share,
+)
+from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, ServoSettings
+from haptics._jit import kernel
+from haptics.errors import ConfigurationError
+from haptics.trace import Rows
+
+ENCODERS = {"motor": kernels.AT_MOTOR, "joint": kernels.AT_JOINT, "both": kernels.AT_BOTH}
+"""Where the encoders are, by the name used in settings."""
+
+_PATIENCE = 0.05
+"""For how long a joint at rest must have been calm until its torque is held [s]."""
+
+_YIELDING = 0.02
+"""In what time a servo at rest yields to the error of a joint that is free [s]; behind a spring it takes longer."""
+
+_FLICKER = 4.5
+"""Within how many steps of its encoder a joint is calm."""
+
+_NO_FRICTION = SmoothCoulomb(0.0, 0.0, 1.0)
+
+Pair = tuple[float, float]
+
+
+@kernel
+def _inertias(links: Rows, q1: float, q2: float) -> tuple[float, float]:
+    first, _, second = inertia_of(links[0], q1, q2)
+    return first, second
+
+
+def link_inertias(links: Links, pose: Pair, placed: PlacedLinkage | None = None) -> Pair:
+    """Return H_11 and H_22 [kg m^2] in a pose [rad]."""
+    record = np.zeros(1, LINKS)
+    links.fill(record, placed)
+    first, second = _inertias(record, float(pose[0]), float(pose[1]))
+    return float(first), float(second)
+
+
+def _law(settings: ServoSettings, joint: ElasticJoint, own: Gains) -> ServoLaw:
+    """Return the servo law of the paper with these gains: (16) to (18), or (12) to (15)."""
+    if settings.kind == LINEARISING:
+        return LinearisingServo("elastic", 2.0 * np.pi * settings.bandwidth)
+    feed = {FLATNESS: "elastic", RIGID: "rigid"}.get(settings.kind, "none")
+    feedback = settings.feedback if settings.kind == FLATNESS else "conventional"
+    if settings.kind == FRACTIONAL:
+        return FeedForwardServo(feed, feedback)
+    return FeedForwardServo(feed, feedback, own.position / own.velocity, own.velocity / joint.gear_ratio**2)
+
+
+def _breakaway(joint: ElasticJoint) -> float:
+    """Return the largest friction of a joint near rest [N m]: what holds it against the servo."""
+    speeds = np.geomspace(1e-6, 1.0, 200)
+    viscosity = float(joint.friction.derivatives(speeds[-1])[1])
+    dry = joint.friction(np.concatenate((speeds, -speeds))) - viscosity * np.concatenate((speeds, -speeds))
+    return float(abs(dry).max())
+
+
+def _model(
+    settings: ServoSettings, links: Links, period: float, tick: float, placed: PlacedLinkage | None
+) -> NDArray[Any]:
+    """Return a record, (1,), with everything but the joints and their gains."""
+    record = np.zeros(1, kernels.SERVO)
+    links.fill(record["links"], placed)
+    fill_chain(record, settings.reference_frequency, period, tick)
+    record["law"], record["smooth"], record["period"] = settings.kind, settings.smooth, period
+    record["holds_weight"], record["knows_hand"] = settings.holds_weight, settings.knows_hand
+    record["hand_pole"] = 2.0 * np.pi * settings.hand_filter
+    return record
+
+
+def new_references(
+    settings: ServoSettings,
+    links: Links,
+    joints: Sequence[ElasticJoint],
+    period: float,
+    placed: PlacedLinkage | None = None,
+) -> NDArray[Any]:
+    """Return the reference and the model of both joints alone, (1,) of dtype `kernels.SERVO`, for a `period` [s]."""
+    record = _model(settings, links, period, period, placed)
+    for i, joint in enumerate(joints):
+        record["axis"]["control"][0, i] = _law(settings, joint, Gains(velocity=1.0)).record(joint)[0]
+    return record
+
+
+def new_servo(
+    settings: ServoSettings,
+    links: Links,
+    joints: Sequence[ElasticJoint],
+    pose: Pair,
+    *,
+    encoders: str = "motor",
+    resolution: Pair = (0.0, 0.0),
+    torque_limit: Pair = (np.inf, np.inf),
+    placed: PlacedLinkage | None = None,
+    tick: float = 1e-3,
+) -> NDArray[Any]:
+    """Return the servo of both joints, (1,) of dtype `kernels.SERVO`, at rest at `pose`.
+
+    Parameters
+    ----------
+    settings : ServoSettings
+        Which law.
+    links : Links
+        The rigid arm that the law believes in.
+    joints : sequence of ElasticJoint
+        The two joints that it believes in.
+    pose : (2,)
+        Joint angles [rad] whose inertia the gains are for: the middle of the workspace.
+    encoders : str
+        "motor", "joint" or "both"; exact linearisation needs both, the others work with any.
+    resolution : (2,)
+        Smallest steps of the encoders that the feedback reads, seen at the joint [rad].
+    torque_limit : (2,)
+        Of the motors [N m].
+    placed : PlacedLinkage, optional
+        How the links stand; by default as their own coordinates say.
+    tick : float
+        Time from one command to the next [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If the law does not suit the joints or the encoders, or a joint is unstable under its gains.
+    """
+    if encoders not in ENCODERS:
+        raise ConfigurationError(f"encoders = {encoders!r}: must be one of {', '.join(ENCODERS)}.")
+    if settings.kind == LINEARISING and encoders != "both":
+        raise ConfigurationError(
+            f"device.servo.law = 'linearising': must be another one with encoders at the {encoders} alone; it needs "
+            "the angles of motor and link."
+        )
+    record = _model(settings, links, settings.period, tick, placed)
+    record["encoders"], record["filter"] = ENCODERS[encoders], filter_share(settings)
+    record["patience"] = round(_PATIENCE / settings.period)
+    record["recovery"] = 1.0 - np.exp(-2.0 * np.pi * settings.bandwidth * settings.period)
+    record["yielding"] = 1.0 - np.exp(-settings.period / _YIELDING)
+    fir = law_weights(settings)
+    record["count"], record["weights"][0, : len(fir)] = len(fir), fir
+    pairs = zip(joints, link_inertias(links, pose, placed), strict=True)
+    for i, (joint, inertia) in enumerate(pairs):
+        require_stable(settings, joint, inertia, encoders, i + 1)
+        plant = TwoMasses.of(joint, inertia, settings.period, torque=LOADED, drag=0.0)
+        own, axis = gains(settings, plant.total), record["axis"][0, i]
+        believed = replace(joint, friction=_NO_FRICTION) if settings.kind == LINEARISING else joint
+        axis["control"], axis["friction"] = _law(settings, joint, own).record(believed)[0], joint.friction.record[0]
+        axis["integral_gain"], axis["trim_share"] = own.integral, trim_share(settings, own)
+        axis["fractional_gain"], axis["proportional"] = own.fractional, own.proportional
+        dry = _breakaway(joint)
+        axis["rest_band"] = 2.0 * (resolution[i] + dry / stiffness(settings, plant))
+        axis["yield_band"] = axis["rest_band"] + float(joint.stiffness.twist(dry))
+        axis["calm_band"], axis["torque_limit"] = _FLICKER * resolution[i], torque_limit[i]
+    kernels.start_servos(record, np.asarray(pose, np.float64))
+    return record

@@ -1,0 +1,169 @@
+"""What a person can choose about the arm with its motors and its force sensor."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from devices.arm.body import ArmBody
+from devices.arm.motors.settings import OdriveSettings
+from devices.arm.sensors.choosing import SENSORS, make_sensor
+from devices.arm.sensors.mounting import STANDARD_GRAVITY
+from devices.arm.servo.settings import ServoSettings
+from devices.emulators.arm.faults import known_faults
+from devices.emulators.arm.sensors import SENSITIVITY
+from devices.emulators.wire_faults import ALLOWED, check_wire_faults
+from devices.virtual.hand import Workspace
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, build, check, free
+
+EMULATED_LOG = "emulated_arm.json"
+"""Beside the log of commands: the emulated drive's own account of how its motors ended."""
+
+
+@dataclass(frozen=True)
+class ArmSettings:
+    """Settings of the arm; its parts have tables of their own.
+
+    Attributes
+    ----------
+    arm : table
+        What the arm is like (`devices.arm.body.ArmBody`): of the real one, what is believed of it.
+    motors : table
+        The drive and its motors (`devices.arm.motors.settings.OdriveSettings`). Their reductions are those of the arm
+        if none are given.
+    sensor : table
+        The force sensor: its ``name`` (`devices.arm.sensors.choosing.SENSORS`) and its settings. Mass of the handle and
+        gravity are those of the arm if none are given.
+    servo : table
+        How references of the motors are made (`devices.arm.servo.settings.ServoSettings`).
+    half_width, half_height : float
+        Half the size of the workspace, whose centre is the origin [m].
+    force_range : float
+        Largest force that the sensor can measure [N].
+    max_speed, max_acceleration : float
+        Of the end effector [m/s], [m/s^2].
+    at_home : bool
+        The person's word that the end effector is held at its home; needed where the encoders lose their zero.
+    home_x, home_y : float
+        Where that is, in the coordinates of the device [m].
+    homing_timeout : float
+        How long the person may take to bring the end effector into the workspace then [s].
+    tare : bool
+        Whether the force before the motors are driven, with nobody at the handle, is taken for none.
+    emulated : bool
+        Whether to start an emulated arm, drive and sensor in place of real ones.
+    wire_faults : sequence of str
+        What goes wrong on their wires and when (`devices.emulators.arm.faults`).
+    hand : table
+        The hand on the emulated handle (`devices.virtual.hands`).
+    seed : int
+        Decides everything random about the emulated arm.
+    period : float
+        Period of a tick where there is no clock [s].
+    log : str
+        File for the log of commands (`devices.virtual.log`); empty for none.
+    """
+
+    arm: Any = free(None, "a table", "what the arm is like, see below")
+    motors: Any = free(None, "a table", "the drive and its motors, see below")
+    sensor: Any = free(None, "a table with a name", "the force sensor, see below")
+    servo: Any = free(None, "a table", "how references of the motors are made, see below")
+    half_width: float = bounded(0.2, minimum=0.01, maximum=2.0, unit="m", doc="half the width of the workspace")
+    half_height: float = bounded(0.15, minimum=0.01, maximum=2.0, unit="m", doc="half the height of the workspace")
+    force_range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force the sensor measures")
+    max_speed: float = bounded(0.5, above=0.0, maximum=5.0, unit="m/s", doc="largest speed of the end effector")
+    max_acceleration: float = bounded(20.0, above=0.0, maximum=500.0, unit="m/s^2", doc="its largest acceleration")
+    at_home: bool = free(False, "true or false", "your word that the end effector is held at its home")
+    home_x: float = bounded(0.0, minimum=-10.0, maximum=10.0, unit="m", doc="where that is")
+    home_y: float = bounded(0.0, minimum=-10.0, maximum=10.0, unit="m", doc="where that is")
+    homing_timeout: float = bounded(
+        30.0, minimum=0.1, maximum=600.0, unit="s", doc="time to bring the end effector into the workspace"
+    )
+    tare: bool = free(True, "true or false", "whether the force at the beginning is taken for none")
+    emulated: bool = free(False, "true or false", "whether to use an emulated arm")
+    wire_faults: tuple[str, ...] = free((), ALLOWED, "faults of the emulated wires, on demand")
+    hand: Any = free(None, "a table", "the hand on the emulated handle")
+    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random about the emulated arm")
+    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
+    log: str = free("", "a file", "where to log what was commanded and when")
+
+    def __post_init__(self) -> None:
+        check(self, "device")
+        for name in ("arm", "motors", "sensor", "servo", "hand"):
+            value = getattr(self, name)
+            if not (value is None or isinstance(value, Mapping)):
+                raise ConfigurationError(f"device.{name} = {value!r}: must be a table.")
+        if not isinstance(self.seed, int):
+            raise ConfigurationError(f"device.seed = {self.seed!r}: must be a whole number.")
+        if self.sensor_name in SENSORS:  # else it is refused with the others' names when it is made
+            check_wire_faults(self.wire_faults, self.emulated, "arm", known_faults(self.sensor_name))
+        if self.hand is not None and not self.emulated:
+            raise ConfigurationError("device.hand: only an emulated arm has a hand; add device.emulated=true.")
+        if self.body.encoder != "motor":
+            raise ConfigurationError(
+                f"device.arm.encoder = {self.body.encoder!r}: must be 'motor'; the drive has its encoders there."
+            )
+        self.body.require_workspace(self.workspace.lower, self.workspace.upper)
+        _ = self.motor_settings, self.references
+        make_sensor(self.sensor_table)
+
+    @property
+    def workspace(self) -> Workspace:
+        """The rectangle the end effector may be in."""
+        return Workspace((-self.half_width, -self.half_height), (self.half_width, self.half_height))
+
+    @property
+    def body(self) -> ArmBody:
+        """What the arm is like."""
+        return build(ArmBody, self.arm or {}, "device.arm")
+
+    @property
+    def references(self) -> ServoSettings:
+        """How references are made."""
+        return build(ServoSettings, self.servo or {}, "device.servo")
+
+    @property
+    def motor_table(self) -> dict[str, Any]:
+        """The table of the motors, with what the arm says of them."""
+        reduction = self.body.reduction
+        return {"reduction_1": reduction, "reduction_2": reduction, **(self.motors or {})}
+
+    @property
+    def motor_settings(self) -> OdriveSettings:
+        """The settings of the motors."""
+        return build(OdriveSettings, self.motor_table, "device.motors")
+
+    @property
+    def sensor_name(self) -> str:
+        """Name of the force sensor."""
+        return str((self.sensor or {}).get("name", "ati"))
+
+    @property
+    def sensor_table(self) -> dict[str, Any]:
+        """The table of the sensor, with what the arm says of its handle and of gravity."""
+        body = self.body
+        down = (0.0, -body.gravity, -(max(STANDARD_GRAVITY**2 - body.gravity**2, 0.0) ** 0.5))
+        given = {"name": self.sensor_name, "handle_mass": body.handle_mass, "gravity": down, **(self.sensor or {})}
+        if self.emulated and self.sensor_name == "optoforce":
+            given.setdefault("sensitivity", SENSITIVITY)
+        return given
+
+    @property
+    def emulation(self) -> dict[str, Any]:
+        """What the emulated arm is told (`devices.emulators.arm.child.spawn`)."""
+        motors, table = self.motor_settings, self.sensor_table
+        return {
+            "arm": dict(self.arm or {}),
+            "ratios": (motors.reduction_1, motors.reduction_2),
+            "half_width": self.half_width,
+            "half_height": self.half_height,
+            "hand": self.hand,
+            "seed": self.seed,
+            "sensor": table,
+            "mounting": {name: table[name] for name in ("rotation", "handle_centre") if name in table},
+            "faults": list(self.wire_faults),
+            "log": str(Path(self.log).with_name(EMULATED_LOG)) if self.log else "",
+        }

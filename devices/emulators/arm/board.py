@@ -1,0 +1,104 @@
+"""The drive whose motors are those of the arm; and when its story begins."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import Any
+
+from devices.arm.body import ArmBody
+from devices.emulators.arm.plant import ArmPlant
+from devices.emulators.odrive.axis import CLOSED_LOOP
+from devices.emulators.odrive.board import EmulatedOdrive
+from devices.emulators.pid.times import BusTime
+from devices.emulators.wire_faults import WireFaults
+
+CURRENT = 10.0
+"""Largest current of a motor [A]."""
+
+SPEED_LIMIT = 100.0
+"""Of the motors [turn/s]."""
+
+POSITION_BANDWIDTH, SPEED_BANDWIDTH = 40.0, 300.0
+"""Of the drive's loops [rad/s]: as fast as its estimate of the speed allows."""
+
+
+class ArmBoard(EmulatedOdrive):
+    """An emulated drive with an arm behind it, set up as its owner would have done that.
+
+    The hand takes hold when the motors are driven for the first time; all times of faults count from then.
+
+    Parameters
+    ----------
+    plant : ArmPlant
+        The arm.
+    body : ArmBody
+        What it is like, for the setting up.
+    motor_faults : iterable of str
+        Of the drive (`devices.emulators.odrive.faults`).
+    sensor_faults : WireFaults, optional
+        Of the force sensor.
+    time : BusTime, optional
+        By default the wall's.
+    """
+
+    plant: ArmPlant
+
+    def __init__(
+        self,
+        plant: ArmPlant,
+        body: ArmBody,
+        motor_faults: Iterable[str] = (),
+        sensor_faults: WireFaults | None = None,
+        time: BusTime | None = None,
+    ) -> None:
+        super().__init__(plant, time=time, faults=motor_faults)
+        self._sensor_faults = sensor_faults or WireFaults({})
+        self._begins(math.inf)
+        for axis in self.inside.axes:
+            axis.values |= _set_up(body)
+
+    def catch_up(self) -> frozenset[str]:
+        """Make up for the time that has gone by; return the names of the faults that are there now."""
+        with self.lock:
+            if math.isinf(self.faults.origin) and all(
+                axis.values["current_state"] == CLOSED_LOOP for axis in self.inside.axes
+            ):
+                self._begins(self.now)
+                self.plant.begin()
+            return super().catch_up()
+
+    def _begins(self, instant: float) -> None:
+        self.faults.origin = self._sensor_faults.origin = instant
+
+    # --- what the sensor asks ----------------------------------------------------------------------------------------
+
+    def wrench(self) -> list[float]:
+        """Return what the sensor shows now, (6,) [N], [N m]."""
+        with self.lock:
+            self.catch_up()
+            return self.plant.wrench()
+
+    def sensor_faults(self) -> frozenset[str]:
+        """Return the names of the faults that the sensor has now."""
+        return self._sensor_faults.at(self.now)
+
+
+def _set_up(body: ArmBody) -> dict[str, Any]:
+    """Return settings of an axis that suit the arm: gains for what its motor has to turn, and the limits."""
+    inertia = math.tau * (body.rotor_inertia + _share(body))
+    return {
+        "motor.config.torque_constant": body.torque_limit / CURRENT,
+        "motor.config.current_lim": CURRENT,
+        "encoder.config.cpr": body.encoder_counts,
+        "controller.config.vel_limit": SPEED_LIMIT,
+        "controller.config.pos_gain": POSITION_BANDWIDTH,
+        "controller.config.vel_gain": SPEED_BANDWIDTH * inertia,
+        "controller.config.vel_integrator_gain": 0.5 * POSITION_BANDWIDTH * SPEED_BANDWIDTH * inertia,
+    }
+
+
+def _share(body: ArmBody) -> float:
+    """Return what the links add to the inertia of a motor in the middle of the workspace [kg m^2]: the mean of both."""
+    inertia = body.links.terms(body.angles(0.0, 0.0))["inertia"][0]
+    return float(0.5 * inertia.trace()) / body.reduction**2

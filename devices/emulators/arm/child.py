@@ -1,0 +1,80 @@
+"""The emulated arm in a process of its own (`devices.emulators.child`): drive, force sensor, and the arm behind both.
+
+When its standard input has ended it goes on for as long as a motor is driven, as the drive alone does
+(`devices.emulators.odrive.child`).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from devices.emulators import child
+from devices.emulators.odrive.child import LINGER, serve
+from haptics.errors import HapticError
+
+
+@contextlib.contextmanager
+def spawn(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Run an emulated arm; give the address of its drive and the settings with which its sensor is found.
+
+    Parameters
+    ----------
+    table : mapping
+        ``arm`` (`devices.arm.body.ArmBody`), ``ratios``, ``half_width``, ``half_height``, ``hand`` and ``seed`` as for
+        `devices.emulators.arm.plant.ArmPlant`; ``sensor``, the driver's settings of its sensor, and ``mounting``, how
+        that really sits on the flange; ``faults`` (`devices.emulators.arm.faults`); ``log``, a file for what became of
+        the motors.
+
+    Raises
+    ------
+    ConfigurationError, DeviceOpenError
+        As `devices.emulators.child.spawn` does.
+    """
+    with child.spawn(__name__, table, "arm", LINGER + child.FAREWELL) as words:
+        address, _, sensor = words.partition(" ")
+        yield address, json.loads(sensor)
+
+
+def _build(table: dict[str, Any]) -> tuple[Any, contextlib.AbstractContextManager[Any], dict[str, Any]]:
+    """Return the bus with the drive, the sensor, and where that is found."""
+    from devices.arm.body import ArmBody
+    from devices.emulators.arm.board import ArmBoard
+    from devices.emulators.arm.faults import MOTORS, SENSOR, of_part, sensor_faults
+    from devices.emulators.arm.plant import ArmPlant
+    from devices.emulators.arm.sensors import make_sensor
+    from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
+    from devices.emulators.wire_faults import WireFaults
+    from devices.virtual.hand import Workspace
+    from devices.virtual.wrench import WrenchSettings
+    from haptics.settings import build
+
+    body = build(ArmBody, table["arm"], "device.arm")
+    upper = table["half_width"], table["half_height"]
+    workspace = Workspace((-upper[0], -upper[1]), upper)
+    mounting = WrenchSettings(**table["mounting"])
+    plant = ArmPlant(body, table["ratios"], workspace, table["hand"], table["seed"], mounting)
+    sensor = table["sensor"]
+    faults = WireFaults(sensor_faults(sensor["name"]), of_part(SENSOR, table["faults"]))
+    board = ArmBoard(plant, body, of_part(MOTORS, table["faults"]), faults)
+    box, found = make_sensor(sensor["name"], sensor, board.wrench, board.sensor_faults)
+    return EmulatedOdriveBackend(board), box, found
+
+
+def main(table: dict[str, Any]) -> int:
+    """Build an arm, print where it is reached or what is wrong with `table`, and serve until standard input ends."""
+    child.settle_in()
+    try:
+        backend, box, found = _build(table)
+    except HapticError as error:
+        return child.give_up(error)
+    with box:
+        serve(backend, table["log"], json.dumps(found))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(json.loads(sys.argv[1])))

@@ -1,0 +1,31 @@
+"""What may go wrong with an emulated OptoForce unit, by name and time (`devices.emulators.wire_faults`)."""
+
+from __future__ import annotations
+
+OPTOFORCE_FAULTS: dict[str, str] = {
+    "lost": "every second frame is lost",
+    "duplicated": "every second frame comes twice",
+    "truncated": "every second frame lacks its last bytes",
+    "inserted": "every second frame has foreign bytes in its middle",
+    "damaged": "every second frame has a wrong bit",
+    "overloaded": "the status of all frames says that the sensor is overloaded",
+    "stalled": "frames go on with one and the same number",
+    "mute": "nothing is sent",
+    "unplug": "the cable is pulled out, for good: the port goes away",
+    "delay-1ms": "every frame comes 1 ms later",
+    "delay-5ms": "every frame comes 5 ms later",
+    "delay-20ms": "every frame comes 20 ms later",
+}
+"""Fault name to what it is."""
+
+OVERLOADED = 0x0200
+"""Status of a frame of a sensor that Fx overloads."""
+
+PER_FRAME = {
+    "lost": "lose",
+    "duplicated": "duplicate",
+    "truncated": "truncate",
+    "inserted": "insert",
+    "damaged": "damage",
+}
+"""Those that happen to single frames, to the attribute of `devices.emulators.optoforce.program.Faults` that counts."""

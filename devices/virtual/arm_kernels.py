@@ -1,0 +1,156 @@
+"""The simulated arm as kernels: the hand on its handle, its servo, its encoders and its force sensor.
+
+Nothing here is ideal: the hand pulls at the handle, links, gears and rotors move under that and under the motors
+(`devices.arm.plant`), the servo sees encoders, and the force comes through a sensor that turns with the outer link.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from devices.arm.joint_kernels import DRIVE
+from devices.arm.linkage_kernels import FIVE_BAR, close_bars, directions, inverse, jacobian, position
+from devices.arm.plant import PLANT, step_plant
+from devices.arm.servo.kernels import SERVO, servo_start, servo_step
+from devices.velocity import update_velocity
+from devices.virtual.plant import PLANT_FIELDS, expect_hand, pull_handle, quantise, settle_hand
+from devices.virtual.wrench import WRENCH, hand_force, measure_wrench, true_wrench
+from haptics._jit import kernel
+from haptics.trace import Rows
+
+BODY_FIELDS: list[tuple[Any, ...]] = [
+    *PLANT_FIELDS,
+    ("arm", PLANT),
+    ("drives", DRIVE, (2,)),
+    ("motor_torque", "<f8", (2,)),
+    ("scratch", "<f8", (4,)),
+]
+"""An arm in a hand: `PLANT_FIELDS` of the virtual devices, the arm's own in ``arm``; ``motor_torque`` is at the shafts
+[N m]."""
+
+BODY = np.dtype(BODY_FIELDS)
+
+ARM = np.dtype(
+    [
+        *BODY_FIELDS,
+        ("servo", SERVO),
+        ("servo_steps", "<i8"),
+        ("sensor", WRENCH),
+        ("rotor_step", "<f8"),
+        ("joint_step", "<f8"),
+        ("shows_joint", "<i8"),
+        ("measured", "<f8", (2,)),
+        ("angle_command", "<f8", (2,)),
+        ("last_velocity", "<f8", (2,)),
+        ("workspace_min", "<f8", (2,)),
+        ("workspace_max", "<f8", (2,)),
+    ]
+)
+"""The whole virtual arm. Steps of the encoders are seen at the joint [rad]; ``shows_joint`` tells which of them
+``measured`` and the sample's position come from. ``angle_command`` is where the last command was in joint angles."""
+
+
+@kernel
+def place_handle(s: Any) -> None:
+    """Put the handle where the links are, with their speed."""
+    q1, q2, w1, w2 = s.arm.angle[0], s.arm.angle[1], s.arm.speed[0], s.arm.speed[1]
+    s.handle[0], s.handle[1] = position(s.arm, q1, q2)
+    xx, xy, yx, yy = jacobian(s.arm, q1, q2)
+    s.handle_velocity[0], s.handle_velocity[1] = xx * w1 + xy * w2, yx * w1 + yy * w2
+
+
+@kernel
+def move_body(s: Any, part: float, rate: float) -> None:
+    """Advance an arm with `BODY_FIELDS` by one substep under ``s.motor_torque``.
+
+    `part` (0 to 1) of the interval for which the hand's intentions are known has gone by; `rate` is its inverse length.
+    """
+    pull_handle(s, part, rate)
+    s.arm.hand_force[0], s.arm.hand_force[1] = s.hand_force[0], s.hand_force[1]
+    step_plant(s.arm, s.drives, s.motor_torque, s.scratch)
+    place_handle(s)
+    s.steps += 1
+
+
+@kernel
+def flange_angle(s: Any, q1: float, q2: float) -> float:
+    """Return how the outer link, which carries the sensor, is turned [rad]; of a five-bar linkage the left one."""
+    if s.kind == FIVE_BAR:
+        _, _, x, y, _, _, _, _ = close_bars(s, q1, q2)
+        return math.atan2(y, x)
+    return float(directions(s, q1, q2)[1])
+
+
+@kernel
+def _look(s: Any) -> None:
+    """Read the encoders."""
+    for i in range(2):
+        s.servo.motor[i] = quantise(s.arm.rotor[i], s.rotor_step)
+        s.servo.link[i] = quantise(s.arm.angle[i], s.joint_step)
+        s.measured[i] = s.servo.link[i] if s.shows_joint else s.servo.motor[i]
+
+
+@kernel
+def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
+    """Let the servo choose the torques; `part` of the way to the new command has gone by."""
+    _look(s)
+    s.servo.command[0], s.servo.command[1] = s.angle_command[0] + part * way_1, s.angle_command[1] + part * way_2
+    servo_step(s.servo)
+    s.motor_torque[0], s.motor_torque[1] = s.servo.torque[0], s.servo.torque[1]
+
+
+@kernel
+def _sense(s: Any, period: float) -> None:
+    """Take the sample: position and velocity from the encoders, the hand's force from the sensor."""
+    _look(s)
+    q1, q2 = s.measured[0], s.measured[1]
+    s.position[0], s.position[1] = position(s.arm, q1, q2)
+    update_velocity(s, s.steps * s.substep, s.position[0], s.position[1])
+    rate = 1.0 / period if period > 0.0 else 0.0
+    ax = rate * (s.handle_velocity[0] - s.last_velocity[0])
+    ay = rate * (s.handle_velocity[1] - s.last_velocity[1])
+    s.last_velocity[0], s.last_velocity[1] = s.handle_velocity[0], s.handle_velocity[1]
+    true_wrench(s.sensor, flange_angle(s.arm, s.arm.angle[0], s.arm.angle[1]), s.hand_force[0], s.hand_force[1], ax, ay)
+    measure_wrench(s.sensor, period)
+    s.force[0], s.force[1] = hand_force(s.sensor, flange_angle(s.arm, q1, q2))
+    xx, xy, yx, yy = jacobian(s.arm, q1, q2)
+    s.servo.hand[0] = xx * s.force[0] + yx * s.force[1]
+    s.servo.hand[1] = xy * s.force[0] + yy * s.force[1]
+
+
+@kernel
+def begin_arm(record: Rows) -> None:
+    """Put the handle where the arm is, and the servo's reference and the command where its encoders see it."""
+    s = record[0]
+    place_handle(s)
+    _look(s)
+    s.command[0], s.command[1] = position(s.arm, s.measured[0], s.measured[1])
+    s.angle_command[0], s.angle_command[1] = s.measured[0], s.measured[1]
+    servo_start(s.servo, s.measured[0], s.measured[1])
+
+
+@kernel
+def advance_arm(record: Rows, steps: int, x: float, y: float, push_x: float, push_y: float, grip: float) -> None:
+    """Integrate up to substep number `steps`, the hand being there then, and take the sample; `record` is (1,).
+
+    The reference of the servo moves linearly from one command to the next, in joint angles.
+    """
+    s = record[0]
+    expect_hand(s, x, y, push_x, push_y, grip)
+    for i in range(2):  # an arm cannot be sent out of its workspace
+        s.command[i] = min(max(s.command[i], s.workspace_min[i]), s.workspace_max[i])
+    q1, q2 = inverse(s.arm, s.command[0], s.command[1])
+    way_1, way_2 = q1 - s.angle_command[0], q2 - s.angle_command[1]
+    count = steps - s.steps
+    rate = 1.0 / (max(count, 1) * s.substep)
+    for k in range(count):
+        if s.steps % s.servo_steps == 0:
+            _control(s, k / count, way_1, way_2)
+        move_body(s, k / count, rate)
+    pull_handle(s, 1.0, rate)
+    s.angle_command[0], s.angle_command[1] = q1, q2
+    settle_hand(s)
+    _sense(s, count * s.substep)

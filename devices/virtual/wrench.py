@@ -1,0 +1,210 @@
+r"""A six-axis force sensor between an arm and its handle: what acts on it, what it shows, and the way back.
+
+A wrench is (Fx, Fy, Fz, Tx, Ty, Tz) [N], [N m], torques about the origin of the sensor, in the axes of the sensor. The
+sensor is screwed to a flange that turns about the z axis of the world as the arm moves in x and y. The handle is a
+point mass m at :math:`c` in the axes of the sensor, and the hand pulls at it with h; what goes through the sensor is
+
+.. math::
+    F = R^T \bigl(h + m (g - a)\bigr), \qquad \tau = c \times F
+
+with the handle's acceleration a and the rotation R of the sensor. It shows that plus a bias, a slow drift (a random
+walk) and white noise, in steps and up to its range. The way back (`hand_force`) is the one of a real sensor
+(`devices.arm.sensors.mounting`): less what was tared and less the weight. The mass times the acceleration is left in.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.arm.sensors.mounting import STANDARD_GRAVITY, turn
+from devices.virtual.noise import NOISE_FIELDS, normal_pair
+from devices.virtual.plant import quantise
+from haptics._jit import kernel
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, free
+from haptics.trace import Rows
+
+WRENCH = np.dtype(
+    [
+        *NOISE_FIELDS,
+        ("mass", "<f8"),
+        ("centre", "<f8", (3,)),
+        ("on_flange", "<f8", (3, 3)),
+        ("gravity", "<f8", (3,)),
+        ("bias", "<f8", (6,)),
+        ("noise", "<f8", (6,)),
+        ("walk", "<f8", (6,)),
+        ("resolution", "<f8", (6,)),
+        ("range", "<f8", (6,)),
+        ("drift", "<f8", (6,)),
+        ("truth", "<f8", (6,)),
+        ("shown", "<f8", (6,)),
+        ("offset", "<f8", (6,)),
+    ]
+)
+"""Sensor and handle as kernels read them: ``truth`` is what acts, ``shown`` what is measured of it, ``offset`` what was
+tared."""
+
+TARE_SAMPLES = 200
+"""A tare is the mean of so many measurements."""
+
+
+@dataclass(frozen=True)
+class WrenchSettings:
+    """Settings of the simulated force sensor.
+
+    Attributes
+    ----------
+    noise, torque_noise : float
+        Root mean square of the white noise, per axis [N], [N m].
+    bias : (6,) floats
+        What it shows without load when it is switched on [N], [N m].
+    drift, torque_drift : float
+        How far the bias wanders, per axis: standard deviation after a second, growing with the root of time [N], [N m].
+    resolution, torque_resolution : float
+        Smallest step [N], [N m]; 0 for a perfect one.
+    range, torque_range : float
+        Largest values it can show, per axis [N], [N m].
+    rotation : (3,) floats
+        How it is turned on the flange [degree]: about the flange's x, then its y, then its z axis.
+    handle_centre : (3,) floats
+        Where the handle's mass is and the hand pulls, in the axes of the sensor from its origin [m].
+    tare : bool
+        Whether the bias is measured and taken away when the device is opened, before the hand takes hold.
+    """
+
+    noise: float = bounded(0.05, minimum=0.0, maximum=5.0, unit="N", doc="rms noise of a force")
+    torque_noise: float = bounded(0.002, minimum=0.0, maximum=1.0, unit="N m", doc="rms noise of a torque")
+    bias: Any = free((2.0, -1.0, 3.0, 0.02, -0.05, 0.01), "six numbers in N and N m", "shown without load")
+    drift: float = bounded(0.002, minimum=0.0, maximum=10.0, unit="N", doc="drift of a force, rms after a second")
+    torque_drift: float = bounded(1e-4, minimum=0.0, maximum=1.0, unit="N m", doc="drift of a torque, likewise")
+    resolution: float = bounded(0.01, minimum=0.0, maximum=1.0, unit="N", doc="step of a force")
+    torque_resolution: float = bounded(5e-4, minimum=0.0, maximum=1.0, unit="N m", doc="step of a torque")
+    range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force it can show")
+    torque_range: float = bounded(5.0, above=0.0, maximum=10_000.0, unit="N m", doc="largest torque it can show")
+    rotation: Any = free((0.0, 0.0, 0.0), "three angles in degrees", "how it is turned on the flange")
+    handle_centre: Any = free((0.0, 0.0, 0.05), "three lengths in m", "centre of the handle, in the sensor's axes")
+    tare: bool = free(True, "true or false", "whether the bias is taken away when the device is opened")
+
+    def __post_init__(self) -> None:
+        check(self, "device.sensor")
+        for name, count in (("bias", 6), ("rotation", 3), ("handle_centre", 3)):
+            _check_numbers(f"device.sensor.{name}", getattr(self, name), count)
+            object.__setattr__(self, name, tuple(float(number) for number in getattr(self, name)))
+
+
+def _check_numbers(name: str, value: Any, count: int) -> None:
+    try:
+        fine = len(value) == count and all(math.isfinite(number) for number in value)
+    except TypeError:
+        fine = False
+    if not fine:
+        raise ConfigurationError(f"{name} = {value!r}: must be {count} finite numbers.")
+
+
+def fill_wrench(record: NDArray[Any], settings: WrenchSettings, mass: float, tilt: float, seed: int) -> None:
+    """Put a sensor into `record`, (1,) of dtype `WRENCH`, or a field of that type in another; it shows zeros, untared.
+
+    Parameters
+    ----------
+    mass : float
+        Of the handle [kg].
+    tilt : float
+        Gravity within the plane of the arm, along -y of the world [m/s^2]; the rest of it is along -z.
+    seed : int
+        Equal seeds give equal noise and drift.
+    """
+    about_x, about_y, about_z = (math.radians(angle) for angle in settings.rotation)
+    record["noise_state"] = seed
+    record["mass"], record["centre"] = mass, settings.handle_centre
+    record["on_flange"] = turn(2, about_z) @ turn(1, about_y) @ turn(0, about_x)
+    record["gravity"] = 0.0, -tilt, -math.sqrt(max(STANDARD_GRAVITY**2 - tilt**2, 0.0))
+    record["bias"] = settings.bias
+    for field, force, torque in (
+        ("noise", settings.noise, settings.torque_noise),
+        ("walk", settings.drift, settings.torque_drift),
+        ("resolution", settings.resolution, settings.torque_resolution),
+        ("range", settings.range, settings.torque_range),
+    ):
+        record[field] = (force,) * 3 + (torque,) * 3
+    for field in ("drift", "truth", "shown", "offset"):
+        record[field] = 0.0
+
+
+@kernel
+def _turned(s: Any, column: int, cosine: float, sine: float) -> tuple[float, float, float]:
+    """Return an axis of the sensor in the axes of the world: a column of its rotation matrix."""
+    x, y = s.on_flange[0, column], s.on_flange[1, column]
+    return cosine * x - sine * y, sine * x + cosine * y, s.on_flange[2, column]
+
+
+@kernel
+def _load(s: Any, angle: float, x: float, y: float, z: float, wrench: Any) -> None:
+    """Fill `wrench`, (6,), with that of a force (x, y, z) on the handle, in the axes of the world [N]."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    for i in range(3):
+        a, b, c = _turned(s, i, cosine, sine)
+        wrench[i] = a * x + b * y + c * z
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        wrench[3 + i] = s.centre[j] * wrench[k] - s.centre[k] * wrench[j]
+
+
+@kernel
+def true_wrench(s: Any, angle: float, fx: float, fy: float, ax: float, ay: float) -> None:
+    """Fill ``s.truth`` with what goes through the sensor.
+
+    Parameters
+    ----------
+    s : record of dtype `WRENCH`
+    angle : float
+        Of the flange about the z axis of the world [rad].
+    fx, fy : float
+        Force of the hand on the handle, in the axes of the world [N].
+    ax, ay : float
+        Acceleration of the handle [m/s^2].
+    """
+    m = s.mass
+    _load(s, angle, fx + m * (s.gravity[0] - ax), fy + m * (s.gravity[1] - ay), m * s.gravity[2], s.truth)
+
+
+@kernel
+def measure_wrench(s: Any, period: float) -> None:
+    """Fill ``s.shown``: ``s.truth`` with bias, drift and noise, in steps, within the range; `period` [s] went by."""
+    root = math.sqrt(period)
+    for i in range(6):
+        noise, walk = normal_pair(s)
+        s.drift[i] += s.walk[i] * root * walk
+        shown = quantise(s.truth[i] + s.bias[i] + s.drift[i] + s.noise[i] * noise, s.resolution[i])
+        s.shown[i] = min(max(shown, -s.range[i]), s.range[i])
+
+
+@kernel
+def hand_force(s: Any, angle: float) -> tuple[float, float]:
+    """Return the force of the hand [N] in the axes of the world that ``s.shown`` tells, given the flange's `angle`."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    x, y = -s.mass * s.gravity[0], -s.mass * s.gravity[1]
+    for i in range(3):
+        a, b, _ = _turned(s, i, cosine, sine)
+        own = s.shown[i] - s.offset[i]
+        x += a * own
+        y += b * own
+    return x, y
+
+
+@kernel
+def tare_wrench(records: Rows, samples: int, period: float, angle: float) -> None:
+    """Measure the handle alone, at rest, `samples` times, and keep what is not its weight; `records` is (1,)."""
+    s = records[0]
+    true_wrench(s, angle, 0.0, 0.0, 0.0, 0.0)
+    for i in range(6):
+        s.offset[i] = -s.truth[i]
+    for _ in range(samples):
+        measure_wrench(s, period)
+        for i in range(6):
+            s.offset[i] += s.shown[i] / samples

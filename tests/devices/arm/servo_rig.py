@@ -1,0 +1,153 @@
+"""An arm with two elastic joints under a servo, for the tests: commands at 1 kHz, a servo of its own rate, a plant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.arm.dynamics import TwoLinks
+from devices.arm.flatness.friction import SmoothCoulomb
+from devices.arm.flatness.joint import ElasticJoint
+from devices.arm.flatness.stiffness import SmoothBacklash
+from devices.arm.joint import Drive, Motor, smooth_friction
+from devices.arm.linkage_kernels import jacobian
+from devices.arm.plant import PLANT, new_plant, step_plant
+from devices.arm.servo.kernels import servo_step
+from devices.arm.servo.servo import new_servo
+from devices.arm.servo.settings import ServoSettings
+from devices.arm.surface import Surface
+from devices.virtual.plant import quantise
+from haptics import Law
+from haptics._jit import kernel
+from haptics.trace import Rows
+
+TICK = 1e-3
+START = (0.5, 1.4)
+
+LINKS = TwoLinks(
+    length_1=0.35,
+    length_2=0.35,
+    mass_1=2.0,
+    mass_2=1.3,
+    centre_1=0.5,
+    centre_2=0.6,
+    inertia_1=0.02,
+    inertia_2=0.02,
+    joint_inertia_1=0.0,
+    joint_inertia_2=0.0,
+    gravity=0.0,
+)
+GEAR = SmoothBacklash(3e4, 1e-4, 2.0)
+RATIO, ROTOR = 100.0, 6e-5
+JOINT = ElasticJoint(SmoothCoulomb(10.0, 3.0, 300.0), GEAR, RATIO, ROTOR)
+SMOOTH = smooth_friction(10.0, 3.0, 300.0)
+"""The very friction that `JOINT` believes in."""
+
+ROW = np.dtype([(name, "<f8", (2,)) for name in ("command", "angle", "speed", "rotor", "torque", "load", "reference")])
+"""At the servo's last step in a tick: command, joints and rotors, torques of motors and gears, reference."""
+
+
+@kernel
+def _note(s: Any, p: Any, r: Any) -> None:
+    for i in range(2):
+        r.command[i], r.angle[i], r.speed[i], r.rotor[i] = s.command[i], p.angle[i], p.speed[i], p.rotor[i]
+        r.torque[i], r.load[i], r.reference[i] = s.torque[i], p.load[i], s.axis[i].wanted.position
+
+
+@kernel
+def _run(
+    servos: Rows,
+    plants: Rows,
+    drives: Rows,
+    before: Any,
+    commands: Any,
+    hands: Any,
+    counts: Any,
+    sizes: Any,
+    rows: Rows,
+) -> None:
+    s, p, w = servos[0], plants[0], np.zeros(4)
+    periods, substeps = counts
+    b1, b2 = before
+    for k in range(len(commands)):
+        p.hand_force[0], p.hand_force[1] = hands[k, 0], hands[k, 1]
+        for j in range(periods):
+            share = j / periods
+            s.command[0], s.command[1] = b1 + share * (commands[k, 0] - b1), b2 + share * (commands[k, 1] - b2)
+            xx, xy, yx, yy = jacobian(p, p.angle[0], p.angle[1])
+            s.hand[0], s.hand[1] = xx * hands[k, 0] + yx * hands[k, 1], xy * hands[k, 0] + yy * hands[k, 1]
+            for i in range(2):
+                s.motor[i], s.link[i] = quantise(p.rotor[i], sizes[0]), quantise(p.angle[i], sizes[1])
+            servo_step(s)
+            if j + 1 == periods:
+                _note(s, p, rows[k])
+            for _ in range(substeps):
+                step_plant(p, drives, s.torque, w)
+        b1, b2 = commands[k, 0], commands[k, 1]
+
+
+class ServoRig:
+    """An arm at rest at `START` under the servo of `settings`; `rows` of a run are its states, one after each tick.
+
+    `motor_step` and `joint_step` are the resolutions of the encoders, seen at the joint [rad]; `friction` is that of
+    both joints, which believe in `joint`.
+    """
+
+    def __init__(
+        self,
+        settings: ServoSettings,
+        *,
+        friction: Law | None = SMOOTH,
+        joint: ElasticJoint = JOINT,
+        links: TwoLinks = LINKS,
+        encoders: str = "motor",
+        motor_step: float = 0.0,
+        joint_step: float = 0.0,
+        damping: float = 10.0,
+        gear: SmoothBacklash = GEAR,
+        substep: float = 5e-5,
+        torque_limit: float = 1e3,
+    ) -> None:
+        drive = Drive(
+            Motor(inertia=ROTOR), ratio=RATIO, coupling="elastic", gear=gear, damping=damping, friction=friction
+        )
+        self.plant = np.zeros(1, PLANT)
+        self.drives = new_plant(self.plant, links, (drive, drive), Surface(), START)
+        self.plant["step"] = substep
+        self.sizes = np.array([motor_step, joint_step])
+        self.commanded = np.array(START)
+        self.counts = round(TICK / settings.period), round(settings.period / substep)
+        self.servo = new_servo(
+            settings,
+            links,
+            (joint, joint),
+            START,
+            encoders=encoders,
+            resolution=(motor_step, motor_step) if encoders == "motor" else (joint_step, joint_step),
+            torque_limit=(torque_limit, torque_limit),
+        )
+
+    def run(self, commands: Any, hands: Any = (0.0, 0.0)) -> NDArray[Any]:
+        """Go through `commands`, (n, 2) [rad], one each tick, under the forces `hands`, (2,) or (n, 2) [N]."""
+        angles = np.ascontiguousarray(commands, np.float64)
+        forces = np.ascontiguousarray(np.broadcast_to(np.asarray(hands, np.float64), angles.shape))
+        rows = np.zeros(len(angles), ROW)
+        _run(self.servo, self.plant, self.drives, self.commanded, angles, forces, self.counts, self.sizes, rows)
+        self.commanded = angles[-1]
+        return rows
+
+    def hold(self, seconds: float, hand: Sequence[float] = (0.0, 0.0)) -> NDArray[Any]:
+        """Command what is commanded, for some time, under a force [N]."""
+        count = round(seconds / TICK)
+        return self.run(np.tile(self.commanded, (count, 1)), hand)
+
+
+def strokes(seconds: float, amplitude: float = 0.25, frequency: float = 0.7) -> NDArray[np.float64]:
+    """Return commands (n, 2) [rad] to and fro about `START`, beginning and ending at rest."""
+    time = TICK * np.arange(1, round(seconds / TICK) + 1)
+    swell = np.sin(np.pi * time / seconds) ** 2
+    wave = np.sin(2.0 * np.pi * frequency * time)
+    return np.asarray(START + amplitude * (swell * wave)[:, None] * np.array([1.0, -0.7]))
