@@ -3,46 +3,26 @@
 On straight strokes the hand's force has the direction of the motion and, on average over a stroke from rest to rest,
 the size of the friction. On the curve it is slanted to the inside, because it must turn the mass of the model as well:
 with the accelerations a_t along and a_n across the path by the angle atan2(M a_n, F + M a_t). Both sides of that are
-measured here, the force by the arm's noisy sensor and the path by its encoder, and smoothed with the same window.
+measured here, the force by the arm's noisy sensor and the path by its encoders, and smoothed with the same window. The
+arm is under stiff PID control of its joints, as in the paper; `apps.reproduce.kikuuwe_servo` has other laws.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from apps.reproduce.arm_tour import CURVE, FRICTION, MASS, STRAIGHT, experiment
 from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.planar import Array, angles, norms
 from apps.reproduce.style import INK
-from apps.reproduce.tour import Motion, Tour, draw_path, motion_of, smooth, tour
-from haptics import Coulomb, RigidAdmittance
+from apps.reproduce.tour import Motion, Tour, draw_path, motion_of, smooth
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 TITLE = "model A on the virtual arm: path and force of the hand (Kikuuwe et al. 2006, Fig. 16)"
-
-FRICTION, MASS = 6.0, 2.0
-STRAIGHT, CURVE, REST = ("a-b", "b-c", "c-d"), "d-e", "c"
-
-_HAND = {
-    "name": "minimum-jerk",
-    "points": [[-0.15, -0.09], [-0.04, 0.0], [0.1, -0.09], [0.1, 0.03], [0.0, 0.03]],
-    "curves": [CURVE],
-    "rests": [REST],
-    "rest": 3.0,
-    "speed": 0.18,
-    "stiffness": 600.0,
-    "damping": 40.0,
-}
-
-
-@functools.cache
-def experiment() -> Tour:
-    """Run the tour; Figs. 16 and 17 show the same one."""
-    return tour("virtual-arm", {"seed": 16, "hand": _HAND}, RigidAdmittance(Coulomb(FRICTION), MASS), "e")
 
 
 def reproduce() -> Outcome:

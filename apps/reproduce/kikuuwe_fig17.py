@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from apps.reproduce.kikuuwe_fig16 import FRICTION, REST, experiment
+from apps.reproduce.arm_tour import FRICTION, REST, experiment
 from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.planar import norms
 from apps.reproduce.style import INK
@@ -27,6 +27,7 @@ def reproduce() -> Outcome:
     rest = run.rows[run.rest(REST)]
     force = norms(rest["force"])
     reference = float(norms(np.ptp(rest["command"], axis=0)[None])[0] * 1e6)
+    handle = float(norms(np.ptp(run.handle[run.rest(REST)], axis=0)[None])[0] * 1e6)
     rows = [
         Row(
             "rest at c: largest measured force, tremor and noise included",
@@ -38,6 +39,7 @@ def reproduce() -> Outcome:
         Row("rest at c: the force fluctuates, peak to peak", Bound(minimum=1.0), float(np.ptp(force)), 0.0, "N"),
         Row("rest at c: largest speed of model A", 0.0, float(norms(rest["sliding_velocity"]).max()), 0.0, "m/s"),
         Row("rest at c: drift of the position reference", 0.0, reference, 0.0, "um"),
+        Row("rest at c: drift of the handle itself", Bound(maximum=1.0), handle, 0.0, "um", "derived"),
         Row("rest at c: ticks that slide", 0, int(np.count_nonzero(rest["sticking"] == 0))),
     ]
     return Outcome(rows, lambda figure: _draw(figure, run))

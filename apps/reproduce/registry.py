@@ -24,6 +24,7 @@ REPRODUCTIONS: dict[str, str] = {
     "kikuuwe-approximation": "kikuuwe_approximation",
     "kikuuwe-fig16": "kikuuwe_fig16",
     "kikuuwe-fig17": "kikuuwe_fig17",
+    "kikuuwe-servo": "kikuuwe_servo",
     "kikuuwe-fig19": "kikuuwe_fig19",
     "kikuuwe-fig20": "kikuuwe_fig20",
     "kikuuwe-lag": "kikuuwe_lag",

@@ -7,7 +7,7 @@ wait. The hand makes the paper's motions: straight strokes, a curve, and a rest 
 from __future__ import annotations
 
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -19,6 +19,7 @@ from devices import create_device
 from devices.virtual.device import VirtualDevice
 from devices.virtual.minimum_jerk import MinimumJerkHand, Phase
 from haptics import Clock, Element, Servo, Trace
+from haptics.device import DeviceSpec, State, Vector
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,11 +48,17 @@ class Tour:
         Who moved the device: its points and phases.
     period : float
         Period of a tick [s].
+    handle, velocity, hand_force : (n, 2) float array
+        What is really so at every tick, and no sensor tells: where the handle is [m], how fast it moves [m/s] and what
+        the hand does to it [N].
     """
 
     rows: Rows
     hand: MinimumJerkHand
     period: float
+    handle: Array
+    velocity: Array
+    hand_force: Array
 
     def phase(self, label: str) -> Phase:
         """Return the part of the tour with this label."""
@@ -99,16 +106,62 @@ class Tour:
         return slice(first, half + int(np.argmin(sliding[half:])))
 
 
+@dataclass
+class Watched:
+    """A virtual device that is watched from outside: what its sensors do not tell.
+
+    Attributes
+    ----------
+    device : VirtualDevice
+        The device; all of `haptics.device.Device` is passed on to it.
+    handle, velocity, hand_force : list of (2,) arrays
+        At every sample, where the handle really was [m], how fast [m/s], and what the hand really did to it [N].
+    """
+
+    device: VirtualDevice
+    handle: list[Array] = field(default_factory=list)
+    velocity: list[Array] = field(default_factory=list)
+    hand_force: list[Array] = field(default_factory=list)
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """The data sheet."""
+        return self.device.spec
+
+    def open(self) -> None:
+        """Open it."""
+        self.device.open()
+
+    def read(self) -> State:
+        """Take a sample, and look."""
+        state = self.device.read()
+        self.handle.append(self.device.handle)
+        self.velocity.append(self.device.handle_velocity)
+        self.hand_force.append(self.device.hand_force)
+        return state
+
+    def write(self, command: Vector) -> None:
+        """Pass on a command."""
+        self.device.write(command)
+
+    def close(self) -> None:
+        """Close it."""
+        self.device.close()
+
+
 def tour(device: str, settings: dict[str, Any], element: Element, last: str) -> Tour:
     """Run `element` on a virtual device until the hand has been at the point `last`."""
     clock = Clock(element.period)
     virtual = cast(VirtualDevice, create_device(device, settings, clock=clock))
+    watched = Watched(virtual)
     hand = cast(MinimumJerkHand, virtual.hand)
     end = next(phase.start + phase.duration for phase in hand.phases if phase.label == last)
     with tempfile.TemporaryDirectory() as folder:
         trace = Trace.create(Path(folder) / "trace", capacity=round(end / element.period) + 1)
-        Servo(virtual, element, trace, clock=clock).run(end)
-        return Tour(trace.since(0), hand, element.period)
+        Servo(watched, element, trace, clock=clock).run(end)
+        rows = trace.since(0)
+    truth = (np.array(seen)[: len(rows)] for seen in (watched.handle, watched.velocity, watched.hand_force))
+    return Tour(rows, hand, element.period, *truth)
 
 
 @dataclass(frozen=True)
@@ -141,9 +194,9 @@ class Motion:
         return np.asarray(norms(self.velocity) ** 2 / self.inwards)
 
 
-def smooth(values: Array, period: float) -> Array:
-    """Return the columns of `values` (n, m), smoothed by a bell of the length `SMOOTHING` that delays nothing."""
-    half = round(0.5 * SMOOTHING / period)
+def smooth(values: Array, period: float, length: float = SMOOTHING) -> Array:
+    """Return the columns of `values` (n, m), smoothed by a bell of that `length` [s] that delays nothing."""
+    half = round(0.5 * length / period)
     bell = np.hanning(2 * half + 3)[1:-1]
     padded = np.pad(values, ((half, half), (0, 0)), mode="edge")
     columns = [np.convolve(padded[:, i], bell / bell.sum(), mode="valid") for i in range(values.shape[1])]

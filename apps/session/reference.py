@@ -9,11 +9,17 @@ from collections.abc import Iterator
 from apps.session.config import SessionSettings
 from apps.session.fitness import Fitness
 from apps.session.models import LAW_DEFAULTS, element_defaults
+from devices.arm.body import ArmBody
+from devices.arm.motors.settings import OdriveSettings
+from devices.arm.sensors.choosing import SENSORS
+from devices.arm.servo.settings import ServoSettings
+from devices.arm.settings import ArmSettings as RealArmSettings
 from devices.joystick.settings import StickSettings
 from devices.pantograph.settings import PantographSettings
 from devices.virtual.arm import ArmSettings
 from devices.virtual.hands import HANDS
 from devices.virtual.joystick import JoystickSettings
+from devices.virtual.wrench import WrenchSettings
 from haptics.envelope import Limits
 from haptics.friction import LAWS
 from haptics.realtime import RealTimeSettings
@@ -73,8 +79,15 @@ def pages() -> Iterator[str]:
     yield _section("fitness", "What a run may be like and still count as fit", Fitness)
     yield _section("device", "`virtual-joystick`", JoystickSettings)
     yield _section("device", "`virtual-arm`", ArmSettings)
+    yield _section("device.arm", "The arm itself: `virtual-arm`, `arm`", ArmBody, "See [The arm](arm.md).")
+    yield _section("device.servo", "Servo of the arm: `virtual-arm`, `arm`", ServoSettings)
+    yield _section("device.sensor", "Force sensor of `virtual-arm`", WrenchSettings)
     yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
     yield _section("device", "`pantograph`", PantographSettings, "See [Joysticks](joysticks.md#the-pantograph).")
+    yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
+    yield _section("device.motors", "Motors of `arm`", OdriveSettings)
+    for name, sensor in SENSORS.items():
+        yield _section("device.sensor", f'Force sensor of `arm`, `device.sensor.name = "{name}"`', sensor)
     for name, hand in HANDS.items():
         yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
 

@@ -1,6 +1,6 @@
 """What the plants share, as kernels: the hand's grip on the handle, the encoder, the criterion of stability.
 
-A plant is a mass in the plane, integrated in small steps of equal length by the semi-implicit Euler method. All of it
+A plant moves in the plane and is integrated in small steps of equal length by the semi-implicit Euler method. All of it
 is one record: parameters, state, and the latest measurement.
 """
 

@@ -76,9 +76,9 @@ def test_wrong_setting_of_the_joystick_is_named_with_what_is_allowed(settings, m
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"force_range": 0.0}, r"device\.force_range = 0\.0: .*greater than 0 N"),
-        ({"natural_frequency": 300.0, "damping_ratio": 5.0, "mass": 0.2}, r"too light to be computed"),
-        ({"velocity_reference": 1}, r"device\.velocity_reference = 1: must be true or false"),
+        ({"sensor": {"range": 0.0}}, r"device\.sensor\.range = 0\.0: .*greater than 0 N"),
+        ({"servo": {"holds_weight": 1}}, r"device\.servo\.holds_weight = 1: must be true or false"),
+        ({"arm": {"centre_y": 0.9}}, r"workspace"),
     ],
 )
 def test_wrong_setting_of_the_arm_is_named_with_what_is_allowed(settings, message):

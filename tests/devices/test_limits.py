@@ -5,6 +5,7 @@ import pytest
 
 import devices
 from devices.velocity import ESTIMATORS, VelocityEstimator, VelocitySettings, velocity_lag
+from devices.virtual.arm import VirtualArm
 from devices.virtual.device import VirtualDevice
 from haptics.clock import Clock
 from haptics.design import Coupling, Handle, PositionServo, count_jump, mass_limit, stiffness_limit
@@ -18,10 +19,19 @@ HOLDS_STILL = {
 LETS_GO = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 
+def kick(device: VirtualDevice) -> None:
+    """Set the handle moving at 1 mm/s along x."""
+    if isinstance(device, VirtualArm):
+        jacobian = device.body.linkage.jacobians(device._record["arm"]["angle"])[0]
+        device._record["arm"]["speed"] = device._record["arm"]["rotor_speed"] = np.linalg.solve(jacobian, (1e-3, 0.0))
+    else:
+        device._record["handle_velocity"][0, 0] = 1e-3
+
+
 def swing(device: VirtualDevice, element: Element, clock: Clock, ticks: int) -> np.ndarray:
     """Kick the handle, render `element` and return the path of the handle, (ticks,) [m]."""
     impedance = element.causality == "impedance"
-    device._record["handle_velocity"][0, 0] = 1e-3
+    kick(device)
     reference = device.read().position[0]
     path = np.zeros(ticks)
     for tick in range(ticks):
@@ -54,10 +64,16 @@ def test_the_joystick_buzzes_where_its_data_sheet_says(mass: float, damping: flo
 
 
 def test_the_arm_swings_where_its_data_sheet_says() -> None:
+    """Without friction, elasticity and noise: the data sheet knows nothing of them."""
     clock = Clock(1e-3)
-    quiet = {"force_noise": 0.0, "force_bias_x": 0.0, "force_bias_y": 0.0, "force_resolution": 0.0}
+    ideal = {"coupling": "rigid", "kinetic_friction": 0.0, "static_friction": 0.0, "viscosity": 0.0, "handle_mass": 0.0}
+    settings = {
+        "hand": HOLDS_STILL,
+        "arm": {**ideal, "encoder_counts": 2**30},
+        "servo": {"bandwidth": 20.0, "damping_ratio": 0.3, "integral": 0.0, "speed_filter": 1e5},
+        "sensor": {"noise": 0.0, "resolution": 0.0, "drift": 0.0, "bias": [0.0] * 6},
+    }
     for share, swings in ((0.9, True), (1.1, False)):
-        settings = {"hand": HOLDS_STILL, "velocity_reference": False, **quiet}
         device = devices.open_device("virtual-arm", settings, clock=clock)
         servo = PositionServo.of(device.spec)
         assert servo is not None

