@@ -111,7 +111,7 @@ def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
     positions, count = [], 0
     parts: tuple[list[slice], list[slice]] = [], []
     for axis in range(2):
-        along = _to_and_fro(excitation, float(travel[axis]), acceleration, spec.max_speed, period)
+        along = to_and_fro(excitation, float(travel[axis]), acceleration, spec.max_speed, period)
         place = np.tile(middle, (len(along), 1))
         place[:, axis] += along
         for _ in range(excitation.rounds):
@@ -136,7 +136,7 @@ def _rate(position: Array, start: Array, period: float) -> Array:
     return np.asarray(np.diff(position, axis=0, prepend=start[None, :]) / period)
 
 
-def _to_and_fro(excitation: Excitation, travel: float, acceleration: float, max_speed: float, period: float) -> Array:
+def to_and_fro(excitation: Excitation, travel: float, acceleration: float, max_speed: float, period: float) -> Array:
     """Return the way from the middle [m], tick by tick, through the strokes at all speeds."""
     rest = np.zeros(math.ceil(_REST / period))
     ways = [rest]

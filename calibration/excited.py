@@ -234,13 +234,3 @@ class _Run:
             return np.asarray(wanted * (limit / norm))
         self._sum += gains.memory * self._clock.period * error
         return np.asarray(wanted)
-
-
-def describe(excitation: Excitation, spec: DeviceSpec, period: float) -> dict[str, Any]:
-    """Return what the motions will be: how long [s], how far [m] and how strong [N] at most."""
-    motion = plan(excitation, spec, period)
-    return {
-        "duration": len(motion) * period,
-        "reach": float(np.abs(motion.position - motion.position[0]).max()),
-        "force": _STRENGTH * spec.max_force,
-    }

@@ -102,6 +102,8 @@ class DeviceSpec:
         Moving mass [kg] and own viscous damping [N s/m] (impedance).
     delay : float or None
         From taking a sample to the force or the motion commanded for it [s].
+    least_friction : float or None
+        The smallest friction that can be felt through the device: its own, as far as it is not made up for [N].
     velocity_lag : float
         How much later than a backward difference the velocity comes, where it is smoothed [s].
     servo_frequency, servo_damping_ratio : float or None
@@ -139,11 +141,27 @@ class DeviceSpec:
     servo_knows_velocity: bool = False
     grip_stiffness: float | None = None
     grip_damping: float | None = None
+    least_friction: float | None = None
+
+
+class Compensating(Protocol):
+    """What a device has besides that can make up for its own friction; the servo looks for it by the method's name.
+
+    What it adds to a command is bounded by `DeviceSpec.max_force` together with it, and is no part of it: a recording
+    has the command alone.
+    """
+
+    def compensate(self, share: float) -> None:
+        """Make up for so much of what can be made up for, 0 to 1, from the next ``write`` on; 0 after ``open``.
+
+        The servo says it before every ``write``: nothing while the output is the safe one.
+        """
+        ...
 
 
 @runtime_checkable
 class Device(Protocol):
-    """What the servo needs of a device.
+    """What the servo needs of a device; see `Compensating` for what it may have besides.
 
     Building a device touches no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be
     called twice. ``read`` and ``write`` never block for longer than a small part of a period.

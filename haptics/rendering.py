@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from haptics.device import Causality, DeviceSpec, State, Vector
 from haptics.element_kernels import PARAMETERS, STATE_FIELDS
 from haptics.elements import ELEMENTS, Element, write_parameters
-from haptics.envelope import Limits
+from haptics.envelope import ENERGY, SPEED, Limits
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.passivity import PASSIVITY_FIELDS, prepare_passivity
 from haptics.rendering_kernels import CORE, RENDERING_FIELDS, render_again, render_slot
 from haptics.trace import Rows
 
 _PARAMETER_NAMES = PARAMETERS.names or ()
+_NOT_DRIVEN = SPEED | ENERGY
 
 
 def require_pair(element: Element, spec: DeviceSpec) -> None:
@@ -91,7 +92,7 @@ class Rendering:
         self._spec, self._limits = spec, limits
         self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
-        self._sample_age, self._permission = core["sample_age"], core["permission"]
+        self._sample_age, self._permission, self._gain = core["sample_age"], core["permission"], core["gain"]
         self.command: Vector = core["command"][0]
         self.version = 0
         self.status = 0
@@ -125,6 +126,14 @@ class Rendering:
     def at_rest(self) -> bool:
         """Whether the last command was no force, or moved the reference no further."""
         return not self._core["last"].any()
+
+    @property
+    def assistance(self) -> float:
+        """How much of its own friction the device may make up for beside the last command, 0 to 1.
+
+        As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
+        """
+        return 0.0 if self.status & _NOT_DRIVEN else float(self._gain[0])
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.

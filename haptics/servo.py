@@ -104,6 +104,7 @@ class Servo:
         self._supervisor = supervisor
         self._before_tick = before_tick
         self._held = _dead_man(limits.dead_man, key_held)
+        self._compensate = getattr(device, "compensate", _nothing_to_make_up_for)
         self.noticed_ns = 0
         self.safe_output_ns = 0
         self._stopping = False
@@ -190,6 +191,7 @@ class Servo:
         self.noticed_ns = self.noticed_ns or time.monotonic_ns()
         failure = None
         try:
+            self._compensate(0.0)
             for step, command in enumerate(self.rendering.safe_outputs):
                 if step:
                     self._clock.wait(self._clock.tick + 1)
@@ -248,6 +250,7 @@ class Servo:
             permission |= _RELEASED
         command = rendering.tick(state, age, trace.slots, slot, (tick, now, late, flags), permission)
         if not math.isnan(command[0]):  # nothing to hold yet, see Rendering.tick
+            self._compensate(rendering.assistance)
             self.device.write(command)
         start = now + late
         self._write_time[slot] = clock.elapsed() - start
@@ -273,6 +276,10 @@ class Servo:
                 f"no usable sample since tick {self._first_bad}, for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what "
                 f"the element made of it, {_complaint(status)}): check its connection and start again."
             )
+
+
+def _nothing_to_make_up_for(share: float) -> None:
+    """Stand in for `haptics.device.Compensating.compensate` of a device that has none."""
 
 
 def _in_words(error: Exception) -> str:

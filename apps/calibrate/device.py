@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.calibrate.orderly import orderly_end
 from apps.progress import Line, bar
+from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import build, unknown
 
@@ -17,7 +22,10 @@ if TYPE_CHECKING:
     from haptics.clock import Clock
     from haptics.device import Device
 
+    Measured = dict[str, list[Measurement]]
+
 _RATE = 1000.0
+_PRIORITY = 80
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """The hand of a virtual or emulated device that is left alone."""
 
@@ -43,36 +51,86 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def measure(options: argparse.Namespace) -> dict[str, list[Measurement]]:
-    """Move the handle of the device that was asked for, and return what was measured of its axes, x and y.
+def measure(options: argparse.Namespace) -> Measured:
+    """Move the device that was asked for, and return what was measured of its axes, x and y, or its joints, 1 and 2.
 
     Raises
     ------
     HapticError
         If the device or a setting cannot be used, or the device fails; what was recorded stays.
     """
-    from apps.calibrate.terminal import say
+    device, clock, table = _device(options)
+    if device.spec.causality is Causality.ADMITTANCE:
+        return _arm(device, clock, table, _place(options, ".csv"))
+    return _handle(device, clock, table, _place(options, ""))
+
+
+def _handle(device: Device, clock: Clock, table: dict[str, Any], folder: Path) -> Measured:
+    """Measure on a device that takes forces."""
     from calibration.excitation import Excitation, plan
     from calibration.excited import excite
     from calibration.excited_measurements import measurements_of
 
-    device, clock, table = _device(options)
     excitation = build(Excitation, table, "excitation")
-    motion = plan(excitation, device.spec, clock.period)
-    folder = _folder(options.record, options.device)
+    duration = len(plan(excitation, device.spec, clock.period)) * clock.period
+    limits = f"with up to {excitation.fastest:g} m/s and {device.spec.max_force:g} N"
+    with _moving(device, duration, limits, folder) as progress, _punctually(clock):
+        excite(device, excitation, folder, clock, progress)
+    return measurements_of(folder)
+
+
+def _arm(device: Device, clock: Clock, table: dict[str, Any], file: Path) -> Measured:
+    """Measure on an arm."""
+    from calibration.excitation import Excitation
+    from calibration.excited_arm import DEFAULT, excite_arm, plan_joints, require_joints
+
+    require_joints(device)
+    excitation = build(Excitation, {**asdict(DEFAULT), **table}, "excitation")
+    angles, _ = plan_joints(device.body, excitation, device.spec, clock.period)  # type: ignore[attr-defined]
+    limits = f"its joints with up to {excitation.fastest:g} rad/s"
+    with _moving(device, len(angles) * clock.period, limits, file) as progress:
+        return excite_arm(device, excitation, file, clock, progress)
+
+
+@contextlib.contextmanager
+def _punctually(clock: Clock) -> Iterator[None]:
+    """Go before the other programs while a clock is kept step with, where that is permitted; threads begun do too."""
+    from haptics.clock import WallClock
+
+    granted = False
+    if isinstance(clock, WallClock):
+        with contextlib.suppress(AttributeError, OSError):  # not on this system, or not for this user
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
+            granted = True
+    try:
+        yield
+    finally:
+        if granted:
+            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+@contextlib.contextmanager
+def _moving(device: Device, duration: float, limits: str, place: Path) -> Iterator[Callable[[float], None]]:
+    """Say what is going to happen, show how far it is, and say what is left if it does not come to its end."""
+    from apps.calibrate.terminal import say
+
+    try:
+        place.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--record = {str(place.parent)!r}: no recording can be made there ({error.strerror or error})."
+        ) from error
     say(
-        f"{device.spec.name} is going to move by itself for {len(motion) * clock.period:.0f} s, with up to "
-        f"{excitation.fastest:g} m/s and {device.spec.max_force:g} N: let go of the handle and keep clear of it. "
-        f"Ctrl-C ends it at any time, and there is no force then. Recording to {folder}."
+        f"{device.spec.name} is going to move by itself for {duration:.0f} s, {limits}: let go of the handle and keep "
+        f"clear of it. Ctrl-C ends it at any time. Recording to {place}."
     )
     with orderly_end(), Line() as line:
         try:
-            excite(device, excitation, folder, clock, lambda share: line.show(f"{bar(share)} {share:.0%}"))
+            yield lambda share: line.show(f"{bar(share)} {share:.0%}")
         except (HapticError, KeyboardInterrupt):
-            if folder.exists():
-                say(f"What was recorded is in {folder}.")
+            if place.exists():
+                say(f"What was recorded is in {place}.")
             raise
-    return measurements_of(folder)
 
 
 def _device(options: argparse.Namespace) -> tuple[Device, Clock, dict[str, Any]]:
@@ -107,5 +165,7 @@ def _tables(assignments: list[str]) -> dict[str, dict[str, Any]]:
     return tables
 
 
-def _folder(parent: Path, device: str) -> Path:
-    return parent / f"{datetime.datetime.now():%Y-%m-%dT%H-%M-%S}_{device}_excitation"
+def _place(options: argparse.Namespace, ending: str) -> Path:
+    """Return where the recording goes."""
+    now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    return Path(options.record) / f"{now}_{options.device}_excitation{ending}"

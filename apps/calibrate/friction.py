@@ -48,21 +48,22 @@ def run(options: argparse.Namespace) -> Answer:
     require_places(options)
     wishes = wishes_of(options)
     if options.device:
-        wishes = _for_a_device(wishes)
         joints = chosen(measure(options), options.joints)
+        wishes = _for_a_device(wishes, joints)
     else:
         joints = by_joint(options)
     return deliver(options, identify_all(joints, wishes), wishes)
 
 
-def _for_a_device(wishes: Wishes) -> Wishes:
+def _for_a_device(wishes: Wishes, joints: dict[str, list[Measurement]]) -> Wishes:
     """Return the wishes for motions that a device made by itself: velocities without lag, the mass to be found."""
     from calibration.friction import FitSettings
 
     settings = wishes.settings or FitSettings()
+    positions = any(one.position is not None for rounds in joints.values() for one in rounds)
     return replace(
         wishes,
-        smooth=AUTOMATIC if wishes.smooth is None else wishes.smooth,
+        smooth=AUTOMATIC if wishes.smooth is None and positions else wishes.smooth,
         settings=replace(settings, fit_inertia=wishes.inertia == 0.0),
     )
 

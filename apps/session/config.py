@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from haptics.envelope import Limits
 
 _FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
+_FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters")
 TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
 
 
@@ -85,8 +86,8 @@ class SessionConfig:
         What the servo asks the operating system for.
     fitness : Fitness
         The limits of a fit run.
-    parameter_file_hash : str or None
-        Identity of the calibration that was used, if any.
+    parameter_file_hash, friction_file_hash : str or None
+        Identity of the calibrations that were used, if any: of the device, and of its own friction.
     """
 
     session: SessionSettings
@@ -99,6 +100,7 @@ class SessionConfig:
     servo: RealTimeSettings = field(default_factory=RealTimeSettings)
     fitness: Fitness = field(default_factory=Fitness)
     parameter_file_hash: str | None = None
+    friction_file_hash: str | None = None
 
     @property
     def hand(self) -> str:
@@ -187,21 +189,24 @@ def read_file(path: Path) -> dict[str, Table]:
             raise unknown(f"table in {path}:", name, TABLES)
         if not isinstance(table, dict):
             raise ConfigurationError(f"{name} in {path}: must be a table, [{name}].")
-    for table, name in (("law", "file"), ("device", "parameters")):  # relative to the file that names them
+    for table, name in _FILES:  # relative to the file that names them
         named = tables.get(table, {}).get(name)
         if isinstance(named, str) and named:
             tables[table][name] = str(path.parent / named)
     return tables
 
 
-def parse_assignment(text: str) -> tuple[str, str, Any]:
-    """Split ``table.name=value`` of ``--set``; the value is read as TOML, and as plain text where it is not TOML."""
+def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, str, Any]:
+    """Split ``table.name=value`` of ``--set``, with a table that is `allowed`.
+
+    The value is read as TOML, and as plain text where it is not TOML.
+    """
     key, equals, value = text.partition("=")
     table, dot, name = key.strip().partition(".")
     if not equals or not dot or not name:
         raise ConfigurationError(f"--set {text}: must have the form table.name=value, for instance law.force=3.")
-    if table not in TABLES:
-        raise unknown("table of settings", table, TABLES)
+    if table not in allowed:
+        raise unknown("table of settings", table, allowed)
     try:
         return table, name, tomllib.loads(f"value = {value.strip()}")["value"]
     except tomllib.TOMLDecodeError:
@@ -258,20 +263,22 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         envelope=dict(tables.get("envelope", {})),
         servo=build(RealTimeSettings, tables.get("servo", {}), "servo"),
         fitness=build(Fitness, tables.get("fitness", {}), "fitness"),
-        parameter_file_hash=_hash_of(device.get("parameters")),
+        parameter_file_hash=_hash_of(device, "parameters"),
+        friction_file_hash=_hash_of(device, "friction_parameters"),
     )
     _prove(config)
     return config
 
 
-def _hash_of(file: Any) -> str | None:
-    """Return the SHA-256 of a device's parameter file, so that a recording tells which one it was made with."""
+def _hash_of(device: Table, name: str) -> str | None:
+    """Return the SHA-256 of a parameter file of a device, so that a recording tells which one it was made with."""
+    file = device.get(name)
     if not isinstance(file, str) or not file:
         return None
     try:
         return hashlib.sha256(Path(file).read_bytes()).hexdigest()
     except OSError as error:
-        raise ConfigurationError(f"device.parameters = {file!r}: cannot be read: {error.strerror or error}.") from error
+        raise ConfigurationError(f"device.{name} = {file!r}: cannot be read: {error.strerror or error}.") from error
 
 
 def _prove(config: SessionConfig) -> None:

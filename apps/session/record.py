@@ -83,6 +83,7 @@ def _facts(config: SessionConfig, spec: DeviceSpec) -> dict[str, Any]:
         "configuration": config.as_dict(),
         "limits": asdict(config.make_limits(spec)),
         "parameter_file_hash": config.parameter_file_hash,
+        "friction_file_hash": config.friction_file_hash,
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
     }
 

@@ -130,5 +130,6 @@ def emulate(settings: StickSettings) -> tuple[EmulatedUsbBackend, EmulatedPerson
         seed=settings.seed,
         serial=settings.serial or None,
         faults=settings.wire_faults,
+        friction=settings.friction,
     )
     return backend, EmulatedPerson(backend.sticks[0])

@@ -9,6 +9,7 @@ import time
 from collections.abc import Mapping
 from typing import Any, Self
 
+from devices.compensation import Compensated, compensation_of
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.families import family_of
@@ -32,7 +33,7 @@ _MAX_ACCELERATION = 100.0
 _NOTHING_KNOWN = (_RATE_MIN, _RATE_MAX, (-0.05, -0.05), (0.05, 0.05), 100.0, 1e5, _MAX_SPEED, _MAX_ACCELERATION, 0.02)
 
 
-class PidJoystick:
+class PidJoystick(Compensated):
     """A force-feedback stick, of the impedance kind: motion in the sample, force in the command.
 
     Building it touches no hardware. Without a parameter file it can be built, but not opened.
@@ -82,6 +83,9 @@ class PidJoystick:
         self._log: CommandLog | None = None
         self._state = State()
         self._velocity = self._new_estimator()
+        if self.parameters is not None:
+            resolution = self.parameters.axes.resolution
+            self._compensation = compensation_of(self.settings, NAME, self._identity, self._clock.period, resolution)
         self._last_time = -math.inf
 
     def _emulate(self, hand: Any) -> None:
@@ -104,18 +108,26 @@ class PidJoystick:
     # --- the data sheet ----------------------------------------------------------------------------------------------
 
     @property
+    def _identity(self) -> str:
+        assert self.parameters is not None
+        return f"{'emulated ' * self.settings.emulated}{self.parameters.device}"
+
+    @property
     def spec(self) -> DeviceSpec:
         """The data sheet; of a stick without parameters it is a placeholder, for it cannot be opened."""
         known = self.parameters
         if known is None:
             return DeviceSpec(NAME, Causality.IMPEDANCE, "not calibrated", *_NOTHING_KNOWN)
         identity, axes, force, handle = known.device, known.axes, known.force, known.handle
+        damping, added = handle.damping_ns_per_m, self._compensation
+        if added is not None and damping is not None:
+            damping = added.left_of(damping)
         family = family_of(identity.vendor_id, identity.product_id)
         vector = 2.0 * family.out_interval(identity.out_interval_s)
         return DeviceSpec(
             name=NAME,
             causality=Causality.IMPEDANCE,
-            identity=f"{'emulated ' * self.settings.emulated}{identity}",
+            identity=self._identity,
             rate_min=_RATE_MIN,
             rate_max=max(_RATE_MAX, 1.0 / identity.in_interval_s),
             workspace_min=axes.workspace_min_m,
@@ -129,9 +141,10 @@ class PidJoystick:
             watchdog=self.settings.force_duration,
             position_resolution=axes.resolution,
             mass=handle.moving_mass_kg,
-            damping=handle.damping_ns_per_m,
+            damping=damping,
             delay=identity.in_interval_s + vector,
             velocity_lag=velocity_lag(self.settings, axes.resolution, self._clock.period),
+            least_friction=added.least_friction if added else None,
         )
 
     # --- the contract ------------------------------------------------------------------------------------------------
@@ -151,10 +164,17 @@ class PidJoystick:
         if self._streaming is not None:
             return
         self._velocity.update(0.0, 0.0, 0.0)  # compiles before anything depends on its speed
+        if self._compensation is not None:
+            self._compensation.warm_up()
         own = self.settings
         if own.emulated and self.backend is None:  # whose time begins now
             self.backend = emulated_stick(
-                own.emulator, hand=self._hand, seed=own.seed, serial=own.serial or None, faults=own.wire_faults
+                own.emulator,
+                hand=self._hand,
+                seed=own.seed,
+                serial=own.serial or None,
+                faults=own.wire_faults,
+                friction=own.friction,
             )
         with contextlib.ExitStack() as undo:
             transport = reach(own, self.parameters, self.backend)
@@ -193,6 +213,8 @@ class PidJoystick:
     def write(self, command: Vector) -> None:
         """Take a force, (2,) [N]; it is sent as soon as the bus allows, unless a newer one comes first.
 
+        The motors add what friction takes away, where that is known and allowed.
+
         Raises
         ------
         DeviceFault
@@ -200,11 +222,13 @@ class PidJoystick:
         """
         streaming = self._opened()
         x, y = float(command[0]), float(command[1])
-        norm = math.hypot(x, y)
-        if not norm < math.inf:
+        if not math.hypot(x, y) < math.inf:
             raise DeviceFault(f"{NAME} was given the command ({x:g}, {y:g}): it must be finite.")
         if self._log is not None:
             self._log.append(self._now(), x, y)
+        if self._compensation is not None:
+            x, y = self._compensation.added_to(command, self._state.velocity)
+        norm = math.hypot(x, y)
         force = self._known.force
         scale = min(force.max_force_n / norm, 1.0) if norm > 0.0 else 0.0
         (a, b), (c, d) = force.newton_to_level
@@ -215,6 +239,7 @@ class PidJoystick:
         """Take the force away, stop the effects and give the stick back, each even if the other fails."""
         if self._streaming is None:
             return
+        self.compensate(0.0)
         if self._log is not None:
             self._log.append(self._now(), 0.0, 0.0)
         self._streaming, self._log = None, None

@@ -45,8 +45,6 @@ second one.
 
 from __future__ import annotations
 
-import os
-import tempfile
 import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -64,6 +62,7 @@ from devices.joystick.parameter_tables import (
     check_tables,
 )
 from haptics.errors import ConfigurationError
+from haptics.files import write_whole
 from haptics.settings import build
 
 __all__ = [
@@ -213,17 +212,7 @@ def write_parameters(path: str | Path, parameters: StickParameters) -> None:
     ConfigurationError
         If it cannot be written.
     """
-    try:
-        where = Path(os.path.realpath(path))  # the file, where it is a link to one
-        with tempfile.TemporaryDirectory(prefix=f".{where.name}.", dir=where.parent) as folder:
-            whole = Path(folder) / where.name
-            with whole.open("w", encoding="utf-8") as file:
-                file.write(format_parameters(parameters))
-                file.flush()
-                os.fsync(file.fileno())
-            whole.replace(where)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}).") from error
+    write_whole(path, format_parameters(parameters))
 
 
 def _toml(key: str, value: Any) -> str:

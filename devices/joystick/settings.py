@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+from devices.compensation import CompensationSettings
 from devices.emulators.pid.faults import WIRE_FAULTS
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
+from devices.friction import parse_friction
 from devices.joystick.finding import TRANSPORTS
 from devices.velocity import VelocitySettings, check_velocity
 from haptics.errors import ConfigurationError
@@ -18,8 +21,8 @@ LONGEST = 0.25
 
 
 @dataclass(frozen=True)
-class StickSettings(VelocitySettings):
-    """Settings of a stick, besides those of the velocity estimator.
+class StickSettings(CompensationSettings, VelocitySettings):
+    """Settings of a stick, besides those of the velocity estimator and of `CompensationSettings`.
 
     Attributes
     ----------
@@ -39,6 +42,8 @@ class StickSettings(VelocitySettings):
         Which one.
     wire_faults : sequence of str
         What goes wrong on its bus and when (`devices.emulators.pid.faults`), from the time the stick is opened.
+    friction : mapping or None
+        Dry friction of an emulated stick: tables ``x`` and ``y`` of `devices.friction.AxisFriction`.
     seed : int
         Decides everything random about an emulated stick and its hand.
     period : float
@@ -59,6 +64,7 @@ class StickSettings(VelocitySettings):
     emulated: bool = free(False, "true or false", "whether the driver talks to an emulated stick")
     emulator: str = choice("openffboard", EMULATORS, "which stick is emulated")
     wire_faults: tuple[str, ...] = free((), ALLOWED, "faults of the emulated wire, on demand")
+    friction: Any = free(None, "tables x and y of levels [N]", "own dry friction, emulated only")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random, emulated only")
     period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
     log: str = free("", "a file", "where to log what was commanded and when")
@@ -77,5 +83,7 @@ class StickSettings(VelocitySettings):
                 f"{self.force_duration:g} s, or the force would end in between."
             )
         check_wire_faults(self.wire_faults, self.emulated, "stick", WIRE_FAULTS)
+        if parse_friction(self.friction) is not None and not self.emulated:
+            raise ConfigurationError("device.friction: only an emulated stick can be given friction of its own.")
         if self.emulated and self.transport == "hidraw":
             raise ConfigurationError("device.transport = 'hidraw': an emulated stick is on an emulated USB only.")

@@ -11,6 +11,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from devices.compensation import Compensated, compensation_of
 from devices.guarding import FAREWELL, Guard
 from devices.pantograph import guardian
 from devices.pantograph.exchange import REMEDY, Exchange
@@ -36,7 +37,7 @@ SAMPLE_PAUSE = 2e-3
 """Time between two looks at the arms while they are brought home and to work [s]."""
 
 
-class Pantograph:
+class Pantograph(Compensated):
     """A hAPI board with two motors: motion in the sample, force in the command.
 
     The position is that of the handle from the centre of the workspace, x along the line from the left to the right
@@ -70,10 +71,16 @@ class Pantograph:
         self._resolution = math.radians(360.0 / self._mechanism.counts) * lever
         self._record = new_record(self._mechanism, self.settings, self._resolution, self._clock.period)
         self._torques = self._record["torques"][0]
+        self._compensation = compensation_of(self.settings, NAME, self._identity, self._clock.period, self._resolution)
         self._state = State(0.0, self._record["position"][0], self._record["velocity"][0])
         self._exchange: Exchange | None = None
         self._log: CommandLog | None = None
         self._resources = contextlib.ExitStack()
+
+    @property
+    def _identity(self) -> str:
+        own = self.settings
+        return f"{own.mechanism}, " + ("emulated" if own.emulated else own.port or "the only board")
 
     @property
     def spec(self) -> DeviceSpec:
@@ -81,11 +88,11 @@ class Pantograph:
 
         The watchdog is the driver's and its guardian's; the board has none.
         """
-        own, mechanism = self.settings, self._mechanism
+        own, mechanism, added = self.settings, self._mechanism, self._compensation
         return DeviceSpec(
             name=NAME,
             causality=Causality.IMPEDANCE,
-            identity=f"{own.mechanism}, " + ("emulated" if own.emulated else own.port or "the only board"),
+            identity=self._identity,
             rate_min=100.0,
             rate_max=1000.0,
             workspace_min=mechanism.lower,
@@ -98,9 +105,10 @@ class Pantograph:
             watchdog=own.watchdog,
             position_resolution=self._resolution,
             mass=own.mass,
-            damping=own.damping,
+            damping=added.left_of(own.damping) if added else own.damping,
             delay=max(min(self._clock.period, own.keep_alive), own.round_trip),
             velocity_lag=velocity_lag(own, self._resolution, self._clock.period),
+            least_friction=added.least_friction if added else None,
         )
 
     # --- the contract ------------------------------------------------------------------------------------------------
@@ -124,6 +132,8 @@ class Pantograph:
                 "device.at_home=true; the board takes it from there where its arms are."
             )
         take_force(self._record.copy(), 0.0, 0.0)  # compiled before anything moves
+        if self._compensation is not None:
+            self._compensation.warm_up()
         take_angles(self._record.copy(), 0.0, *self._mechanism.home)
         self._log = CommandLog(own.log) if own.log else None
         resources = contextlib.ExitStack()
@@ -164,6 +174,8 @@ class Pantograph:
     def write(self, command: Vector) -> None:
         """Take a force on the handle, (2,) [N]; it is on its way when this returns.
 
+        The motors add what friction takes away, where that is known and allowed.
+
         Raises
         ------
         DeviceFault
@@ -173,7 +185,10 @@ class Pantograph:
         x, y = float(command[0]), float(command[1])
         if not abs(x) + abs(y) < math.inf:
             raise DeviceFault(f"{NAME} was given the command ({x:g}, {y:g}): it must be finite.")
-        take_force(self._record, x, y)
+        force = (x, y)
+        if self._compensation is not None:
+            force = self._compensation.added_to(command, self._state.velocity)
+        take_force(self._record, *force)
         exchange.command((float(self._torques[0]), float(self._torques[1])))
         if self._log is not None:
             self._log.append(self._state.time, x, y)
@@ -189,6 +204,7 @@ class Pantograph:
         if self._exchange is None:
             return
         self._exchange = None
+        self.compensate(0.0)
         self._resources.close()
         if self._log is not None:
             self._log.append(self._clock.elapsed(), 0.0, 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from devices.compensation import CompensationSettings
 from devices.emulators.hapi.faults import WIRE_FAULTS
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from devices.pantograph.mechanisms import MECHANISMS, Mechanism
@@ -14,8 +15,8 @@ from haptics.settings import bounded, check, choice, free
 
 
 @dataclass(frozen=True)
-class PantographSettings(VelocitySettings):
-    """Settings of the pantograph, besides those of the velocity estimator.
+class PantographSettings(CompensationSettings, VelocitySettings):
+    """Settings of the pantograph, besides those of the velocity estimator and of `CompensationSettings`.
 
     Attributes
     ----------

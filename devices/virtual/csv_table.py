@@ -1,7 +1,8 @@
 """Columns of numbers from a CSV file that a person wrote or a machine recorded: every mistake is named with its line.
 
 Lines that begin with ``#`` are comments and kept: recordings state their geometry there. The first other line names
-the columns; empty lines are skipped.
+the columns; empty lines are skipped. Columns are separated by commas or, where the names hold none, by semicolons or
+tabs.
 """
 
 from __future__ import annotations
@@ -17,6 +18,8 @@ from haptics.errors import ConfigurationError
 
 LARGEST_FILE = 200_000_000
 """Files beyond this size [bytes] are refused."""
+
+_SEPARATORS = ",;\t"
 
 TIME_NAMES = ("t", "t_s", "time", "time_s")
 
@@ -97,6 +100,7 @@ def read_table(path: str) -> Table:
     """
     comments: list[str] = []
     names: tuple[str, ...] = ()
+    separator = ","
     rows: list[list[float]] = []
     lines: list[int] = []
     for number, text in enumerate(_text(path).split("\n"), start=1):
@@ -104,9 +108,10 @@ def read_table(path: str) -> Table:
         if line.startswith("#"):
             comments.append(line[1:].strip())
         elif line and not names:
-            names = tuple(cell.strip().strip('"') for cell in line.split(","))
+            separator = next((mark for mark in _SEPARATORS if mark in line), separator)
+            names = tuple(cell.strip().strip('"') for cell in line.split(separator))
         elif line:
-            rows.append(_numbers(path, number, line, names))
+            rows.append(_numbers(path, number, line.split(separator), names))
             lines.append(number)
     if len(rows) < 2:
         raise ConfigurationError(f"{path}: must hold a line of column names and at least two rows of numbers.")
@@ -129,8 +134,7 @@ def _text(path: str) -> str:
         raise ConfigurationError(f"{path!r}: cannot be read ({error}).") from error
 
 
-def _numbers(path: str, number: int, line: str, names: tuple[str, ...]) -> list[float]:
-    cells = line.split(",")
+def _numbers(path: str, number: int, cells: list[str], names: tuple[str, ...]) -> list[float]:
     if len(cells) != len(names):
         raise ConfigurationError(f"{path}, line {number}: has {len(cells)} values for {len(names)} columns.")
     values = []

@@ -1,7 +1,8 @@
 """A virtual backdrivable joystick: the commanded force moves the handle, against a hand.
 
-The handle is a mass with a little viscous friction of its own. Between the command and the force lie a delay and the
-motors' saturation; between the handle and the sample an encoder; at the edge of the workspace stiff end-stops.
+The handle is a mass with a little viscous friction of its own, and dry friction where that is wished. Between the
+command and the force lie a delay and the motors' saturation; between the handle and the sample an encoder; at the edge
+of the workspace stiff end-stops.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.compensation import Compensated, CompensationSettings, compensation_of
+from devices.friction import AXIS_LAWS, AxisLaws, axis_friction, law_records, parse_friction
 from devices.velocity import velocity_lag
 from devices.virtual.device import PlantSettings, VirtualDevice, split
 from devices.virtual.plant import PLANT_FIELDS, encode, expect_hand, pull_handle, require_stable, settle_hand
 from haptics._jit import kernel
 from haptics.clock import Clock
-from haptics.device import Causality, DeviceSpec
+from haptics.device import Causality, DeviceSpec, Vector
 from haptics.envelope import limit_norm
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded
+from haptics.law import require_solvable
+from haptics.settings import bounded, free
+
+NAME = "virtual-joystick"
 
 STOP_STIFFNESS = 1e6
 """Stiffness of the end-stops [N/m]: 100 N push the handle a tenth of a millimetre into them."""
@@ -43,14 +49,16 @@ JOYSTICK = np.dtype(
         ("stop_damping", "<f8"),
         ("workspace_min", "<f8", (2,)),
         ("workspace_max", "<f8", (2,)),
+        ("rubs", "<i8"),
+        AXIS_LAWS,
     ]
 )
 """The whole joystick in one record."""
 
 
 @dataclass(frozen=True)
-class JoystickSettings(PlantSettings):
-    """Settings of the virtual joystick, besides those in `PlantSettings`.
+class JoystickSettings(CompensationSettings, PlantSettings):
+    """Settings of the virtual joystick, besides those in `PlantSettings` and `CompensationSettings`.
 
     Attributes
     ----------
@@ -66,6 +74,8 @@ class JoystickSettings(PlantSettings):
         Largest force of the motors [N]; more is cut to this norm.
     watchdog : float
         After this long without a command the motors give no force any more [s].
+    friction : mapping or None
+        Its own dry friction: tables ``x`` and ``y`` of `devices.friction.AxisFriction`.
     """
 
     mass: float = bounded(0.2, minimum=0.01, maximum=20.0, unit="kg", doc="moving mass")
@@ -74,6 +84,7 @@ class JoystickSettings(PlantSettings):
     delay: float = bounded(0.5e-3, minimum=0.0, maximum=0.1, unit="s", doc="delay from command to force")
     max_force: float = bounded(10.0, above=0.0, maximum=100.0, unit="N", doc="saturation of the force")
     watchdog: float = bounded(0.02, above=0.0, maximum=10.0, unit="s", doc="no force after so long without a command")
+    friction: Any = free(None, "tables x and y of levels [N]", "own dry friction, by axis and direction")
 
     @property
     def delay_steps(self) -> int:
@@ -90,8 +101,16 @@ class JoystickSettings(PlantSettings):
         """Damping of the end-stops [N s/m]."""
         return 2.0 * STOP_DAMPING_RATIO * math.sqrt(STOP_STIFFNESS * self.mass)
 
+    @property
+    def axis_laws(self) -> AxisLaws | None:
+        """Its own dry friction, None where there is none."""
+        return parse_friction(self.friction)
+
     def __post_init__(self) -> None:
         super().__post_init__()
+        for laws in self.axis_laws or ():
+            for law in laws:
+                require_solvable(law, self.substep / self.mass, "a larger device.mass, or a smaller device.substep")
         longest = (_DELAY_LINE - 1) * self.substep
         whole = math.isclose(self.delay, self.delay_steps * self.substep, rel_tol=1e-9, abs_tol=1e-12)
         if not whole or self.delay_steps >= _DELAY_LINE:
@@ -121,7 +140,11 @@ def _substep(s: Any, force_x: float, force_y: float) -> None:
     then = (s.steps - s.delay_steps) % _DELAY_LINE
     for i in range(2):
         force = s.delay_line[then, i] + s.hand_force[i] + _stop_force(s, i) - s.damping * s.handle_velocity[i]
-        s.handle_velocity[i] += s.substep * force / s.mass
+        velocity = s.handle_velocity[i] + s.substep * force / s.mass
+        if s.rubs != 0:  # dry friction last of all, and implicitly: a handle that it holds does not creep
+            law = s.axis_laws[i, 0 if velocity >= 0.0 else 1]
+            _, velocity = axis_friction(law, velocity, s.substep / s.mass)
+        s.handle_velocity[i] = velocity
     for i in range(2):
         s.handle[i] += s.substep * s.handle_velocity[i]
     s.steps += 1
@@ -142,7 +165,7 @@ def _advance(record: Any, steps: int, x: float, y: float, push_x: float, push_y:
     encode(s)
 
 
-class VirtualJoystick(VirtualDevice):
+class VirtualJoystick(Compensated, VirtualDevice):
     """A joystick of the impedance kind: motion in the sample, force in the command.
 
     Parameters
@@ -166,13 +189,14 @@ class VirtualJoystick(VirtualDevice):
         stiffness = STOP_STIFFNESS + hand.stiffness
         require_stable(own.mass, stiffness, own.stop_damping + hand.damping + own.damping, own.substep)
         super().__init__(own, hand, clock)
+        self._compensation = compensation_of(own, NAME, "", self._clock.period, own.resolution)
 
     @property
     def spec(self) -> DeviceSpec:
         """The data sheet."""
-        own = self.settings
+        own, added = self.settings, self._compensation
         return DeviceSpec(
-            name="virtual-joystick",
+            name=NAME,
             causality=Causality.IMPEDANCE,
             identity=f"virtual, seed {own.seed}",
             rate_min=100.0,
@@ -187,10 +211,34 @@ class VirtualJoystick(VirtualDevice):
             watchdog=own.watchdog,
             position_resolution=own.resolution,
             mass=own.mass,
-            damping=own.damping,
+            damping=added.left_of(own.damping) if added else own.damping,
             delay=own.delay,
             velocity_lag=velocity_lag(own, own.resolution, self._clock.period),
+            least_friction=added.least_friction if added else None,
         )
+
+    def open(self) -> None:
+        """Start the plant at time zero; nothing happens if it is running."""
+        if self._compensation is not None:
+            self._compensation.warm_up()
+        super().open()
+
+    def write(self, command: Vector) -> None:
+        """Take a force, (2,) [N]; the motors add what friction takes away, where that is known and allowed.
+
+        Raises
+        ------
+        DeviceFault
+            If it is not finite.
+        """
+        super().write(command)
+        if self._compensation is not None:
+            self._command[:] = self._compensation.added_to(command, self._state.velocity)
+
+    def close(self) -> None:
+        """Leave the device without force and stop the plant; nothing happens if it is not running."""
+        self.compensate(0.0)
+        super().close()
 
     def _new_record(self) -> NDArray[Any]:
         record, own = np.zeros(1, JOYSTICK), self.settings
@@ -198,6 +246,9 @@ class VirtualJoystick(VirtualDevice):
         for name in ("mass", "damping", "max_force", "delay_steps", "watchdog_steps", "stop_damping"):
             record[name] = getattr(own, name)
         record["workspace_min"], record["workspace_max"] = own.workspace
+        if own.axis_laws is not None:
+            record["rubs"] = 1
+            record["axis_laws"] = law_records(own.axis_laws)
         return record
 
     def _safe_command(self) -> tuple[float, float]:

@@ -36,7 +36,8 @@ class Advice:
     Attributes
     ----------
     bound : str
-        Which one: ``force``, ``stiffness``, ``damping``, ``encoder``, ``mass``, ``fall`` or ``approximation``.
+        Which one: ``force``, ``friction``, ``stiffness``, ``damping``, ``encoder``, ``mass``, ``fall`` or
+        ``approximation``.
     severity : Severity
         Outside, or near.
     value, limit : float
@@ -88,6 +89,7 @@ def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
     if element.law.breakaway_force == 0.0:
         return  # it never sticks, and asks nothing of the device
     yield _force(element, spec)
+    yield _friction(element, spec)
     if element.causality is Causality.IMPEDANCE:
         handle, stiffness = Handle.of(spec), getattr(element, "stiffness", None)
         if handle is not None and stiffness is not None:
@@ -118,6 +120,17 @@ def _force(element: Element, spec: DeviceSpec) -> Advice | None:
     can = "push with" if spec.causality is Causality.IMPEDANCE else "measure"
     text = f"the break-away force is {level:g} N, and {spec.name} can {can} {most:g} N at most; choose a weaker law."
     return Advice("force", Severity.WARNING, level, most, text)
+
+
+def _friction(element: Element, spec: DeviceSpec) -> Advice | None:
+    level, least = element.law.breakaway_force, spec.least_friction
+    if least is None or level >= least:
+        return None
+    text = (
+        f"the break-away force is {level:g} N, and {spec.name} has {_plain(least)} N of friction left of its own; "
+        "choose a stronger law, or raise device.compensation."
+    )
+    return Advice("friction", Severity.WARNING, level, least, text)
 
 
 def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) -> Advice | None:

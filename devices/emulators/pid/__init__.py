@@ -14,7 +14,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from devices.emulators.pid.usb_backend import EmulatedUsbBackend
@@ -31,6 +31,7 @@ def emulated_stick(
     serial: str | None = None,
     period: float = 1e-3,
     faults: Iterable[str] = (),
+    friction: Any = None,
 ) -> EmulatedUsbBackend:
     """Return a backend for pyusb with one stick on its bus.
 
@@ -49,11 +50,13 @@ def emulated_stick(
         with the transfers, as fast as the machine can.
     faults : iterable of str
         Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
+    friction : mapping, optional
+        The handle's own dry friction (`devices.friction.parse_friction`).
 
     Raises
     ------
     ConfigurationError
-        On an unknown profile or fault, another period, or a wrong hand.
+        On an unknown profile or fault, another period, a wrong hand or a wrong friction.
     """
     from devices.emulators.pid.stick import EmulatedStick
     from devices.emulators.pid.times import FreeTime, WallTime
@@ -63,5 +66,5 @@ def emulated_stick(
     if period not in {0.0, 1e-3}:
         raise ConfigurationError(f"period = {period!r} s: a frame of the bus lasts 1e-3 s, or nobody waits for it (0).")
     time = WallTime() if period else FreeTime()
-    stick = EmulatedStick(profile, hand=hand, seed=seed, serial=serial, time=time, faults=faults)
+    stick = EmulatedStick(profile, hand=hand, seed=seed, serial=serial, time=time, faults=faults, friction=friction)
     return EmulatedUsbBackend(stick)

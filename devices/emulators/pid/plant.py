@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 
@@ -32,6 +33,8 @@ class StickPlant:
         Table of the hand that holds it (`devices.virtual.hands.make_hand`).
     seed : int
         Decides everything random.
+    friction : mapping or None
+        The handle's own dry friction (`devices.friction.parse_friction`).
 
     Attributes
     ----------
@@ -43,10 +46,10 @@ class StickPlant:
     Raises
     ------
     ConfigurationError
-        If the hand cannot do what it should within the travel.
+        If the hand cannot do what it should within the travel, or the friction is none.
     """
 
-    def __init__(self, handle: Handle, hand: HandTable | None = None, seed: int = 0) -> None:
+    def __init__(self, handle: Handle, hand: HandTable | None = None, seed: int = 0, friction: Any = None) -> None:
         self.truth = handle
         self._gear = np.array(handle.gear)
         self._counts = np.array(handle.counts)
@@ -64,6 +67,7 @@ class StickPlant:
                 "watchdog": 10.0,
                 "velocity_estimator": "difference",
                 "seed": seed,
+                "friction": friction,
                 **({"hand": hand} if hand is not None else {}),
             },
             clock=self._clock,

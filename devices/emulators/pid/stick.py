@@ -44,6 +44,8 @@ class EmulatedStick:
         By default the wall's.
     faults : iterable of str
         Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
+    friction : mapping, optional
+        The handle's own dry friction (`devices.friction.parse_friction`).
 
     Attributes
     ----------
@@ -69,7 +71,7 @@ class EmulatedStick:
     Raises
     ------
     ConfigurationError
-        On an unknown profile or fault, or a wrong hand.
+        On an unknown profile or fault, a wrong hand or a wrong friction.
     """
 
     def __init__(
@@ -81,13 +83,14 @@ class EmulatedStick:
         serial: str | None = None,
         time: BusTime | None = None,
         faults: Iterable[str] = (),
+        friction: Any = None,
     ) -> None:
         if profile not in PROFILES:
             raise unknown("emulated stick", profile, PROFILES)
         self.profile = PROFILES[profile]
         self.serial = self.profile.serial if serial is None else serial
         self.faults = WireFaults(faults)
-        self.plant = StickPlant(self.profile.handle, hand, seed)
+        self.plant = StickPlant(self.profile.handle, hand, seed, friction)
         self.firmware = Firmware(self.profile, self.plant, self.serial)
         self.time = time or WallTime()
         self.lock = threading.RLock()

@@ -41,6 +41,13 @@ def test_a_device_is_measured_and_its_file_used(tmp_path: Path, capsys: pytest.C
     assert json.loads((Path(result["recording"]) / "recording.json").read_text())["friction_file_hash"]
 
 
+def test_a_place_where_nothing_can_be_recorded_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "file").write_text("")
+    place = tmp_path / "file" / "recordings"
+    assert calibrate("--device=virtual-joystick", f"--out={tmp_path / 'own.toml'}", f"--record={place}") == 2
+    assert "no recording can be made there" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
     [
@@ -50,7 +57,7 @@ def test_a_device_is_measured_and_its_file_used(tmp_path: Path, capsys: pytest.C
         (["--device=virtual-joystick", "--set=device.name=pantograph"], "--device says"),
         (["--device=virtual-joystick", "--set=excitation.speed=1"], "unknown setting 'excitation.speed'"),
         (["--device=virtual-joystick", "--set=law.force=1"], "unknown table of settings 'law'"),
-        (["--device=virtual-arm"], "takes positions"),
+        (["--device=virtual-arm", "--set=excitation.rounds=1"], "excitation.rounds = 1"),
     ],
 )
 def test_what_makes_no_sense_is_refused_in_words(

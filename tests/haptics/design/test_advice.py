@@ -23,6 +23,15 @@ def said(element: Element, spec: DeviceSpec) -> dict[str, Advice]:
     return {advice.bound: advice for advice in advise(element, spec)}
 
 
+def test_less_friction_than_the_device_has_left_of_its_own_is_warned_of() -> None:
+    rough = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, position_resolution=10e-6, least_friction=0.5)
+    advice = said(model_c(300.0, force=0.4), rough)["friction"]
+    assert (advice.severity, advice.value, advice.limit) == (Severity.WARNING, 0.4, 0.5)
+    assert "0.5 N of friction left of its own" in advice.text
+    for level in (0.5, 0.6):
+        assert "friction" not in said(model_c(300.0, force=level), rough)
+
+
 def model_c(stiffness: float, damping: float = 10.0, force: float = 4.0) -> Element:
     return MasslessImpedance(Coulomb(force), stiffness, damping)
 

@@ -1,0 +1,229 @@
+r"""Making up for a device's own friction: the motors add what it takes away, as far as it is known.
+
+The friction that acts on the handle is not measured but rendered: per axis a massless contact behind a spring and a
+damper follows the measured motion under the identified law, by the exact implicit solution of Kikuuwe et al. 2006,
+(38). While it slides its force is the law's at that speed; when the motion turns it changes sign over the travel of the
+spring. So there is no sign function of a noisy velocity that could chatter at rest, and where the motion and the force
+of the contact disagree, the motors brake.
+
+What is added must never be more than what the friction takes, or the handle would move by itself:
+
+- Of every level only a *share* is made up for. What is left is the smallest friction that the device can render.
+- Where the command itself is against the motion, that much of the rest is made up for too: the handle is braked by
+  what the command says and not by that and the rest.
+- At rest the spring of the contact relaxes: a handle that is left alone gets no force.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from devices.friction import AXIS_LAWS, axis_friction, law_records
+from devices.friction_file import OwnFriction, read_own_friction
+from haptics._jit import kernel
+from haptics.device import Vector
+from haptics.friction import GaussianStribeck, Stribeck
+from haptics.law import Law
+from haptics.settings import bounded, free
+
+TRAVEL = 2e-4
+"""Way over which the force of the contact comes up, where the encoder is fine [m]."""
+
+COUNTS = 20.0
+"""The same way is at least so many counts of the encoder."""
+
+LARGEST_DAMPING = 100.0
+"""Of the contact [N s/m]: more would make a force of the noise of the velocity."""
+
+STEEPNESS = 0.8
+"""How near a falling law may come to the limit of a unique solution (15)."""
+
+REST_SPEED = 1e-3
+"""Slower motion lets the spring relax [m/s]."""
+
+RELAXATION = 0.5
+"""Time in which it does so at rest [s]: long enough for motion that stops and goes, and no force that stays."""
+
+_LEAST_LEVEL = 0.01
+"""The contact is as stiff as for this level at least [N]."""
+
+COMPENSATION = np.dtype(
+    [
+        AXIS_LAWS,
+        ("share", "<f8"),
+        ("gain", "<f8"),
+        ("period", "<f8"),
+        ("stiffness", "<f8", (2,)),
+        ("damping", "<f8", (2,)),
+        ("displacement", "<f8", (2,)),
+        ("friction_force", "<f8", (2,)),
+        ("force", "<f8", (2,)),
+    ]
+)
+"""All of it in one record: ``friction_force`` is what the contact has, ``force`` what was added to the last command."""
+
+
+@dataclass(frozen=True)
+class CompensationSettings:
+    """Settings of a device that can make up for its own friction.
+
+    Attributes
+    ----------
+    friction_parameters : str
+        File that ``haptics calibrate friction --device`` has made; empty for none.
+    compensation : float
+        Share of the friction found that the motors make up for.
+    """
+
+    friction_parameters: str = free("", "a file", "own friction, from haptics calibrate friction --device")
+    compensation: float = bounded(0.9, minimum=0.0, maximum=0.98, doc="share of its own friction that is made up for")
+
+
+@kernel
+def _contact_force(s: Any, i: int, u: float) -> float:
+    """Friction f [N] of the massless contact of axis i, whose far end moves at u [m/s]; (38). It relaxes at rest."""
+    T, K, B, e = s.period, s.stiffness[i], s.damping[i], s.displacement[i]
+    x = u + K / (B + T * K) * e
+    f, v = axis_friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
+    e = e + T * u if v == 0.0 else (B * e + T * f) / (B + T * K)
+    if abs(u) < REST_SPEED:
+        e *= math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION)
+    s.displacement[i] = e
+    s.friction_force[i] = f
+    return f
+
+
+@kernel
+def _restrained(f: float, command: float, share: float) -> float:
+    """Return how much of the friction f [N] to make up for under a command [N] along the same axis.
+
+    A share of it, and of the rest as much as the command takes from the motion by itself.
+    """
+    against = max(-command if f > 0.0 else command, 0.0)
+    return math.copysign(min(abs(f), share * abs(f) + against), f)
+
+
+@kernel
+def add_friction(record: Any, vx: float, vy: float, x: float, y: float) -> tuple[float, float]:
+    """Return the force (x, y) [N] with the friction added that acts at the velocity (vx, vy) [m/s].
+
+    To be called once a period. With a gain of zero nothing is added, and the contact is forgotten.
+    """
+    s = record[0]
+    if s.gain == 0.0:
+        for i in range(2):
+            s.displacement[i] = s.friction_force[i] = s.force[i] = 0.0
+        return x, y
+    s.force[0] = s.gain * _restrained(_contact_force(s, 0, vx), x, s.share)
+    s.force[1] = s.gain * _restrained(_contact_force(s, 1, vy), y, s.share)
+    return x + s.force[0], y + s.force[1]
+
+
+class Compensation:
+    """What a device adds to its commands.
+
+    Parameters
+    ----------
+    own : OwnFriction
+        The device's friction.
+    share : float
+        Share of it to make up for.
+    period : float
+        Of a tick [s].
+    resolution : float
+        Smallest step of the position [m].
+    """
+
+    def __init__(self, own: OwnFriction, share: float, period: float, resolution: float) -> None:
+        self._record = record = np.zeros(1, COMPENSATION)
+        record["share"], record["period"] = share, period
+        travel = max(TRAVEL, COUNTS * resolution)
+        gentle = []
+        for i, laws in enumerate(own.laws):
+            stiffness = max(*(law.breakaway_force for law in laws), _LEAST_LEVEL) / travel
+            fall = max(-law.slopes[0] for law in laws)
+            damping = min(max(fall / STEEPNESS - period * stiffness, 0.0), LARGEST_DAMPING)
+            record["stiffness"][0, i], record["damping"][0, i] = stiffness, damping
+            slope = STEEPNESS * (damping + period * stiffness)
+            gentle.append((_gentler(laws[0], slope), _gentler(laws[1], slope)))
+        record["axis_laws"] = law_records((gentle[0], gentle[1]))
+        self._own, self._share = own, share
+
+    @property
+    def least_friction(self) -> float:
+        """The smallest friction that the device can render [N]: what is left of its own."""
+        return self._own.least_friction(self._share)
+
+    def left_of(self, damping: float) -> float:
+        """Return what can be counted on of the device's own `damping` [N s/m] while its friction is made up for."""
+        return max(damping - self._own.viscosity, 0.0)
+
+    def allow(self, share: float) -> None:
+        """Let through a `share` of what is added, 0 to 1, from the next command on."""
+        self._record["gain"] = min(max(share, 0.0), 1.0)
+
+    def added_to(self, command: Vector, velocity: Vector) -> tuple[float, float]:
+        """Return a command [N] with the friction added that acts at a velocity [m/s]; once a period."""
+        return add_friction(self._record, velocity[0], velocity[1], command[0], command[1])
+
+    def warm_up(self) -> None:
+        """Compile what a tick needs."""
+        add_friction(self._record.copy(), 0.0, 0.0, 0.0, 0.0)
+
+    @property
+    def force(self) -> Vector:
+        """What was added to the last command, (2,) [N]."""
+        return np.array(self._record["force"][0])
+
+
+class Compensated:
+    """A device that can make up for its own friction; see `haptics.device.Compensating`."""
+
+    _compensation: Compensation | None = None
+
+    def compensate(self, share: float) -> None:
+        """Let the motors make up for friction, as far as its settings say and no more than this `share` of that.
+
+        It is 0 after ``open``.
+        """
+        if self._compensation is not None:
+            self._compensation.allow(share)
+
+
+def _gentler(law: Law, slope: float) -> Law:
+    """Return the law with its peak lowered until it falls by no more than `slope` [N s/m]: less is made up for."""
+    if not isinstance(law, Stribeck | GaussianStribeck) or -law.slopes[0] <= slope:
+        return law
+    peak = (slope + law.viscosity) * law.stribeck_velocity / law.steepness
+    return replace(law, static_force=law.kinetic_force + peak)
+
+
+def compensation_of(
+    settings: CompensationSettings, device: str, identity: str, period: float, resolution: float
+) -> Compensation | None:
+    """Return what a device with these settings adds to its commands, None where its friction is not known.
+
+    Parameters
+    ----------
+    settings : CompensationSettings
+        The device's.
+    device, identity : str
+        Whose friction it must be; see `devices.friction_file.read_own_friction`.
+    period : float
+        Of a tick [s].
+    resolution : float
+        Smallest step of the position [m].
+
+    Raises
+    ------
+    ConfigurationError
+        If the file cannot be used.
+    """
+    if not settings.friction_parameters:
+        return None
+    own = read_own_friction(settings.friction_parameters, device, identity)
+    return Compensation(own, settings.compensation, period, resolution)

@@ -1,0 +1,181 @@
+"""From a device whose friction nobody knows to one that is made up for: excite, identify, compensate, feel."""
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import devices
+from calibration.excitation import Excitation
+from calibration.excited import PARTS, excite
+from calibration.excited_measurements import measurements_of
+from calibration.friction import FitSettings
+from calibration.identification import Wishes, identify
+from calibration.parameter_files import write_parameter_file
+from calibration.parameters import ParameterFile, Provenance
+from haptics import Clock, Coulomb, MasslessImpedance
+from haptics.device import Causality
+from haptics.errors import ConfigurationError, DeviceFault
+from haptics.recording import PART, Recording
+from tests.devices.felt import FRICTION, ToAndFro, feel
+from tests.haptics.doubles import BenchDevice
+
+PERIOD = 1e-3
+NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+SHORT = Excitation(speeds=6, rounds=2, strokes=1, stroke_time=0.5)
+WISHES = Wishes("stribeck-asymmetric", "auto", settings=FitSettings(fit_inertia=True))
+
+
+def joystick(clock: Clock | None, **changes: Any) -> Any:
+    return devices.create_device("virtual-joystick", {"friction": FRICTION, "hand": NOBODY, **changes}, clock=clock)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The recording of an excitation."""
+    clock = Clock(PERIOD)
+    return excite(joystick(clock), SHORT, tmp_path_factory.mktemp("excited") / "run", clock)
+
+
+@pytest.fixture(scope="module")
+def own_file(folder: Path) -> str:
+    """What was identified from it."""
+    measured = measurements_of(folder)
+    joints = tuple(identify(rounds, WISHES).parameters() for rounds in measured.values())
+    source = measured["x"][0].source
+    write_parameter_file(folder.parent / "own.toml", ParameterFile(Provenance(device=source.device), joints))
+    return str(folder.parent / "own.toml")
+
+
+# --- the closed loop --------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+@pytest.mark.parametrize("speed", [0.03, 0.1])
+def test_felt_friction_falls_by_more_than_80_percent(own_file: str, axis: int, speed: float) -> None:
+    hand = ToAndFro(axis, speed)
+    ticks = round(8.0 * hand.reach / speed / PERIOD)
+    own, left = (feel(device, device, hand, ticks) for device in (held("", hand), held(own_file, hand)))
+    assert left.work < 0.2 * own.work
+    assert left.work > 0.0  # it is still friction
+    assert max(left.forward, left.backward) < 0.2 * max(own.forward, own.backward)
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_newton_is_felt_as_one_newton(own_file: str, axis: int) -> None:
+    hand = ToAndFro(axis, 0.05)
+    element = MasslessImpedance(Coulomb(1.0), 3000.0, 10.0, PERIOD)
+    device = held(own_file, hand)
+    assert device.spec.least_friction < 1.0
+    felt = feel(device, device, hand, 6000, element)
+    assert felt.forward == pytest.approx(1.0, rel=0.05)
+    assert felt.backward == pytest.approx(1.0, rel=0.05)
+
+
+def held(own_file: str, hand: ToAndFro) -> Any:
+    own = {"friction_parameters": own_file} if own_file else {}
+    device = joystick(None, hand=hand, **own)
+    device.open()
+    device.compensate(1.0)
+    return device
+
+
+# --- what was found ---------------------------------------------------------------------------------------------------
+
+
+def test_the_levels_and_the_mass_are_found(folder: Path) -> None:
+    for axis, rounds in measurements_of(folder).items():
+        found = identify(rounds, WISHES).fit.values
+        for name, truth in FRICTION[axis].items():
+            tolerance = 0.3 if name == "stribeck_velocity" else 0.06
+            assert found[name] == pytest.approx(truth, rel=tolerance), name
+        assert found["inertia"] == pytest.approx(0.2, rel=0.5)
+
+
+def test_forces_come_at_the_time_at_which_they_act(folder: Path) -> None:
+    """Half a millisecond of delay, and half a period since a force holds for one."""
+    recording = Recording(folder)
+    (begin, end), *_ = recording.metadata[PARTS][0]
+    rows = recording.rows[begin:end]
+    effort = measurements_of(folder)["x"][0].effort
+    lags = np.arange(4)
+    misfits = [np.sum((rows["command"][10 - lag : -10 - lag, 0] + effort[10:-10]) ** 2) for lag in lags]
+    assert lags[int(np.argmin(misfits))] == 1
+
+
+def test_what_was_interrupted_before_both_axes_moved_is_refused(folder: Path, tmp_path: Path) -> None:
+    clock = Clock(PERIOD)
+    with pytest.raises(KeyboardInterrupt):
+        excite(joystick(clock), SHORT, tmp_path / "run", clock, interrupt_after(0.3))
+    with pytest.raises(ConfigurationError, match="interrupted before both axes"):
+        measurements_of(tmp_path / "run")
+
+
+def interrupt_after(share: float) -> Callable[[float], None]:
+    def progress(done: float) -> None:
+        if done > share:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+# --- when something is wrong ------------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_leaves_no_force_and_loses_nothing(tmp_path: Path) -> None:
+    clock = Clock(PERIOD)
+    device = joystick(clock)
+    with pytest.raises(KeyboardInterrupt):
+        excite(device, SHORT, tmp_path / "run", clock, interrupt_after(0.1))
+    assert not device._command.any()
+    recording = Recording(tmp_path / "run")
+    assert (tmp_path / "run" / PART).exists()
+    assert recording.metadata["state"] == "interrupted"
+    assert recording.rows["tick"][-1] == clock.tick
+    np.testing.assert_array_equal(np.diff(recording.rows["tick"]), 1)
+
+
+def holding(place: float) -> dict[str, Any]:
+    point = [place, 0.0]
+    rest = {"rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0, "tremor": 0.0}
+    return {"name": "minimum-jerk", "points": [point, point], "stiffness": 3000.0, **rest}
+
+
+def test_a_handle_that_is_held_is_let_go(tmp_path: Path) -> None:
+    clock = Clock(PERIOD)
+    device = joystick(clock, hand=holding(0.0))
+    with pytest.raises(DeviceFault, match="mm from where it should be"):
+        excite(device, SHORT, tmp_path / "run", clock)
+    assert not device._command.any()
+    assert Recording(tmp_path / "run").metadata["state"] == "interrupted"
+
+
+class Wrong:
+    """A stick whose forces point the other way."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+    def write(self, command: np.ndarray) -> None:
+        self._device.write(-command)
+
+
+def test_a_handle_that_runs_away_is_let_go(tmp_path: Path) -> None:
+    clock = Clock(PERIOD)
+    device = joystick(clock, friction=None)
+    with pytest.raises(DeviceFault, match=r"runs at|from where it should be"):
+        excite(Wrong(device), SHORT, tmp_path / "run", clock)
+    assert not device._command.any()
+
+
+def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:
+    clock = Clock(PERIOD)
+    arm = BenchDevice(clock, Causality.ADMITTANCE)
+    with pytest.raises(ConfigurationError, match="takes positions"):
+        excite(arm, SHORT, tmp_path / "run", clock)
+    assert not (tmp_path / "run").exists()
