@@ -146,14 +146,14 @@ def samples_of(measurement: Measurement, wishes: Wishes) -> Samples:
     """
     from calibration.friction import Samples
 
+    time, effort = measurement.time, measurement.effort
     try:
-        if wishes.smooth is not None and measurement.position is not None:
-            cutoff = None if wishes.smooth == AUTOMATIC else float(wishes.smooth)
-            return Samples.from_positions(
-                measurement.time, measurement.position, measurement.effort, wishes.inertia, cutoff
-            )
-        moved = smoothed(measurement, wishes.smooth)
-        return Samples.from_torque(moved.time, moved.velocity, moved.effort, moved.acceleration, wishes.inertia)
+        if wishes.smooth is None:
+            return Samples.from_torque(time, measurement.velocity, effort, measurement.acceleration, wishes.inertia)
+        cutoff = None if wishes.smooth == AUTOMATIC else float(wishes.smooth)
+        if measurement.position is not None:
+            return Samples.from_positions(time, measurement.position, effort, wishes.inertia, cutoff)
+        return Samples.from_noisy_velocity(time, measurement.velocity, effort, wishes.inertia, cutoff)
     except ConfigurationError as error:
         raise measurement.error(str(error).rstrip(".")) from error
 

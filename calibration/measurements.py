@@ -25,6 +25,8 @@ UNNAMED = "joint"
 
 _SUSPECT_RATIOS = {"degrees and radians": 180.0 / np.pi, "millimetres and metres": 1000.0}
 _RATIO_TOLERANCE = 0.2
+_SMALLEST, _LARGEST = 1e-30, 1e30
+"""Between them lies the greatest magnitude of every column, in SI units."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +208,9 @@ def _check_numbers(raw: RawColumns, found: dict[str, tuple[Column, Series]]) -> 
         bad = np.flatnonzero(~np.isfinite(values))
         if len(bad):
             raise raw.error(f"{column} is not a finite number in row {bad[0] + 1} (and {len(bad) - 1} others)")
+        top = float(np.abs(values).max(initial=0.0)) * column.factor
+        if top and not _SMALLEST < top < _LARGEST:
+            raise raw.error(f"{column} reaches {top:g} in SI units; must be between {_SMALLEST:g} and {_LARGEST:g}")
     if min(lengths) < FEWEST:
         raise raw.error(f"has {min(lengths)} samples; must have at least {FEWEST}")
 

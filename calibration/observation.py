@@ -20,6 +20,8 @@ CUTOFF = 20.0
 _SIGNALS = ("time", "velocity", "friction", "position", "acceleration", "load")
 _AT_REST, _START = 0.02, 0.1
 """At rest is slower than this share of the highest speed; the start is so long [s]."""
+_BOTH_WAYS = 0.02
+"""Share of the samples that has to move in a direction."""
 _GLIDE = 1e-3
 _MOVED_OFF, _NOT_YET = 0.3, 0.1
 """Shares of a distance: by then the direction of the motion is clear; before that the joint still stood."""
@@ -105,6 +107,11 @@ class Observation:
         """The torque or force that was measured, load and all."""
         return self.friction if self.load is None else self.friction + self.load
 
+    def require_torque(self) -> None:
+        """Raise a `ConfigurationError` where nothing was measured that errors could be relative to."""
+        if not self.measured.any():
+            raise ConfigurationError("the torque or force is 0 in every sample: there is nothing to explain")
+
     @cached_property
     def smooth_velocity(self) -> Array:
         """The motion without ripple."""
@@ -138,6 +145,12 @@ class Observation:
     def top_speed(self) -> float:
         """The highest speed."""
         return float(np.abs(self.smooth_velocity).max())
+
+    @property
+    def both_ways(self) -> bool:
+        """Whether it moves forward and backward: in one direction friction cannot be told from an offset."""
+        slow = _AT_REST * self.top_speed
+        return all(float(np.mean(sign * self.smooth_velocity > slow)) > _BOTH_WAYS for sign in (1.0, -1.0))
 
     @cached_property
     def starts_at_rest(self) -> bool:

@@ -71,10 +71,10 @@ def observation_of(measurement: Measurement) -> Observation:
     Raises
     ------
     ConfigurationError
-        If it is too short, or of constant velocity.
+        If it is too short, or of constant velocity or no torque.
     """
     try:
-        return Observation(
+        seen = Observation(
             time=measurement.time,
             velocity=measurement.velocity,
             friction=-measurement.effort,
@@ -82,6 +82,8 @@ def observation_of(measurement: Measurement) -> Observation:
             acceleration=measurement.acceleration,
             rotary=measurement.rotary,
         )
+        seen.require_torque()
+        return seen
     except ConfigurationError as error:
         raise measurement.error(str(error).rstrip(".")) from error
 

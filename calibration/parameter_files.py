@@ -53,8 +53,9 @@ import numpy as np
 from calibration.coupled import Coupling
 from calibration.parameter_keys import friction_keys, motor_keys
 from calibration.parameters import Found, Interval, JointParameters, ParameterFile, Provenance
-from calibration.toml_text import format_toml, write_whole
+from calibration.toml_text import format_toml
 from haptics.errors import ConfigurationError
+from haptics.files import write_whole
 from haptics.settings import unknown
 
 _INTERVAL = "interval_95"

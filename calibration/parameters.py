@@ -94,7 +94,10 @@ class JointParameters:
         return facts.get(key("dead_band", "velocity", self.rotary))
 
     def law(self, lever_arm: float = 1.0) -> Law:
-        """Return the friction as a law that an element can render, the mean of both directions.
+        """Return the friction as a law that an element can render.
+
+        Such laws have the same levels in both directions: it is the mean of both, without the constant that may have
+        come with them. `friction_at` keeps both apart.
 
         Parameters
         ----------

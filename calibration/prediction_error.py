@@ -49,7 +49,13 @@ def relative_error(
         Contiguous blocks that are drawn for the interval: neighbouring samples err alike, blocks hardly.
     confidence : float
         Of the interval.
+
+    Raises
+    ------
+    ConfigurationError
+        Where the measured torque is 0 throughout.
     """
+    observation.require_torque()
     squares = block_means((observation.friction - predicted) ** 2, number)
     return estimate(squares, block_means(observation.measured**2, number), confidence)
 

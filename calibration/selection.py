@@ -97,11 +97,13 @@ def select_terms(
     Raises
     ------
     ConfigurationError
-        Where there is no recording.
+        Where there is no recording, or one of a torque of 0.
     """
     seen = (observations,) if isinstance(observations, Observation) else tuple(observations)
     if not seen:
         raise ConfigurationError("terms cannot be chosen without a recording")
+    for one in seen:
+        one.require_torque()
     offered = candidate_terms(seen[0]) if candidates is None else candidates
     offered = tuple(term for term in offered if term.kind in settings.kinds)
     fits = TermFits(seen, base_terms(), offered, settings.blocks, settings.gap)

@@ -24,8 +24,9 @@ from numpy.typing import NDArray
 from calibration import parameter_keys
 from calibration.term_model import Fitted, TermModel
 from calibration.terms import make_term
-from calibration.toml_text import format_toml, write_whole
+from calibration.toml_text import format_toml
 from haptics.errors import ConfigurationError
+from haptics.files import write_whole
 from haptics.settings import unknown
 
 Array = NDArray[np.float64]

@@ -1,15 +1,10 @@
-"""Tables of numbers and words as TOML, and files that are written whole or not at all."""
+"""Tables of numbers and words as TOML."""
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from numbers import Integral
-from pathlib import Path
 from typing import Any
-
-from haptics.errors import ConfigurationError
 
 
 def format_toml(tables: Mapping[str, Any], prefix: str = "") -> str:
@@ -27,27 +22,6 @@ def format_toml(tables: Mapping[str, Any], prefix: str = "") -> str:
         if isinstance(table, Mapping)
     ]
     return "\n\n".join(filter(None, [block, *(text.rstrip("\n") for text in below)])) + "\n"
-
-
-def write_whole(path: str | Path, text: str) -> None:
-    """Write a file, all of it or nothing: whatever happens, one that was there is not half overwritten.
-
-    Raises
-    ------
-    ConfigurationError
-        If it cannot be written.
-    """
-    try:
-        where = Path(os.path.realpath(path))  # the file, where it is a link to one
-        with tempfile.TemporaryDirectory(prefix=f".{where.name}.", dir=where.parent) as folder:
-            whole = Path(folder) / where.name
-            with whole.open("w", encoding="utf-8") as file:
-                file.write(text)
-                file.flush()
-                os.fsync(file.fileno())
-            whole.replace(where)
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path}: cannot be written ({getattr(error, 'strerror', None) or error}).") from error
 
 
 def _key(key: str) -> str:

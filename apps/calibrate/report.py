@@ -115,7 +115,7 @@ def write_report(path: Path, file: ParameterFile, pages: Sequence[Page]) -> None
     ConfigurationError
         If it cannot be written.
     """
-    from calibration.toml_text import write_whole
+    from haptics.files import write_whole
 
     write_whole(path, _document(file, pages))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Container
+from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +13,7 @@ from apps.calibrate.places import require_place
 from apps.progress import Line
 
 if TYPE_CHECKING:
+    from calibration.observation import Observation
     from calibration.observed_files import Observed
     from calibration.prediction_error import ErrorEstimate
     from calibration.selection import Selection
@@ -48,11 +49,22 @@ def run(options: argparse.Namespace) -> Answer:
     models = {name: selection.model for name, selection in found.items()}
     write_term_file(options.out, models, _facts([one for seen in joints.values() for one in seen]))
     errors = {name: _check(model, name, checks) for name, model in models.items()}
+    warnings = {name: _warnings([one.observation for one in seen]) for name, seen in joints.items()}
     result = {
         "out": str(options.out),
-        "joints": [_as_object(name, selection, errors[name]) for name, selection in found.items()],
+        "joints": [
+            {**_as_object(name, selection, errors[name]), "warnings": warnings[name]}
+            for name, selection in found.items()
+        ],
     }
-    lines = [line for name, selection in found.items() for line in _describe(name, selection, errors[name])]
+    lines = [
+        line
+        for name, selection in found.items()
+        for line in (
+            *_describe(name, selection, errors[name]),
+            *(f"  warning: {warning}" for warning in warnings[name]),
+        )
+    ]
     return Answer(result, "\n".join([*lines, "", f"Models: {options.out}"]))
 
 
@@ -104,6 +116,13 @@ def _facts(seen: list[Observed]) -> dict[str, Any]:
 
 def _check(model: TermModel, name: str, checks: dict[str, dict[str, Observed]]) -> dict[str, ErrorEstimate]:
     return {path: model.error(file[name].observation) for path, file in checks.items() if name in file}
+
+
+def _warnings(seen: Sequence[Observation]) -> list[str]:
+    """Return what makes a model doubtful."""
+    if any(one.both_ways for one in seen):
+        return []
+    return ["Hardly moves in one of the directions: friction is not told from an offset; record both."]
 
 
 def _as_object(name: str, selection: Selection, errors: dict[str, ErrorEstimate]) -> dict[str, Any]:

@@ -25,6 +25,8 @@ _APART, _SLOW = 0.5, 0.01
 judged, in parts of the top speed."""
 _FEWEST, _ERRORS = 2, 2.0
 """Parts that a comparison needs, and standard errors that are taken for chance."""
+_EXACT = 1e-9
+"""Errors below this part of the friction are those of rounding, which say nothing of a model."""
 _DEFAULTS = FitSettings()
 
 
@@ -95,13 +97,13 @@ def choose_model(
     if not sizes:
         return Choice(models[0], fit_friction(whole, models[0], settings), {models[0]: math.nan})
     squares = {name: np.concatenate(parts) for name, parts in errors.items()}
-    chosen = _simplest(squares)
     size = float(np.mean(np.concatenate(sizes)))
+    chosen = _simplest(squares, _EXACT**2 * size)
     scores = {name: math.sqrt(float(square.mean()) / size) for name, square in squares.items()}
     return Choice(chosen, fit_friction(whole, chosen, settings), scores)
 
 
-def _simplest(squares: dict[str, Array]) -> str:
+def _simplest(squares: dict[str, Array], rounding: float) -> str:
     """Return the simplest of the models whose squared errors exceed those of the best by what may be chance."""
     best = squares[min(squares, key=lambda name: float(squares[name].mean()))]
 
@@ -110,7 +112,7 @@ def _simplest(squares: dict[str, Array]) -> str:
         error = math.sqrt(float(covariance_of_sum(excess[:, None])[0, 0])) / len(excess)
         return float(excess.mean()) <= _ERRORS * error
 
-    good = [name for name, square in squares.items() if by_chance(square)]
+    good = [name for name, square in squares.items() if by_chance(square) or float(square.mean()) <= rounding]
     return min(good, key=lambda name: named_model(name).freedom)
 
 

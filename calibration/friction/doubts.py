@@ -37,6 +37,9 @@ def doubts_about(fit: FrictionFit, settled: bool, free: bool, scales: tuple[floa
         found.append(
             Doubt("at-bound", "A level lies at the bound of what is physical: intervals do not count that.", True)
         )
+    if fit.samples.erratic and fit.velocity_noise == 0.0:
+        message = "The velocity jumps from sample to sample: what noise it has cannot be seen, it was taken for exact."
+        found.append(Doubt("velocity-noise-unseen", message, True))
     found += _noise(fit)
     if fit.model.scaled:
         found += _scale(fit, scales)

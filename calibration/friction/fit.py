@@ -55,6 +55,8 @@ def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSett
     found = _searched(problem, samples, settings, kept)
     if found.linear.rank < len(found.linear.coefficients):
         raise ConfigurationError(f"the motion cannot tell {', '.join(problem.names)} apart: move at more speeds")
+    if problem.lower is not None and not found.linear.coefficients.any():
+        raise ConfigurationError("every level is 0: the torque or force does not oppose the motion; check its sign")
     return judged(problem, samples, settings, band, found)
 
 

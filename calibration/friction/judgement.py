@@ -23,6 +23,8 @@ Array = NDArray[np.float64]
 
 _SLOWEST, _STARTS = 3e-3, 12
 """Stribeck velocities tried first: from this part of the top speed to all of it, and how many."""
+_ROOM = 2.0
+"""Share of the residuals that velocity noise may be the cause of; above 1, as a fit takes up some of it."""
 
 
 def scales(velocity: Array) -> Array:
@@ -37,7 +39,7 @@ def judged(problem: Problem, samples: Samples, settings: FitSettings, band: floa
     free = np.ones(len(first), bool)
     if problem.lower is not None:
         free[: len(problem.lower)] = found.linear.coefficients > problem.lower
-    noise = samples.noise if settings.correct_bias else 0.0
+    noise = _harmful_noise(problem, samples, kept, first, found) if settings.correct_bias else 0.0
     better = corrected(problem, samples, first, free, noise, band)
     covariance, degrees = _covariance(problem, settings, kept, found, free, better)
     values = _named(problem, better.place)
@@ -69,6 +71,19 @@ def judged(problem: Problem, samples: Samples, settings: FitSettings, band: floa
     tried = scales(samples.velocity[kept])
     settled = found.converged and better.settled
     return replace(fit, doubts=doubts_about(fit, settled, bool(free.all()), (float(tried[0]), float(tried[-1]))))
+
+
+def _harmful_noise(
+    problem: Problem, samples: Samples, kept: NDArray[np.bool_], place: Array, found: SeparableFit
+) -> float:
+    """Return the noise to correct for: not more than the residuals have room for.
+
+    Fast motion looks like noise to `white_noise`; but noise leaves residuals, which motion does not.
+    """
+    slope = problem.model.slope(_named(problem, place), samples.velocity[kept])
+    room = _ROOM * float(np.linalg.norm(found.linear.residual))
+    steepness = float(np.linalg.norm(slope))
+    return samples.noise if samples.noise * steepness <= room else room / steepness
 
 
 def _named(problem: Problem, place: Array) -> dict[str, float]:

@@ -18,6 +18,8 @@ LEAST = 50
 """Samples that a fit needs."""
 _FEWEST = 8
 _ONE_SIDED, _STEADY = 0.02, 1e-6
+_ERRATIC = 0.3
+"""Change from sample to sample, in standard deviations of the velocity, that cannot all be noise."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +37,8 @@ class Samples:
     acceleration : array, (n,), optional
         Needed where the inertia is to be found too [rad/s² or m/s²].
     velocity_noise : float, optional
-        Standard deviation of the error of `velocity`. By default that of white noise, which `white_noise` sees; noise
-        that was smoothed has to be stated.
+        Standard deviation of the error of `velocity`. By default that of white noise, which `white_noise` sees, or 0
+        where the velocity is `erratic`; noise that was smoothed has to be stated.
     edge : int
         Samples at both ends that are not to be used.
     weights : array, (n,), optional
@@ -66,7 +68,7 @@ class Samples:
             raise ConfigurationError(f"{len(self.time) - 2 * self.edge} samples: at least {_FEWEST} are needed")
         if not bool(np.all(np.diff(self.time) > 0.0)):
             raise ConfigurationError("the times of a recording must increase from sample to sample")
-        noise = white_noise(self.velocity) if self.velocity_noise is None else float(self.velocity_noise)
+        noise = self._seen_noise() if self.velocity_noise is None else float(self.velocity_noise)
         if not 0.0 <= noise < np.inf:
             raise ConfigurationError(f"velocity_noise {noise:g}: must be a finite number of at least 0")
         object.__setattr__(self, "noise", noise)
@@ -86,8 +88,24 @@ class Samples:
             raise ConfigurationError(f"weights hold {values.min():g}: must be at least 0")
         return values
 
+    def _seen_noise(self) -> float:
+        return 0.0 if self.erratic else white_noise(self.velocity)
+
+    @property
+    def erratic(self) -> bool:
+        """Whether neighbouring velocities have so little to do with each other that noise cannot be told from motion.
+
+        So are samples that are not in the order of time.
+        """
+        return white_noise(self.velocity) > _ERRATIC * float(self.velocity.std())
+
     def require_law(self) -> None:
-        """Raise a `ConfigurationError` where the motion shows no friction law: constant, or in one direction only."""
+        """Raise a `ConfigurationError` where samples show no friction law.
+
+        The velocity is constant or in one direction only, or nothing opposed it.
+        """
+        if not self.friction.any():
+            raise ConfigurationError("the torque or force is 0 in every sample: there is nothing to explain")
         if self._steady():
             raise ConfigurationError(
                 f"the velocity is constant ({self.velocity[0]:g}): friction shows only where it changes"

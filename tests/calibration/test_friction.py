@@ -255,6 +255,30 @@ def test_the_model_that_made_the_data_is_chosen(truth: str, recordings: int) -> 
     assert choice.scores[truth] < 1.01 * min(choice.scores.values())
 
 
+@pytest.mark.parametrize("truth", ["coulomb-viscous", "coulomb-viscous-offset", "stribeck", "stribeck-offset"])
+@pytest.mark.parametrize("seed", range(3))
+def test_without_noise_rounding_errors_do_not_choose_the_model(truth: str, seed: int) -> None:
+    choice = choose_model([measured(truth_of(truth), seed, model=truth)])
+    assert choice.name == truth
+    assert choice.fit.values == pytest.approx(truth_of(truth), rel=1e-9)
+
+
+def test_motion_so_fast_that_it_looks_like_noise_does_no_harm() -> None:
+    time = np.arange(0.0, 20.0, 0.01)
+    velocity = (12.0 * np.sin(50.0 * time) + 8.0 * np.sin(3.0 * time)) * DEGREE
+    samples = Samples(time, velocity, MODELS["stribeck"].evaluate(KNEE, velocity))
+    assert samples.noise > 0.01 * DEGREE
+    assert fit_friction(samples, "stribeck").values == pytest.approx(KNEE, rel=1e-9)
+
+
+def test_samples_in_any_order_are_fitted_and_doubted() -> None:
+    velocity = np.random.default_rng(0).uniform(-20.0, 20.0, 2000) * DEGREE
+    samples = Samples(0.01 * np.arange(2000), velocity, MODELS["stribeck"].evaluate(KNEE, velocity))
+    fit = fit_friction(samples, "stribeck")
+    assert fit.values == pytest.approx(KNEE, rel=1e-9)
+    assert "velocity-noise-unseen" in {doubt.code for doubt in fit.doubts}
+
+
 def test_a_motion_that_grows_and_fades_does_not_hide_the_better_model() -> None:
     """Blocks differ widely in what the static levels matter there: that is no reason to take them for chance."""
     time = np.arange(0.0, 60.0, 0.01)
@@ -285,6 +309,9 @@ def test_recordings_are_joined_without_their_edges() -> None:
     np.testing.assert_array_equal(both.friction, np.tile(one.friction[one.inner], 2))
 
 
+DRIVEN = measured(KNEE, duration=10.0).friction
+
+
 def spoilt(**changes: object) -> Samples:
     samples = measured(KNEE, duration=10.0)
     fields = {"time": samples.time, "velocity": samples.velocity, "friction": samples.friction}
@@ -299,6 +326,8 @@ def spoilt(**changes: object) -> Samples:
         (lambda: fit_friction(spoilt(velocity=np.zeros(1000)), "stribeck"), "constant"),
         (lambda: fit_friction(spoilt(velocity=HALF), "stribeck"), "backward"),
         (lambda: fit_friction(spoilt(velocity=-HALF), "stribeck"), "forward"),
+        (lambda: fit_friction(spoilt(friction=np.zeros(1000)), "stribeck"), "nothing to explain"),
+        (lambda: fit_friction(spoilt(friction=-DRIVEN), "coulomb-viscous", FitSettings(physical=True)), "its sign"),
         (lambda: spoilt(time=HALF[::-1]), "increase"),
         (lambda: spoilt(velocity=np.ones(7)), "velocity has the shape"),
         (lambda: spoilt(weights=-np.ones(1000)), "weights"),

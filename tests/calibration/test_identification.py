@@ -59,6 +59,18 @@ def test_smoothing_takes_noise_away_without_lag() -> None:
     assert smoothed(noisy, None) is noisy
 
 
+@pytest.mark.parametrize("cutoff", [4.0, "auto"])
+def test_velocities_that_were_smoothed_keep_word_of_their_noise(cutoff: float | str) -> None:
+    knee = idle()
+    noise = 0.005 * np.random.default_rng(0).standard_normal(len(knee))
+    noisy = replace(knee, velocity=knee.velocity + noise, acceleration=None, position=None)
+    samples = samples_of(noisy, Wishes(smooth=cutoff))
+    left = (samples.velocity - knee.velocity)[samples.inner]
+    assert samples.noise == pytest.approx(left.std(), rel=0.15)
+    assert samples.edge > 0
+    assert samples.acceleration is not None
+
+
 @pytest.mark.parametrize("smooth", [3.0, "auto"])
 def test_positions_alone_are_enough_for_the_velocity(smooth: float | str) -> None:
     knee = idle(0.05)

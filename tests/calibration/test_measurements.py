@@ -36,6 +36,20 @@ def test_the_columns_of_the_contract_come_out_as_they_are(tmp_path: Path) -> Non
     assert len(measured.source.sha256) == 64
 
 
+@pytest.mark.parametrize("separator", [";", "\t", " ; "])
+def test_columns_may_be_separated_by_semicolons_or_tabs(tmp_path: Path, separator: str) -> None:
+    path = write_csv(tmp_path / "a.csv", time_s=TIME, velocity_rad_per_s=VELOCITY, torque_nm=TORQUE)
+    path.write_text(path.read_text().replace(",", separator))
+    (measured,) = read_measurements(path)
+    np.testing.assert_array_equal(measured.velocity, VELOCITY)
+
+
+@pytest.mark.parametrize("factor", [1e200, 1e-200])
+def test_numbers_that_nothing_can_have_are_refused(tmp_path: Path, factor: float) -> None:
+    path = write_csv(tmp_path / "a.csv", time_s=TIME, velocity_rad_per_s=factor * VELOCITY, torque_nm=TORQUE)
+    refused(path, "velocity_rad_per_s reaches .* must be between")
+
+
 def test_units_become_si(tmp_path: Path) -> None:
     path = write_csv(
         tmp_path / "a.csv",

@@ -207,6 +207,15 @@ def test_no_recording_is_said():
         select_terms([])
 
 
+def test_a_torque_of_nothing_is_said():
+    seen = joint()
+    nothing = Observation(seen.time, seen.velocity, np.zeros(len(seen)))
+    with pytest.raises(ConfigurationError, match="nothing to explain"):
+        select_terms(nothing)
+    with pytest.raises(ConfigurationError, match="nothing to explain"):
+        select_terms(seen).model.error(nothing)
+
+
 @settings(max_examples=10)
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_do_not_change_the_choice(length, force):

@@ -39,6 +39,17 @@ def test_one_line_makes_a_model_and_judges_it(tmp_path: Path) -> None:
     assert f'data_files = ["{Path(data).name}"]' in (tmp_path / "m.toml").read_text()
 
 
+def test_motion_in_one_direction_only_is_doubted(tmp_path: Path) -> None:
+    time = np.arange(0.0, 10.0, 0.01)
+    table = np.column_stack((time, 0.2 + 0.1 * np.sin(3.0 * time), -1.0 - 0.1 * np.sin(3.0 * time)))
+    path = tmp_path / "a.csv"
+    np.savetxt(path, table, delimiter=",", header="time_s,velocity_rad_per_s,torque_nm", comments="")
+    answer = run("--data", str(path), "--out", str(tmp_path / "m.toml"))
+    assert "record both" in answer.text and answer.result["joints"][0]["warnings"]
+    both = run("--data", str(path), "--data", write(tmp_path / "b.csv", 1), "--out", str(tmp_path / "m.toml"))
+    assert "warning" not in both.text and not both.result["joints"][0]["warnings"]
+
+
 def test_only_the_kinds_asked_for_are_used(tmp_path: Path) -> None:
     run("--data", write(tmp_path / "a.csv", 1), "--kind", "friction", "--out", str(tmp_path / "m.toml"))
     model = read_term_file(tmp_path / "m.toml")["joint"]
@@ -55,6 +66,15 @@ def test_several_recordings_are_taken_together(tmp_path: Path) -> None:
 def test_a_place_that_cannot_be_written_is_said_before_the_work(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="--out"):
         run("--data", "nothing.csv", "--out", str(tmp_path / "none" / "m.toml"))
+
+
+def test_a_file_without_torque_is_named(tmp_path: Path) -> None:
+    time = np.arange(0.0, 10.0, 0.01)
+    table = np.column_stack((time, np.sin(time), np.zeros(len(time))))
+    path = tmp_path / "still.csv"
+    np.savetxt(path, table, delimiter=",", header="time_s,velocity_rad_per_s,torque_nm", comments="")
+    with pytest.raises(ConfigurationError, match=r"still\.csv: the torque or force is 0 in every sample"):
+        run("--data", str(path), "--out", str(tmp_path / "m.toml"))
 
 
 def test_a_file_that_is_not_there_is_said(tmp_path: Path) -> None:
