@@ -5,12 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
-
-TESTS = Path(__file__).parent
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -58,14 +56,17 @@ KEEP_STEP = (
 suite runs in several processes, they run in one of them, one after the other."""
 
 
-@pytest.hookimpl(tryfirst=True)  # before the distribution looks at the groups
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Say which tests have to stay in one process: those of a file, and those that keep step."""
-    if not config.pluginmanager.hasplugin("xdist"):
-        return
-    for item in items:
-        path = item.path.relative_to(TESTS).as_posix()
-        item.add_marker(pytest.mark.xdist_group("in step" if path.startswith(KEEP_STEP) else path))
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Keep together, where there are several processes, the tests of a file and all that keep step."""
+    from xdist.scheduler import LoadScopeScheduling
+
+    class ByFile(LoadScopeScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            path = nodeid.partition("::")[0]
+            return "in step" if path.removeprefix("tests/").startswith(KEEP_STEP) else path
+
+    return ByFile(config, log)
 
 
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
