@@ -182,7 +182,7 @@ class FiveBar:
         Row: x, y. Column: left, right motor. Exact; without a bound where the outer links come into one line.
         """
         closed = self._close(joints)[2:]
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             rows = [np.column_stack(motor_torques(fx, fy, *closed)) for fx, fy in ((1.0, 0.0), (0.0, 1.0))]
         return np.stack(rows, axis=1)
 
@@ -209,14 +209,14 @@ class FiveBar:
 
     def _close(self, joints: ArrayLike) -> tuple[Any, Any, Any, Any, Any, Any, Any, Any]:
         angles = self._inner_angles(joints)
-        with np.errstate(invalid="ignore", divide="ignore"):
+        with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
             return close_linkage(angles[:, 0], angles[:, 1], *self.shape)
 
 
 def _arm_angle(ends: Points, inner: float, outer: float, elbow: int) -> NDArray[np.float64]:
     """Return the angle of the inner link of an arm that reaches from the origin to `ends`, (n,) [rad]."""
     square = np.sum(ends * ends, axis=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         opening = np.arccos((inner**2 - outer**2 + square) / (2.0 * inner * np.sqrt(square)))
     return np.asarray(np.arctan2(ends[:, 1], ends[:, 0]) + elbow * opening)
 

@@ -84,6 +84,15 @@ def inlined_kernel(function: _F) -> _F:
     return _compiled(function, forceinline=True)
 
 
+def merged_kernel(function: _F) -> _F:
+    """Compile like `kernel`, but only as a part of the kernels that call it.
+
+    For what is large and called from one place: with a kernel, all that it calls is optimised once more, so that each
+    level between a whole step and its parts takes the compiler as long as the whole step.
+    """
+    return _compiled(function, inline="always")
+
+
 def _compiled(function: _F, **options: Any) -> _F:
     if numba.config.DISABLE_JIT:
         return cast(_F, _interpreted(function))

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from haptics._jit import kernel
+from haptics._jit import kernel, merged_kernel
 from haptics.element_kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS, step_element
 from haptics.envelope import (
     ENERGY,
@@ -126,7 +126,7 @@ def _limited(s: Any, x: float, y: float) -> tuple[float, float, int]:
     return x, y, limited | slew
 
 
-@kernel
+@merged_kernel
 def _impedance(s: Any, row: Any, periods: int) -> int:
     """Motion in, force out: the handle gets the opposite of the element's force."""
     vx, vy = s.velocity[0], s.velocity[1]
@@ -167,7 +167,7 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     return flags
 
 
-@kernel
+@merged_kernel
 def _admittance(s: Any, row: Any, periods: int) -> int:
     """Force in, motion out: the reference moves on with the element's velocity."""
     T, before = s.period, s.gain
@@ -273,7 +273,7 @@ def _report(s: Any, row: Any, flags: int) -> None:
     row.status = flags
 
 
-@kernel
+@merged_kernel
 def render(s: Any, row: Any) -> None:
     """Turn the sample in `s` into a command in `s`; fill the physical columns of `row`, whose tick is known."""
     tick = row.tick

@@ -39,6 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 KEEP_STEP = (
+    "apps/test_arm_processes.py",
     "apps/test_fault_processes.py",
     "apps/test_kills.py",
     "apps/view",
@@ -51,6 +52,7 @@ KEEP_STEP = (
     "devices/pantograph",
     "haptics/test_process.py",
     "haptics/test_servo",
+    "usb",
 )
 """Tests, by the beginning of their path, in which programs keep step with the wall's clock or answer in time. Where the
 suite runs in several processes, they run in one of them, one after the other."""

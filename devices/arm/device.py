@@ -16,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from devices.arm.device_kernels import aim, new_record, take_force, take_joints
 from devices.arm.motors import MotorStage, OdriveStage
@@ -207,6 +208,16 @@ class Arm:
     def tally(self) -> Mapping[str, int]:
         """What came of the force sensor and what did not, by name; empty if it is not open."""
         return self._sensor.tally if self._sensor is not None else {}
+
+    @property
+    def raw_wrench(self) -> NDArray[np.float64]:
+        """What the force sensor shows now in its own axes, (6,) [N], [N m]; nan if that is not usable."""
+        return self._open_parts()[1].raw()
+
+    @property
+    def sensor_gravity(self) -> NDArray[np.float64]:
+        """Gravity in the axes of the force sensor at the latest sample, (3,) [m/s^2]."""
+        return self._open_parts()[1].gravity(self._orientation)
 
     def __enter__(self) -> Self:
         """Open the device."""

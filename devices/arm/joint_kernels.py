@@ -18,7 +18,7 @@ import numpy as np
 from devices.arm.flatness.law_kernels import SMOOTH
 from devices.arm.flatness.stiffness_kernels import KNEE, OWN_TWIST, gear_torque, gear_twist
 from devices.virtual.plant import quantise
-from haptics._jit import kernel
+from haptics._jit import kernel, merged_kernel
 from haptics.friction_kernels import implicit_force
 from haptics.sliding_kernels import LAW
 
@@ -145,7 +145,7 @@ def _excess(s: Any, f: float, e: float, limit: float, x: float, Z: float, xm: fl
     return f - elastic_torque(s, e, w, 0.0, T)
 
 
-@kernel
+@merged_kernel
 def _search(
     s: Any, low: float, high: float, e: float, limit: float, x: float, Z: float, xm: float, Zm: float, T: float
 ) -> float:
@@ -189,7 +189,7 @@ def _gear_excess(
     return spring - torque, 1.0 + (s.damping + T * torque_slope) * fall, rounding
 
 
-@kernel
+@merged_kernel
 def gear_chain(s: Any, guess: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
     """Return the torque of a gearbox as `chain` does, searched for from `guess` on, which the last step had.
 
@@ -217,7 +217,7 @@ def gear_chain(s: Any, guess: float, e: float, x: float, Z: float, xm: float, Zm
     return f
 
 
-@kernel
+@merged_kernel
 def chain(s: Any, e: float, before: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
     """Return the torque of an IMPACT or straight ELASTIC coupling; `x`, `xm` are the speeds without any of its torques.
 
@@ -246,7 +246,7 @@ def chain(s: Any, e: float, before: float, x: float, Z: float, xm: float, Zm: fl
     return _search(s, min(far, 0.0), max(far, 0.0), e, limit, x, Z, xm, Zm, T)
 
 
-@kernel
+@merged_kernel
 def sides(s: Any, f: float, x: float, Z: float, xm: float, Zm: float) -> tuple[float, bool, float, bool]:
     """Return friction and sticking of the joint and of the rotor if the coupling has the torque f."""
     own, _, sticking = _joint_friction(s, x + Z * f, Z)

@@ -41,6 +41,9 @@ angles [rad]; ``elbows`` and ``side`` as in `devices.linkage.FiveBar`; ``centre`
 
 LINKAGE = np.dtype(LINKAGE_FIELDS)
 
+_ROUNDING = 1e-12
+"""So much of both lengths an arm reaches farther: the rounding of a position that was computed from its angles."""
+
 _close = kernel(close_linkage)
 
 _Four = tuple[Any, Any, Any, Any]
@@ -167,7 +170,8 @@ def _reach(x: float, y: float, inner: float, outer: float, elbow: int) -> float:
     """Return the direction of the inner one of two links that reach (x, y) from the origin [rad]; nan beyond reach."""
     square = x * x + y * y
     distance = math.sqrt(square)
-    if not abs(inner - outer) <= distance <= inner + outer or distance == 0.0:
+    spare = _ROUNDING * (inner + outer)
+    if not abs(inner - outer) - spare <= distance <= inner + outer + spare or distance == 0.0:
         return math.nan
     cosine = (inner * inner - outer * outer + square) / (2.0 * inner * distance)
     return math.atan2(y, x) + elbow * math.acos(min(max(cosine, -1.0), 1.0))

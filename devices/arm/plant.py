@@ -38,7 +38,7 @@ from devices.arm.joint_kernels import (
 from devices.arm.linkage import PlacedLinkage
 from devices.arm.linkage_kernels import jacobian
 from devices.arm.surface import Surface, contact_motion, frame_position
-from haptics._jit import inlined_kernel, kernel
+from haptics._jit import inlined_kernel, kernel, merged_kernel
 from haptics.trace import Rows
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
@@ -158,7 +158,7 @@ def _change(before: float, after: float, Z: float) -> float:
     return Z * change if change > _ROUNDING * abs(after) else 0.0
 
 
-@kernel
+@merged_kernel
 def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> float:
     """Solve the friction of the rigid drive `d` of joint i, given all else; return the change of its speed [rad/s]."""
     T, change = s.step, 0.0
@@ -177,7 +177,7 @@ def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> fl
     return change
 
 
-@kernel
+@merged_kernel
 def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> float:
     """Solve coupling and friction of any other drive at once, given all else; return as above."""
     T, rotor = s.step, s.step / (d.inertia + s.step * d.drag)
@@ -201,7 +201,7 @@ def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> 
     return max(change, _change(rotor_friction, s.rotor_friction[i], rotor))
 
 
-@kernel
+@merged_kernel
 def _relax(s: Any, drives: Rows, inverse: Any, w: Any, i: int) -> float:
     """Solve friction and coupling of drive i, given the other's; return the greatest change of a speed [rad/s]."""
     d, own = drives[i], s.step * (inverse[0] if i == 0 else inverse[2])
@@ -234,7 +234,9 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
     F = _free_speeds(s, drives, inverse, u, w)
     _apply(s, drives, inverse, w)
     for _ in range(_ROUNDS):
-        change = max(_relax(s, drives, inverse, w, 0), _relax(s, drives, inverse, w, 1))
+        change = 0.0
+        for i in range(2):  # written out, with a 0 and a 1, it would be compiled once for either
+            change = max(change, _relax(s, drives, inverse, w, i))
         if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
             break
     if _touches(s):

@@ -17,8 +17,8 @@ from devices.arm.plant import PLANT, step_plant
 from devices.arm.servo.kernels import SERVO, servo_start, servo_step
 from devices.velocity import update_velocity
 from devices.virtual.plant import PLANT_FIELDS, expect_hand, pull_handle, quantise, settle_hand
-from devices.virtual.wrench import WRENCH, hand_force, measure_wrench, true_wrench
-from haptics._jit import kernel
+from devices.virtual.wrench import WRENCH, gravity_seen, hand_force, measure_wrench, true_wrench
+from haptics._jit import kernel, merged_kernel
 from haptics.trace import Rows
 
 BODY_FIELDS: list[tuple[Any, ...]] = [
@@ -62,7 +62,7 @@ def place_handle(s: Any) -> None:
     s.handle_velocity[0], s.handle_velocity[1] = xx * w1 + xy * w2, yx * w1 + yy * w2
 
 
-@kernel
+@merged_kernel
 def move_body(s: Any, part: float, rate: float) -> None:
     """Advance an arm with `BODY_FIELDS` by one substep under ``s.motor_torque``.
 
@@ -93,7 +93,7 @@ def _look(s: Any) -> None:
         s.measured[i] = s.servo.link[i] if s.shows_joint else s.servo.motor[i]
 
 
-@kernel
+@merged_kernel
 def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
     """Let the servo choose the torques; `part` of the way to the new command has gone by."""
     _look(s)
@@ -102,7 +102,7 @@ def _control(s: Any, part: float, way_1: float, way_2: float) -> None:
     s.motor_torque[0], s.motor_torque[1] = s.servo.torque[0], s.servo.torque[1]
 
 
-@kernel
+@merged_kernel
 def _sense(s: Any, period: float) -> None:
     """Take the sample: position and velocity from the encoders, the hand's force from the sensor."""
     _look(s)
@@ -119,6 +119,13 @@ def _sense(s: Any, period: float) -> None:
     xx, xy, yx, yy = jacobian(s.arm, q1, q2)
     s.servo.hand[0] = xx * s.force[0] + yx * s.force[1]
     s.servo.hand[1] = xy * s.force[0] + yy * s.force[1]
+
+
+@kernel
+def sensor_gravity(record: Rows) -> tuple[float, float, float]:
+    """Return gravity in the axes of the sensor [m/s^2], the flange being where the encoders say; `record` is (1,)."""
+    s = record[0]
+    return gravity_seen(s.sensor, flange_angle(s.arm, s.measured[0], s.measured[1]))
 
 
 @kernel

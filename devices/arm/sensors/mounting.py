@@ -128,8 +128,13 @@ class Mounting:
         orientation : (3, 3) float array, optional
             Turns the axes of the flange into those of the world: v_world = orientation @ v_flange; as they are if none.
         """
-        weight: Array = self._handle @ (self._to_world(orientation).T @ self._gravity)
+        weight: Array = self._handle @ self.gravity(orientation)
         return weight
+
+    def gravity(self, orientation: Array | None = None) -> Array:
+        """Return gravity in the axes of the sensor, (3,) [m/s^2]; `orientation` as for `weight`."""
+        gravity: Array = self._to_world(orientation).T @ self._gravity
+        return gravity
 
     def tare(self, measured: Array, orientation: Array | None = None) -> None:
         """Take a wrench `measured` (6,) while nobody touches the handle: what is not weight is an offset."""

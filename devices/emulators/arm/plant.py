@@ -32,11 +32,16 @@ SCENE = np.dtype([*BODY_FIELDS, ("sensor", WRENCH), ("last_velocity", "<f8", (2,
 
 @kernel
 def _settle(record: Any, steps: int) -> None:
-    """Let the loose arm come to rest on its friction, and put the handle where it is."""
+    """Let the loose arm come to rest on its friction."""
     s = record[0]
     for _ in range(steps):
         step_plant(s.arm, s.drives, s.motor_torque, s.scratch)
-    place_handle(s)
+
+
+@kernel
+def _place(record: Any) -> None:
+    """Put the handle where the arm is."""
+    place_handle(record[0])
 
 
 @kernel
@@ -105,7 +110,9 @@ class ArmPlant:
         record["substep"] = STEP
         record["drives"] = body.new_plant(record["arm"], self._hand.start, STEP)
         record["grip_stiffness"], record["grip_damping"] = self._hand.stiffness, self._hand.damping
-        _settle(record, SETTLING if body.gravity > 0.0 else 0)
+        if body.gravity > 0.0:
+            _settle(record, SETTLING)
+        _place(record)
         fill_wrench(record["sensor"], sensor or WrenchSettings(), body.handle_mass, body.gravity, seed)
         record["target"] = record["next_target"] = record["handle"]
         self._rotor, self._rotor_speed = record["arm"]["rotor"][0], record["arm"]["rotor_speed"][0]

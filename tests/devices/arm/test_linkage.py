@@ -128,6 +128,16 @@ def test_inverse_puts_the_end_where_it_was_asked_to(arm: PlacedLinkage, end: tup
     np.testing.assert_allclose(arm.positions(joints)[0], end, atol=1e-9)
 
 
+@given(SERIAL, ANGLE, st.sampled_from((0.0, math.pi)))
+def test_inverse_gives_stretched_and_folded_arms_back(arm: PlacedLinkage, first: float, bend: float) -> None:
+    """At the very edge of what is within reach: rounding must not take the pose away."""
+    links = arm.linkage
+    assert isinstance(links, SerialTwoLink)
+    assume(bend == 0.0 or abs(links.length_1 - links.length_2) > 1e-3)
+    q = np.array((first, first + bend if links.absolute else bend))
+    same_angles(arm.joints(arm.positions([q]))[0], q, 1e-5)
+
+
 def test_relative_angles_are_negative_with_the_elbow_to_the_left() -> None:
     links = SerialTwoLink(1.0, 1.0)
     left, right = (PlacedLinkage(links, elbows=(elbow, 1)).joints([(1.0, 0.0)])[0] for elbow in (1, -1))
