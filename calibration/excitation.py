@@ -122,12 +122,12 @@ def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
     return Plan(position, _rate(position, middle, period), (tuple(parts[0]), tuple(parts[1])))
 
 
-def approach(start: Array, end: Array, period: float) -> tuple[Array, Array]:
+def approach(start: Array, end: Array, period: float, speed: float = _APPROACH) -> tuple[Array, Array]:
     """Return position [m] and velocity [m/s], (n, 2) each, of a slow way from one place to another."""
     way = float(np.hypot(*(end - start)))
     if way == 0.0:
         return np.empty((0, 2)), np.empty((0, 2))
-    along = _stroke(way, _APPROACH, _APPROACH**2 / min(way, 0.01), period)
+    along = _stroke(way, speed, speed**2 / min(way, 0.01), period)
     position = start + np.outer(along / way, end - start)
     return position, _rate(position, start, period)
 

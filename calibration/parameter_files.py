@@ -36,6 +36,20 @@
     gain_nm_per_percent = 0.05
     offset_torque_nm = 0.8
 
+    [handle]
+    mass_kg = 0.3
+    centre_z_m = 0.05
+    bias_force_x_n = 2.0
+    unknown = []
+    resting_wrench_n_nm = [2.0, -1.0, 0.06, 0.02, -0.05, 0.01]
+    warnings = []
+
+    [handle.standard_error]
+    mass_kg = 0.002
+
+    [handle.fit]
+    poses = 24
+
 A joint that slides has forces: ``coulomb_force_n``, ``viscosity_ns_per_m``. Levels are positive; the friction F has the
 direction of the velocity, and a joint that nothing drives gives the torque -F.
 """
@@ -51,6 +65,7 @@ from typing import Any
 import numpy as np
 
 from calibration.coupled import Coupling
+from calibration.handle import NAMES, Handle
 from calibration.parameter_keys import friction_keys, motor_keys
 from calibration.parameters import Found, Interval, JointParameters, ParameterFile, Provenance
 from calibration.toml_text import format_toml
@@ -59,6 +74,8 @@ from haptics.files import write_whole
 from haptics.settings import unknown
 
 _INTERVAL = "interval_95"
+_ERROR = "standard_error"
+_RESTING = "resting_wrench_n_nm"
 
 # --- writing ----------------------------------------------------------------------------------------------------------
 
@@ -80,6 +97,8 @@ def format_parameter_file(file: ParameterFile) -> str:
     if file.coupling is not None:
         tables["coupling"] = _shown(file.coupling) | {"matrix": file.coupling.matrix.tolist()}
     tables["joint"] = {joint.name: joint_table(joint) for joint in file.joints}
+    if file.handle is not None:
+        tables["handle"] = handle_table(file.handle)
     return format_toml(tables)
 
 
@@ -97,6 +116,18 @@ def joint_table(joint: JointParameters) -> dict[str, Any]:
         keys = motor_keys(joint.motor.model, joint.rotary)
         table["motor"] = {"drive_unit": joint.motor.model, **_found_table(joint.motor, keys)}
     return table
+
+
+def handle_table(handle: Handle) -> dict[str, Any]:
+    """Return what was found of a handle as its table has it."""
+    return {
+        **handle.values,
+        "unknown": list(handle.unknown),
+        _RESTING: list(handle.resting),
+        "warnings": list(handle.warnings),
+        _ERROR: dict(handle.errors),
+        "fit": dict(handle.facts),
+    }
 
 
 def _found_table(found: Found, keys: Mapping[str, str]) -> dict[str, Any]:
@@ -145,17 +176,19 @@ def parse_parameter_file(text: str, where: str) -> ParameterFile:
 
 
 def _file(content: dict[str, Any]) -> ParameterFile:
-    _require_known(content, ("provenance", "joint", "coupling"), "table")
+    _require_known(content, ("provenance", "joint", "coupling", "handle"), "table")
     provenance = {key: _as_tuple(value) for key, value in _table(content, "provenance").items()}
     _require_known(provenance, Provenance.__dataclass_fields__, "provenance key")
     joints = _table(content, "joint")
-    if not joints:
+    handle = _handle(_table(content, "handle")) if "handle" in content else None
+    if not joints and handle is None:
         raise ConfigurationError("there is no table [joint.NAME].")
     coupling = content.get("coupling")
     return ParameterFile(
         Provenance(**provenance),
         tuple(_joint(name, _table(joints, name, f"joint.{name}")) for name in joints),
         None if coupling is None else read_coupling(_table(content, "coupling")),
+        handle,
     )
 
 
@@ -177,6 +210,23 @@ def read_coupling(table: Mapping[str, Any]) -> Coupling:
         raise ConfigurationError(
             "coupling: must have joints, motors (lists of names) and matrix (n rows of n)."
         ) from error
+
+
+def _handle(table: dict[str, Any]) -> Handle:
+    errors = _table(table, _ERROR, f"handle.{_ERROR}")
+    _require_known(table, (*NAMES, "unknown", _RESTING, "warnings", _ERROR, "fit"), "handle key")
+    _require_known(errors, NAMES, f"handle.{_ERROR} key")
+    resting = table.get(_RESTING)
+    if not isinstance(resting, list) or len(resting) != 6:
+        raise ConfigurationError(f"handle.{_RESTING} = {resting!r}: must be six numbers.")
+    return Handle(
+        {name: _number(table[name], f"handle.{name}") for name in NAMES if name in table},
+        {name: _number(error, f"handle.{_ERROR}.{name}") for name, error in errors.items()},
+        tuple(map(str, table.get("unknown", ()))),
+        tuple(_number(one, f"handle.{_RESTING}") for one in resting),
+        _table(table, "fit", "handle.fit"),
+        tuple(map(str, table.get("warnings", ()))),
+    )
 
 
 def _joint(name: str, table: dict[str, Any]) -> JointParameters:

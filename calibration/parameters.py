@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.coupled import Coupling
+from calibration.handle import Handle
 from calibration.parameter_keys import key
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown
@@ -162,11 +163,14 @@ class ParameterFile:
         What was found of them; of the motors, where there is a coupling.
     coupling : Coupling or None
         How the joints are driven, where they are coupled.
+    handle : Handle or None
+        What the force sensor carries, and what it shows without load.
     """
 
     provenance: Provenance
     joints: tuple[JointParameters, ...]
     coupling: Coupling | None = None
+    handle: Handle | None = None
 
     def joint(self, name: str) -> JointParameters:
         """Return the joint of that name.

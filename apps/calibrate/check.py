@@ -7,6 +7,7 @@ from pathlib import Path
 
 from apps.answer import Answer
 from apps.calibrate.options import add_data_options, wishes_of
+from haptics.errors import ConfigurationError
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -22,6 +23,8 @@ def run(options: argparse.Namespace) -> Answer:
     from calibration.parameter_files import read_parameter_file
 
     file = read_parameter_file(options.parameters)
+    if not file.joints:
+        raise ConfigurationError(f"{options.parameters}: has no table [joint.NAME], so nothing that can be checked.")
     wishes = wishes_of(options)
     files = {
         name: check_file(options, path, file.joints, wishes, file.coupling)

@@ -13,6 +13,7 @@ KINDS = {
     "coupled": "the friction of motors that drive joints together, from recordings of the joints",
     "terms": "which terms the friction and load of joints have, chosen by what they predict",
     "check": "parameters that were found, by recordings they were not found from",
+    "arm": "an arm: what its force sensor carries, and the friction and inertia of its joints",
     "joystick": "a force-feedback stick: counts to metres, newtons to levels, guided by hand and eye",
 }
 """Each has a module of its own here, with ``add_options`` and ``run``."""

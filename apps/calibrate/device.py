@@ -18,6 +18,7 @@ from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import build, unknown
 
 if TYPE_CHECKING:
+    from calibration.excitation import Excitation
     from calibration.measurements import Measurement
     from haptics.clock import Clock
     from haptics.device import Device
@@ -29,7 +30,8 @@ _PRIORITY = 80
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """The hand of a virtual or emulated device that is left alone."""
 
-_TABLES = ("device", "excitation")
+EXCITATION = "excitation"
+"""Table of settings of the motions."""
 
 
 def add_device_options(parser: argparse.ArgumentParser) -> None:
@@ -59,10 +61,11 @@ def measure(options: argparse.Namespace) -> Measured:
     HapticError
         If the device or a setting cannot be used, or the device fails; what was recorded stays.
     """
-    device, clock, table = _device(options)
+    device, clock, tables = device_for(options, EXCITATION)
+    table = tables.get(EXCITATION, {})
     if device.spec.causality is Causality.ADMITTANCE:
-        return _arm(device, clock, table, _place(options, ".csv"))
-    return _handle(device, clock, table, _place(options, ""))
+        return measure_joints(device, clock, table, place_of(options, f"{EXCITATION}.csv"))
+    return _handle(device, clock, table, place_of(options, EXCITATION))
 
 
 def _handle(device: Device, clock: Clock, table: dict[str, Any], folder: Path) -> Measured:
@@ -74,22 +77,35 @@ def _handle(device: Device, clock: Clock, table: dict[str, Any], folder: Path) -
     excitation = build(Excitation, table, "excitation")
     duration = len(plan(excitation, device.spec, clock.period)) * clock.period
     limits = f"with up to {excitation.fastest:g} m/s and {device.spec.max_force:g} N"
-    with _moving(device, duration, limits, folder) as progress, _punctually(clock):
+    with moving(device, duration, limits, folder) as progress, _punctually(clock):
         excite(device, excitation, folder, clock, progress)
     return measurements_of(folder)
 
 
-def _arm(device: Device, clock: Clock, table: dict[str, Any], file: Path) -> Measured:
-    """Measure on an arm."""
-    from calibration.excitation import Excitation
-    from calibration.excited_arm import DEFAULT, excite_arm, plan_joints, require_joints
+def measure_joints(device: Device, clock: Clock, table: dict[str, Any], file: Path) -> Measured:
+    """Move the joints of an arm by its servo, and return what was measured of them."""
+    from calibration.excited_arm import excite_arm, plan_joints, require_joints
 
     require_joints(device)
-    excitation = build(Excitation, {**asdict(DEFAULT), **table}, "excitation")
+    excitation = joint_excitation(table)
     angles, _ = plan_joints(device.body, excitation, device.spec, clock.period)  # type: ignore[attr-defined]
     limits = f"its joints with up to {excitation.fastest:g} rad/s"
-    with _moving(device, len(angles) * clock.period, limits, file) as progress:
+    with moving(device, len(angles) * clock.period, limits, file) as progress:
         return excite_arm(device, excitation, file, clock, progress)
+
+
+def joint_excitation(table: dict[str, Any]) -> Excitation:
+    """Return the motions of joints that the table of settings asks for.
+
+    Raises
+    ------
+    ConfigurationError
+        If a setting makes no sense.
+    """
+    from calibration.excitation import Excitation
+    from calibration.excited_arm import DEFAULT
+
+    return build(Excitation, {**asdict(DEFAULT), **table}, EXCITATION)
 
 
 @contextlib.contextmanager
@@ -110,7 +126,7 @@ def _punctually(clock: Clock) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _moving(device: Device, duration: float, limits: str, place: Path) -> Iterator[Callable[[float], None]]:
+def moving(device: Device, duration: float, limits: str, place: Path) -> Iterator[Callable[[float], None]]:
     """Say what is going to happen, show how far it is, and say what is left if it does not come to its end."""
     from apps.calibrate.terminal import say
 
@@ -133,14 +149,20 @@ def _moving(device: Device, duration: float, limits: str, place: Path) -> Iterat
             raise
 
 
-def _device(options: argparse.Namespace) -> tuple[Device, Clock, dict[str, Any]]:
-    """Return the device, not yet open, its clock, and the table of the motions."""
+def device_for(options: argparse.Namespace, *motions: str) -> tuple[Device, Clock, dict[str, dict[str, Any]]]:
+    """Return the device, not yet open, its clock, and the tables of settings, of which those of `motions` are known.
+
+    Raises
+    ------
+    ConfigurationError
+        If the device is not known or a setting makes no sense.
+    """
     from devices import BACKENDS, create_device, has_simulated_hand, is_virtual
     from haptics.clock import Clock, WallClock
 
     if options.device not in BACKENDS:
         raise unknown("device", options.device, BACKENDS)
-    tables = _tables(options.assignments)
+    tables = _tables(options.assignments, motions)
     settings = tables.get("device", {})
     name = settings.pop("name", options.device)
     if name != options.device:
@@ -152,20 +174,20 @@ def _device(options: argparse.Namespace) -> tuple[Device, Clock, dict[str, Any]]
     if has_simulated_hand(name, settings):
         settings["hand"] = _NOBODY
     clock = Clock(1.0 / _RATE) if is_virtual(name) else WallClock(1.0 / _RATE)
-    return create_device(name, settings, clock=clock), clock, tables.get("excitation", {})
+    return create_device(name, settings, clock=clock), clock, tables
 
 
-def _tables(assignments: list[str]) -> dict[str, dict[str, Any]]:
+def _tables(assignments: list[str], motions: tuple[str, ...]) -> dict[str, dict[str, Any]]:
     from apps.session.config import assign, parse_assignment
 
     tables: dict[str, dict[str, Any]] = {}
     for text in assignments:
-        table, name, value = parse_assignment(text, _TABLES)
+        table, name, value = parse_assignment(text, ("device", *motions))
         assign(tables, table, name, value)
     return tables
 
 
-def _place(options: argparse.Namespace, ending: str) -> Path:
-    """Return where the recording goes."""
+def place_of(options: argparse.Namespace, what: str) -> Path:
+    """Return where the recording of what was done goes."""
     now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    return Path(options.record) / f"{now}_{options.device}_excitation{ending}"
+    return Path(options.record) / f"{now}_{options.device}_{what}"

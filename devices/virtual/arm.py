@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from devices.arm.body import ArmBody
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
-from devices.virtual.arm_kernels import ARM, advance_arm, begin_arm
+from devices.virtual.arm_kernels import ARM, advance_arm, begin_arm, sensor_gravity
 from devices.virtual.device import PlantSettings, VirtualDevice, split
 from devices.virtual.hand import Hand
 from devices.virtual.plant import require_stable
@@ -108,6 +108,16 @@ class VirtualArm(VirtualDevice):
     def motor_torques(self) -> NDArray[np.float64]:
         """What the motors give at their shafts, (2,) [N m]."""
         return np.array(self._record["motor_torque"][0])
+
+    @property
+    def raw_wrench(self) -> NDArray[np.float64]:
+        """What the force sensor shows in its own axes, bias and weight in it, (6,) [N], [N m]."""
+        return np.array(self._record["sensor"]["shown"][0])
+
+    @property
+    def sensor_gravity(self) -> NDArray[np.float64]:
+        """Gravity in the axes of the force sensor, (3,) [m/s^2]."""
+        return np.array(sensor_gravity(self._record))
 
     @property
     def tracking_error(self) -> NDArray[np.float64]:

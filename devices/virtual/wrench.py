@@ -198,6 +198,17 @@ def hand_force(s: Any, angle: float) -> tuple[float, float]:
 
 
 @kernel
+def gravity_seen(s: Any, angle: float) -> tuple[float, float, float]:
+    """Return gravity in the axes of the sensor [m/s^2], given the flange's `angle`."""
+    cosine, sine = math.cos(angle), math.sin(angle)
+    x, y, z = s.gravity[0], s.gravity[1], s.gravity[2]
+    a, b, c = _turned(s, 0, cosine, sine)
+    d, e, f = _turned(s, 1, cosine, sine)
+    g, h, i = _turned(s, 2, cosine, sine)
+    return a * x + b * y + c * z, d * x + e * y + f * z, g * x + h * y + i * z
+
+
+@kernel
 def tare_wrench(records: Rows, samples: int, period: float, angle: float) -> None:
     """Measure the handle alone, at rest, `samples` times, and keep what is not its weight; `records` is (1,)."""
     s = records[0]

@@ -1,0 +1,194 @@
+"""``haptics calibrate arm``: what an arm must be told of itself, measured on it and written to one file."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.answer import Answer
+from apps.calibrate.device import (
+    EXCITATION,
+    add_device_options,
+    device_for,
+    joint_excitation,
+    measure_joints,
+    moving,
+    place_of,
+)
+from apps.calibrate.friction import identify_all
+from apps.calibrate.options import AUTOMATIC
+from apps.calibrate.places import require_place
+from apps.calibrate.results import as_object, describe, ending, provenance
+from haptics.errors import ConfigurationError
+from haptics.settings import build, unknown
+
+if TYPE_CHECKING:
+    from calibration.excited_handle import Poses
+    from calibration.handle import Handle
+    from calibration.identification import Identified
+    from calibration.measured_files import Source
+    from calibration.parameters import JointParameters
+    from haptics.clock import Clock
+    from haptics.device import Device
+
+HANDLE, JOINTS = "handle", "joints"
+_POSES = "poses"
+_METHOD = {
+    HANDLE: "wrenches in several poses, least squares for white noise and a random walk",
+    JOINTS: "motions of the joints, separable least squares",
+}
+_CONSTANT = (
+    "Gravity is the same in the axes of the sensor wherever this arm goes. Bias and weight cannot be told apart along "
+    "it, and need not be: the tare at the start takes both away, and the mass of the handle may stay as it is."
+)
+_NO_TORQUES = (
+    "The joints were left out: this drive shows no torques of its motors. Record them, and find the friction with "
+    "haptics calibrate friction --data."
+)
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
+    add_device_options(parser)
+    parser.add_argument("--only", choices=(HANDLE, JOINTS), help="find only this; by default all that the arm shows")
+    parser.add_argument("--model", metavar="NAME", default=AUTOMATIC, help="friction model of the joints (auto)")
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Measure on an arm."""
+    if not options.device:
+        raise ConfigurationError("--device is missing: name the arm, virtual-arm or arm.")
+    require_place(options.out)
+    from calibration.excited_handle import Poses, require_wrench
+
+    device, clock, tables = device_for(options, EXCITATION, _POSES)
+    require_wrench(device)
+    poses, motions = build(Poses, tables.get(_POSES, {}), _POSES), tables.get(EXCITATION, {})
+    joint_excitation(motions)  # what makes no sense is refused before anything moves
+    _require_model(options.model)
+    wanted = _wanted(options, device)
+    handle, identified, sources = None, [], []
+    if HANDLE in wanted:
+        handle, source = _find_handle(options, device, clock, poses)
+        sources.append(source)
+    if JOINTS in wanted:
+        identified = _find_joints(options, device, clock, motions)
+        sources += [one.source for joint in identified for one in joint.measurements]
+    return _deliver(options, wanted, handle, identified, sources)
+
+
+def _require_model(name: str) -> None:
+    from calibration.friction import MODELS
+
+    if name not in (AUTOMATIC, *MODELS):
+        raise unknown("friction model", name, [AUTOMATIC, *MODELS])
+
+
+def _wanted(options: argparse.Namespace, device: Device) -> list[str]:
+    """Return what is to be found: what was asked for, or all that the arm shows."""
+    from calibration.excited_arm import require_joints
+
+    if options.only == HANDLE:
+        return [HANDLE]
+    try:
+        require_joints(device)
+    except ConfigurationError:
+        if options.only == JOINTS:
+            raise
+        return [HANDLE]
+    return [JOINTS] if options.only == JOINTS else [HANDLE, JOINTS]
+
+
+def _find_handle(options: argparse.Namespace, device: Device, clock: Clock, poses: Poses) -> tuple[Handle, Source]:
+    """Bring the arm to several poses, and return what its sensor carries."""
+    from calibration.excited_handle import measure_wrenches, plan_poses
+    from calibration.handle import identify_handle
+
+    places, holds = plan_poses(poses, device.spec, clock.period)
+    limits = f"to {len(holds)} poses with up to {poses.speed:g} m/s"
+    file = place_of(options, f"{_POSES}.csv")
+    with moving(device, len(places) * clock.period, limits, file) as progress:
+        wrenches, source = measure_wrenches(device, poses, file, clock, progress)
+    return identify_handle(wrenches), source
+
+
+def _find_joints(options: argparse.Namespace, device: Device, clock: Clock, table: dict[str, Any]) -> list[Identified]:
+    """Move the joints of the arm, and return their friction and inertia."""
+    from calibration.friction import FitSettings
+    from calibration.identification import Wishes
+
+    joints = measure_joints(device, clock, table, place_of(options, f"{EXCITATION}.csv"))
+    return identify_all(joints, Wishes(options.model, settings=FitSettings(fit_inertia=True)))
+
+
+def _deliver(
+    options: argparse.Namespace,
+    wanted: list[str],
+    handle: Handle | None,
+    identified: list[Identified],
+    sources: list[Source],
+) -> Answer:
+    """Write what was found and say it."""
+    from calibration.parameter_files import handle_table, write_parameter_file
+    from calibration.parameters import ParameterFile
+
+    joints = tuple(one.parameters() for one in identified)
+    origin = provenance("; ".join(_METHOD[what] for what in wanted), sources, options.device)
+    write_parameter_file(options.out, ParameterFile(origin, joints, handle=handle))
+    left_out = _NO_TORQUES if options.only is None and not joints else ""
+    lines = _configuration(options.out, handle, joints)
+    result = {
+        "out": str(options.out),
+        "device": origin.device,
+        "data": list(dict.fromkeys(source.path for source in sources)),
+        "handle": None if handle is None else handle_table(handle),
+        "joints": [as_object(joint) for joint in joints],
+        "left_out": left_out,
+        "configuration": "\n".join(lines),
+    }
+    words = [] if handle is None else _describe(handle)
+    for joint in joints:
+        words += describe(joint, {})
+    words += ([left_out] if left_out else []) + ending(options.out, None)
+    if lines:
+        words += ["For the configuration of sessions (--config):", "", *lines]
+    return Answer(result, "\n".join(words))
+
+
+def _describe(handle: Handle) -> list[str]:
+    """Return what was found of the handle in words, a line each."""
+    from calibration.handle import MASS
+
+    lines = [f"handle: {handle.facts['poses']} poses, which leave {handle.facts['residual_force_n']:.2g} N"]
+    width = max(len(name) for name in (*handle.values, "")) + 2
+    lines += [
+        f"  {name:<{width}}{value:10.4g}   standard error {handle.errors[name]:.2g}"
+        for name, value in handle.values.items()
+    ]
+    if handle.unknown:
+        lines.append(f"  not told by these poses: {', '.join(handle.unknown)}")
+    lines += [f"  warning: {warning}" for warning in handle.warnings]
+    return [*lines, f"  {_CONSTANT}"] if MASS in handle.unknown else lines
+
+
+def _configuration(out: Path, handle: Handle | None, joints: tuple[JointParameters, ...]) -> list[str]:
+    """Return the lines that belong into the configuration of a session on this arm."""
+    from calibration.handle import CENTRES, CERTAIN, MASS
+    from calibration.toml_text import format_toml
+
+    arm: dict[str, Any] = {}
+    sensor: dict[str, Any] = {}
+    found = {} if handle is None else handle.values
+    if handle is not None and found.get(MASS, 0.0) > CERTAIN * handle.errors.get(MASS, 0.0):
+        arm["handle_mass"] = _rounded(found[MASS])
+        if all(name in found for name in CENTRES):
+            sensor["handle_centre"] = [_rounded(found[name]) for name in CENTRES]
+    if joints:
+        arm["friction_parameters"] = str(out)
+    return format_toml({"device": {"arm": arm, "sensor": sensor}}).splitlines() if arm else []
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.5g}") if abs(value) >= 1e-6 else 0.0

@@ -1,0 +1,226 @@
+r"""What a force sensor carries and what it shows without load, from poses in which nobody touches the handle.
+
+At rest the sensor shows the wrench, in its own axes (`devices.arm.sensors.mounting` has the way back),
+
+.. math::
+    F = b_F + m\,u, \qquad \tau = b_\tau + (m c) \times u
+
+with its bias b, the handle's mass m, its centre c and gravity u as the axes of the sensor see it in that pose. Forces
+and torques have no parameter in common, and both are linear: two least-squares problems. Where u is the same in all
+poses, as for an arm in a horizontal plane, bias and weight cannot be told apart along it. Then the weight is a constant
+that every tare takes away.
+
+A bias also wanders. The errors of neighbouring poses then resemble each other, and least squares promises too much. So
+they are taken for white noise and a random walk together; how much of each there is, is found from what the fit leaves
+(restricted maximum likelihood), separately for forces and torques. The bias that is found is its mean over the poses.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+BIASES = tuple(f"bias_{what}_{axis}_{unit}" for what, unit in (("force", "n"), ("torque", "nm")) for axis in "xyz")
+MASS = "mass_kg"
+CENTRES = tuple(f"centre_{axis}_m" for axis in "xyz")
+NAMES = (MASS, *CENTRES, *BIASES)
+"""Everything that may be found, with the unit in the name."""
+
+LEAST_POSES = 4
+"""With fewer the errors cannot be told."""
+
+_WALKS = (0.0, *np.geomspace(1e-3, 10.0, 17).tolist())
+"""Variance that a walk gains from pose to pose, as a part of that of the white noise. With more of it nothing would be
+left to tell the noise from, and errors would be taken for smaller than they are."""
+
+_TELLS = 1e-6
+"""What the poses tell of a parameter is no more than rounding if it is less than this."""
+
+CERTAIN = 4.0
+"""A mass of less than so many standard errors may as well be none."""
+
+_MISFIT = 0.05, 0.1
+"""More is left than poses at rest leave: as a part of how the weight changes, and in any case [N]."""
+
+
+@dataclass(frozen=True)
+class RestingWrenches:
+    """What the sensor showed in several poses.
+
+    Attributes
+    ----------
+    time : (n,) float array
+        Of each pose, since the beginning [s].
+    gravity : (n, 3) float array
+        Gravity in the axes of the sensor [m/s^2].
+    wrench : (n, 6) float array
+        What it showed, in its axes [N], [N m]: mean over the time that the arm rested there.
+    """
+
+    time: Array
+    gravity: Array
+    wrench: Array
+
+
+@dataclass(frozen=True)
+class Handle:
+    """What was found.
+
+    Attributes
+    ----------
+    values, errors : mapping
+        By the names in `NAMES`, and the standard errors of the same.
+    unknown : tuple of str
+        Names of what the poses do not tell.
+    resting : tuple of 6 floats
+        Mean of what the sensor showed: bias and weight together [N], [N m].
+    facts : mapping
+        What there is to say about the fit.
+    warnings : tuple of str
+        What makes it doubtful.
+    """
+
+    values: Mapping[str, float]
+    errors: Mapping[str, float]
+    unknown: tuple[str, ...]
+    resting: tuple[float, ...]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+
+def identify_handle(poses: RestingWrenches) -> Handle:
+    """Return bias, mass and centre as far as the poses tell them.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are too few poses.
+    """
+    count = len(poses.time)
+    if count < LEAST_POSES:
+        raise ConfigurationError(f"{count} poses: must be at least {LEAST_POSES}, to tell what they are worth.")
+    u, zero, one = poses.gravity, np.zeros(count), np.broadcast_to(np.eye(3), (count, 3, 3))
+    across = np.stack(  # across @ (m c) = (m c) x u
+        [
+            np.stack([zero, u[:, 2], -u[:, 1]], axis=1),
+            np.stack([-u[:, 2], zero, u[:, 0]], axis=1),
+            np.stack([u[:, 1], -u[:, 0], zero], axis=1),
+        ],
+        axis=1,
+    )
+    forces = _solve(np.concatenate([one, u[:, :, None]], axis=2), poses.wrench[:, :3], poses.time)
+    torques = _solve(np.concatenate([one, across], axis=2), poses.wrench[:, 3:], poses.time)
+    found = {
+        **_known(BIASES[:3], forces.values[:3], forces.errors[:3]),
+        **_known((MASS,), forces.values[3:], forces.errors[3:]),
+    }
+    shows_torques = bool(poses.wrench[:, 3:].any())
+    if shows_torques:
+        found |= _known(BIASES[3:], torques.values[:3], torques.errors[:3])
+        found |= _centre(torques.values[3:], torques.errors[3:], found.get(MASS))
+    weight = found.get(MASS, (0.0, 0.0))[0] * float(np.sqrt(np.mean(np.sum((u - u.mean(axis=0)) ** 2, axis=1))))
+    return Handle(
+        values={name: found[name][0] for name in NAMES if name in found},
+        errors={name: found[name][1] for name in NAMES if name in found},
+        unknown=tuple(name for name in NAMES if name not in found),
+        resting=tuple(poses.wrench.mean(axis=0).tolist()),
+        facts={
+            "poses": count,
+            "residual_force_n": forces.left,
+            "residual_torque_nm": torques.left,
+            "walk_to_noise_force": forces.walk,
+            "walk_to_noise_torque": torques.walk,
+        },
+        warnings=tuple(_doubts(found, forces.left, weight, shows_torques)),
+    )
+
+
+def _known(names: tuple[str, ...], values: Array, errors: Array) -> dict[str, tuple[float, float]]:
+    """Return what was found with its errors, by name; what was not has the error nan."""
+    pairs = zip(names, values.tolist(), errors.tolist(), strict=True)
+    return {name: (value, error) for name, value, error in pairs if math.isfinite(error)}
+
+
+def _centre(moments: Array, errors: Array, mass: tuple[float, float] | None) -> dict[str, tuple[float, float]]:
+    """Return the centre from mass times centre, if there is a mass to speak of."""
+    if mass is None or not mass[0] > CERTAIN * mass[1]:
+        return {}
+    values = moments / mass[0]
+    return _known(CENTRES, values, np.hypot(errors, values * mass[1]) / mass[0])
+
+
+def _doubts(found: dict[str, tuple[float, float]], left: float, weight: float, shows_torques: bool) -> list[str]:
+    doubts = []
+    if MASS in found:
+        mass, error = found[MASS]
+        if mass < -CERTAIN * error:
+            doubts.append("the mass is negative: gravity or the rotation of the sensor is not as it was told")
+        elif mass <= CERTAIN * error:
+            doubts.append(f"the mass may as well be none (it is known to {error:.2g} kg), so there is no centre")
+    if not shows_torques:
+        doubts.append("the sensor shows no torques, so there is no centre")
+    if left > max(_MISFIT[0] * abs(weight), _MISFIT[1]):
+        doubts.append(
+            f"the fit leaves {left:.2g} N: somebody touched the handle, or gravity or the rotation of the sensor is "
+            "not as it was told"
+        )
+    return doubts
+
+
+# --- least squares ----------------------------------------------------------------------------------------------------
+
+
+class _Solution(NamedTuple):
+    """Parameters, their standard errors (nan for those that cannot be told), rms of what is left, and the walk."""
+
+    values: Array
+    errors: Array
+    left: float
+    walk: float
+
+
+def _solve(design: Array, shown: Array, time: Array) -> _Solution:
+    """Solve design @ parameters = shown, (n, 3, p) and (n, 3), for errors that are white noise and a walk."""
+    scale = np.maximum(np.sqrt(np.sum(design**2, axis=(0, 1))), 1e-300)
+    since = (time - time[0]) / max(float(np.mean(np.diff(time))), 1e-300)
+    centred = np.eye(len(time)) - 1.0 / len(time)
+    common = centred @ np.minimum(since[:, None], since[None, :]) @ centred  # the bias is the mean of where it was
+    fits = [_fit(design / scale, shown, np.eye(len(time)) + walk * common) for walk in _WALKS]
+    best = int(np.argmin([fit.unlikely for fit in fits]))
+    fit = fits[best]
+    values = fit.values / scale
+    left = float(np.sqrt(np.mean((shown - design @ values) ** 2)))
+    return _Solution(values, fit.errors / scale, left, float(_WALKS[best]))
+
+
+class _Fit(NamedTuple):
+    values: Array
+    errors: Array
+    unlikely: float
+
+
+def _fit(design: Array, shown: Array, covariance: Array) -> _Fit:
+    """Fit for errors with this covariance of the poses, (n, n), but for a factor; each axis has errors of its own."""
+    count = len(shown)
+    half = np.linalg.cholesky(covariance)
+    whole = np.linalg.solve(half, np.concatenate([design, shown[:, :, None]], axis=2).reshape(count, -1))
+    rows = whole.reshape(3 * count, -1)
+    left, sizes, right = np.linalg.svd(rows[:, :-1], full_matrices=False)
+    rank = int(np.sum(sizes > _TELLS * sizes[0]))
+    sizes, right = sizes[:rank], right[:rank]
+    values = right.T @ (left[:, :rank].T @ rows[:, -1] / sizes)
+    free = 3 * count - rank
+    variance = max(float(np.sum((rows[:, -1] - rows[:, :-1] @ values) ** 2)) / free, 1e-30)
+    told = np.sum(right**2, axis=0) > 1.0 - _TELLS
+    errors = np.where(told, np.sqrt(variance * np.sum((right / sizes[:, None]) ** 2, axis=0)), math.nan)
+    unlikely = 3.0 * np.sum(np.log(np.diag(half))) + np.sum(np.log(sizes)) + 0.5 * free * math.log(variance)
+    return _Fit(values, errors, float(unlikely))

@@ -1,0 +1,250 @@
+"""What a force sensor carries: from poses that were made up, and from poses of the virtual and the emulated arm."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+import devices
+from calibration.excited_handle import Poses, measure_wrenches, plan_poses
+from calibration.handle import BIASES, CENTRES, MASS, NAMES, Handle, RestingWrenches, identify_handle
+from devices.arm.sensors.mounting import STANDARD_GRAVITY, Mounting, SensorSettings, turn
+from haptics import Clock, WallClock
+from haptics.device import Causality
+from haptics.errors import ConfigurationError, DeviceFault
+from tests.devices.arm.arm_rig import ArmHere, settings
+from tests.haptics.doubles import BenchDevice
+
+Array = np.ndarray[Any, Any]
+
+NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+BIAS = (2.0, -1.0, 3.0, 0.02, -0.05, 0.01)
+ERRORS = 4.5
+"""Errors are normal, and there are ten of them in each of many examples."""
+
+angles = st.floats(-180.0, 180.0)
+wrenches = st.tuples(*[st.floats(-20.0, 20.0)] * 3, *[st.floats(-1.0, 1.0)] * 3)
+centres = st.tuples(*[st.floats(-0.1, 0.1)] * 3)
+tilts = st.floats(2.0, STANDARD_GRAVITY)
+"""Gravity within the plane of the arm."""
+
+
+def mounted(mass: float, centre: tuple[float, ...], rotation: tuple[float, ...], tilt: float) -> Mounting:
+    gravity = (0.0, -tilt, -math.sqrt(STANDARD_GRAVITY**2 - tilt**2))
+    return Mounting(SensorSettings(rotation=rotation, handle_mass=mass, handle_centre=centre, gravity=gravity))
+
+
+def shown(mounting: Mounting, turns: Array, errors: Array | float = 0.0, bias: Any = BIAS) -> RestingWrenches:
+    """What the sensor shows with its flange turned by these angles [rad]."""
+    flanges = [turn(2, angle) for angle in turns]
+    weights = np.array([mounting.weight(flange) for flange in flanges])
+    gravity = np.array([mounting.gravity(flange) for flange in flanges])
+    return RestingWrenches(np.arange(0.0, 2.0 * len(turns), 2.0), gravity, weights + np.array(bias) + errors)
+
+
+def truth(mass: float, centre: Any, bias: Any = BIAS) -> dict[str, float]:
+    return dict(zip(NAMES, (mass, *centre, *bias), strict=True))
+
+
+def deviations(found: Handle, true: dict[str, float]) -> dict[str, float]:
+    """How many standard errors each value that was found is from the truth."""
+    return {name: (value - true[name]) / found.errors[name] for name, value in found.values.items()}
+
+
+@given(st.floats(0.05, 3.0), centres, st.tuples(angles, angles, angles), tilts, wrenches)
+def test_poses_without_errors_give_everything_back(
+    mass: float, centre: Any, rotation: Any, tilt: float, bias: Any
+) -> None:
+    poses = shown(mounted(mass, centre, rotation, tilt), np.linspace(-0.8, 0.7, 7), bias=bias)
+    assume(poses.wrench[:, 3:].any())  # else it is a sensor that shows no torques
+    found, true = identify_handle(poses), truth(mass, centre, bias)
+    assert not found.unknown
+    assert found.values == pytest.approx(true, abs=1e-7)
+
+
+@given(st.integers(0, 2**32 - 1), tilts, st.tuples(angles, angles, angles), st.sampled_from([0.0, 0.01]))
+def test_what_is_found_is_within_the_errors_stated(seed: int, tilt: float, rotation: Any, walk: float) -> None:
+    random, turns = np.random.default_rng(seed), np.concatenate([np.linspace(-0.6, 0.6, 12)] * 2)
+    size = np.array((1.0, 1.0, 1.0, 0.02, 0.02, 0.02))
+    white = 0.01 * random.standard_normal((24, 6))
+    wandered = walk * np.cumsum(random.standard_normal((24, 6)), axis=0)
+    centre = (0.01, -0.02, 0.05)
+    found = identify_handle(shown(mounted(0.3, centre, rotation, tilt), turns, size * (white + wandered)))
+    true = truth(0.3, centre, np.array(BIAS) + size * wandered.mean(axis=0))
+    assert not found.unknown and not found.warnings
+    assert max(map(abs, deviations(found, true).values())) < ERRORS
+    assert found.errors[MASS] < 0.03
+
+
+@pytest.mark.parametrize("walk", [0.0, 0.005, 0.02])
+def test_the_errors_stated_are_as_large_as_those_made(walk: float) -> None:
+    random, centre, size = np.random.default_rng(3), (0.01, -0.02, 0.05), np.array((1.0, 1.0, 1.0, 0.02, 0.02, 0.02))
+    mounting, turns = mounted(0.3, centre, (10.0, 20.0, 30.0), STANDARD_GRAVITY), np.tile(np.linspace(-0.6, 0.6, 12), 2)
+    off = []
+    for _ in range(150):
+        wandered = walk * np.cumsum(random.standard_normal((24, 6)), axis=0)
+        errors = size * (0.01 * random.standard_normal((24, 6)) + wandered)
+        true = truth(0.3, centre, np.array(BIAS) + size * wandered.mean(axis=0))
+        off.append(list(deviations(identify_handle(shown(mounting, turns, errors)), true).values()))
+    assert np.shape(off) == (150, 10)
+    assert np.sqrt(np.mean(np.square(off), axis=0)) == pytest.approx(np.ones(10), abs=0.3)
+
+
+@given(st.floats(0.0, 3.0), centres, angles, st.integers(0, 2**32 - 1))
+def test_in_a_horizontal_plane_weight_and_bias_are_one(mass: float, centre: Any, about_z: float, seed: int) -> None:
+    errors = 1e-3 * np.random.default_rng(seed).standard_normal((8, 6))
+    mounting = mounted(mass, centre, (0.0, 0.0, about_z), 0.0)
+    found = identify_handle(shown(mounting, np.linspace(-1.0, 1.0, 8), errors))
+    assert set(found.unknown) == {MASS, *CENTRES, "bias_force_z_n", "bias_torque_x_nm", "bias_torque_y_nm"}
+    true = {name: value for name, value in truth(mass, centre).items() if name in found.values}
+    assert max(map(abs, deviations(found, true).values())) < 6.0
+    np.testing.assert_allclose(found.resting, mounting.weight() + BIAS, atol=5e-3)
+
+
+@given(st.floats(0.1, 2.0), centres, tilts)
+def test_a_flange_that_does_not_turn_tells_no_mass(mass: float, centre: Any, tilt: float) -> None:
+    found = identify_handle(shown(mounted(mass, centre, (0.0, 0.0, 0.0), tilt), np.full(6, 0.3)))
+    assert {MASS, *CENTRES} <= set(found.unknown)
+
+
+def test_two_directions_of_the_flange_tell_the_mass_but_not_where_it_is() -> None:
+    turns, errors = np.tile([-0.4, 0.4], 6), 1e-3 * np.random.default_rng(1).standard_normal((12, 6))
+    found = identify_handle(shown(mounted(0.3, (0.01, 0.02, 0.05), (0.0, 0.0, 0.0), 9.0), turns, errors))
+    assert found.values[MASS] == pytest.approx(0.3, abs=ERRORS * found.errors[MASS])
+    assert {"centre_x_m", "centre_y_m"} & set(found.unknown)
+    assert "centre_z_m" in found.values
+
+
+@pytest.mark.parametrize(
+    ("rotation", "words"), [((60.0, 0.0, 0.0), "the fit leaves"), ((0.0, 0.0, 180.0), "the mass is negative")]
+)
+def test_a_sensor_that_sits_otherwise_than_told_is_noticed(rotation: Any, words: str) -> None:
+    turns, noise = np.linspace(-0.8, 0.8, 9), 1e-3 * np.random.default_rng(2).standard_normal((9, 6))
+    told = shown(mounted(0.8, (0.0, 0.0, 0.05), (0.0, 0.0, 0.0), 9.8), turns, noise)
+    true = shown(mounted(0.8, (0.0, 0.0, 0.05), rotation, 9.8), turns, noise)
+    (warning,) = identify_handle(RestingWrenches(told.time, told.gravity, true.wrench)).warnings
+    assert words in warning
+
+
+def test_a_hand_at_the_handle_is_noticed() -> None:
+    poses = shown(mounted(0.3, (0.0, 0.0, 0.05), (0.0, 0.0, 0.0), 9.8), np.linspace(-0.8, 0.8, 9))
+    poses.wrench[4, 1] += 3.0
+    assert any("somebody touched the handle" in warning for warning in identify_handle(poses).warnings)
+
+
+def test_a_sensor_without_torques_tells_the_mass() -> None:
+    noise = 1e-3 * np.random.default_rng(2).standard_normal((9, 6))
+    poses = shown(mounted(0.3, (0.0, 0.0, 0.05), (0.0, 0.0, 0.0), 9.8), np.linspace(-0.8, 0.8, 9), noise)
+    poses.wrench[:, 3:] = 0.0
+    found = identify_handle(poses)
+    assert found.values[MASS] == pytest.approx(0.3, abs=5.0 * found.errors[MASS])
+    assert set(found.unknown) == {*CENTRES, *BIASES[3:]}
+    assert any("no torques" in warning for warning in found.warnings)
+
+
+def test_nothing_on_the_sensor_has_no_centre() -> None:
+    noise = 1e-2 * np.random.default_rng(4).standard_normal((9, 6))
+    found = identify_handle(shown(mounted(0.0, (0.0,) * 3, (0.0, 0.0, 0.0), 9.8), np.linspace(-0.8, 0.8, 9), noise))
+    assert set(found.unknown) == set(CENTRES)
+    assert any("may as well be none" in warning for warning in found.warnings)
+
+
+def test_too_few_poses_are_refused() -> None:
+    with pytest.raises(ConfigurationError, match="3 poses: must be at least 4"):
+        identify_handle(shown(mounted(0.3, (0.0,) * 3, (0.0,) * 3, 9.8), np.linspace(0.0, 1.0, 3)))
+    with pytest.raises(ConfigurationError, match=r"poses: there are 2 of them"):
+        Poses(columns=2, rows=1, rounds=1)
+    with pytest.raises(ConfigurationError, match=r"poses\.rows = 1\.5: must be a whole number"):
+        Poses(rows=1.5)  # type: ignore[arg-type]
+
+
+# --- on arms ----------------------------------------------------------------------------------------------------------
+
+
+def arm(clock: Clock, **changes: Any) -> Any:
+    return devices.create_device("virtual-arm", {"hand": NOBODY, **changes}, clock=clock)
+
+
+def vertical(centre: tuple[float, ...], rotation: tuple[float, ...] = (0.0, 0.0, 0.0)) -> dict[str, Any]:
+    return {
+        "arm": {"gravity": STANDARD_GRAVITY, "handle_mass": 0.3},
+        "sensor": {"handle_centre": list(centre), "rotation": list(rotation)},
+    }
+
+
+def test_the_poses_are_held_within_the_workspace() -> None:
+    clock, poses = Clock(1e-3), Poses(columns=3, rows=2, rounds=2)
+    spec = arm(clock).spec
+    places, holds = plan_poses(poses, spec, clock.period)
+    assert (places >= spec.workspace_min).all() and (places <= spec.workspace_max).all()
+    assert np.hypot(*np.diff(places, axis=0).T).max() <= poses.speed * clock.period * 1.001
+    assert len(holds) == 12
+    assert all(np.ptp(places[hold], axis=0).max() == 0.0 and hold.stop - hold.start == 500 for hold in holds)
+    assert len({tuple(places[hold.start]) for hold in holds}) == 6
+
+
+@pytest.mark.parametrize("kind", ["parallel-link", "five-bar"])
+def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, tmp_path: Path) -> None:
+    clock, centre = Clock(1e-3), (0.01, -0.02, 0.05)
+    changes = vertical(centre, (0.0, 30.0, 20.0))
+    changes["arm"]["kind"] = kind
+    poses, source = measure_wrenches(arm(clock, **changes), Poses(), tmp_path / "poses.csv", clock)
+    found = identify_handle(poses)
+    assert not found.unknown and not found.warnings
+    assert found.values[MASS] == pytest.approx(0.3, abs=0.01)
+    assert [found.values[name] for name in CENTRES] == pytest.approx(centre, abs=2e-3)
+    off = deviations(found, truth(0.3, centre))
+    assert max(abs(off[name]) for name in (MASS, *CENTRES)) < ERRORS
+    assert [found.values[name] for name in BIASES] == pytest.approx(BIAS, abs=0.05)  # it has wandered a little
+    assert (tmp_path / "poses.csv").read_text().count("\n") > 24 * 800
+    assert source.device == "virtual-arm virtual, seed 0"
+
+
+def test_a_virtual_arm_in_a_horizontal_plane_tells_what_it_shows_at_rest(tmp_path: Path) -> None:
+    clock = Clock(1e-3)
+    poses, _ = measure_wrenches(arm(clock), Poses(rounds=1), tmp_path / "poses.csv", clock)
+    found = identify_handle(poses)
+    assert {MASS, *CENTRES} <= set(found.unknown)
+    assert found.resting[2] == pytest.approx(BIAS[2] - 0.3 * STANDARD_GRAVITY, abs=0.05)
+    assert found.values["bias_force_x_n"] == pytest.approx(BIAS[0], abs=0.05)
+
+
+def test_the_driver_of_a_real_arm_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    clock, centre = WallClock(1e-3), (0.0, 0.01, 0.05)
+    own = vertical(centre) | {"half_width": 0.08, "half_height": 0.06}
+    device = ArmHere(settings(**own), clock=clock)
+    poses = Poses(columns=3, rows=2, rounds=1, hold=0.3, settle=0.2)
+    found = identify_handle(measure_wrenches(device, poses, tmp_path / "poses.csv", clock)[0])
+    assert not found.unknown
+    off = deviations(found, truth(0.3, centre))
+    assert max(abs(off[name]) for name in (MASS, *CENTRES)) < 6.0
+    assert found.values[MASS] == pytest.approx(0.3, abs=0.1)
+
+
+def test_a_sensor_of_which_nothing_can_be_used_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    clock = Clock(1e-3)
+    device = arm(clock)
+    monkeypatch.setattr(type(device), "raw_wrench", property(lambda self: np.full(6, math.nan)))
+    with pytest.raises(DeviceFault, match=r"only 0 of 50 measurements"):
+        measure_wrenches(device, Poses(2, 2, 1, 0.0, 0.05), tmp_path / "poses.csv", clock)
+    assert (tmp_path / "poses.csv").exists()
+
+
+def test_a_device_without_such_a_sensor_is_refused(tmp_path: Path) -> None:
+    clock = Clock(1e-3)
+    with pytest.raises(ConfigurationError, match="has no force sensor that carries a handle"):
+        measure_wrenches(BenchDevice(clock, Causality.ADMITTANCE), Poses(), tmp_path / "poses.csv", clock)
+
+
+def test_an_arm_that_is_held_is_waited_for_and_then_a_fault(tmp_path: Path) -> None:
+    clock, point = Clock(1e-3), [0.0, 0.0]
+    held = {"name": "minimum-jerk", "points": [point, point], "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0}
+    device = arm(clock, hand=held | {"stiffness": 3000.0, "tremor": 0.0}, arm={"torque_limit": 0.3})
+    with pytest.raises(DeviceFault, match="mm from where it should be"):
+        measure_wrenches(device, Poses(), tmp_path / "poses.csv", clock)
+    assert (tmp_path / "poses.csv").exists()
