@@ -76,14 +76,16 @@ def test_a_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path: Path
 
 
 def test_two_runs_with_one_seed_feel_the_same(tmp_path: Path) -> None:
-    recordings = []
-    for _ in range(2):
+    recordings: list[Any] = []
+    for _ in range(8):  # on a busy machine, until two of them missed no deadline for long enough to compare something
         done = haptics("run", "--duration", "1", "--seed", "11", "--headless", "--json", folder=tmp_path)
         rows = np.load(tmp_path / answer_of(done)["recording"] / "ticks.npy")
         until_a_skip = int(np.argmax(np.append(np.diff(rows["tick"]), 2) > 1)) + 1
-        recordings.append(rows[:until_a_skip])
+        recordings += [rows[:until_a_skip]] if until_a_skip > 100 else []
+        if len(recordings) == 2:
+            break
+    assert len(recordings) == 2, "too many deadlines were missed to compare anything"
     count = min(map(len, recordings))
-    assert count > 100, "too many deadlines were missed to compare anything"
     for column in ("position", "velocity", "command", "proxy"):
         assert np.array_equal(recordings[0][column][:count], recordings[1][column][:count])
 
