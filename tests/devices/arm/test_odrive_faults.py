@@ -25,7 +25,7 @@ RUINOUS = {
     "stall": r"the drive refused .* \(stall\): switch its supply off and on",
     "wrong-crc": "the drive does not answer: it drops packets",
     "lost-answer": "the drive does not answer",
-    "short": "answered with 0 bytes in place of 4: it does not know what it was asked for",
+    "short": "answered with 0 bytes in place of [14]: it does not know what it was asked for",
     "motor-fault": "the motors are not driven any more: axis 0: motor: fault of the gate driver",
     "encoder-jump": r"the encoder of axis 0 jumped by \+0\.12.* turns: check its cable",
 }
