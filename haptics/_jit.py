@@ -1,65 +1,24 @@
-"""The one decorator for compiled code, and the one place that knows about numba's cache.
+"""The one decorator for compiled code.
 
-Numba's file cache checks the source file of the cached function only: a kernel that calls a changed kernel of
-another module is served stale, which here would be silently wrong physics. The cache folder is therefore named
-after a hash of every source file of the project. Where no folder is writable, kernels compile afresh each time.
+Compiled kernels are kept in files (haptics.kernel_cache). Where no folder is writable, they compile afresh each time.
 """
 
 from __future__ import annotations
 
 import functools
-import hashlib
 import math
-import os
-import tempfile
 import warnings
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any, TypeVar, cast
 
+import numba
+import numpy as np
+
+from haptics.kernel_cache import KernelCache, find_folder
+
 _F = TypeVar("_F", bound=Callable[..., Any])
-_PACKAGES = ("haptics", "devices", "calibration", "apps")
 
-
-def _sources_hash() -> str:
-    root = Path(__file__).resolve().parents[1]
-    digest = hashlib.sha256()
-    for package in _PACKAGES:
-        for source in sorted((root / package).rglob("*.py")):
-            digest.update(source.relative_to(root).as_posix().encode())
-            digest.update(source.read_bytes())
-    return digest.hexdigest()[:16]
-
-
-def _cache_folder() -> Path | None:
-    """Return a writable folder for this very source code, or None."""
-    try:
-        base = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        folder = base / "haptics" / "kernels" / _sources_hash()
-        folder.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryFile(dir=folder):
-            return folder
-    except (OSError, RuntimeError):  # not writable, or a user without a home
-        return None
-
-
-def _configure() -> bool:
-    """Name numba's cache folder, below a person's own ``NUMBA_CACHE_DIR`` if there is one; tell if there is any."""
-    own = os.environ.get("NUMBA_CACHE_DIR")
-    if own is not None:
-        if Path(own).name != _sources_hash():  # else it is ours, inherited by a child process
-            os.environ["NUMBA_CACHE_DIR"] = str(Path(own) / _sources_hash())
-        return True
-    folder = _cache_folder()
-    if folder is not None:
-        os.environ["NUMBA_CACHE_DIR"] = str(folder)
-    return folder is not None
-
-
-_CACHEABLE = _configure()  # must precede the import of numba, which reads the variable once
-
-import numba  # noqa: E402
-import numpy as np  # noqa: E402
+_FOLDER = find_folder()
 
 # A kernel for an element's record also serves the larger records that begin with the same fields (haptics.elements,
 # haptics.rendering). Numba does that right but calls it experimental at every first compilation.
@@ -96,7 +55,10 @@ def merged_kernel(function: _F) -> _F:
 def _compiled(function: _F, **options: Any) -> _F:
     if numba.config.DISABLE_JIT:
         return cast(_F, _interpreted(function))
-    return cast(_F, numba.njit(cache=_CACHEABLE, nogil=True, error_model="numpy", **options)(function))
+    compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
+    if _FOLDER is not None:
+        compiled._cache = KernelCache(_FOLDER, function)
+    return cast(_F, compiled)
 
 
 # --- custom laws: functions known by their address -----------------------------------------------------------------

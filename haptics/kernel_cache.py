@@ -1,0 +1,245 @@
+"""Keep compiled kernels on disk, each under a fingerprint of everything it was compiled from.
+
+Numba's own file cache looks at the source file of the cached function only: a kernel that calls a changed kernel of
+another module is served stale, which here would be silently wrong physics. A fingerprint follows a kernel through all
+that it uses (kernels it calls, constants, record types, flags), so that an edit compiles again what it touches and
+nothing else: a docstring, a comment or another file is no reason.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import enum
+import hashlib
+import importlib.metadata
+import os
+import sys
+import tempfile
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numba
+import numpy as np
+from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
+from numba.core.dispatcher import Dispatcher
+from numba.extending import _Intrinsic
+
+MAX_BYTES = 500_000_000
+"""What the folder may hold; beyond it, the kernels that were not used for longest are removed."""
+
+VARIABLE = "NUMBA_CACHE_DIR"
+"""The environment variable that names another folder; child processes inherit it."""
+
+
+def find_folder() -> Path | None:
+    """Return the folder of compiled kernels, made if need be; None where it cannot be written."""
+    try:
+        own = os.environ.get(VARIABLE)
+        base = Path(own) if own else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        folder = base if own else base / "haptics" / "kernels"
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            os.environ[VARIABLE] = str(folder)
+            return folder
+    except (OSError, RuntimeError):  # not writable, or a user without a home
+        return None
+
+
+# --- fingerprints -----------------------------------------------------------------------------------------------------
+
+
+def fingerprint(function: Callable[..., Any]) -> str:
+    """Return a hash of everything that decides what `function` compiles to, but the signature and the processor.
+
+    Raises
+    ------
+    TypeError
+        If the function uses a global of a kind whose value cannot be told apart; such a kernel must not be cached.
+    """
+    digest = hashlib.sha256()
+    for words in _descriptions(function):
+        digest.update(words.encode())
+        digest.update(b"\0")
+    return digest.hexdigest()
+
+
+def _descriptions(function: Callable[..., Any]) -> Iterator[str]:
+    """Describe `function`, then every function that can be reached from it, each once."""
+    yield f"numba {numba.__version__} numpy {np.__version__} python {sys.version_info[:2]}"
+    waiting: list[Any] = [function]
+    seen: set[int] = set()
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        yield f"{current.__module__}.{current.__qualname__}"
+        yield repr((current.__defaults__, current.__kwdefaults__))
+        yield from _code(current.__code__, current.__doc__)
+        for name, value in _used(current):
+            yield f"{name}={_value(value, waiting)}"
+
+
+def _code(code: types.CodeType, doc: str | None) -> Iterator[str]:
+    """Describe compiled Python: what it does, without its docstring, file and lines."""
+    yield code.co_code.hex()
+    yield repr((code.co_names, code.co_varnames, code.co_freevars, code.co_cellvars, code.co_argcount, code.co_flags))
+    for position, constant in enumerate(code.co_consts):
+        if isinstance(constant, types.CodeType):
+            yield from _code(constant, None)
+        elif isinstance(constant, frozenset):
+            yield repr(sorted(map(repr, constant)))
+        elif not (position == 0 and constant == doc and doc is not None):
+            yield repr(constant)
+
+
+def _names(code: types.CodeType) -> set[str]:
+    nested = (constant for constant in code.co_consts if isinstance(constant, types.CodeType))
+    return set(code.co_names).union(*map(_names, nested))
+
+
+def _used(function: Any) -> Iterator[tuple[str, Any]]:
+    """Name the globals and enclosed variables that `function` uses, those of our own modules one by one."""
+    names = _names(function.__code__)
+    known = function.__globals__
+    for name in sorted(names & known.keys()):
+        value = known[name]
+        if isinstance(value, types.ModuleType):
+            yield name, f"module {value.__name__} {_version(value)}"
+            if not _version(value):
+                yield from ((f"{name}.{each}", vars(value)[each]) for each in sorted(names & vars(value).keys()))
+        else:
+            yield name, value
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield name, cell.cell_contents
+
+
+def _version(module: types.ModuleType) -> str:
+    """Return the version of an installed package or of Python's own library; nothing for a module of the project."""
+    package = module.__name__.partition(".")[0]
+    if package in sys.stdlib_module_names:
+        return "of Python"
+    if package in {"numpy", "numba", "llvmlite"}:
+        return importlib.metadata.version(package)
+    return ""
+
+
+def _value(value: Any, waiting: list[Any]) -> str:
+    """Describe what a kernel uses; functions are put on the list of those that wait."""
+    if isinstance(value, Dispatcher):
+        waiting.append(value.py_func)
+        return f"kernel {value.py_func.__qualname__} {sorted(map(repr, value.targetoptions.items()))}"
+    if isinstance(value, _Intrinsic):
+        waiting.append(value._defn)
+        return "intrinsic"
+    if isinstance(value, types.FunctionType):
+        waiting.append(value)
+        return "function"
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype!r} {value.shape} {value.tobytes().hex()}"
+    if isinstance(value, tuple):
+        return f"({', '.join(_value(item, waiting) for item in value)})"
+    if isinstance(value, bool | int | float | complex | str | None | np.generic | np.dtype | numba.types.Type):
+        return repr(value)
+    if isinstance(value, type):
+        return _class(value)
+    if isinstance(value, types.BuiltinFunctionType | np.ufunc):
+        return f"built in {value.__name__}"
+    raise TypeError(f"a kernel uses a global of the kind {type(value).__name__}, which its cache cannot follow")
+
+
+def _class(kind: type) -> str:
+    members = [(member.name, member.value) for member in kind] if issubclass(kind, enum.Enum) else []
+    return f"class {kind.__module__}.{kind.__qualname__} {members} {getattr(kind, '_fields', ())}"
+
+
+# --- numba's cache, with our fingerprint ------------------------------------------------------------------------------
+
+
+class _Locator(_CacheLocator):  # type: ignore[misc]
+    """Where a kernel is kept: one folder for all, the fingerprint in the name of the file."""
+
+    def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
+        self._folder = folder
+        self._py_file = function.__code__.co_filename  # numba names it in its warnings
+        self._fingerprint = fingerprint(function)
+
+    def get_cache_path(self) -> str:
+        return str(self._folder)
+
+    def get_source_stamp(self) -> str:
+        return self._fingerprint
+
+    def get_disambiguator(self) -> str:
+        return self._fingerprint[:24]
+
+
+def _numba_cache(folder: Path, function: Callable[..., Any]) -> Any:
+    class Locator(_Locator):
+        @classmethod
+        def from_function(cls, py_func: Any, py_file: str) -> _Locator:
+            return cls(folder, py_func)
+
+    class Implementation(CompileResultCacheImpl):  # type: ignore[misc]
+        _locator_classes = (Locator,)
+
+    class Kept(FunctionCache):  # type: ignore[misc]
+        _impl_class = Implementation
+
+    return Kept(function)
+
+
+class KernelCache(NullCache):  # type: ignore[misc]
+    """The cache of one kernel. The fingerprint is taken at the first call, when all that the kernel uses exists."""
+
+    def __init__(self, folder: Path, function: Callable[..., Any]) -> None:
+        self._folder, self._function = folder, function
+        self._cache: Any = None
+
+    @property
+    def cache_path(self) -> str:
+        """The folder."""
+        return str(self._folder)
+
+    def _opened(self) -> Any:
+        if self._cache is None:
+            self._cache = _numba_cache(self._folder, self._function)
+        return self._cache
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        """Return what was compiled for the signature `sig`, or None. A file that cannot be read is none."""
+        cache = self._opened()
+        try:
+            found = cache.load_overload(sig, target_context)
+        except Exception:  # cut off, damaged or of another version: compile again
+            with contextlib.suppress(OSError):
+                Path(cache._cache_file._index_path).unlink()
+            return None
+        if found is not None:
+            with contextlib.suppress(OSError):
+                os.utime(cache._cache_file._index_path)
+        return found
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        """Keep what was compiled for the signature `sig`. A full disk costs the time to compile again, no more."""
+        with contextlib.suppress(OSError):
+            self._opened().save_overload(sig, data)
+            prune(self._folder)
+
+
+def prune(folder: Path, limit: int = MAX_BYTES) -> None:
+    """Remove what was not used for longest until `folder` holds at most `limit` bytes."""
+    files = []
+    for path in folder.rglob("*.nb[ic]"):
+        with contextlib.suppress(OSError):
+            about = path.stat()
+            files.append((about.st_mtime, about.st_size, path))
+    total = sum(size for _, size, _ in files)
+    for _, size, path in sorted(files):
+        if total <= limit:
+            return
+        with contextlib.suppress(OSError):
+            path.unlink()
+        total -= size

@@ -1,0 +1,180 @@
+"""Compiled kernels are kept under a fingerprint of all that they were made of, and of nothing else."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from numba.core.dispatcher import Dispatcher
+
+from haptics import kernel_cache
+from haptics.kernel_cache import KernelCache, fingerprint
+
+ROOT = Path(__file__).resolve().parents[2]
+CALLED = """
+\"\"\"Words.\"\"\"
+import enum
+import numpy as np
+from haptics._jit import kernel
+
+GAIN = 2.0
+TABLE = np.array([1.0, 2.0])
+ROW = np.dtype([("a", np.float64)])
+
+class Flag(enum.IntEnum):
+    ON = 1
+
+@kernel
+def called(x):
+    \"\"\"Say something.\"\"\"
+    return GAIN * x + TABLE[Flag.ON]
+"""
+CALLER = """
+from haptics._jit import kernel
+import CALLED_MODULE
+from CALLED_MODULE import ROW, called
+
+@kernel
+def caller(x):
+    return called(x) + CALLED_MODULE.GAIN
+"""
+
+
+class Pair:
+    """Two modules on disk: a kernel that calls another one, to be edited."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.edition = folder, 0
+
+    def fingerprint(self, *edits: tuple[str, str]) -> str:
+        """Write both anew with the `edits`, and return the fingerprint of the caller."""
+        return fingerprint(self.load(*edits).py_func)
+
+    def load(self, *edits: tuple[str, str]) -> Any:
+        text = CALLED
+        for old, new in edits:
+            assert old in text
+            text = text.replace(old, new)
+        self.edition += 1
+        folder = self.folder / str(self.edition)
+        folder.mkdir()
+        (folder / "kernel_cache_called.py").write_text(text)
+        (folder / "kernel_cache_caller.py").write_text(CALLER.replace("CALLED_MODULE", "kernel_cache_called"))
+        for name in ("kernel_cache_called", "kernel_cache_caller"):
+            sys.modules.pop(name, None)
+        sys.path.insert(0, str(folder))
+        try:
+            importlib.invalidate_caches()
+            return importlib.import_module("kernel_cache_caller").caller
+        finally:
+            sys.path.remove(str(folder))
+
+
+@pytest.fixture
+def pair(tmp_path: Path) -> Iterator[Pair]:
+    yield Pair(tmp_path)
+    for name in ("kernel_cache_called", "kernel_cache_caller"):
+        sys.modules.pop(name, None)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ("GAIN = 2.0", "GAIN = 2.5"),
+        ("[1.0, 2.0]", "[1.0, 3.0]"),
+        ("ON = 1", "ON = 2"),
+        ("+ TABLE", "- TABLE"),
+        ("TABLE[Flag.ON]", "TABLE[0]"),
+        ("def called(x)", "def called(x, y=1.0)"),
+        ("@kernel\n", "from haptics._jit import inlined_kernel\n@inlined_kernel\n"),
+    ],
+)
+def test_what_a_called_kernel_is_made_of_is_in_the_fingerprint_of_its_caller(pair: Pair, edit: tuple[str, str]) -> None:
+    assert pair.fingerprint() != pair.fingerprint(edit)
+
+
+@pytest.mark.parametrize(
+    "edit",
+    [
+        ('"""Words."""', '"""Other words."""\n# and a comment'),
+        ('"""Say something."""', '"""Say something else,\n\n    at length."""'),
+        ('("a", np.float64)', '("b", np.float64)'),
+        ("import enum", "import enum\n\nUNUSED = 3"),
+    ],
+)
+def test_words_lines_and_what_is_not_used_are_not(pair: Pair, edit: tuple[str, str]) -> None:
+    assert pair.fingerprint() == pair.fingerprint(edit)
+
+
+def test_a_global_that_cannot_be_followed_is_refused(pair: Pair) -> None:
+    with pytest.raises(TypeError, match="list"):
+        pair.fingerprint(("np.array([1.0, 2.0])", "[1.0, 2.0]"))
+
+
+def test_every_kernel_of_the_project_can_be_kept() -> None:
+    kernels = 0
+    for package in ("haptics", "devices", "calibration", "apps"):
+        for module in pkgutil.walk_packages([str(ROOT / package)], f"{package}."):
+            if module.ispkg or "_jit import" not in (ROOT / (module.name.replace(".", "/") + ".py")).read_text():
+                continue
+            for value in vars(importlib.import_module(module.name)).values():
+                if isinstance(value, Dispatcher):
+                    assert isinstance(value._cache, KernelCache)
+                    assert fingerprint(value.py_func)
+                    kernels += 1
+    assert kernels > 100
+
+
+def test_a_kept_kernel_is_loaded_and_a_damaged_file_is_compiled_again(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("haptics._jit._FOLDER", tmp_path)
+    first, second, third = pair.load(), pair.load(), pair.load()
+    assert first(1.0) == second(1.0) == 6.0
+    assert sum(first.stats.cache_misses.values()) == 1
+    assert sum(second.stats.cache_hits.values()) == 1
+    for path in tmp_path.glob("*.nb[ic]"):
+        path.write_bytes(path.read_bytes()[:20])
+    assert third(1.0) == 6.0
+    assert not third.stats.cache_hits
+
+
+def test_a_changed_callee_is_never_served_from_the_old_file(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("haptics._jit._FOLDER", tmp_path)
+    assert pair.load()(1.0) == 6.0
+    assert pair.load(("GAIN = 2.0", "GAIN = 3.0"))(1.0) == 8.0
+
+
+def test_the_least_used_files_go_when_the_folder_is_full(tmp_path: Path) -> None:
+
+    for age in range(5):
+        path = tmp_path / f"{age}.nbc"
+        path.write_bytes(bytes(100))
+        os.utime(path, (1000 - age, 1000 - age))
+    (tmp_path / "somebody's.txt").write_bytes(bytes(1000))
+    kernel_cache.prune(tmp_path, limit=300)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["0.nbc", "1.nbc", "2.nbc", "somebody's.txt"]
+
+
+def test_numba_may_be_imported_before_us(tmp_path: Path) -> None:
+    program = (
+        "import numba, haptics._jit as j, haptics.sliding_kernels as k;"
+        "print(type(k.sliding_level._cache).__name__, j._FOLDER)"
+    )
+    answer = subprocess.run(
+        [sys.executable, "-c", program],
+        env={"PATH": "", "PYTHONPATH": str(ROOT), "XDG_CACHE_HOME": str(tmp_path), "HOME": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert answer.stdout.split() == ["KernelCache", str(tmp_path / "haptics" / "kernels")]
