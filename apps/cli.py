@@ -12,11 +12,13 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 from textwrap import indent
-from typing import Any, NoReturn
+from typing import Any
 
 from apps import commands
 from apps.answer import Answer
 from apps.catalogue import listed
+from apps.parser import Parser, Version
+from apps.words import wrapped
 from devices.faults import FAULTS
 from haptics.errors import (
     ConfigurationError,
@@ -48,11 +50,8 @@ _TOOLS = {
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
 
 
-class _Parser(argparse.ArgumentParser):
-    """Says what is wrong in one line, like every other part of the project."""
-
-    def error(self, message: str) -> NoReturn:
-        raise ConfigurationError(f"{message}; see '{self.prog} --help'.")
+class _Parser(Parser):
+    """The parser whose help is refused where nobody can read it."""
 
     def print_help(self, file: Any = None) -> None:
         """Say how the command is used; leave with an error if nobody can read it."""
@@ -122,11 +121,13 @@ def _drop_output() -> None:
 
 def _complain(line: str) -> None:
     with contextlib.suppress(OSError):  # there is nobody to tell that nobody can be told
-        print(f"haptics: {line}", file=sys.stderr, flush=True)
+        words = f"haptics: {line}"
+        print(wrapped(words, 2) if sys.stderr.isatty() else words, file=sys.stderr, flush=True)
 
 
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(prog="haptics", description="Feel friction at 1 kHz, and measure what was felt.")
+    parser.add_argument("--version", action=Version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     _add_demo(subparsers)
     _add_run(subparsers)
@@ -141,7 +142,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_demo(subparsers: Any) -> None:
     parser = subparsers.add_parser("demo", help="the main job with no hardware: virtual joystick, model C, a hand")
-    _add_session_options(parser)
+    _add_session_options(parser, f"{commands.DEMO_DURATION:g} s")
     parser.set_defaults(
         command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None, faults=[]
     )
@@ -175,12 +176,12 @@ def _add_run(subparsers: Any) -> None:
         default=[],
         help="turn the device bad from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
     )
-    _add_session_options(parser)
+    _add_session_options(parser, "until it is stopped, by Ctrl-C or in the window")
     parser.set_defaults(command=commands.run)
 
 
-def _add_session_options(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--duration", metavar="S", type=float, help="length of the run; default: until it is stopped")
+def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> None:
+    parser.add_argument("--duration", metavar="S", type=float, help=f"length of the run [s]; default: {by_default}")
     parser.add_argument("--record", metavar="DIR", help="folder in which the recording is made (default: recordings)")
     parser.add_argument("--headless", action="store_true", help="without the live view")
     parser.add_argument(

@@ -291,7 +291,7 @@ def _complaint(status: int) -> str:
     """Say what was wrong with the sample of a tick."""
     if status & NOT_FINITE:
         return "was not a finite number"
-    return "was where no hand could have moved the handle" if status & IMPLAUSIBLE else "was too old"
+    return "showed an implausible jump in position" if status & IMPLAUSIBLE else "was too old"
 
 
 def _dead_man(kind: str, key_held: Callable[[], bool] | None) -> Callable[[State], bool] | None:

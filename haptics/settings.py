@@ -18,6 +18,9 @@ from haptics.errors import ConfigurationError
 
 _S = TypeVar("_S")
 
+NUMBER_HINT = "Values are plain SI numbers with a point and without a unit, such as 4.5."
+"""What to say to somebody who wrote ``4N`` or ``4,5``."""
+
 
 def bounded(
     default: Any = dataclasses.MISSING,
@@ -75,7 +78,14 @@ def check(instance: Any, where: str = "") -> None:
     for field in dataclasses.fields(instance):
         value = getattr(instance, field.name)
         if not _acceptable(field, value):
-            raise ConfigurationError(f"{prefix}.{field.name} = {value!r}: must be {allowed_text(field)}.")
+            raise _refused(prefix, field, value)
+
+
+def _refused(where: str, field: dataclasses.Field[Any], value: Any) -> ConfigurationError:
+    """Return the error for a value that a field may not hold."""
+    number = "minimum" in field.metadata and isinstance(value, str) and any(mark.isdigit() for mark in value)
+    hint = f" {NUMBER_HINT}" if number else ""
+    return ConfigurationError(f"{where}.{field.name} = {value!r}: must be {allowed_text(field)}.{hint}")
 
 
 def _acceptable(field: dataclasses.Field[Any], value: Any) -> bool:
@@ -105,8 +115,9 @@ def _type(field: dataclasses.Field[Any]) -> str:
 def unknown(kind: str, name: str, allowed: Iterable[str]) -> ConfigurationError:
     """Return the error for a name that does not exist, with the nearest one and all that do."""
     names = sorted(allowed)
-    near = difflib.get_close_matches(name, names, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
+    small = {each.lower(): each for each in names}
+    near = difflib.get_close_matches(name, names, n=1) or difflib.get_close_matches(name.lower(), small, n=1)
+    hint = f" Did you mean {small.get(near[0], near[0])!r}?" if near else ""
     return ConfigurationError(f"unknown {kind} {name!r}.{hint} Allowed: {', '.join(names) or 'none'}.")
 
 
@@ -136,7 +147,7 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
         if required and name not in table:
             raise ConfigurationError(f"{where}.{name} is missing: must be {allowed_text(field)}.")
         if name in table and not _acceptable(field, table[name]):
-            raise ConfigurationError(f"{where}.{name} = {table[name]!r}: must be {allowed_text(field)}.")
+            raise _refused(where, field, table[name])
     return cls(**{name: _converted(fields[name], value) for name, value in table.items()})
 
 

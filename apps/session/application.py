@@ -23,6 +23,7 @@ from apps.session.picture import draw
 from apps.session.run import HEARTBEAT_EVERY, Session
 from apps.session.sliders import sliders
 from apps.session.view_link import ViewLink, why_no_window
+from apps.words import wrapped
 from devices import is_virtual
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError
 from haptics.recording import Recording
@@ -42,7 +43,7 @@ LINGER = 5.0
 def tell_stderr(line: str) -> None:
     """Say one line to the person; standard output belongs to results."""
     with contextlib.suppress(OSError):  # a closed or full stream is no reason to disturb a run
-        print(line, file=sys.stderr, flush=True)
+        print(wrapped(line, 2) if sys.stderr.isatty() else line, file=sys.stderr, flush=True)
 
 
 class Application:

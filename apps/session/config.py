@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from haptics.elements import Element
     from haptics.envelope import Limits
 
+LONGEST = 1e7
+"""No run can be planned for longer than this [s]."""
+
 _FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
 _FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters")
 TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
@@ -50,8 +53,11 @@ class SessionSettings:
         if not isinstance(self.seed, int):
             raise ConfigurationError(f"session.seed = {self.seed!r}: must be a whole number of at least 0.")
         duration = self.duration
-        if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < 1e7):
-            raise ConfigurationError(f"session.duration = {duration!r}: must be a time greater than 0 s.")
+        if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < LONGEST):
+            raise ConfigurationError(
+                f"session.duration = {duration!r}: must be a time greater than 0 s and less than {LONGEST:g} s "
+                f"({LONGEST / 86400:.0f} days). Leave it out for a run that lasts until it is stopped."
+            )
         if not isinstance(self.record, str) or not self.record:
             raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
         object.__setattr__(self, "faults", _checked_faults(self.faults))

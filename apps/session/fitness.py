@@ -28,7 +28,7 @@ class Fitness:
 
     late_share: float = bounded(0.05, minimum=0.0, maximum=1.0, doc="ticks that started or ended late")
     skipped_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="deadlines missed whole")
-    unusable_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="ticks without a sample to be trusted")
+    unusable_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="ticks without a usable sample")
     longest_gap: float = bounded(0.1, above=0.0, unit="s", doc="time between two ticks")
     lost_ticks: float = bounded(0.0, minimum=0.0, doc="ticks executed but not recorded")
 
@@ -45,7 +45,7 @@ class Fitness:
         found = (
             ("late_share", timing["overruns"] / executed, "of the ticks started or ended late"),
             ("skipped_share", timing["skipped"] / deadlines, "of the deadlines were missed whole"),
-            ("unusable_share", timing["unusable_ticks"] / executed, "of the ticks had no sample to be trusted"),
+            ("unusable_share", timing["unusable_ticks"] / executed, "of the ticks had no usable sample"),
         )
         reasons = [
             f"{100 * share:.3g} % {what}; fitness.{name} allows {100 * getattr(self, name):g} %"
@@ -55,7 +55,7 @@ class Fitness:
         if gap is not None and gap * 1e-6 > self.longest_gap:
             reasons.append(f"{gap * 1e-3:.4g} ms passed between two ticks; {self._allows('longest_gap', 1e3, 'ms')}")
         if timing["lost_ticks"] > self.lost_ticks:
-            reasons.append(f"{timing['lost_ticks']} ticks were lost; {self._allows('lost_ticks', 1.0, '')}")
+            reasons.append(f"{timing['lost_ticks']} ticks were not recorded; {self._allows('lost_ticks', 1.0, '')}")
         return reasons
 
     def _allows(self, name: str, scale: float, unit: str) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.view.scale import microseconds
-from apps.view.summary import durations, verdict
+from apps.view.summary import COMPUTATION, START_DELAY, durations, verdict
 from haptics.device import Causality
 from haptics.recording import Recording
 from haptics.trace import Rows, Status
@@ -214,8 +214,8 @@ def _stretches(flags: NDArray[np.bool_]) -> NDArray[np.intp]:
 def _punctuality(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
     bins = np.logspace(-1, 4, 80).tolist()
     lateness, work = (np.maximum(rows[name] * 1e6, 0.1) for name in ("period_error", "tick_time"))
-    axes.hist(lateness, bins=bins, color=_SLIP, alpha=0.85, label="started late by")
-    axes.hist(work, bins=bins, color=_STICK, histtype="step", linewidth=1.4, label="took")
+    axes.hist(lateness, bins=bins, color=_SLIP, alpha=0.85, label=START_DELAY)
+    axes.hist(work, bins=bins, color=_STICK, histtype="step", linewidth=1.4, label=COMPUTATION)
     axes.set_xscale("log")
     axes.set_yscale("log")
     _style(axes, "ticks")
@@ -228,17 +228,17 @@ def _certificate_text(metadata: dict[str, Any]) -> str:
     """Return the verdict, the counts and the quantiles in a line each."""
     certificate = metadata.get("certificate", {})
     found = durations(certificate)
-    if not {"lateness", "work per tick"} <= set(found):
+    if not {START_DELAY, COMPUTATION} <= set(found):
         return "no certificate was made of this run"
     late, took = (
         ", ".join(f"{name} {microseconds(found[what][name])}" for name in ("p50", "p99", "max"))
-        for what in ("lateness", "work per tick")
+        for what in (START_DELAY, COMPUTATION)
     )
     return (
         f"{_verdict_text(certificate)}\n"
         f"{certificate['ticks']} ticks, {certificate['skipped']} skipped, {certificate['overruns']} late, "
-        f"{certificate['lost_ticks']} lost; scheduling: {certificate.get('scheduling', 'other')}\n"
-        f"late by {late}; took {took}"
+        f"{certificate['lost_ticks']} not recorded; scheduling: {certificate.get('scheduling', 'other')}\n"
+        f"{START_DELAY} {late}; {COMPUTATION} {took}"
     )
 
 

@@ -6,23 +6,26 @@ from typing import Any
 
 from apps.view.scale import microseconds
 from apps.view.summary import Line, certificate, durations, verdict
+from apps.words import wrapped
 
-_COLUMN = 14
+_COLUMN = 18
 _PLAIN = str.maketrans({"\u00a0": " ", "\u2009": "", "µ": "u"})
 """A terminal may know no more than ASCII."""
 
 
 def describe(summary: dict[str, Any]) -> str:
-    """Return the text that ends a run for a person; `summary` has the keys of the JSON output."""
+    """Return the text that ends a run for a person, advice last; `summary` has the keys of the JSON output."""
     lines = [
         *_judged(summary),
         ("recording", str(summary["recording"])),
         ("picture", str(summary["picture"] or "none")),
         *certificate({name: value for name, value in summary.items() if name != "rate_hz"}),
         *_quantiles(summary),
+        *(("advice", sentence) for sentence in summary.get("advice", ())),
     ]
     head = f"{summary['device']}, model {summary['model']}, {summary['rate_hz']:g} Hz: {summary['reason']}"
-    return "\n".join([head, *(f"  {name:<{_COLUMN}}{value}".translate(_PLAIN) for name, value in lines)])
+    body = "\n".join(f"  {name:<{_COLUMN}}{value}".translate(_PLAIN) for name, value in lines)
+    return wrapped(f"{head}\n{body}", indent=2 + _COLUMN)
 
 
 def _judged(summary: dict[str, Any]) -> list[Line]:

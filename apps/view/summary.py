@@ -10,7 +10,7 @@ from apps.view.scale import grouped, microseconds
 Line = tuple[str, str]
 """A name and a value, both for people."""
 
-_SCHEDULING = {"fifo": "real time (FIFO)", "other": "ordinary"}
+_SCHEDULING = {"fifo": "real-time (SCHED_FIFO)", "other": "not real-time (SCHED_OTHER)"}
 
 
 class Verdict(NamedTuple):
@@ -53,10 +53,12 @@ def certificate(summary: Mapping[str, Any]) -> list[Line]:
 QUANTILES = {"p50": "p50", "p99": "p99", "p999": "p99.9", "max": "max"}
 """Quantiles of a certificate with their names for people."""
 
+START_DELAY, COMPUTATION = "start delay", "computation time"
+
 _DURATIONS = {
-    "period_error_us": "lateness",
-    "tick_us": "work per tick",
-    "write_us": "command out",
+    "period_error_us": START_DELAY,
+    "tick_us": COMPUTATION,
+    "write_us": "time to command",
     "sample_age_us": "sample age",
 }
 
@@ -79,12 +81,12 @@ def _counts(summary: Mapping[str, Any]) -> list[Line]:
     if "ticks" in summary:
         rate = f" at {float(summary['rate_hz']):g} Hz" if "rate_hz" in summary else ""
         lines.append(("ticks", grouped(int(summary["ticks"])) + rate))
-    names = (("skipped", "skipped"), ("late", "overruns"), ("lost", "lost_ticks"))
+    names = (("skipped", "skipped"), ("late", "overruns"), ("not recorded", "lost_ticks"))
     parts = [f"{grouped(int(summary[key]))} {name}" for name, key in names if key in summary]
     if summary.get("unusable_ticks"):
-        parts.append(f"{grouped(int(summary['unusable_ticks']))} without a sample to be trusted")
+        parts.append(f"{grouped(int(summary['unusable_ticks']))} without a usable sample")
     if parts:
-        lines.append(("not in time", ", ".join(parts)))
+        lines.append(("deadlines", ", ".join(parts)))
     if summary.get("longest_gap_us"):
         lines.append(("longest gap", f"{microseconds(float(summary['longest_gap_us']))} between two ticks"))
     return lines
@@ -97,7 +99,7 @@ def _scheduling(summary: Mapping[str, Any]) -> list[Line]:
     words = _SCHEDULING.get(str(granted), str(granted))
     processors = str(summary.get("processors", "unknown"))
     if processors != "unknown":
-        words += f", processors {processors}" if "," in processors else f", pinned to processor {processors}"
+        words += f", CPUs {processors}" if "," in processors else f", pinned to CPU {processors}"
     return [("scheduling", words)]
 
 
@@ -105,7 +107,11 @@ def _disturbances(summary: Mapping[str, Any]) -> list[Line]:
     """Say what explains a bad figure, where there is any."""
     parts = []
     if summary.get("stolen_s"):
-        parts.append(f"{float(summary['stolen_s']):.3g}\u00a0s stolen by the hypervisor")
-    counted = (("involuntary_switches", "interruptions"), ("major_faults", "pages read from the disk"))
-    parts += [f"{grouped(int(summary[key]))} {name}" for key, name in counted if summary.get(key)]
+        parts.append(f"CPU steal {float(summary['stolen_s']):.3g}\u00a0s")
+    counted = (("involuntary_switches", "preemption"), ("major_faults", "major page fault"))
+    parts += [_counted(int(summary[key]), name) for key, name in counted if summary.get(key)]
     return [("disturbed by", ", ".join(parts))] if parts else []
+
+
+def _counted(number: int, name: str) -> str:
+    return f"{grouped(number)} {name}{'s' if number != 1 else ''}"

@@ -21,15 +21,15 @@ class TimingPanel(Panel):
     """Histogram, its quantiles and the lamps."""
 
     def __init__(self) -> None:
-        super().__init__("Lateness")
+        super().__init__("Start delay")
         self.quantiles = label("", 10)
         self.head.addStretch(1)
         self.head.addWidget(self.quantiles)
         self.chart: Any = chart("ticks", "")
         self._build_axes()
         self.chart.setToolTip(
-            "how late ticks started (filled: the last 5 s; thin line: the whole run)\n"
-            "and how long they took (wide line); what lies outside the axis is in its first and last bin"
+            "start delay of the ticks (filled: the last 5 s; thin line: the whole run)\n"
+            "and their computation time (wide line); what lies outside the axis is in its first and last bin"
         )
         edges, nothing = Durations.EDGES, np.zeros(len(Durations.EDGES) - 1)
         # A step curve without data raises when it is painted: both have edges from the start.
@@ -42,7 +42,7 @@ class TimingPanel(Panel):
         self._key = Key(
             (Sign.BAND, "motion", "last 5 s"),
             (Sign.LINE, "text", "whole run"),
-            (Sign.WIDE, "friction", "tick time"),
+            (Sign.WIDE, "friction", "computation time"),
             (Sign.DASH, "faint", "one period"),
         )
         self.lamps = Lamps(TIMING, columns=3)

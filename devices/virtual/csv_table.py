@@ -21,6 +21,8 @@ LARGEST_FILE = 200_000_000
 
 _SEPARATORS = ",;\t"
 
+_POINT = " Write numbers with a point, not with a comma: 4.5 (and separate columns by commas, semicolons or tabs)."
+
 TIME_NAMES = ("t", "t_s", "time", "time_s")
 
 
@@ -136,7 +138,8 @@ def _text(path: str) -> str:
 
 def _numbers(path: str, number: int, cells: list[str], names: tuple[str, ...]) -> list[float]:
     if len(cells) != len(names):
-        raise ConfigurationError(f"{path}, line {number}: has {len(cells)} values for {len(names)} columns.")
+        hint = _POINT if len(cells) == 2 * len(names) else ""
+        raise ConfigurationError(f"{path}, line {number}: has {len(cells)} values for {len(names)} columns.{hint}")
     values = []
     for name, cell in zip(names, cells, strict=True):
         try:
@@ -145,6 +148,7 @@ def _numbers(path: str, number: int, cells: list[str], names: tuple[str, ...]) -
             value = float("nan")
         if not abs(value) < float("inf"):
             place = f"{path}, line {number}, column {name!r}"
-            raise ConfigurationError(f"{place}: {cell.strip()!r} is not a finite number.")
+            hint = _POINT if "," in cell else ""
+            raise ConfigurationError(f"{place}: {cell.strip()!r} is not a finite number.{hint}")
         values.append(value)
     return values

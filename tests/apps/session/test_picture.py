@@ -129,5 +129,5 @@ def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
         reasons = fitness.judge(timing)
         text = words_of(drawn(rows, certificate={**timing, "fit": not reasons, "unfit_because": reasons}))
         assert word in text
-        assert "3000 ticks, 0 skipped, 1000 late, 0 lost" in text
-        assert "took p50 30 µs" in text
+        assert "3000 ticks, 0 skipped, 1000 late, 0 not recorded" in text
+        assert "computation time p50 30 µs" in text
