@@ -6,8 +6,8 @@ is the delay at which mass and friction explain the forces best.
 
 from __future__ import annotations
 
-import hashlib
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,12 +17,15 @@ from calibration.measured_files import Source
 from calibration.measurements import Measurement
 from calibration.signals import Motion, motion, smooth
 from haptics.errors import ConfigurationError
-from haptics.recording import PART, TICKS, Recording
+from haptics.recording import Recording
+from haptics.tick_file import digest_of
 from haptics.trace import Rows
 
 Array = NDArray[np.float64]
 
 AXES = ("x", "y")
+
+_USED = ("time", "period_error", "sample_age", "position", "command")
 
 _LATEST = 0.02
 """Longest delay that is looked for [s]."""
@@ -55,14 +58,14 @@ def measurements_of(folder: Path) -> dict[str, list[Measurement]]:
     """
     recording = Recording(folder)
     parts = recording.metadata.get(PARTS)
-    if parts is None:
+    if parts is None or not _are_parts(parts):
         raise ConfigurationError(f"{folder}: is no recording of an excitation.")
-    device = recording.metadata["device"]
-    file = folder / (TICKS if (folder / TICKS).exists() else PART)
-    source = Source(
-        str(folder), hashlib.sha256(file.read_bytes()).hexdigest(), f"{device['name']} {device['identity']}"
-    )
+    device = recording.metadata.get("device", {})
+    name = f"{device.get('name', '')} {device.get('identity', '')}".strip()
+    source = Source(str(folder), digest_of(recording.ticks), name)
     rows = recording.rows
+    if not all(np.isfinite(rows[column]).all() for column in _USED):
+        raise ConfigurationError(f"{folder}: has values that are not finite numbers.")
     last = int(rows["tick"][-1]) if len(rows) else -1
     whole = [[part for part in rounds if part[1] <= last + 1] for rounds in parts]
     if not all(whole):
@@ -71,6 +74,16 @@ def measurements_of(folder: Path) -> dict[str, list[Measurement]]:
         axis: [_round(rows[(rows["tick"] >= begin) & (rows["tick"] < end)], k, source) for begin, end in whole[k]]
         for k, axis in enumerate(AXES)
     }
+
+
+def _are_parts(parts: Any) -> bool:
+    """Tell whether these are, for each axis, the first ticks of its rounds and those after them."""
+    try:
+        return len(parts) == len(AXES) and all(
+            type(begin) is type(end) is int and 0 <= begin < end for rounds in parts for begin, end in rounds
+        )
+    except (TypeError, ValueError):
+        return False
 
 
 def _round(rows: Rows, axis: int, source: Source) -> Measurement:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,10 +13,14 @@ from numpy.typing import NDArray
 
 from calibration.columns import UNITS, names_of, parse_column
 from haptics.errors import ConfigurationError
+from haptics.reading import read_npz
 from haptics.settings import unknown
 
 Series = NDArray[np.float64]
 Columns = dict[str, Series]
+
+MOST_COLUMNS = 1000
+"""Columns that an array of joints may have; one with more is no such array."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +115,13 @@ def _csv(path: str) -> Columns:
 
 def _npz(path: str) -> Columns:
     """Return the columns of an NPZ file; those of a two-dimensional array get the number of the joint before them."""
-    if not Path(path).is_file():
-        raise ConfigurationError(f"{path}: there is no such file.")
-    try:
-        with np.load(path, allow_pickle=False) as arrays:
-            found = {name: arrays[name] for name in arrays.files}
-    except (OSError, ValueError, zipfile.BadZipFile, EOFError) as error:
-        raise ConfigurationError(f"{path}: is not an NPZ file of numbers ({error}).") from error
     columns: Columns = {}
-    for name, array in found.items():
+    for name, array in read_npz(path).items():
         if array.dtype.kind not in "fiu":
             continue
         if array.ndim == 1:
             columns[name] = np.asarray(array, dtype=np.float64)
-        elif array.ndim == 2:
+        elif array.ndim == 2 and array.shape[1] <= MOST_COLUMNS:
             columns |= {_numbered(name, k): np.array(array[:, k], dtype=np.float64) for k in range(array.shape[1])}
     return columns
 
@@ -138,7 +134,7 @@ def _numbered(name: str, column: int) -> str:
 def _recording(folder: Path) -> tuple[Columns, bytes, str]:
     """Return both axes of a recording, made on a device that takes forces and whose handle nobody held."""
     from haptics.device import Causality
-    from haptics.recording import PART, TICKS, Recording
+    from haptics.recording import Recording
 
     recording = Recording(folder)
     device: dict[str, Any] = recording.metadata.get("device", {})
@@ -154,9 +150,8 @@ def _recording(folder: Path) -> tuple[Columns, bytes, str]:
         columns[f"{axis}.force_n"] = -np.array(rows["command"][:, number] + rows["force"][:, number])
         columns[f"{axis}.velocity_m_per_s"] = np.array(rows["velocity"][:, number])
         columns[f"{axis}.position_m"] = np.array(rows["position"][:, number])
-    ticks = folder / TICKS
     name = f"{device.get('name', '')} {device.get('identity', '')}".strip()
-    return columns, _bytes(str(ticks if ticks.exists() else folder / PART)), name
+    return columns, _bytes(str(recording.ticks)), name
 
 
 def _renamed(path: str, columns: Columns, names: Mapping[str, str]) -> Columns:

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
-
-import numpy as np
+from pathlib import Path
 
 from calibration.measured_files import Source, read_columns
 from calibration.measurements import Measurement, read_measurements
 from calibration.observation import Observation
 from calibration.serial_robot import is_serial_robot, read_serial_robot
 from haptics.errors import ConfigurationError
+from haptics.reading import read_npz
 from haptics.settings import unknown
 
 
@@ -89,8 +88,4 @@ def observation_of(measurement: Measurement) -> Observation:
 
 
 def _is_robot(path: str) -> bool:
-    try:
-        with np.load(path) as file:
-            return is_serial_robot(file.files)
-    except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile):
-        return False
+    return Path(path).suffix.lower() == ".npz" and is_serial_robot(read_npz(path))

@@ -57,7 +57,6 @@ direction of the velocity, and a joint that nothing drives gives the torque -F.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -71,6 +70,7 @@ from calibration.parameters import Found, Interval, JointParameters, ParameterFi
 from calibration.toml_text import format_toml
 from haptics.errors import ConfigurationError
 from haptics.files import write_whole
+from haptics.reading import parse_toml, read_toml
 from haptics.settings import unknown
 
 _INTERVAL = "interval_95"
@@ -147,14 +147,7 @@ def read_parameter_file(path: str | Path) -> ParameterFile:
     ConfigurationError
         If it cannot be read, naming the file, the table and the key that is wrong, and what is allowed.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a zero byte
-        raise ConfigurationError(
-            f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}); haptics calibrate friction makes "
-            "such a file."
-        ) from error
-    return parse_parameter_file(text, str(path))
+    return _parsed(read_toml(path, remedy="haptics calibrate friction makes such a file"), str(path))
 
 
 def parse_parameter_file(text: str, where: str) -> ParameterFile:
@@ -165,10 +158,10 @@ def parse_parameter_file(text: str, where: str) -> ParameterFile:
     ConfigurationError
         As `read_parameter_file`.
     """
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{where}: is no TOML ({error}).") from error
+    return _parsed(parse_toml(text, where), where)
+
+
+def _parsed(content: dict[str, Any], where: str) -> ParameterFile:
     try:
         return _file(content)
     except ConfigurationError as error:
@@ -192,7 +185,7 @@ def _file(content: dict[str, Any]) -> ParameterFile:
     )
 
 
-def read_coupling(table: Mapping[str, Any]) -> Coupling:
+def read_coupling(table: Any) -> Coupling:
     """Return the coupling that a table ``[coupling]`` with ``joints``, ``motors`` and ``matrix`` describes.
 
     Raises
@@ -200,6 +193,8 @@ def read_coupling(table: Mapping[str, Any]) -> Coupling:
     ConfigurationError
         If it is none.
     """
+    if not isinstance(table, Mapping):
+        raise ConfigurationError(f"coupling = {table!r}: must be a table.")
     _require_known(table, Coupling.__dataclass_fields__, "coupling key")
     try:
         joints, motors = (tuple(map(str, table[name])) for name in ("joints", "motors"))
@@ -222,10 +217,10 @@ def _handle(table: dict[str, Any]) -> Handle:
     return Handle(
         {name: _number(table[name], f"handle.{name}") for name in NAMES if name in table},
         {name: _number(error, f"handle.{_ERROR}.{name}") for name, error in errors.items()},
-        tuple(map(str, table.get("unknown", ()))),
+        _texts(table, "unknown", "handle"),
         tuple(_number(one, f"handle.{_RESTING}") for one in resting),
         _table(table, "fit", "handle.fit"),
-        tuple(map(str, table.get("warnings", ()))),
+        _texts(table, "warnings", "handle"),
     )
 
 
@@ -259,7 +254,7 @@ def _found(joint: dict[str, Any], kind: str, rotary: bool, joint_name: str) -> F
         values,
         {names[key]: _interval(value, f"{where}.{_INTERVAL}.{key}") for key, value in intervals.items()},
         _table(table, "fit", f"{where}.fit") if "fit" in table else {},
-        tuple(map(str, table.get("warnings", ()))),
+        _texts(table, "warnings", where),
     )
     _require_complete(found, keys, kind, where)
     return found
@@ -279,6 +274,13 @@ def _table(tables: Mapping[str, Any], name: str, where: str = "") -> dict[str, A
     if not isinstance(table, dict):
         raise ConfigurationError(f"{where or name} = {table!r}: must be a table.")
     return table
+
+
+def _texts(table: Mapping[str, Any], name: str, where: str) -> tuple[str, ...]:
+    texts = table.get(name, [])
+    if not isinstance(texts, list) or not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"{where}.{name} = {texts!r}: must be a list of texts.")
+    return tuple(texts)
 
 
 def _require_known(table: Mapping[str, Any], allowed: Any, kind: str) -> None:

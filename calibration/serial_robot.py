@@ -6,7 +6,6 @@ in SI units, torques and angles of the motors on the motor's side of the gear un
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 
 from calibration.observation import Observation
 from haptics.errors import ConfigurationError
+from haptics.reading import read_npz
 
 Array = NDArray[np.float64]
 
@@ -56,11 +56,8 @@ def read_serial_robot(path: str | Path) -> tuple[Observation, ...]:
     ConfigurationError
         If it cannot be read, or an array is missing.
     """
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: np.asarray(file[name], float) for name in _NEEDED if name in file.files}
-    except (OSError, ValueError, AttributeError, EOFError, zipfile.BadZipFile) as error:
-        raise ConfigurationError(f"{path}: is not an NPZ file of numbers ({error}).") from error
+    found = read_npz(path)
+    arrays = {name: np.asarray(found[name], float) for name in _NEEDED if name in found}
     missing = [name for name in _NEEDED if name not in arrays]
     if missing:
         raise ConfigurationError(f"{path}: has no array {missing[0]}; a robot's recording has {', '.join(_NEEDED)}.")

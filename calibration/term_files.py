@@ -13,7 +13,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -27,6 +26,7 @@ from calibration.terms import make_term
 from calibration.toml_text import format_toml
 from haptics.errors import ConfigurationError
 from haptics.files import write_whole
+from haptics.reading import read_toml
 from haptics.settings import unknown
 
 Array = NDArray[np.float64]
@@ -85,11 +85,7 @@ def read_term_file(path: str | Path) -> dict[str, TermModel]:
     ConfigurationError
         If it cannot be read, naming the file and what is wrong.
     """
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except (OSError, ValueError) as error:
-        raise ConfigurationError(f"{path}: cannot be read ({getattr(error, 'strerror', None) or error}).") from error
-    joints = content.get("joint")
+    joints = read_toml(path).get("joint")
     if not isinstance(joints, dict) or not joints:
         raise ConfigurationError(f"{path}: there is no table [joint.NAME].")
     try:

@@ -29,16 +29,15 @@ the handle moves; it is taken for that, so that nothing is added at rest.
 from __future__ import annotations
 
 import math
-import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from devices.friction import AXES, DIRECTIONS, AxisLaws
 from haptics.errors import ConfigurationError
 from haptics.friction import CoulombViscous, GaussianStribeck, Stribeck
 from haptics.law import Law
+from haptics.reading import read_toml
 
 JOINTS = ("1", "2")
 
@@ -115,15 +114,9 @@ def read_joint_friction(path: str, device: str) -> AxisLaws:
 
 def _read(path: str, device: str, identity: str | None, names: tuple[str, ...], *, rotary: bool) -> list[_Friction]:
     """Return what the file has of the joints of these names; without an identity it may be of any device."""
-    try:
-        content = tomllib.loads(Path(path).read_text(encoding="utf-8-sig"))
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{path}: is no TOML ({error}).") from error
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a zero byte
-        raise ConfigurationError(
-            f"friction_parameters = {path!r}: cannot be read ({getattr(error, 'strerror', None) or error}); haptics "
-            f"calibrate friction --device {device} makes such a file."
-        ) from error
+    content = read_toml(
+        path, f"friction_parameters = {path!r}", f"haptics calibrate friction --device {device} makes such a file"
+    )
     try:
         if identity is not None:
             _require_device(content, device, identity)

@@ -20,21 +20,17 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import io
 import json
 import os
 import shutil
 import tempfile
 import time
 from pathlib import Path
-from typing import IO, Any
-
-import numpy as np
-from numpy.lib import format as npy
-from numpy.typing import NDArray
+from typing import Any
 
 from haptics.errors import RecordingError
-from haptics.trace import ROW, ROW_UNITS, Reader, Rows
+from haptics.tick_file import TickFile, read_ticks
+from haptics.trace import ROW_UNITS, Reader, Rows
 
 METADATA = "recording.json"
 TICKS = "ticks.npy"
@@ -42,56 +38,17 @@ PART = "ticks.npy.part"
 SETTINGS = "settings.jsonl"
 EVENTS = "events.jsonl"
 
+FORMAT = 2
+"""Format of the recordings that are made; those of a higher one are refused."""
+
+LARGEST_JSON = 100_000_000
+"""Bytes that a description or a journal may have."""
+
+_TABLES = ("device", "limits", "configuration", "certificate", "versions", "columns")
+"""Parts of a description that are tables, where it has them."""
+
 _UNBORN = ".haptics-new-"
 _ABANDONED = 3600.0
-
-
-class TickFile:
-    """Appends rows to a ``.npy`` file whose header always tells the rows that are in it.
-
-    NumPy pads the header so that the number of rows can grow in place; each append writes the rows first and the new
-    header after them, so that a reader, or a crash, in between finds a shorter but valid file. The header is one write
-    within the first page of the file: a kill comes before it or after it.
-    """
-
-    def __init__(self, path: Path, *, append: bool = False) -> None:
-        self._file: IO[bytes] = open(path, "rb+" if append else "xb+")
-        self.count = _rows_in(self._file) if append else 0
-        self._data_offset = self._file.tell() if append else self._write_header()
-
-    def append(self, rows: Rows) -> None:
-        """Write `rows` at the end and make them part of the file."""
-        if not len(rows):
-            return
-        self._file.seek(self._data_offset + self.count * ROW.itemsize)  # a write that failed may have left it elsewhere
-        self._file.write(np.ascontiguousarray(rows, dtype=ROW).tobytes())
-        self._file.flush()
-        self.count += len(rows)
-        self._write_header()
-
-    def close(self) -> None:
-        """Flush to the disk and close; closing twice does nothing."""
-        if self._file.closed:
-            return
-        self._file.flush()
-        os.fsync(self._file.fileno())
-        self._file.close()
-
-    def _write_header(self) -> int:
-        """Write the header for the present number of rows and return its length, which never changes."""
-        header = io.BytesIO()
-        facts = {"descr": npy.dtype_to_descr(ROW), "fortran_order": False, "shape": (self.count,)}
-        npy.write_array_header_1_0(header, facts)
-        return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
-
-
-def _rows_in(file: IO[bytes]) -> int:
-    """Return how many whole rows are in `file` and leave it at the first of them."""
-    npy.read_magic(file)
-    shape, _, dtype = npy.read_array_header_1_0(file)
-    if dtype != ROW:
-        raise RecordingError(f"{file.name} holds other columns than this version records.")
-    return min(int(shape[0]), (os.fstat(file.fileno()).st_size - file.tell()) // ROW.itemsize)
 
 
 def append_line(path: Path, value: dict[str, Any]) -> None:
@@ -125,7 +82,7 @@ class Recorder:
 
     def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
         self.folder = folder
-        self.metadata: dict[str, Any] = {"format": 2, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
+        self.metadata: dict[str, Any] = {"format": FORMAT, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
         self._ticks = _begin(folder, self.metadata)
         self._reader: Reader | None = None
 
@@ -145,7 +102,7 @@ class Recorder:
 
     def rows(self) -> Rows:
         """Return every row recorded so far."""
-        return _read_ticks(self.folder / PART)
+        return read_ticks(self.folder / PART)
 
     def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
         """Write down parameters before they come into force as `version`."""
@@ -156,8 +113,8 @@ class Recorder:
 
         A run that was not closed in order (`complete` false) keeps its ``.part`` name; nothing else is missing.
         """
-        self._ticks.close()
-        self.note(state="complete" if complete else "interrupted", **result)
+        digest = self._ticks.close()
+        self.note(state="complete" if complete else "interrupted", ticks_sha256=digest, **result)
         if complete:
             os.replace(self.folder / PART, self.folder / TICKS)
 
@@ -202,15 +159,15 @@ def salvage(folder: Path, reader: Reader | None) -> None:
         Reads the trace from its beginning; None if the application died before the trace could be had.
     """
     metadata = _parsed((folder / METADATA).read_text(encoding="utf-8"))
-    part = folder / PART
+    part, facts = folder / PART, {"state": "interrupted", "reason": "application lost"}
     if reader is not None and part.exists():
         ticks = TickFile(part, append=True)
         rows = reader.read()
-        newest = int(_read_ticks(part)["tick"][-1]) if ticks.count else -1
+        newest = int(read_ticks(part)["tick"][-1]) if ticks.count else -1
         ticks.append(rows[rows["tick"] > newest])
-        ticks.close()
+        facts["ticks_sha256"] = ticks.close()
     if metadata["state"] == "running":
-        write_json(folder / METADATA, {**metadata, "state": "interrupted", "reason": "application lost"})
+        write_json(folder / METADATA, {**metadata, **facts})
     elif metadata["state"] == "complete" and part.exists():  # it died with its last words spoken
         os.replace(part, folder / TICKS)
 
@@ -225,7 +182,7 @@ class Recording:
     metadata : dict
         The content of ``recording.json``.
     rows : structured array
-        Every recorded tick (dtype `haptics.trace.ROW`).
+        Every recorded tick, with the columns of `haptics.trace.ROW`.
     settings : list of dict
         The parameters of every version, in order.
     """
@@ -233,16 +190,37 @@ class Recording:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.metadata: dict[str, Any] = _parsed((folder / METADATA).read_text(encoding="utf-8"))
+            self.metadata: dict[str, Any] = _parsed(_text(folder / METADATA))
             self.settings = [_parsed(line) for line in _lines(folder / SETTINGS)]
         except (OSError, ValueError, RecursionError) as error:
             raise RecordingError(
                 f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
             ) from error
-        if not isinstance(self.metadata, dict):
-            raise RecordingError(f"{folder / METADATA} is not a recording's description: it must be a JSON object.")
-        complete = folder / TICKS
-        self.rows = _read_ticks(complete if complete.exists() else folder / PART)
+        self._require_known()
+        self.rows = read_ticks(self.ticks)
+
+    @property
+    def ticks(self) -> Path:
+        """The file that the rows are in."""
+        complete = self.folder / TICKS
+        return complete if complete.exists() else self.folder / PART
+
+    def _require_known(self) -> None:
+        """Raise `RecordingError` unless the description has a form, and is of a format, that this version knows."""
+        where, metadata = self.folder / METADATA, self.metadata
+        if not isinstance(metadata, dict):
+            raise RecordingError(f"{where} is not a recording's description: it must be a JSON object.")
+        found = metadata.get("format")
+        if type(found) is not int or not 1 <= found <= FORMAT:
+            raise RecordingError(
+                f"{where} is of format {str(found)[:20]}: this version reads up to {FORMAT}. Use the version that made "
+                "it, or a newer one."
+            )
+        for name in _TABLES:
+            if not isinstance(metadata.get(name, {}), dict):
+                raise RecordingError(f"{where}: {name} must be a JSON object.")
+        if not all(isinstance(entry, dict) for entry in self.settings):
+            raise RecordingError(f"{self.folder / SETTINGS}: every line must be a JSON object.")
 
 
 def _parsed(text: str) -> Any:
@@ -258,23 +236,13 @@ def _lines(path: Path) -> list[str]:
     """Return the whole lines of a journal; a last line cut short by a crash is left out."""
     if not path.exists():
         return []
-    return [line for line in path.read_text(encoding="utf-8").splitlines(keepends=True) if line.endswith("\n")]
+    return [line for line in _text(path).splitlines(keepends=True) if line.endswith("\n")]
 
 
-def _read_ticks(path: Path) -> NDArray[Any]:
-    """Map the rows of a ``.npy`` file; of one that was cut short, the whole rows that are left."""
-    try:
-        with open(path, "rb") as file:
-            npy.read_magic(file)
-            shape, _, dtype = npy.read_array_header_1_0(file)
-            offset, size = file.tell(), os.fstat(file.fileno()).st_size
-        count = min(shape[0] if len(shape) == 1 else 0, (size - offset) // dtype.itemsize)
-        # An empty file cannot be mapped.
-        rows = np.memmap(path, dtype, "r", offset, (count,)) if count else np.zeros(0, dtype)
-    except (OSError, ValueError, EOFError) as error:
-        raise RecordingError(f"{path} cannot be read: {error}.") from error
-    columns = rows.dtype.fields or {}
-    missing = [name for name in ROW.names or () if name not in columns or columns[name][0] != ROW[name]]
-    if missing:
-        raise RecordingError(f"{path} lacks the columns {', '.join(missing)}: it is not a recording of ours.")
-    return np.asarray(rows)
+def _text(path: Path) -> str:
+    """Return the text of a file; raise `OSError` or `ValueError` if it is none, or too large."""
+    if not path.is_file():
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    if path.stat().st_size > LARGEST_JSON:
+        raise ValueError(f"{path.name} is too large")
+    return path.read_text(encoding="utf-8")

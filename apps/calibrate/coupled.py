@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import tomllib
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from apps.answer import Answer
 from apps.calibrate.friction import identify_all, require_places
 from apps.calibrate.options import add_data_options, add_fit_options, add_result_options, behind, by_joint, wishes_of
 from haptics.errors import ConfigurationError
+from haptics.reading import read_toml
 from haptics.settings import unknown
 
 if TYPE_CHECKING:
@@ -67,11 +66,8 @@ def coupling_of(text: str) -> Coupling:
         return COUPLINGS[text]
     if not text.endswith(".toml"):
         raise unknown("coupling", text, [*COUPLINGS, "FILE.toml"])
+    content = read_toml(text, f"--coupling = {text!r}")
     try:
-        table = tomllib.loads(Path(text).read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise ConfigurationError(f"--coupling = {text!r}: cannot be read ({error}).") from error
-    try:
-        return read_coupling(table.get("coupling", table))
+        return read_coupling(content.get("coupling", content))
     except ConfigurationError as error:
         raise ConfigurationError(f"{text}: {error}") from error

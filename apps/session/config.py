@@ -7,7 +7,6 @@ options such as ``--rate`` over both. All units are SI.
 from __future__ import annotations
 
 import hashlib
-import tomllib
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -18,6 +17,7 @@ from apps.session.fitness import Fitness
 from apps.session.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
 from devices.faults import parse_fault
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
+from haptics.reading import parse_toml, read_small, read_toml
 from haptics.realtime import RealTimeSettings
 from haptics.settings import bounded, build, check, free, unknown
 
@@ -184,12 +184,7 @@ def read_file(path: Path) -> dict[str, Table]:
     ConfigurationError
         If it cannot be read, is not TOML or has a table that does not exist.
     """
-    try:
-        tables = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigurationError(f"configuration file {path} cannot be read: {error.strerror or error}.") from error
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"configuration file {path} is not valid TOML: {error}.") from error
+    tables = read_toml(path, f"configuration file {path}")
     for name, table in tables.items():
         if name not in TABLES:
             raise unknown(f"table in {path}:", name, TABLES)
@@ -214,8 +209,8 @@ def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, s
     if table not in allowed:
         raise unknown("table of settings", table, allowed)
     try:
-        return table, name, tomllib.loads(f"value = {value.strip()}")["value"]
-    except tomllib.TOMLDecodeError:
+        return table, name, parse_toml(f"value = {value.strip()}", f"--set {key.strip()}")["value"]
+    except ConfigurationError:
         return table, name, _number_or_text(value.strip())
 
 
@@ -281,10 +276,7 @@ def _hash_of(device: Table, name: str) -> str | None:
     file = device.get(name)
     if not isinstance(file, str) or not file:
         return None
-    try:
-        return hashlib.sha256(Path(file).read_bytes()).hexdigest()
-    except OSError as error:
-        raise ConfigurationError(f"device.{name} = {file!r}: cannot be read: {error.strerror or error}.") from error
+    return hashlib.sha256(read_small(file, f"device.{name} = {file!r}")).hexdigest()
 
 
 def _prove(config: SessionConfig) -> None:

@@ -45,7 +45,6 @@ second one.
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -63,6 +62,7 @@ from devices.joystick.parameter_tables import (
 )
 from haptics.errors import ConfigurationError
 from haptics.files import write_whole
+from haptics.reading import parse_toml, read_toml
 from haptics.settings import build
 
 __all__ = [
@@ -135,10 +135,7 @@ def parse_parameters(text: str, where: str) -> StickParameters:
     ConfigurationError
         Naming the file, the table and the key that is wrong, and what is allowed.
     """
-    try:
-        content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise ConfigurationError(f"{where}: is no TOML ({error}).") from error
+    content = parse_toml(text, where)
     return _named(where, lambda: build_parameters(content))
 
 
@@ -183,14 +180,8 @@ def read_parameters(path: str | Path) -> StickParameters:
     ConfigurationError
         If it cannot be read, or as `parse_parameters`.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8-sig")
-    except (OSError, ValueError) as error:  # ValueError: not UTF-8, or a name with a zero byte
-        raise ConfigurationError(
-            f"device.parameters = {str(path)!r}: cannot be read ({getattr(error, 'strerror', None) or error}); "
-            "haptics calibrate joystick makes such a file."
-        ) from error
-    return parse_parameters(text, str(path))
+    content = read_toml(path, f"device.parameters = {str(path)!r}", "haptics calibrate joystick makes such a file")
+    return _named(str(path), lambda: build_parameters(content))
 
 
 def format_parameters(parameters: StickParameters) -> str:

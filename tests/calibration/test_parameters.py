@@ -1,6 +1,7 @@
 """Parameter files: the same numbers come back, units are in the keys, and what is wrong is named."""
 
 import math
+import re
 import tomllib
 from dataclasses import replace
 from pathlib import Path
@@ -99,6 +100,8 @@ def test_the_keys_name_the_units() -> None:
 
 
 GOOD = format_parameter_file(FILE)
+WARNED = re.sub(r"(?s)(\[joint\.knee\.friction\].*?warnings = )\[.*?\]\n", r"\g<1>1\n", GOOD, count=1)
+HANDLE = "[handle]\nmass_kg = 0.5\nresting_wrench_n_nm = [0, 0, 0, 0, 0, 0]\n"
 
 
 @pytest.mark.parametrize(
@@ -121,6 +124,14 @@ GOOD = format_parameter_file(FILE)
         (GOOD.replace("[provenance]", "[origin]"), "unknown table 'origin'"),
         (GOOD + "\n[coupling]\njoints = ['a']\n", "coupling: must have joints, motors"),
         (GOOD + "\n[joint]\nhip = 3\n", "is no TOML|must be a table"),
+        ("coupling = 3\n" + GOOD, "coupling = 3: must be a table"),
+        (GOOD.replace("coulomb_torque_nm = 0.85", "coulomb_torque_nm = 1" + "0" * 5000), "too many digits"),
+        (GOOD.replace("coulomb_torque_nm = 0.85", "coulomb_torque_nm = 1" + "0" * 400), "beyond 64 bits"),
+        ("x = " + "[" * 2000 + "]" * 2000, "nested too deeply"),
+        (WARNED, r"joint\.knee\.friction\.warnings = 1: must be a list of texts"),
+        (HANDLE + "unknown = 1\n", r"handle\.unknown = 1: must be a list of texts"),
+        (HANDLE + "warnings = 1\n", r"handle\.warnings = 1: must be a list of texts"),
+        (HANDLE + "warnings = [1]\n", r"handle\.warnings = \[1\]: must be a list of texts"),
     ],
 )
 def test_what_is_wrong_is_named(text: str, says: str) -> None:

@@ -40,7 +40,7 @@ GOOD = "[joint.1.coulomb]\nscale_rad_per_s = 0.1\ncoefficient_nm = [3.0]\ninterv
     ("text", "words"),
     [
         ("", r"there is no table \[joint.NAME\]"),
-        ("[joint", "cannot be read"),
+        ("[joint", "is no TOML"),
         (GOOD.replace("coulomb", "coulom"), "Did you mean 'coulomb'"),
         (GOOD.replace("coefficient_nm", "coefficient_n"), "unknown coulomb key 'coefficient_n'"),
         (GOOD.replace("[3.0]", "[3.0, 1.0]"), "must be finite numbers in the shape"),

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haptics.errors import RecordingError
-from haptics.recording import METADATA, PART, SETTINGS, TICKS, Recorder, Recording, TickFile, salvage
+from haptics.recording import METADATA, PART, SETTINGS, TICKS, Recorder, Recording, salvage
+from haptics.tick_file import TickFile
 from haptics.trace import ROW, Reader, Trace
 
 

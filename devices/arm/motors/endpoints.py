@@ -30,6 +30,9 @@ _FORMS = {
 }  # fmt: skip
 """Name of a type to its form for `struct`."""
 
+_HIGHEST = 0x7FFF
+"""No address is higher: the bit above asks for an acknowledgement."""
+
 _LONGEST = 1 << 20
 """No table is longer [byte]."""
 
@@ -130,13 +133,22 @@ def _collect(
                 tuple(_endpoint(part, f"{name}.", True) for part in member.get(key, ()))
                 for key in ("inputs", "outputs")
             )
-            functions[name] = Function(name, int(member["id"]), inputs, outputs)
+            functions[name] = Function(name, _address(member, name), inputs, outputs)
         elif kind in _FORMS:
             properties[name] = _endpoint(member, prefix, "w" in member.get("access", "r"))
 
 
 def _endpoint(member: dict[str, Any], prefix: str, writable: bool) -> Endpoint:
-    return Endpoint(f"{prefix}{member['name']}", int(member["id"]), struct.Struct(_FORMS[member["type"]]), writable)
+    name = f"{prefix}{member['name']}"
+    return Endpoint(name, _address(member, name), struct.Struct(_FORMS[member["type"]]), writable)
+
+
+def _address(member: dict[str, Any], name: str) -> int:
+    """Return the address in a member of the table; raise `ValueError` if a request cannot hold it."""
+    number = member["id"]
+    if type(number) is not int or not 0 <= number <= _HIGHEST:
+        raise ValueError(f"{name} has the address {str(number)[:20]}")
+    return number
 
 
 def fetch(version: int, page: Callable[[int], bytes], folder: Path | None) -> Table:

@@ -67,6 +67,8 @@ def test_a_motor_that_never_moved_alone_is_missed(tmp_path: Path, capsys: pytest
         ("icub-tors", "Did you mean 'icub-torso'"),
         ("none.toml", "--coupling = 'none.toml': cannot be read"),
         ("bad.toml", "bad.toml: coupling: must have joints"),
+        ("number.toml", "number.toml: coupling = 3: must be a table"),
+        ("deep.toml", "--coupling = 'deep.toml': is nested too deeply"),
         ("icub-left-shoulder", "has no joint l_shoulder_pitch"),
     ],
 )
@@ -75,5 +77,7 @@ def test_a_wrong_request_is_one_line(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "bad.toml").write_text("joints = ['a']\n", encoding="utf-8")
+    (tmp_path / "number.toml").write_text("coupling = 3\n", encoding="utf-8")
+    (tmp_path / "deep.toml").write_text("x = " + "[" * 2000 + "]" * 2000, encoding="utf-8")
     write(tmp_path / "a.csv", COUPLINGS["icub-torso"])
     assert says in refusal(capsys, "coupled", "--coupling", coupling, "--data", "a.csv", "--out", "P.toml")

@@ -139,6 +139,16 @@ class Pages:
         return self.text[offset : offset + 61]
 
 
+@pytest.mark.parametrize("number", ["70000", "32768", "-1", "1e999", "1.5", "true", '"7"', "null", "1" + "0" * 99])
+@pytest.mark.parametrize("kind", ["bool", "function"])
+def test_an_address_that_no_request_can_hold_is_refused(number: str, kind: str) -> None:
+    text = '[{"name": "a", "id": %s, "type": "%s"}]'
+    assert parse_table((text % ("32767", kind)).encode())
+    with pytest.raises(DeviceOpenError, match="cannot be understood") as caught:
+        parse_table((text % (number, kind)).encode())
+    assert len(str(caught.value)) < 150
+
+
 def test_the_table_is_read_once_and_kept(tmp_path: Path) -> None:
     pages, version = Pages(), identification(TEXT)
     folder = tmp_path / "not" / "there"

@@ -1,0 +1,230 @@
+"""Files that somebody else may have written: TOML and arrays of NumPy, with every size bounded and no objects.
+
+Whatever is in such a file, the readers return plain values or raise `ConfigurationError` in one sentence.
+"""
+
+from __future__ import annotations
+
+import ast
+import io
+import math
+import os
+import re
+import struct
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+
+LARGEST_TEXT = 4_000_000
+"""Bytes that a TOML file may have."""
+
+LARGEST_ARRAYS = 1_000_000_000
+"""Bytes that all arrays of an NPZ file may have together."""
+
+MOST_ARRAYS = 1000
+DEEPEST = 32
+"""Tables and lists may be nested this deep."""
+
+_LONGEST_HEADER = 10_000
+_MAGIC = b"\x93NUMPY"
+_NUMBERS = re.compile(r"[<>|=]?[fiub](1|2|4|8|16)")
+_OBJECTS = re.compile(r"[<>|=]?O\d*")
+_NO_ARCHIVE = (
+    *(OSError, EOFError, ValueError, OverflowError, MemoryError, RuntimeError),  # RuntimeError: encrypted
+    *(zipfile.BadZipFile, zlib.error, struct.error, NotImplementedError),  # NotImplementedError: another compression
+)
+
+
+# --- TOML -------------------------------------------------------------------------------------------------------------
+
+
+def read_toml(path: str | Path, what: str = "", remedy: str = "") -> dict[str, Any]:
+    """Return the content of a TOML file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    what : str
+        How a person named it (``device.parameters = 'a.toml'``), for messages; its path by default.
+    remedy : str
+        What to do if it cannot be read.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, is no TOML, or has more in it than anybody needs.
+    """
+    what = what or str(path)
+    data = read_small(path, what, remedy)
+    try:
+        text = data.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{what}: is no TOML (byte {error.start} is not UTF-8).") from error
+    return parse_toml(text, what)
+
+
+def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
+    """Return the bytes of a file of at most `LARGEST_TEXT`; `what` and `remedy` as of `read_toml`.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, or is larger.
+    """
+    what = what or str(path)
+    try:
+        with open(path, "rb", opener=_without_waiting) as file:
+            data = file.read(LARGEST_TEXT + 1)
+    except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"{what}: cannot be read ({reason}){'; ' if remedy else ''}{remedy}.") from error
+    if len(data) > LARGEST_TEXT:
+        raise ConfigurationError(f"{what}: is too large; must be at most {LARGEST_TEXT // 1_000_000} MB.")
+    return data
+
+
+def _without_waiting(path: str, flags: int) -> int:
+    """Open a file; a pipe that nobody writes to is empty instead of waited for."""
+    descriptor = os.open(path, flags | os.O_NONBLOCK)
+    os.set_blocking(descriptor, True)
+    return descriptor
+
+
+def parse_toml(text: str, what: str) -> dict[str, Any]:
+    """Return what the TOML `text` holds; `what` names it in messages.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is no TOML, nested too deeply, or has whole numbers beyond 64 bits, which TOML does not have.
+    """
+    try:
+        content = tomllib.loads(text)
+    except RecursionError as error:
+        raise ConfigurationError(f"{what}: is nested too deeply; {DEEPEST} levels at most.") from error
+    except ValueError as error:
+        reason = error if isinstance(error, tomllib.TOMLDecodeError) else "a whole number has too many digits"
+        raise ConfigurationError(f"{what}: is no TOML ({reason}).") from error
+    for value, depth in _values(content):
+        if depth > DEEPEST:
+            raise ConfigurationError(f"{what}: is nested too deeply; {DEEPEST} levels at most.")
+        if isinstance(value, int) and not -(2**63) <= value < 2**63:
+            raise ConfigurationError(f"{what}: is no TOML (a whole number is beyond 64 bits).")
+    return content
+
+
+def _values(content: Any) -> Iterator[tuple[Any, int]]:
+    """Yield every value in nested tables and lists with its depth; what is too deep is not gone into."""
+    left = [(content, 0)]
+    while left:
+        value, depth = left.pop()
+        yield value, depth
+        members = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+        left.extend((member, depth + 1) for member in members)
+
+
+# --- arrays of NumPy --------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the header of a ``.npy`` file says; only its shape has been checked.
+
+    Attributes
+    ----------
+    descr : object
+        The elements' format as it is written there: text, or a list of columns.
+    fortran_order : bool
+        Whether the first index runs fastest.
+    shape : tuple of int
+        None of them negative.
+    """
+
+    descr: Any
+    fortran_order: bool
+    shape: tuple[int, ...]
+
+
+def read_header(file: IO[bytes]) -> Header:
+    """Read the header of a ``.npy`` file and leave `file` behind it.
+
+    Raises
+    ------
+    ValueError
+        If it is none.
+    """
+    start = file.read(8)
+    if len(start) < 8 or start[:6] != _MAGIC or start[6] not in (1, 2, 3):
+        raise ValueError("it does not begin as a NumPy file does")
+    width = 2 if start[6] == 1 else 4
+    length = int.from_bytes(file.read(width), "little")
+    if length > _LONGEST_HEADER:
+        raise ValueError(f"its header would have {length} bytes")
+    text = file.read(length)
+    if b"\\" in text:  # nothing of ours needs one, and Python warns of some
+        raise ValueError("its header is damaged")
+    try:
+        facts = ast.literal_eval(text.decode("utf-8" if start[6] == 3 else "latin-1"))
+        descr, order, shape = facts["descr"], facts["fortran_order"], facts["shape"]
+    except (ValueError, TypeError, KeyError, SyntaxError, MemoryError, RecursionError) as error:
+        raise ValueError("its header is damaged") from error
+    if not isinstance(order, bool) or not isinstance(shape, tuple) or not all(type(n) is int and n >= 0 for n in shape):
+        raise ValueError("its header is damaged")
+    return Header(descr, order, shape)
+
+
+def read_npz(path: str | Path) -> dict[str, NDArray[Any]]:
+    """Return the arrays of numbers in an NPZ file by their names; other arrays, such as texts, are left out.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is none, is damaged, holds objects, or is larger than `LARGEST_ARRAYS`.
+    """
+    if not Path(path).is_file():
+        raise ConfigurationError(f"{path}: there is no such file.")
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.infolist()
+            if len(members) > MOST_ARRAYS or sum(member.file_size for member in members) > LARGEST_ARRAYS:
+                raise ValueError(f"more than {MOST_ARRAYS} arrays or {LARGEST_ARRAYS // 1_000_000} MB")
+            found = {one.filename.removesuffix(".npy"): _array(archive.read(one), one.filename) for one in members}
+    except _NO_ARCHIVE as error:
+        raise ConfigurationError(f"{path}: is not an NPZ file of numbers ({_one_line(error)}).") from error
+    return {name: array for name, array in found.items() if array is not None}
+
+
+def _array(data: bytes, name: str) -> NDArray[Any] | None:
+    """Return the array in the bytes of a ``.npy`` file; None if it is not of numbers."""
+    file = io.BytesIO(data)
+    try:
+        header = read_header(file)
+    except ValueError as error:
+        raise ValueError(f"{name}: {error}") from error
+    if not isinstance(header.descr, str) or _OBJECTS.fullmatch(header.descr):
+        raise ValueError(f"{name} holds objects or columns; must hold numbers")
+    if not _NUMBERS.fullmatch(header.descr):
+        return None
+    try:
+        kind = np.dtype(header.descr)
+    except TypeError as error:
+        raise ValueError(f"{name}: unknown format {header.descr!r}") from error
+    count = math.prod(header.shape)
+    if count * kind.itemsize != len(data) - file.tell() or max(header.shape, default=0) > LARGEST_ARRAYS:
+        raise ValueError(f"{name}: is cut short or has the wrong shape")
+    values = np.frombuffer(data, kind, count, file.tell()).copy()
+    return values.reshape(header.shape, order="F" if header.fortran_order else "C")
+
+
+def _one_line(error: BaseException) -> str:
+    return " ".join(str(error).split()) or type(error).__name__

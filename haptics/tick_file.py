@@ -1,0 +1,140 @@
+"""The table of ticks of a recording: a ``.npy`` file that is appended to, and may be read at every moment.
+
+Who reads one may have got it from anybody. So what the file says of itself is compared with what this version writes,
+column by column; its own description never becomes the format of the memory that is looked at.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import os
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+from numpy.lib import format as npy
+
+from haptics.errors import RecordingError
+from haptics.reading import Header, read_header
+from haptics.trace import ROW, Rows
+
+MOST_ROWS = 100_000_000
+"""Rows that a recording may have: 27 hours at 1 kHz."""
+
+_COLUMNS: dict[str, tuple[Any, ...]] = {entry[0]: entry for entry in npy.dtype_to_descr(ROW)}
+_AT_ONCE = 1 << 20
+
+
+class TickFile:
+    """Appends rows to a ``.npy`` file whose header always tells the rows that are in it.
+
+    NumPy pads the header so that the number of rows can grow in place; each append writes the rows first and the new
+    header after them, so that a reader, or a crash, in between finds a shorter but valid file. The header is one write
+    within the first page of the file: a kill comes before it or after it.
+    """
+
+    def __init__(self, path: Path, *, append: bool = False) -> None:
+        self._file: IO[bytes] = open(path, "rb+" if append else "xb+")
+        self.count = _rows_to_append_to(path, self._file) if append else 0
+        self._data_offset = self._file.tell() if append else self._write_header()
+
+    def append(self, rows: Rows) -> None:
+        """Write `rows` at the end and make them part of the file."""
+        if not len(rows):
+            return
+        self._file.seek(self._data_offset + self.count * ROW.itemsize)  # a write that failed may have left it elsewhere
+        self._file.write(np.ascontiguousarray(rows, dtype=ROW).tobytes())
+        self._file.flush()
+        self.count += len(rows)
+        self._write_header()
+
+    def close(self) -> str:
+        """Flush to the disk and close; return the SHA-256 of the file. Closing twice does nothing."""
+        if self._file.closed:
+            return ""
+        self._file.flush()
+        os.fsync(self._file.fileno())
+        self._file.seek(0)
+        digest = _digest(self._file)
+        self._file.close()
+        return digest
+
+    def _write_header(self) -> int:
+        """Write the header for the present number of rows and return its length, which never changes."""
+        header = io.BytesIO()
+        facts = {"descr": npy.dtype_to_descr(ROW), "fortran_order": False, "shape": (self.count,)}
+        npy.write_array_header_1_0(header, facts)
+        return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
+
+
+def digest_of(path: Path) -> str:
+    """Return the SHA-256 of a file.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read.
+    """
+    try:
+        with open(path, "rb") as file:
+            return _digest(file)
+    except OSError as error:
+        raise RecordingError(f"{path} cannot be read: {error.strerror or error}.") from error
+
+
+def _digest(file: IO[bytes]) -> str:
+    found = hashlib.sha256()
+    while piece := file.read(_AT_ONCE):
+        found.update(piece)
+    return found.hexdigest()
+
+
+def read_ticks(path: Path) -> Rows:
+    """Map the rows of a table of ticks; of one that was cut short, the whole rows that are left.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read, or is anything but a table of ticks of ours.
+    """
+    try:
+        if not path.is_file():
+            raise RecordingError(f"{path} cannot be read: there is no such file.")
+        with open(path, "rb") as file:
+            count, dtype = _layout(path, file)
+            # An empty file cannot be mapped.
+            return np.asarray(np.memmap(file, dtype, "r", file.tell(), (count,)) if count else np.zeros(0, dtype))
+    except (OSError, ValueError) as error:
+        if isinstance(error, RecordingError):
+            raise
+        raise RecordingError(f"{path} cannot be read: {error}.") from error
+
+
+def _layout(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:
+    """Return how many whole rows are in `file` and what they are, and leave it at the first of them."""
+    header = read_header(file)
+    dtype = _row_format(path, header)
+    count = min(header.shape[0], (os.fstat(file.fileno()).st_size - file.tell()) // dtype.itemsize)
+    if count > MOST_ROWS:
+        raise RecordingError(f"{path} has {count} ticks; {MOST_ROWS} at most.")
+    return count, dtype
+
+
+def _row_format(path: Path, header: Header) -> np.dtype[Any]:
+    """Return the rows' format, built of our own columns in the order in which the header names them."""
+    entries = header.descr if isinstance(header.descr, list) and len(header.shape) == 1 else []
+    names = [entry[0] for entry in entries if isinstance(entry, tuple) and entry and isinstance(entry[0], str)]
+    missing = [name for name in _COLUMNS if name not in names]
+    if missing:
+        raise RecordingError(f"{path} lacks the columns {', '.join(missing)}: it is not a recording of ours.")
+    if len(entries) != len(_COLUMNS) or any(entry != _COLUMNS.get(entry[0]) for entry in entries):
+        raise RecordingError(f"{path} has columns that no recording of ours has, or in another format.")
+    return np.dtype([_COLUMNS[name] for name in names])
+
+
+def _rows_to_append_to(path: Path, file: IO[bytes]) -> int:
+    count, dtype = _layout(path, file)
+    if dtype != ROW:
+        raise RecordingError(f"{path} holds other columns than this version records.")
+    return count

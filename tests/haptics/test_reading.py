@@ -1,0 +1,192 @@
+"""Files from others: whatever is in them, they are read or refused in one sentence, soon."""
+
+import io
+import os
+import pickle
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from haptics import reading
+from haptics.errors import ConfigurationError
+from haptics.reading import parse_toml, read_npz, read_small, read_toml
+
+
+def refused(action: Callable[[], Any], complaint: str) -> None:
+    with pytest.raises(ConfigurationError, match=complaint) as caught:
+        action()
+    assert str(caught.value).isprintable()
+    assert str(caught.value).endswith(".")
+
+
+# ---- TOML
+
+BAD_TOML = {
+    "a whole number of 5000 digits": ("x = 1" + "0" * 5000, "too many digits"),
+    "a whole number of 25 digits": ("x = 1" + "0" * 25, "beyond 64 bits"),
+    "a hidden large number": ("x = {y = [[1, 1" + "0" * 4000 + "]]}", "beyond 64 bits"),
+    "lists nested 2000 deep": ("x = " + "[" * 2000 + "]" * 2000, "nested too deeply"),
+    "tables nested 2000 deep": ("x = " + "{a=" * 2000 + "1" + "}" * 2000, "nested too deeply"),
+    "a key of 2000 parts": ("x" + ".x" * 2000 + " = 1", "nested too deeply"),
+    "a table of 2000 parts": ("[x" + ".x" * 2000 + "]", "nested too deeply"),
+    "no TOML": ("x = [", "is no TOML"),
+    "a date that is none": ("x = 2020-13-45", "is no TOML"),
+    "a null byte": ("x = '\0'", "is no TOML"),
+}
+
+
+@pytest.mark.parametrize(("text", "complaint"), BAD_TOML.values(), ids=BAD_TOML.keys())
+def test_toml_that_nobody_needs_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+    refused(lambda: parse_toml(text, "a.toml"), f"^a.toml: .*{complaint}")
+    (tmp_path / "a.toml").write_text(text)
+    refused(lambda: read_toml(tmp_path / "a.toml"), complaint)
+
+
+def test_toml_comes_back_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfx = 9223372036854775807\r\n[a.b]\r\nc = [1.5, true]\r\n")
+    assert read_toml(tmp_path / "a.toml") == {"x": 2**63 - 1, "a": {"b": {"c": [1.5, True]}}}
+
+
+@pytest.mark.parametrize(
+    ("name", "complaint"),
+    [("none", "No such file or directory.; make one"), (".", "Is a directory"), ("a\0b", "null")],
+)
+def test_a_file_that_cannot_be_read_is_named_with_a_remedy(tmp_path: Path, name: str, complaint: str) -> None:
+    refused(lambda: read_toml(f"{tmp_path}/{name}", "the file", "make one"), f"^the file: cannot be read.*{complaint}")
+
+
+def test_a_file_without_end_and_a_pipe_without_a_writer_are_no_trap(tmp_path: Path) -> None:
+    refused(lambda: read_small("/dev/zero"), "^/dev/zero: is too large; must be at most 4 MB")
+    os.mkfifo(tmp_path / "pipe")
+    assert read_toml(tmp_path / "pipe") == {}
+
+
+def test_a_pipe_with_a_writer_is_read_to_its_end() -> None:
+    """As ``--config <(...)`` of a shell gives one."""
+    reader, writer = os.pipe()
+    os.write(writer, b"x = 3")
+    os.close(writer)
+    try:
+        assert read_toml(f"/dev/fd/{reader}") == {"x": 3}
+    finally:
+        os.close(reader)
+
+
+# ---- NPZ
+
+
+class Bomb:
+    """Runs code when it is unpickled."""
+
+    def __reduce__(self) -> Any:
+        return os.abort, ()
+
+
+def npy(descr: Any, shape: Any, data: bytes = b"", order: Any = False, text: str | None = None) -> bytes:
+    """Return a ``.npy`` file with any header."""
+    header = text if text is not None else repr({"descr": descr, "fortran_order": order, "shape": shape})
+    return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode("latin-1") + data
+
+
+def archive(path: Path, *members: bytes) -> Path:
+    with zipfile.ZipFile(path, "w") as file:
+        for number, member in enumerate(members):
+            file.writestr(f"a{number}.npy", member)
+    return path
+
+
+BAD_ARRAYS: dict[str, bytes] = {
+    "objects": npy("|O", (1,), pickle.dumps(Bomb())),
+    "objects by another name": npy("O8", (1,), pickle.dumps([1])),
+    "columns": npy([("a", "<f8"), ("b", "|O")], (1,), b"\0" * 16),
+    "cut short": npy("<f8", (100,), b"\0" * 799),
+    "too long": npy("<f8", (100,), b"\0" * 801),
+    "a negative shape": npy("<f8", (-1,), b"\0" * 8),
+    "a shape of truth values": npy("<f8", (True,), b"\0" * 8),
+    "a shape beyond all memory": npy("<f8", (2**62, 2**62)),
+    "columns without rows": npy("<f8", (0, 10**30)),
+    "an unknown format": npy("<f16x", (1,), b"\0" * 16),
+    "a format that is none": npy("<i16", (1,), b"\0" * 16),
+    "a header without end": npy("", (), text="(" * 9000),
+    "a header of signs": npy("", (), text="-" * 9000 + "1"),
+    "a header too long": npy("", (), text=" " * 20000),
+    "a header that calls": npy("", (), text="__import__('os').abort()"),
+    "a header that is a list": npy("", (), text="[1, 2]"),
+    "a header of mixed keys": npy("", (), text="{1: 2, 'a': 3, None: 4}"),
+    "no header": b"\x93NUMPY\x01",
+    "another version": b"\x93NUMPY\x09\x00\x02\x00{}",
+    "text": b"hello",
+    "nothing": b"",
+}
+
+
+@pytest.mark.parametrize("data", BAD_ARRAYS.values(), ids=BAD_ARRAYS.keys())
+def test_arrays_that_are_not_what_they_say_are_refused(tmp_path: Path, data: bytes) -> None:
+    path = archive(tmp_path / "a.npz", data)
+    if data == BAD_ARRAYS["an unknown format"]:
+        assert read_npz(path) == {}
+    else:
+        refused(lambda: read_npz(path), r"a\.npz: is not an NPZ file of numbers")
+
+
+def test_arrays_come_back_as_they_are(tmp_path: Path) -> None:
+    given = {
+        "a": np.arange(6.0).reshape(2, 3),
+        "b": np.asfortranarray(np.arange(6, dtype=">i2").reshape(2, 3)),
+        "c": np.array(3.5),
+        "d": np.zeros((0, 4)),
+    }
+    np.savez_compressed(tmp_path / "a.npz", text=np.array("robot"), **given)
+    found = read_npz(tmp_path / "a.npz")
+    assert set(found) == set(given)
+    for name, array in given.items():
+        np.testing.assert_array_equal(found[name], array)
+        assert found[name].flags.writeable
+
+
+def test_archives_of_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1_000_000))
+    assert (tmp_path / "bomb.npz").stat().st_size < 20_000
+    monkeypatch.setattr(reading, "LARGEST_ARRAYS", 7_000_000)
+    refused(lambda: read_npz(tmp_path / "bomb.npz"), "more than 1000 arrays or 7 MB")
+    many = archive(tmp_path / "many.npz", *[npy("<f8", (0,))] * 1001)
+    refused(lambda: read_npz(many), "more than 1000 arrays")
+
+
+def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.npz")
+    (tmp_path / "text.npz").write_bytes(b"hello")
+    refused(lambda: read_npz(tmp_path / "none.npz"), "there is no such file")
+    refused(lambda: read_npz(tmp_path / "pipe.npz"), "there is no such file")
+    refused(lambda: read_npz(tmp_path / "text.npz"), "is not an NPZ file")
+
+
+def test_an_archive_damaged_anywhere_is_read_or_refused(tmp_path: Path) -> None:
+    """Seeded damage of every kind: bytes changed, cut out, put in, and the end cut off."""
+    file = io.BytesIO()
+    np.savez_compressed(file, time=np.arange(50.0), speed=np.ones((50, 2)))
+    whole, rng, path = file.getvalue(), np.random.default_rng(7), tmp_path / "a.npz"
+    refusals = 0
+    for _ in range(150):
+        data = bytearray(whole)
+        for place in rng.integers(0, len(data), rng.integers(1, 4)):
+            match rng.integers(4):
+                case 0:
+                    data[place:] = b""
+                case 1:
+                    data[place : place + 8] = b""
+                case 2:
+                    data[place:place] = rng.bytes(4)
+                case _:
+                    data[place : place + 1] = rng.bytes(1)
+        path.write_bytes(data)
+        try:
+            read_npz(path)
+        except ConfigurationError as error:
+            refusals += 1
+            assert "\n" not in str(error)
+    assert refusals > 100
