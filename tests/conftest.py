@@ -2,22 +2,33 @@
 
 from __future__ import annotations
 
+import functools
 import importlib
 import os
 import signal
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.stalls import REPETITIONS, STALL, StallWatcher
+
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
-# A busy machine is no reason to fail: examples may take their time.
+# The same examples in every run and on every machine, so that a run is green or red and stays so. A busy machine is no
+# reason to fail: examples may take their time. ``./run test --search`` looks for new examples, more of them.
 settings.register_profile(
-    "patient", parent=settings.default, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+    "same",
+    parent=settings.default,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    suppress_health_check=[HealthCheck.too_slow],
 )
-settings.load_profile("patient")
+settings.register_profile("search", parent=settings.get_profile("same"), derandomize=False, max_examples=300)
+settings.load_profile(os.environ.get("HAPTICS_EXAMPLES", "same"))
 
 
 def _why_no_qt() -> str:
@@ -56,6 +67,61 @@ KEEP_STEP = (
 )
 """Tests, by the beginning of their path, in which programs keep step with the wall's clock or answer in time. Where the
 suite runs in several processes, they run in one of them, one after the other."""
+
+
+# --- what guards a promise in wall-clock time -----------------------------------------------------------------------
+
+_WATCHER = pytest.StashKey[StallWatcher]()
+_STALL = pytest.StashKey[float]()
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let tests marked ``wall_clock`` be repeated, if the machine stood still while they ran."""
+    for item in items:
+        if item.get_closest_marker("wall_clock"):
+            item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, condition=functools.partial(_stalled, item)))
+
+
+def _stalled(item: pytest.Item, error: object) -> bool:
+    return item.stash[_STALL] > STALL
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
+    """Start the watcher for the first test that needs it."""
+    if item.get_closest_marker("wall_clock"):
+        if _WATCHER not in item.config.stash:
+            item.config.stash[_WATCHER] = StallWatcher()
+        item.config.stash[_WATCHER].take()
+    return (yield)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+    """Write the longest stall into the report of a test that guards a promise in wall-clock time."""
+    report = yield
+    if item.get_closest_marker("wall_clock"):
+        earlier = 0.0 if report.when == "setup" else item.stash[_STALL]
+        item.stash[_STALL] = max(earlier, item.config.stash[_WATCHER].take()[0])
+        report.user_properties.append(("stall_s", item.stash[_STALL]))
+    return report
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Name every test that was repeated, and why."""
+    repeated = terminalreporter.getreports("rerun")
+    if repeated:
+        terminalreporter.section("repeated, because the machine stood still meanwhile")
+    for report in repeated:
+        stall = 1e3 * dict(report.user_properties)["stall_s"]
+        reason = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
+        terminalreporter.write_line(f"{report.nodeid}: a stall of {stall:.0f} ms; it had said: {reason}")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """End the watcher."""
+    if _WATCHER in config.stash:
+        config.stash[_WATCHER].close()
 
 
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist

@@ -122,7 +122,8 @@ def test_what_each_command_wants_of_the_system(
     monkeypatch.setattr(run.shutil, "which", lambda name: None)
     wanted = run.wanted_packages(run.COMMANDS[command], display)
     assert ("libegl1" in wanted, "libxcb-cursor0" in wanted) == (window, window)
-    assert ("xvfb" in wanted, "xdotool" in wanted) == (tools, tools)
+    assert ("xvfb" in wanted, "xdotool" in wanted, "libusb-1.0-0" in wanted) == (tools, tools, tools)
+    assert ("rt-tests" in wanted, "gcc" in wanted) == (command == "setup", command == "setup")
 
 
 def test_the_line_to_paste(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -316,6 +317,10 @@ def test_what_a_step_prints_goes_to_the_log(run: ModuleType, capfd: pytest.Captu
         ("haptics", [], ["-P", "-m", "apps"]),
         ("python", ["examples/one.py"], ["examples/one.py"]),
         ("test", ["-k", "law"], ["-m", "pytest", "-k", "law"]),
+        ("test", [], ["-m", "pytest", "-n", "2", "--no-loadscope-reorder"]),
+        ("test", ["--all"], ["-m", "pytest", "-m", "not hardware", "-n", "2", "--no-loadscope-reorder"]),
+        ("test", ["--all", "tests/usb"], ["-m", "pytest", "-m", "not hardware", "tests/usb"]),
+        ("test", ["--search", "-k", "law"], ["-m", "pytest", "-k", "law"]),
     ],
 )
 def test_what_is_executed(run: ModuleType, name: str, arguments: list[str], expected: list[str]) -> None:

@@ -1,0 +1,82 @@
+"""A test that guards a promise in wall-clock time is repeated if the machine stood still, and only then."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from tests.stalls import STALL, StallWatcher
+
+ROOT = Path(__file__).resolve().parents[1]
+CONFTEST = """
+import sys
+sys.path.insert(0, {root!r})
+import tests.conftest as shared
+from tests.conftest import (
+    pytest_collection_modifyitems, pytest_runtest_makereport, pytest_runtest_protocol, pytest_terminal_summary,
+    pytest_unconfigure,
+)
+
+class Watcher:
+    stall = 0.0
+
+    def take(self): return self.stall, 1
+    def close(self): pass
+
+shared.StallWatcher = Watcher
+"""
+TESTS = """
+import collections, pytest
+from conftest import Watcher
+tries = collections.Counter()
+
+@pytest.mark.wall_clock
+@pytest.mark.parametrize(("stall", "needed"), [(0.0, 2), (0.02, 1), (0.02, 2), (0.02, 3), (0.02, 4)])
+def test_in_time(stall, needed):
+    Watcher.stall = stall
+    tries[stall, needed] += 1
+    assert tries[stall, needed] == needed, "too late"
+
+def test_without_the_marker():
+    Watcher.stall = 0.02
+    tries["unmarked"] += 1
+    assert tries["unmarked"] == 2
+"""
+
+
+def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST.format(root=str(ROOT)))
+    (tmp_path / "test_it.py").write_text(TESTS)
+    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = wall_clock: of the clock\n")
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-v", str(tmp_path)]
+    words = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    outcomes = re.findall(r"^test_it.py::(\S+) (RERUN|PASSED|FAILED)", words, flags=re.MULTILINE)
+    assert outcomes == [
+        ("test_in_time[0.0-2]", "FAILED"),
+        ("test_in_time[0.02-1]", "PASSED"),
+        *[("test_in_time[0.02-2]", word) for word in ("RERUN", "PASSED")],
+        *[("test_in_time[0.02-3]", word) for word in ("RERUN", "RERUN", "PASSED")],
+        *[("test_in_time[0.02-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
+        ("test_without_the_marker", "FAILED"),
+    ]
+    named = [line for line in words.splitlines() if "a stall of 20 ms; it had said: AssertionError: too late" in line]
+    assert len(named) == 5
+
+
+def test_the_watcher_notices_that_it_was_stopped() -> None:
+    watcher = StallWatcher()
+    try:
+        watcher.take()
+        os.kill(watcher._process.pid, signal.SIGSTOP)
+        time.sleep(0.1)
+        os.kill(watcher._process.pid, signal.SIGCONT)
+        worst, count = watcher.take()
+        assert worst > max(STALL, 0.08)
+        assert count >= 1
+    finally:
+        watcher.close()
