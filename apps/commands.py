@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from apps.answer import Answer
 from apps.session.config import gather
 from apps.session.models import Table
+from apps.words import wrapped
 
 if TYPE_CHECKING:
     from apps.session.ending import Outcome
@@ -126,9 +127,11 @@ def _show(recording: Recording, options: Namespace) -> Answer:
         "ticks": len(recording.rows),
         "state": recording.metadata.get("state"),
     }
-    if options.headless or why_no_window():
+    obstacle = None if options.headless else why_no_window()
+    if options.headless or obstacle:
         picture = draw(recording)
-        return Answer({**result, "picture": picture}, f"{len(recording.rows)} ticks; picture: {picture}")
+        why = f"\nno window: {obstacle}." if obstacle else ""
+        return Answer({**result, "picture": picture}, f"{len(recording.rows)} ticks; picture: {picture}{wrapped(why)}")
     from apps.view.replay import run as show
 
     show(recording.rows, recording.metadata, options.theme)

@@ -23,7 +23,8 @@ STICK, ARM = "pid-joystick", "arm"
 APPLY = f"then run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; sudo udevadm trigger; plug it in anew."
 
 _NEEDED = {STICK: "force-feedback stick", "pantograph": "hAPI board", ARM: "ODrive"}
-"""Backend to what must be plugged in. The force sensor of an arm may as well be on the network."""
+"""Backend to what must be plugged in. The force sensor of an arm may as well be on the network. Of a backend that is
+not here it is not known how to find it; its driver says so when it is opened."""
 
 _EMULATED = "--set device.emulated=true does without"
 
@@ -96,7 +97,9 @@ class Survey:
         return [one for one in self.found if one.backend == backend]
 
     def missing(self, backend: str) -> list[str]:
-        """Return what is missing to use a backend that needs something plugged in."""
+        """Return what is missing to use a backend that needs something plugged in; nothing where that is not known."""
+        if backend not in _NEEDED:
+            return []
         usable = [one for one in self.of(backend) if backend != ARM or one.identity in ODRIVES]
         if not usable:
             lacking = [f"no {_NEEDED[backend]} is plugged in ({_EMULATED})"]

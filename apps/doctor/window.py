@@ -99,9 +99,9 @@ def _absent(machine: Machine, absent: dict[str, str], words: str) -> Finding:
 
 def open_window() -> dict[str, Any]:
     """Try to open a connection to the display with Qt; may end the process, as Qt does when it cannot."""
-    from apps.session.view_link import why_no_window
+    from apps.session.view_link import obstacle_at_hand
 
-    reason = why_no_window()
+    reason = obstacle_at_hand()
     if reason is not None:
         return {"reason": reason}
     from PySide6.QtWidgets import QApplication

@@ -13,12 +13,40 @@ from typing import Any
 from apps.session.messages import AskShown, Quit, Shown
 from haptics.process import without_signals
 
+_PATIENCE = 20.0
+"""A display that has not let a window in for this long [s] cannot be used."""
+
 _LOOK_EVERY = 0.05
 """Who waits for the window looks up this often [s]."""
 
 
 def why_no_window() -> str | None:
-    """Return why no window can be shown here, with the remedy, or None if one can."""
+    """Return why no window can be shown here, with the remedy, or None if one can.
+
+    It is tried in a process of its own: Qt aborts the process in which it cannot reach the display.
+    """
+    obstacle = obstacle_at_hand()
+    if obstacle is not None:
+        return obstacle
+    from apps.doctor.child import NoAnswer, ask
+
+    try:
+        ask("apps.session.view_link:reach_display", timeout=_PATIENCE)
+    except NoAnswer as error:
+        display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
+        return f"the display {display} cannot be used ({error}); 'haptics doctor' names the remedy"
+    return None
+
+
+def reach_display() -> None:
+    """Connect to the display; ends the process, as Qt does, where that fails."""
+    from PySide6.QtGui import QGuiApplication
+
+    QGuiApplication(["haptics"])
+
+
+def obstacle_at_hand() -> str | None:
+    """Return what keeps a window from being shown as far as can be said without trying it, or None."""
     if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
         return "no display (neither DISPLAY nor WAYLAND_DISPLAY is set)"
     try:

@@ -121,4 +121,5 @@ def test_a_display_that_is_not_there_is_no_obstacle(tmp_path: Path) -> None:
     assert done.returncode == 0
     answer = json.loads(done.stdout)
     assert answer["ticks"] + answer["skipped"] == 2000
-    assert "the live view is gone" in done.stderr
+    assert "no live view: the display :4242 cannot be used" in done.stderr
+    assert "This application failed to start" not in done.stderr

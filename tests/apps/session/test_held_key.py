@@ -93,7 +93,7 @@ def test_a_key_in_a_window_that_cannot_be_opened_is_refused_before_anything_is_m
         out, err = process.communicate(timeout=90)
     assert process.returncode == 2, err
     (line,) = (line for line in err.splitlines() if line.startswith("haptics: "))
-    assert "the space bar of the live view must be held, but no window could be opened" in line
+    assert "the space bar of the live view must be held, but there is none" in line
     assert ":4242" in line
     assert json.loads(out)["error"] in line
     assert "Traceback" not in err
