@@ -53,6 +53,9 @@ LASTING = {"hang": 0.05}
 
 PERIOD = 1e-3
 
+WORK = 0.1e-3
+"""A look at the clock comes so much later than the one before in the same tick [s]."""
+
 
 class Simulated(Clock):
     """Simulated time, in which a call can block: the next deadlines are missed then."""
@@ -73,6 +76,15 @@ class Simulated(Clock):
         late = max(self._late - self.period, 0.0)
         self._late = 0.0
         return late
+
+
+class Passing(Simulated):
+    """Simulated time that goes by a little with every look at it, as it does while a computer works."""
+
+    def elapsed(self) -> float:
+        """Time since the start [s]; it is later the next time."""
+        self.block(WORK)
+        return super().elapsed()
 
 
 @dataclass(frozen=True)
@@ -207,8 +219,8 @@ class Finding:
         return f"{late}{ticks}, fault " + ("at once" if self.fault_after == 0.0 else "after 0.1 s")
 
 
-def run(case: Case, folder: Path) -> Finding:
-    """Run `case`, recording into `folder`."""
+def run(case: Case, folder: Path, time: type[Simulated] = Simulated) -> Finding:
+    """Run `case` in a `time` of its own, recording into `folder`."""
     lasting = LASTING.get(case.fault)
     fault = parse_fault(f"{case.fault}@{case.start}" + (f"+{lasting}" if lasting else ""))
     config = complete(
@@ -218,7 +230,7 @@ def run(case: Case, folder: Path) -> Finding:
             "hand": HAND,
         }
     )
-    clock = Simulated(PERIOD)
+    clock = time(PERIOD)
     device: Any = devices.create_device(case.device, config.device_settings, clock=clock)
     recorder = new_recorder(config, device.spec, [])
     recorder.journal_settings(0, {"model": case.model, "law": config.law, "element": config.element})

@@ -20,7 +20,7 @@ from devices.arm.body import ArmBody
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from devices.virtual.arm_kernels import ARM, advance_arm, begin_arm, sensor_gravity
-from devices.virtual.device import PlantSettings, VirtualDevice, split
+from devices.virtual.device import MAX_SAMPLE_AGE, PlantSettings, VirtualDevice, split
 from devices.virtual.hand import Hand
 from devices.virtual.plant import require_stable
 from devices.virtual.wrench import TARE_SAMPLES, WrenchSettings, fill_wrench, tare_wrench
@@ -88,7 +88,7 @@ class VirtualArm(VirtualDevice):
             max_force_rate=10_000.0,
             max_speed=1.0,
             max_acceleration=50.0,
-            max_sample_age=5e-3,
+            max_sample_age=MAX_SAMPLE_AGE,
             position_resolution=self._resolution,
             mass=float(np.linalg.eigvalsh(self.body.mass_at(0.0, 0.0)).mean()),
             delay=0.0,

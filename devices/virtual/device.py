@@ -27,6 +27,10 @@ from haptics.settings import bounded, build, check, free
 _HELD = 0.5
 """A hand that grips firmer than this part of its strength presses the button in the handle, the dead-man's."""
 
+MAX_SAMPLE_AGE = 7.5e-3
+"""Samples older than this are stale [s]. It lies between two ticks of 1 ms: whether a sample that is a whole number of
+ticks old is too old must not depend on how long a reading takes."""
+
 _S = TypeVar("_S", bound="PlantSettings")
 
 

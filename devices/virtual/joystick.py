@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from devices.compensation import Compensated, CompensationSettings, compensation_of
 from devices.friction import AXIS_LAWS, AxisLaws, axis_friction, law_records, parse_friction
 from devices.velocity import velocity_lag
-from devices.virtual.device import PlantSettings, VirtualDevice, split
+from devices.virtual.device import MAX_SAMPLE_AGE, PlantSettings, VirtualDevice, split
 from devices.virtual.plant import PLANT_FIELDS, encode, expect_hand, pull_handle, require_stable, settle_hand
 from haptics._jit import kernel
 from haptics.clock import Clock
@@ -207,7 +207,7 @@ class VirtualJoystick(Compensated, VirtualDevice):
             max_force_rate=10_000.0,
             max_speed=2.0,
             max_acceleration=own.max_force / own.mass,
-            max_sample_age=5e-3,
+            max_sample_age=MAX_SAMPLE_AGE,
             watchdog=own.watchdog,
             position_resolution=own.resolution,
             mass=own.mass,
