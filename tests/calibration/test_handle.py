@@ -13,7 +13,7 @@ import devices
 from calibration.excited_handle import Poses, measure_wrenches, plan_poses
 from calibration.handle import BIASES, CENTRES, MASS, NAMES, Handle, RestingWrenches, identify_handle
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, Mounting, SensorSettings, turn
-from haptics import Clock, WallClock
+from haptics import Clock
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
 from tests.devices.arm.arm_rig import ArmHere, settings
@@ -215,11 +215,11 @@ def test_a_virtual_arm_in_a_horizontal_plane_tells_what_it_shows_at_rest(tmp_pat
 
 def test_the_driver_of_a_real_arm_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    clock, centre = WallClock(1e-3), (0.0, 0.01, 0.05)
+    centre = (0.0, 0.01, 0.05)
     own = vertical(centre) | {"half_width": 0.08, "half_height": 0.06}
-    device = ArmHere(settings(**own), clock=clock)
+    device = ArmHere(settings(**own))
     poses = Poses(columns=3, rows=2, rounds=1, hold=0.3, settle=0.2)
-    found = identify_handle(measure_wrenches(device, poses, tmp_path / "poses.csv", clock)[0])
+    found = identify_handle(measure_wrenches(device, poses, tmp_path / "poses.csv", device.clock)[0])
     assert not found.unknown
     off = deviations(found, truth(0.3, centre))
     assert max(abs(off[name]) for name in (MASS, *CENTRES)) < 6.0

@@ -1,16 +1,20 @@
-"""The driver of the arm in front of an emulated one in the same process, and what its tests share."""
+"""The driver of the arm in front of an emulated one in the same process, and what its tests share.
+
+Threads are real, time is stepped by the tests (`tests.devices.arm.stepped_time`).
+"""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 
+from devices.arm import device
 from devices.arm.device import Arm
-from devices.arm.motors import OdriveStage
+from devices.arm.motors import OdriveStage, checks, line, streaming
+from devices.arm.sensors import force_sensor, onrobot, optoforce, rdt
 from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.force_sensor import ForceSensor
 from devices.emulators.arm import sensors
@@ -18,21 +22,30 @@ from devices.emulators.arm.board import ArmBoard
 from devices.emulators.arm.faults import MOTORS, SENSOR, of_part, sensor_faults
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
+from devices.emulators.optoforce import port
+from devices.emulators.rdt import box
 from devices.emulators.wire_faults import WireFaults
 from devices.virtual.wrench import WrenchSettings
-from haptics.clock import WallClock
 from haptics.device import State, Vector
 from haptics.errors import DeviceFault
+from tests.devices.arm.odrive_rig import states
+from tests.devices.arm.stepped_time import SteppedClock, SteppedTime, settle
 
 PERIOD = 1e-3
 LONG = 20.0
-"""Patience with a busy machine [s]."""
+"""Longer than any fault takes to end a run [s]."""
 
 PATIENT: dict[str, dict[str, Any]] = {
     "motors": {"watchdog": 0.8, "reply_timeout": 0.4},
     "sensor": {"patience": 0.5},
 }
-"""Settings with which a busy machine is no fault."""
+"""Settings with which a busy machine is no fault while an arm is opened."""
+
+LIVE_BY_IT = (device, checks, line, streaming, force_sensor, onrobot, optoforce, rdt, box, port)
+"""Those of driver and emulators that look at the time."""
+
+NEW = 1.5e-3
+"""A measurement of the force is of this step or the one before [s]."""
 
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """A hand that lies on the handle and does nothing."""
@@ -46,10 +59,15 @@ def settings(make: str = "ati", **own: Any) -> dict[str, Any]:
 
 
 class ArmHere(Arm):
-    """An emulated arm whose drive and sensor are served by threads of this process."""
+    """An emulated arm whose drive and sensor are served by threads of this process, in a time of its own."""
 
     board: ArmBoard
     sensor_faults: WireFaults
+
+    def __init__(self, table: dict[str, Any], time: SteppedTime | None = None) -> None:
+        self.time = time or SteppedTime()
+        self.clock = SteppedClock(PERIOD, self.time, self.settle)
+        super().__init__(table, clock=self.clock)
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[OdriveStage, ForceSensor]:
         told, body = self.settings.emulation, self.settings.body
@@ -62,10 +80,11 @@ class ArmHere(Arm):
             told["seed"],
             WrenchSettings(**told["mounting"]),
         )
+        resources.enter_context(self.time.seen_by(LIVE_BY_IT))
         self.sensor_faults = WireFaults(sensor_faults(name), of_part(SENSOR, told["faults"]))
-        self.board = ArmBoard(plant, body, of_part(MOTORS, told["faults"]), self.sensor_faults)
-        box, found = sensors.make_sensor(name, told["sensor"], self.board.wrench, self.board.sensor_faults)
-        resources.enter_context(box)
+        self.board = ArmBoard(plant, body, of_part(MOTORS, told["faults"]), self.sensor_faults, self.time)
+        unit, found = sensors.make_sensor(name, told["sensor"], self.board.wrench, self.board.sensor_faults)
+        resources.enter_context(unit)
         stage = OdriveStage(self.settings.motor_table, period=PERIOD, backend=EmulatedOdriveBackend(self.board))
         return stage, make_sensor(told["sensor"] | found)
 
@@ -73,11 +92,26 @@ class ArmHere(Arm):
     def plant(self) -> ArmPlant:
         return self.board.plant
 
+    def settle(self) -> None:
+        """Wait until drive and sensor have been heard of in this step, unless something is wrong with them."""
+        stage, sensor = self._open_parts()
+        streaming, force = stage._streaming, sensor  # type: ignore[attr-defined]
+
+        def done() -> bool:
+            now, latest = self.time.now(), force._latest
+            heard = latest is not None and now - latest[0].received < NEW
+            return bool(streaming.failure) or (streaming.sample.time >= now and heard)
+
+        def disturbed() -> bool:
+            return bool(self.time.awaited or self.board.faults.at(self.board.now) or self.board.sensor_faults())
+
+        settle(done, disturbed)
+
 
 @contextlib.contextmanager
 def opened(make: str = "ati", **own: Any) -> Iterator[ArmHere]:
     """An open arm; closed at the end whatever has become of it."""
-    arm = ArmHere(settings(make, **own), clock=WallClock(PERIOD))
+    arm = ArmHere(settings(make, **own))
     arm.open()
     try:
         yield arm
@@ -87,15 +121,27 @@ def opened(make: str = "ati", **own: Any) -> Iterator[ArmHere]:
             arm.close()
 
 
-def run(arm: Arm, duration: float, command: Callable[[float], Vector] | None = None) -> list[State]:
+def run(arm: ArmHere, duration: float, command: Callable[[float], Vector] | None = None) -> list[State]:
     """Tick for a while, holding where the arm is if there is no command; return copies of the samples."""
-    start, samples, hold = time.perf_counter(), [], arm.read().position.copy()
-    while (now := time.perf_counter() - start) < duration:
-        state = arm.read()
-        samples.append(State(state.time, state.position.copy(), state.velocity.copy(), state.force.copy()))
-        arm.write(command(now) if command is not None else hold)
-        time.sleep(PERIOD)
+    samples, hold = [], arm.read().position.copy()
+    with arm.time.by_hand() as step:
+        start = arm.time.now()
+        while (now := arm.time.now() - start) < duration:
+            state = arm.read()
+            samples.append(State(state.time, state.position.copy(), state.velocity.copy(), state.force.copy()))
+            arm.write(command(now) if command is not None else hold)
+            step()
+            arm.settle()
     return samples
+
+
+def let_go_by(arm: ArmHere, duration: float) -> None:
+    """Let time go by without a tick."""
+    with arm.time.by_hand() as step:
+        end = arm.time.now() + duration
+        while arm.time.now() < end:
+            step()
+            states(arm.board)
 
 
 def mean_force(samples: list[State]) -> Vector:

@@ -4,14 +4,13 @@ What ends a run must leave the motors loose; until then they hold.
 """
 
 import contextlib
-import time
 
 import pytest
 
 from devices.emulators.arm.faults import MOTORS, SENSOR, known_faults
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from haptics.errors import DeviceFault
-from tests.devices.arm.arm_rig import LONG, ArmHere, mean_force, opened, run
+from tests.devices.arm.arm_rig import LONG, ArmHere, let_go_by, mean_force, opened, run
 from tests.devices.arm.odrive_rig import states
 from tests.devices.arm.sensor_rigs import wait_until
 
@@ -53,13 +52,14 @@ def test_a_drive_that_fails_ends_the_run_with_loose_motors(fault: str) -> None:
             run(arm, LONG)
         with contextlib.suppress(DeviceFault):
             arm.close()
-        wait_until(lambda: states(arm.board) == [IDLE, IDLE])
+        let_go_by(arm, 0.4)
+        assert states(arm.board) == [IDLE, IDLE]
 
 
 def test_a_host_that_falls_silent_loses_its_motors_and_is_told_when_it_comes_back() -> None:
     with opened(motors={"watchdog": 0.1, "reply_timeout": 0.05}) as arm:
         run(arm, 0.02)
-        time.sleep(0.3)
+        let_go_by(arm, 0.3)
         assert states(arm.board) == [IDLE, IDLE]
         with pytest.raises(DeviceFault, match="the watchdog expired"):
             run(arm, LONG)
