@@ -14,22 +14,22 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.friction_spread import NORMAL_95
 from calibration.measurements import FEWEST, Measurement
+from calibration.motor_doubts import doubts_about, doubts_about_speed
+from calibration.motor_estimate import Estimated
+from calibration.motor_problem import MotorProblem
 from calibration.parameter_keys import key
-from calibration.parameters import Found, Interval, JointParameters
-from calibration.regression import LinearFit, least_squares
+from calibration.parameters import Found, Interval
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
-
-NORMAL_95 = 1.959963984540054
-"""A normal error is smaller than this many standard deviations in 95 of 100 cases."""
 
 _REST = 0.01
 """A joint is at rest below this part of its top speed, where nothing else is said."""
@@ -51,17 +51,22 @@ class MotorFit:
     intervals : mapping
         95 % intervals of `values`.
     condition : float
-        Condition number of the fit.
+        Condition number of the columns of gain, offset and hysteresis.
+    correlation : float
+        How far motion and friction explain the drive, 0 to 1 (multiple correlation).
     used : (n,) bool array
         Samples that were fitted.
     branch : (n,) float array
         1 where the joint moved forward, or was at rest while its drive rose; -1 the other way.
     gross, net : (n,) float array
-        Torque that came out, inertia included, before and after the friction was added [N m] or [N].
+        Torque that came out, inertia included, before and after the friction was added [N m] or [N]; the friction as
+        it was found to be while the motor was driven.
     held : bool
         Whether the joint was at rest nearly all the time.
     residual : (used,) float array
         What the fit leaves.
+    doubts : tuple of str
+        Reasons not to trust it.
     """
 
     measurement: Measurement
@@ -69,12 +74,14 @@ class MotorFit:
     values: Mapping[str, float]
     intervals: Mapping[str, Interval]
     condition: float
+    correlation: float
     used: NDArray[np.bool_]
     branch: Array
     gross: Array
     net: Array
     held: bool
     residual: Array
+    doubts: tuple[str, ...] = ()
 
     @property
     def rms(self) -> float:
@@ -94,6 +101,7 @@ class MotorFit:
             "samples_used": int(self.used.sum()),
             "held": self.held,
             "condition_number": self.condition,
+            "drive_correlation": self.correlation,
             key("residual_rms", "force", self.measurement.rotary): self.rms,
         }
         if self.zero_drive is not None:
@@ -103,7 +111,8 @@ class MotorFit:
     def _warnings(self) -> tuple[str, ...]:
         low, high = self.intervals["gain"]
         doubtful = low <= 0.0 <= high
-        return ("the gain cannot be told from 0; drive the motor harder, both ways",) if doubtful else ()
+        weak = ("the gain cannot be told from 0; drive the motor harder, both ways",) if doubtful else ()
+        return weak + self.doubts
 
 
 def identify_motor(
@@ -113,6 +122,7 @@ def identify_motor(
     inertia: float = 0.0,
     rest: float | None = None,
     friction_spread: tuple[Array, ...] = (),
+    friction_change: tuple[Array, ...] = (),
 ) -> MotorFit:
     """Return what a motor gives for what it is told.
 
@@ -130,6 +140,9 @@ def identify_motor(
     friction_spread : tuple of (n,) float array
         How much the friction at each sample would change if each of its parameters were one standard deviation larger;
         the intervals account for it, the parameters taken for independent.
+    friction_change : tuple of (n,) float array
+        How much the friction at each sample may have changed since it was measured, one standard deviation for each
+        parameter (it gets warm): found together with the gain, as far as the recording tells it.
 
     Raises
     ------
@@ -138,49 +151,54 @@ def identify_motor(
     """
     drive = _required_drive(measurement)
     speed = np.abs(measurement.velocity)
-    moving = speed > (_REST * float(speed.max()) if rest is None else rest)
+    band = _REST * float(speed.max()) if rest is None else rest
+    moving = speed > band
     held = bool(np.count_nonzero(moving) < FEWEST)
-    branch = _branch(measurement.velocity, drive, moving)
     gross = measurement.effort + _inertial(measurement, inertia)
-    known = friction is not None and not held
-    net = gross + friction(measurement.velocity) if known and friction is not None else gross
+    known = friction(measurement.velocity) if friction is not None and not held else None
     used = _past_reversal(drive) if held else moving
-    columns = [drive, np.ones_like(drive)] if known else [drive, np.ones_like(drive), -branch]
-    matrix = np.column_stack(columns)[used]
-    fit = least_squares(matrix, net[used])
-    if fit.rank < matrix.shape[1]:
-        raise measurement.error("drive and motion go together so that gain and friction cannot be told apart")
-    names = ("gain", "offset", "hysteresis")[: matrix.shape[1]]
-    deviations = _deviations(matrix, fit, [one[used] for one in friction_spread] if known else [])
-    values = dict(zip(names, map(float, fit.coefficients), strict=True))
-    intervals = {
-        name: (values[name] - NORMAL_95 * deviation, values[name] + NORMAL_95 * deviation)
-        for name, deviation in zip(names, deviations.tolist(), strict=True)
-    }
-    return MotorFit(
-        measurement, drive, values, intervals, fit.condition, used, branch, gross, net, held, np.asarray(fit.residual)
+    problem = MotorProblem(
+        drive,
+        measurement.velocity,
+        _branch(measurement.velocity, drive, moving),
+        gross,
+        known,
+        () if known is None else friction_spread,
+        () if known is None else friction_change,
     )
+    used = _past_reversal(drive) if held else moving
+    found = problem.of(used).solved()
+    if found.rank < len(problem.names):
+        raise measurement.error("drive and motion go together so that gain and friction cannot be told apart")
+    doubts = doubts_about_speed(measurement.velocity, band, held) + doubts_about(problem.of(used), found, held)
+    return _fit(measurement, problem, used, held, found, doubts)
 
 
-def friction_spread(joint: JointParameters, velocity: Array) -> tuple[Array, ...]:
-    """Return what `identify_motor` asks for: how the friction moves with one standard deviation of each parameter.
-
-    Parameters
-    ----------
-    joint : JointParameters
-        With a friction and its intervals.
-    velocity : (n,) float array
-        [rad/s] or [m/s].
-    """
-    found = joint.known_friction()
-    here = joint.friction_at(velocity)
-    spread = []
-    for name, interval in found.intervals.items():
-        if name in found.values and name != "inertia":
-            deviation = _half_width(interval) / NORMAL_95
-            moved = Found(found.model, {**found.values, name: found.values[name] + deviation})
-            spread.append(replace(joint, friction=moved).friction_at(velocity) - here)
-    return tuple(spread)
+def _fit(
+    measurement: Measurement,
+    problem: MotorProblem,
+    used: NDArray[np.bool_],
+    held: bool,
+    found: Estimated,
+    doubts: list[str],
+) -> MotorFit:
+    values = dict(zip(problem.names, found.coefficients.tolist(), strict=True))
+    reach = dict(zip(problem.names, (NORMAL_95 * found.deviations).tolist(), strict=True))
+    return MotorFit(
+        measurement=measurement,
+        drive=problem.drive,
+        values=values,
+        intervals={name: (value - reach[name], value + reach[name]) for name, value in values.items()},
+        condition=found.condition,
+        correlation=problem.of(used).correlation,
+        used=used,
+        branch=problem.branch,
+        gross=problem.gross,
+        net=problem.net(found),
+        held=held,
+        residual=found.residual,
+        doubts=tuple(doubts),
+    )
 
 
 def back_emf(closed: Found, opened: Found) -> tuple[float, Interval]:
@@ -257,30 +275,3 @@ def _past_reversal(drive: Array) -> NDArray[np.bool_]:
         stroke = drive[first : last + 1]
         past[first : last + 1] = np.abs(stroke - stroke[0]) > 0.5 * abs(stroke[-1] - stroke[0])
     return past
-
-
-def _deviations(matrix: Array, fit: LinearFit, spread: list[Array]) -> Array:
-    """Return the standard deviations of the coefficients, neighbours in time and errors of the friction accounted for.
-
-    The sum over lags is that of Newey and West (1987), with as many lags as the residual takes to lose its memory.
-    """
-    inverse = np.linalg.pinv(matrix)
-    scores = inverse * fit.residual
-    white = (scores**2).sum(axis=1)
-    variance = white.copy()
-    lags = _memory(fit.residual)
-    for lag in range(1, lags + 1):
-        variance += 2.0 * (1.0 - lag / (lags + 1.0)) * (scores[:, lag:] * scores[:, :-lag]).sum(axis=1)
-    variance = np.maximum(variance, white)
-    for change in spread:
-        variance += (inverse @ change) ** 2
-    return np.asarray(np.sqrt(variance))
-
-
-def _memory(residual: Array) -> int:
-    """Return after how many samples the residual is uncorrelated with itself, at most a tenth of them."""
-    centred = residual - residual.mean()
-    spectrum = np.abs(np.fft.rfft(centred, 2 * len(centred))) ** 2
-    correlation = np.fft.irfft(spectrum)[: len(centred)]
-    below = np.flatnonzero(correlation < 2.0 / np.sqrt(len(centred)) * correlation[0])
-    return int(min(below[0] if len(below) else len(centred), len(centred) // 10))

@@ -106,7 +106,8 @@ def _measured(
 
 
 def _fit(measurement: Measurement, known: ParameterFile | None, wishes: Wishes) -> MotorFit:
-    from calibration.motor import friction_spread, identify_motor
+    from calibration.friction_spread import friction_change, friction_spread
+    from calibration.motor import identify_motor
 
     if known is None:
         return identify_motor(measurement, inertia=wishes.inertia)
@@ -119,6 +120,7 @@ def _fit(measurement: Measurement, known: ParameterFile | None, wishes: Wishes) 
         inertia=wishes.inertia,
         rest=joint.dead_band,
         friction_spread=friction_spread(joint, measurement.velocity),
+        friction_change=friction_change(joint, measurement.velocity),
     )
 
 

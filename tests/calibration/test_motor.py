@@ -5,7 +5,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibration.motor import MotorFit, back_emf, friction_spread, identify_motor
+from calibration.friction_spread import friction_spread
+from calibration.motor import MotorFit, back_emf, identify_motor
 from calibration.parameters import Found, JointParameters
 from haptics.errors import ConfigurationError
 from tests.calibration.hand_moved import KNEE

@@ -40,6 +40,7 @@ def test_both_phases_give_gain_and_offset(folder: Path, capsys: pytest.CaptureFi
     motor = answer["joints"][0]["motor"]
     assert motor["gain_nm_per_percent"] == pytest.approx(0.05, abs=0.0005)
     assert motor["offset_torque_nm"] == pytest.approx(0.8, abs=0.02)
+    assert not motor["warnings"]
     file = read_parameter_file(out)
     assert file.provenance.data_files == ("idle.csv", "driven.csv")
     assert file.joints[0].known_friction().model == "stribeck"
@@ -51,6 +52,23 @@ def test_the_file_of_the_friction_can_be_written_again(folder: Path, capsys: pyt
     calibrate(capsys, "motor", "--data", folder / "driven.csv", "--friction", out, "--out", out)
     joint = read_parameter_file(out).joints[0]
     assert joint.friction is not None and joint.motor is not None
+
+
+def test_a_joint_that_has_gone_warm_is_said(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    motor = driven(noise=0.05)
+    assert motor.drive is not None
+    warm = {**KNEE, "viscosity": 0.7 * KNEE["viscosity"]}
+    data = write_csv(
+        folder / "warm.csv",
+        time_s=motor.time,
+        velocity_rad_per_s=motor.velocity,
+        torque_nm=motor.effort + friction(motor.velocity) - friction(motor.velocity, warm),
+        pwm_percent=motor.drive,
+    )
+    arguments = ("motor", "--data", data, "--friction", known(folder, capsys), "--out", folder / "warm.toml")
+    found = calibrate(capsys, *arguments)["joints"][0]["motor"]
+    assert found["gain_nm_per_percent"] == pytest.approx(0.05, rel=0.01)
+    assert any("lower than in its file" in warning for warning in found["warnings"])
 
 
 def test_without_the_friction_there_is_a_hysteresis(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
