@@ -112,6 +112,12 @@ class DeviceSpec:
         Whether the servo is told the velocity of its reference; without, it lags behind a moving one (admittance).
     grip_stiffness, grip_damping : float or None
         The firmest grip to be expected, spring [N/m] and damper [N s/m] (admittance).
+    handle_mass : float or None
+        What moves beyond the force sensor, which shows its inertia as a force [kg] (admittance).
+    least_mass : float or None
+        The smallest virtual mass with which a sliding contact does not shake the device in that grip [kg], as a device
+        finds it that knows its servo law, gears and force sensor (`haptics.design.SampledArm`); without it the advice
+        goes by the servo's frequency (admittance).
     """
 
     name: str
@@ -141,6 +147,8 @@ class DeviceSpec:
     servo_knows_velocity: bool = False
     grip_stiffness: float | None = None
     grip_damping: float | None = None
+    handle_mass: float | None = None
+    least_mass: float | None = None
     least_friction: float | None = None
 
 

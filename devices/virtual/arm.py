@@ -8,6 +8,7 @@ so that laws can be compared by what a hand feels. `devices.virtual.arm_kernels`
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from numpy.typing import NDArray
 from devices.arm.body import ArmBody
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
+from devices.arm.servo.sliding import Grip, least_mass
 from devices.virtual.arm_kernels import ARM, advance_arm, begin_arm, sensor_gravity
 from devices.virtual.device import MAX_SAMPLE_AGE, PlantSettings, VirtualDevice, split
 from devices.virtual.hand import Hand
@@ -97,6 +99,8 @@ class VirtualArm(VirtualDevice):
             servo_knows_velocity=True,
             grip_stiffness=hand.stiffness,
             grip_damping=hand.damping,
+            handle_mass=self.body.handle_mass,
+            least_mass=self._least_mass,
         )
 
     @property
@@ -136,6 +140,13 @@ class VirtualArm(VirtualDevice):
         inertia = 0.5 * float(links.trace()) + body.rotor_inertia * body.reduction**2
         pulsation = math.sqrt(servo.position_gain / inertia)
         return pulsation / math.tau, servo.velocity_gain / (2.0 * inertia * pulsation)
+
+    @functools.cached_property
+    def _least_mass(self) -> float:
+        """The smallest virtual mass that does not shake it [kg]."""
+        grip = Grip(self._hand.stiffness, self._hand.damping)
+        places = (self.settings.workspace.centre, *self.settings.workspace.corners)
+        return least_mass(self.body, self.body.model_joints, self.servo, grip, self._clock.period, places)
 
     @property
     def _resolution(self) -> float:
@@ -195,7 +206,6 @@ def _whole_steps(period: float, substep: float) -> int:
 
 def _require_slow(body: ArmBody, hand: Hand, settings: ArmSettings) -> None:
     """Refuse a grip that the substeps cannot follow: that of the hand on the links alone."""
-    (left, low), (right, high) = settings.workspace
-    places = settings.workspace.centre, (left, low), (left, high), (right, low), (right, high)
+    places = settings.workspace.centre, *settings.workspace.corners
     lightest = min(float(np.linalg.eigvalsh(body.mass_at(*place, rotors=False))[0]) for place in places)
     require_stable(lightest, hand.stiffness, hand.damping, settings.substep)

@@ -31,6 +31,12 @@ class Workspace(NamedTuple):
         """Middle of the rectangle [m]."""
         return (self.lower[0] + self.upper[0]) / 2.0, (self.lower[1] + self.upper[1]) / 2.0
 
+    @property
+    def corners(self) -> tuple[Point, Point, Point, Point]:
+        """Corners of the rectangle [m]."""
+        (left, low), (right, high) = self.lower, self.upper
+        return (left, low), (left, high), (right, low), (right, high)
+
     def contains(self, x: float, y: float) -> bool:
         """Tell whether (x, y) [m] is inside or on the edge; nan is outside."""
         return self.lower[0] <= x <= self.upper[0] and self.lower[1] <= y <= self.upper[1]

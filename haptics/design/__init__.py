@@ -5,18 +5,20 @@ question                        answer
 ==============================  ==================================================================================
 model C next to a bare mass     `contact_is_stable`, `contact_is_nonoscillatory`, `critical_stiffness`
 model B or C on a device        `stiffness_limit`, `damping_limit`, exact; `stiffness_rule`, the rule of thumb
-model A or D on an arm          `mass_limit`, exact; `mass_rule`, the rule of thumb
+model A or D on an arm          `sliding_mass_limit`, exact, of an arm that knows itself (`SampledArm`);
+                                `mass_limit`, exact, of a servo of second order; `mass_rule`, the rule of thumb
 any of them behind an encoder   `count_jump`, `hold_buzz`, `smallest_force`
 a law that falls with speed     `smallest_stribeck_velocity`
 what to begin with              `suggest`
 is this element all right       `advise`
 ==============================  ==================================================================================
 
-The limits are exact for the device that `Handle` or `PositionServo` describes: they are where an eigenvalue of
-`stuck_matrix` or `sliding_matrix` leaves the unit circle. Nothing here is compiled or waits for a compiler.
+The limits are exact for the device that `Handle`, `PositionServo` or `SampledArm` describes: they are where an
+eigenvalue of its matrix for one period leaves the unit circle. Nothing here is compiled or waits for a compiler.
 """
 
 from haptics.design.advice import Advice, Severity, advise
+from haptics.design.arms import SampledArm
 from haptics.design.bounds import (
     CRITICAL_NONOSCILLATORY,
     CRITICAL_STABLE,
@@ -30,6 +32,7 @@ from haptics.design.bounds import (
     hold_buzz,
     mass_limit,
     mass_rule,
+    sliding_mass_limit,
     smallest_force,
     smallest_stribeck_velocity,
     stiffness_limit,
@@ -46,6 +49,7 @@ __all__ = [
     "Coupling",
     "Handle",
     "PositionServo",
+    "SampledArm",
     "Severity",
     "Suggestion",
     "advise",
@@ -59,6 +63,7 @@ __all__ = [
     "hold_buzz",
     "mass_limit",
     "mass_rule",
+    "sliding_mass_limit",
     "sliding_matrix",
     "smallest_force",
     "smallest_stribeck_velocity",

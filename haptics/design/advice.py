@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 
 from haptics.design import bounds
-from haptics.design.loops import Coupling, Handle, PositionServo
+from haptics.design.loops import FIRM_GRIP, Coupling, Handle, PositionServo
 from haptics.device import Causality, DeviceSpec
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
             yield _coupling(coupling, handle, spec.name, damped=hasattr(element, "damping"))
             yield _encoder(coupling, handle, element.law.breakaway_force)
     else:
-        servo, mass = PositionServo.of(spec), getattr(element, "mass", None)
-        if servo is not None and mass is not None:
-            yield _mass(mass, servo, element.period, spec.name)
+        mass = getattr(element, "mass", None)
+        if mass is not None:
+            yield _mass(mass, spec, element.period)
     yield _fall(element)
 
 
@@ -156,15 +156,21 @@ def _encoder(coupling: Coupling, handle: Handle, level: float) -> Advice | None:
     return _judged("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
 
 
-def _mass(mass: float, servo: PositionServo, period: float, device: str) -> Advice | None:
-    limit = bounds.mass_limit(servo, period)
-    grip = f"in a grip of {servo.grip_stiffness:g} N/m and {servo.grip_damping:g} N s/m"
-    fact = f"element.mass = {mass:g} kg, and {device} swings below {_plain(limit)} kg {grip}"
-    remedy = "raise it"
+def _mass(mass: float, spec: DeviceSpec, period: float) -> Advice | None:
+    servo, limit = PositionServo.of(spec), spec.least_mass
+    if limit is None:
+        if servo is None:
+            return None
+        limit = bounds.mass_limit(servo, period)
+    stiffness, damping = (servo.grip_stiffness, servo.grip_damping) if servo else FIRM_GRIP
+    grip = f"in a grip of {stiffness:g} N/m and {damping:g} N s/m"
     if math.isinf(limit):
-        fact = f"{device} follows its reference so late that no element.mass keeps it from swinging {grip}"
-        remedy = "it needs a faster servo"
-    return _judged("mass", mass, limit, limit / mass, (fact, remedy))
+        fact = f"{spec.name} follows its reference so late that no element.mass keeps it from shaking {grip}"
+        return _judged("mass", mass, limit, math.inf, (fact, "it needs a faster servo"))
+    fact = f"element.mass = {mass:g} kg, and while a contact slides {spec.name} shakes below {_plain(limit)} kg {grip}"
+    if spec.handle_mass:
+        fact += f", with {spec.handle_mass:g} kg of handle beyond its force sensor"
+    return _judged("mass", mass, limit, limit / mass, (fact, "raise it"))
 
 
 def _fall(element: Element) -> Advice | None:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haptics.design.arms import SampledArm
 from haptics.design.loops import Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
 from haptics.errors import ConfigurationError
 
@@ -27,11 +29,17 @@ CRITICAL_STABLE = (2.0 * math.sqrt(2.0) - 2.0) ** 2
 _HEAVIEST = 1e3
 """An element's mass [kg] beyond which `mass_limit` does not search."""
 
+_LIGHTEST = 1e-3
+"""The lightest that `sliding_mass_limit` tries [kg]."""
+
+_ROUNDING = 1e-6
+"""What an eigenvalue may be above 1 and still be 1: an arm that nobody holds stays where it is put."""
+
 _SOFT = 1e-3
 """Share of `stiffness_rule` that is as good as no stiffness, but can be told from none."""
 
-_DIGITS = 1e-7
-"""Relative width at which a bisection ends."""
+_DIGITS, _COARSE = 1e-7, 1e-3
+"""Relative width at which a bisection ends, and one on large matrices."""
 
 
 # --- model C next to a bare mass: (63) ------------------------------------------------------------------------------
@@ -143,12 +151,34 @@ def mass_limit(servo: PositionServo, period: float = 1e-3) -> float:
     """Return the mass above which a hand on the arm does not swing while the contact slides [kg].
 
     Found by bisection on the eigenvalues of `haptics.design.sliding_matrix`; infinite where the arm lags so much
-    behind its reference that no mass helps, 0 for a hand without stiffness. A viscosity of the law is not counted.
+    behind its reference that no mass helps, 0 for neither a hand with stiffness nor a handle with mass. A viscosity of
+    the law is not counted.
     """
-    if servo.grip_stiffness == 0.0:
+    if servo.grip_stiffness == servo.handle_mass == 0.0:
         return 0.0
-    limit = _edge(lambda mass: growth(sliding_matrix(mass, servo, period)) < 1.0, _HEAVIEST, 0.5)
+    # Without stiffness the arm stays where it is put: an eigenvalue that is 1 exactly.
+    still = 1.0 if servo.grip_stiffness > 0.0 else 1.0 + _ROUNDING
+    limit = _edge(lambda mass: growth(sliding_matrix(mass, servo, period)) < still, _HEAVIEST, 0.5)
     return math.inf if limit is None else limit
+
+
+def sliding_mass_limit(arms: Sequence[SampledArm]) -> float:
+    """Return the mass above which a sliding contact shakes none of `arms`, one arm in several poses [kg].
+
+    Found by bisection on the eigenvalues of `haptics.design.SampledArm.sliding`, to a thousandth; infinite where no
+    mass up to 1000 kg is steady, 0 where a gram is.
+    """
+    limit = 0.0
+    for arm in arms:
+        if limit > 0.0 and _steady(arm, limit):
+            continue
+        found = _edge(functools.partial(_steady, arm), _HEAVIEST, 0.5, _LIGHTEST, _COARSE)
+        limit = max(limit, math.inf if found is None else found)
+    return limit if limit > 2.0 * _LIGHTEST else 0.0
+
+
+def _steady(arm: SampledArm, mass: float) -> bool:
+    return growth(arm.sliding(mass)) < 1.0 + _ROUNDING
 
 
 def mass_rule(servo: PositionServo) -> float:
@@ -218,14 +248,16 @@ def smallest_stribeck_velocity(law: Law, mobility: float) -> float:
 # --- searching ------------------------------------------------------------------------------------------------------
 
 
-def _edge(allowed: Callable[[float], bool], start: float, factor: float) -> float | None:
+def _edge(
+    allowed: Callable[[float], bool], start: float, factor: float, least: float = 1e-12, digits: float = _DIGITS
+) -> float | None:
     """Return the last value, going from `start` by `factor`, that is allowed with all before it; None if none is."""
     if not (start > 0.0 and allowed(start)):
         return None
     good, bad = start, start * factor
-    while 1e-12 < bad < 1e15 and allowed(bad):
+    while least < bad < 1e15 and allowed(bad):
         good, bad = bad, bad * factor
-    while abs(bad - good) > _DIGITS * good:
+    while abs(bad - good) > digits * good:
         middle = math.sqrt(good * bad)
         good, bad = (middle, bad) if allowed(middle) else (good, middle)
     return good

@@ -114,6 +114,8 @@ class PositionServo:
         From a sample to the reference computed from it [s].
     grip_stiffness, grip_damping : float
         Spring [N/m] and damper [N s/m] between the arm and a hand that holds still.
+    handle_mass : float
+        What moves beyond the force sensor [kg]: the sensor shows its inertia as a force.
     """
 
     frequency: float = bounded(above=0.0, unit="Hz", doc="natural frequency of the servo")
@@ -122,6 +124,7 @@ class PositionServo:
     delay: float = bounded(0.0, minimum=0.0, unit="s", doc="from a sample to its reference")
     grip_stiffness: float = bounded(FIRM_GRIP[0], minimum=0.0, unit="N/m", doc="stiffness of the grip")
     grip_damping: float = bounded(FIRM_GRIP[1], minimum=0.0, unit="N s/m", doc="damping of the grip")
+    handle_mass: float = bounded(0.0, minimum=0.0, unit="kg", doc="what moves beyond the force sensor")
 
     def __post_init__(self) -> None:
         check(self, "servo")
@@ -134,7 +137,8 @@ class PositionServo:
         grip = spec.grip_stiffness, spec.grip_damping
         stiffness, damping = (given if given is not None else firm for given, firm in zip(grip, FIRM_GRIP, strict=True))
         ratio = spec.servo_damping_ratio or 1.0
-        return cls(spec.servo_frequency, ratio, spec.servo_knows_velocity, spec.delay or 0.0, stiffness, damping)
+        known, late, handle = spec.servo_knows_velocity, spec.delay or 0.0, spec.handle_mass or 0.0
+        return cls(spec.servo_frequency, ratio, known, late, stiffness, damping, handle)
 
 
 # --- matrices -----------------------------------------------------------------------------------------------------
@@ -170,20 +174,22 @@ def sliding_matrix(mass: float, servo: PositionServo, period: float) -> Matrix:
     r"""Return the matrix of one period of a sliding mass M on a servo-driven arm in a hand that holds still, (n, n).
 
     While models A and D slide under friction of constant level, :math:`u_k = u_{k-1} + T h_k / M` (Kikuuwe et al. 2006,
-    (12)) and the reference is :math:`r_k = r_{k-1} + T u_k`; the hand's force is :math:`h = -k x - b \dot x`. The state
-    is the position and velocity of the arm, the velocity of the mass and the last references.
+    (12)) and the reference is :math:`r_k = r_{k-1} + T u_k`; the force sensor shows :math:`h = -k x - b \dot x -
+    m\,\Delta\dot x / T`, the hand's force less what the handle's mass m took over the last period. The state is the
+    position and velocity of the arm, the velocity of the mass, the last references, and the arm's last velocity.
     """
     first, second, whole = _servo_flow(servo, period)
-    size = 5 + whole
+    size = 6 + whole
     references = np.zeros((whole + 3, size))  # newest first
-    references[np.arange(1, whole + 3), np.arange(3, size)] = 1.0
+    references[np.arange(1, whole + 3), np.arange(3, size - 1)] = 1.0
     matrix = np.zeros((size, size))
     matrix[2, 0] = -period * servo.grip_stiffness / mass
-    matrix[2, 1] = -period * servo.grip_damping / mass
-    matrix[2, 2] = 1.0
+    matrix[2, 1] = -(period * servo.grip_damping + servo.handle_mass) / mass
+    matrix[2, 2], matrix[2, -1] = 1.0, servo.handle_mass / mass
     references[0] = references[1] + period * matrix[2]
     matrix[3] = references[0]
-    matrix[np.arange(4, size), np.arange(3, size - 1)] = 1.0
+    matrix[np.arange(4, size - 1), np.arange(3, size - 2)] = 1.0
+    matrix[-1, 1] = 1.0
     arm = np.eye(2, size)
     for flow, newest in ((first, whole + 1), (second, whole)):
         arm = flow @ np.vstack((arm, references[newest + 1], references[newest]))

@@ -63,13 +63,16 @@ def test_the_joystick_buzzes_where_its_data_sheet_says(mass: float, damping: flo
         assert grows(swing(device, element, clock, 1200)) is buzzes
 
 
-def test_the_arm_swings_where_its_data_sheet_says() -> None:
-    """Without friction, elasticity and noise: the data sheet knows nothing of them."""
+IDEAL = {"coupling": "rigid", "kinetic_friction": 0.0, "static_friction": 0.0, "viscosity": 0.0, "handle_mass": 0.0}
+"""An arm without friction and elasticity."""
+
+
+def test_the_arm_swings_where_the_frequency_of_its_servo_says() -> None:
+    """Without friction, elasticity and noise: that frequency knows nothing of them."""
     clock = Clock(1e-3)
-    ideal = {"coupling": "rigid", "kinetic_friction": 0.0, "static_friction": 0.0, "viscosity": 0.0, "handle_mass": 0.0}
     settings = {
         "hand": HOLDS_STILL,
-        "arm": {**ideal, "encoder_counts": 2**30},
+        "arm": {**IDEAL, "encoder_counts": 2**30},
         "servo": {"bandwidth": 20.0, "damping_ratio": 0.3, "integral": 0.0, "speed_filter": 1e5},
         "sensor": {"noise": 0.0, "resolution": 0.0, "drift": 0.0, "bias": [0.0] * 6},
     }

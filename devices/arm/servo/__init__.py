@@ -11,6 +11,7 @@
 - `settings`: which law, and its numbers. `servo`: the law of both joints of an arm as a record; `references`: the same
   for motors that control their position themselves.
 - `gains`: gains from a bandwidth, and whether the sampled joint is stable under them.
+- `linear`, `sliding`: servo and arm as a linear system, and the virtual mass under which a sliding contact shakes it.
 - `chain`: a command of piecewise constant speed made smooth. `kernels`: a step of the servo. `rest`: what keeps a joint
   from hunting while its reference rests.
 """

@@ -11,7 +11,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +21,11 @@ from devices.arm.servo.settings import FRACTIONAL, LINEARISING, ServoSettings
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
+
+Feedback = Callable[[Array, Array, Array, Array], tuple[Array, Array]]
+
+MEMORY = 6
+"""Errors of link and motor, their filtered rates, integrator and its trim."""
 
 _LOSS = 0.02
 """Damping ratio of a gearbox."""
@@ -105,11 +109,11 @@ class TwoMasses:
             rates[3, :4] = np.concatenate((spring, -spring)) / self.rotor
             rates[1, 1] -= self.drag / self.link
             rates[3, 4] = 1.0 / self.rotor
-        moved = _exponential(period * rates)
+        moved = exponential(period * rates)
         return moved[:4, :4], moved[:4, 4]
 
 
-def _exponential(matrix: Array) -> Array:
+def exponential(matrix: Array) -> Array:
     """Return the exponential of a small square matrix: its series at a fraction of it, squared up again."""
     halvings = max(0, math.ceil(math.log2(max(float(abs(matrix).sum(axis=1).max()), 1e-300))) + 2)
     part, term = matrix / 2.0**halvings, np.eye(len(matrix))
@@ -165,10 +169,12 @@ def law_weights(settings: ServoSettings) -> Array:
     return np.asarray(weights(settings.order, settings.terms) * settings.period**-settings.order)
 
 
-def _feedback(settings: ServoSettings, plant: TwoMasses, own: Gains, sees: tuple[Array, Array]) -> Callable[..., Any]:
-    """Return the servo as a function of its state (10 and more rows), which gives torques and its new memory.
+def feedback(settings: ServoSettings, plant: TwoMasses, own: Gains) -> Feedback:
+    """Return the servo's answer to errors, linear, as a function of rows and its memory: torque and new memory.
 
-    `sees` are the rows with which the encoders of link and motor look at (q, q', rotor, rotor').
+    Rows say how what is meant depends on the state of a loop, whatever that holds. They come in as (link, motor,
+    turning, memory): how far link, motor and, for the feedback of its speed, motor are ahead of the reference, and
+    the memory, (6, n) or for the fractional law (6 + terms + 1, n), which begins with zeros.
     """
     T, share, c = settings.period, filter_share(settings), law_weights(settings)
     trimming = trim_share(settings, own)
@@ -182,21 +188,25 @@ def _feedback(settings: ServoSettings, plant: TwoMasses, own: Gains, sees: tuple
         snap = -b * (4.0 * jerk + b * (6.0 * a + b * (4.0 * w + b * q)))
         return plant.rotor * (a + snap / rate) + plant.link * a
 
-    def step(x: Array) -> tuple[Array, Array]:
-        link, motor = sees[0] @ x[:4], sees[1] @ x[:4]
-        link_rate = x[6] + share * ((link - x[4]) / T - x[6])
-        motor_rate = x[7] + share * ((motor - x[5]) / T - x[7])
-        trim = x[9] + trimming * (link - motor - x[9])
-        integral = x[8] + T * own.integral * (motor + trim)
-        past = np.vstack((motor, x[10:-1])) if len(x) > 10 else x[10:]
-        memory = np.vstack((link, motor, link_rate, motor_rate, integral, trim, past))
+    def step(link: Array, motor: Array, turning: Array, memory: Array) -> tuple[Array, Array]:
+        link_rate = memory[2] + share * ((link - memory[0]) / T - memory[2])
+        motor_rate = memory[3] + share * ((turning - memory[1]) / T - memory[3])
+        trim = memory[5] + trimming * (link - motor - memory[5])
+        integral = memory[4] + T * own.integral * (motor + trim)
+        past = np.vstack((motor, memory[6:-1])) if len(memory) > MEMORY else memory[6:]
+        after = np.vstack((link, turning, link_rate, motor_rate, integral, trim, past))
         if settings.kind == LINEARISING:
-            return linearised(link, link_rate, motor, motor_rate), memory
+            return linearised(link, link_rate, motor, motor_rate), after
         if settings.kind == FRACTIONAL:
-            return -own.fractional * (c @ past) - own.proportional * motor, memory
-        return -own.position * motor - own.velocity * motor_rate - memory[4], memory
+            return -own.fractional * (c @ past) - own.proportional * motor, after
+        return -own.position * motor - own.velocity * motor_rate - integral, after
 
     return step
+
+
+def memory_size(settings: ServoSettings) -> int:
+    """Return how many numbers the servo of a joint remembers, apart from its reference."""
+    return MEMORY + (settings.terms + 1 if settings.kind == FRACTIONAL else 0)
 
 
 def growth(settings: ServoSettings, plant: TwoMasses, encoders: str) -> float:
@@ -205,9 +215,10 @@ def growth(settings: ServoSettings, plant: TwoMasses, encoders: str) -> float:
     own = gains(settings, plant.total)
     link, rotor = np.eye(4)[0], np.eye(4)[2]
     sees = {"motor": (rotor, rotor), "joint": (link, link), "both": (link, rotor)}[encoders]
-    count = 10 + (settings.terms + 1 if settings.kind == FRACTIONAL else 0)
+    count = 4 + memory_size(settings)
     x = np.eye(count)
-    torque, memory = _feedback(settings, plant, own, sees)(x)
+    link, motor = sees[0] @ x[:4], sees[1] @ x[:4]
+    torque, memory = feedback(settings, plant, own)(link, motor, motor, x[4:])
     loop = np.vstack((moved @ x[:4] + np.outer(pushed, torque), memory))
     used = [k for k in range(count) if k not in (8, 9) or own.integral > 0.0]  # an integrator without gain stays
     return float(abs(np.linalg.eigvals(loop[np.ix_(used, used)])).max())

@@ -51,17 +51,23 @@ Pair = tuple[float, float]
 
 
 @kernel
-def _inertias(links: Rows, q1: float, q2: float) -> tuple[float, float]:
-    first, _, second = inertia_of(links[0], q1, q2)
-    return first, second
+def _inertias(links: Rows, q1: float, q2: float) -> tuple[float, float, float]:
+    first, between, second = inertia_of(links[0], q1, q2)
+    return first, between, second
+
+
+def link_inertia(links: Links, pose: Pair, placed: PlacedLinkage | None = None) -> NDArray[np.float64]:
+    """Return the inertia matrix of the links in a pose [rad], (2, 2) [kg m^2]."""
+    record = np.zeros(1, LINKS)
+    links.fill(record, placed)
+    first, between, second = _inertias(record, float(pose[0]), float(pose[1]))
+    return np.array(((first, between), (between, second)))
 
 
 def link_inertias(links: Links, pose: Pair, placed: PlacedLinkage | None = None) -> Pair:
     """Return H_11 and H_22 [kg m^2] in a pose [rad]."""
-    record = np.zeros(1, LINKS)
-    links.fill(record, placed)
-    first, second = _inertias(record, float(pose[0]), float(pose[1]))
-    return float(first), float(second)
+    first, second = np.diag(link_inertia(links, pose, placed)).tolist()
+    return first, second
 
 
 def _law(settings: ServoSettings, joint: ElasticJoint, own: Gains) -> ServoLaw:

@@ -61,10 +61,15 @@ class ExactArm:
         self.time = 0.0
         self.state = np.array([0.0, velocity, 0.0, 0.0])  # of the arm and of its reference: position and velocity
         self._coming: list[tuple[float, float]] = []
+        self._last_velocity = velocity
 
-    @property
-    def hand_force(self) -> float:
-        return -self._servo.grip_stiffness * self.state[0] - self._servo.grip_damping * self.state[1]
+    def shown_force(self, period: float) -> float:
+        """Return what the force sensor shows: the hand, less what the handle's inertia took since the last sample."""
+        _, v, _, _ = self.state
+        grip = -self._servo.grip_stiffness * self.state[0] - self._servo.grip_damping * v
+        took = self._servo.handle_mass * (v - self._last_velocity) / period
+        self._last_velocity = v
+        return float(grip - took)
 
     def command(self, velocity: float) -> None:
         """Let the reference go on at `velocity` for a period."""

@@ -14,6 +14,7 @@ from haptics.design import (
     Coupling,
     Handle,
     PositionServo,
+    SampledArm,
     contact_eigenvalues,
     contact_is_nonoscillatory,
     contact_is_stable,
@@ -24,6 +25,7 @@ from haptics.design import (
     hold_buzz,
     mass_limit,
     mass_rule,
+    sliding_mass_limit,
     sliding_matrix,
     smallest_force,
     smallest_stribeck_velocity,
@@ -260,8 +262,46 @@ def test_a_late_arm_in_a_stiff_grip_is_not_steady_with_any_mass() -> None:
     assert mass_limit(servo) == mass_rule(servo) == math.inf
 
 
-def test_a_hand_without_stiffness_asks_nothing() -> None:
+def test_a_hand_without_stiffness_asks_nothing_unless_a_handle_has_mass() -> None:
     assert mass_limit(PositionServo(5.0, grip_stiffness=0.0)) == 0.0
+    late = [mass_limit(PositionServo(30.0, 0.3, True, 5e-3, grip_stiffness=0.0, handle_mass=m)) for m in (0.3, 0.6)]
+    assert late[0] > 0.3
+    assert late[1] > 1.5 * late[0]
+
+
+def prompt_arm(stiffness: tuple[float, float], damping: tuple[float, float]) -> SampledArm:
+    """Return an arm that is at a tick where it was told at the last one, in a grip that differs along x and y."""
+    transition, command, force = np.zeros((4, 4)), np.vstack((np.eye(2), np.zeros((2, 2)))), np.zeros((2, 4))
+    transition[2:, :2] = np.eye(2)  # where it was before
+    force[:, :2] = -np.diag(stiffness) - np.diag(damping) / T
+    force[:, 2:] = np.diag(damping) / T
+    return SampledArm(transition, command, force, T)
+
+
+@settings(max_examples=20)
+@given(
+    stiffness=st.tuples(log_floats(50.0, 3000.0), log_floats(50.0, 3000.0)),
+    damping=st.tuples(log_floats(5.0, 50.0), log_floats(5.0, 50.0)),
+    other=log_floats(0.1, 10.0),
+)
+def test_the_limit_of_a_prompt_arm_is_that_of_a_mass_with_a_late_force(
+    stiffness: tuple[float, float], damping: tuple[float, float], other: float
+) -> None:
+    """Its force comes a period late, as in (63): a + 2 b < 4."""
+    arm = prompt_arm(stiffness, damping)
+    limit = max(T * T * k + 2.0 * T * b for k, b in zip(stiffness, damping, strict=True)) / 4.0
+    found = sliding_mass_limit([arm])
+    assert limit <= found * (1.0 + 1e-3)
+    assert found == pytest.approx(limit, rel=2e-3)
+    assert growth(arm.sliding(1.01 * found)) < 1.0 < growth(arm.sliding(0.99 * found))
+    pose = prompt_arm((other * stiffness[0], other * stiffness[1]), (other * damping[0], other * damping[1]))
+    assert sliding_mass_limit([arm, pose]) == pytest.approx(max(1.0, other) * limit, rel=2e-3)
+
+
+def test_an_arm_that_no_mass_helps_and_one_that_every_mass_suits() -> None:
+    unstable = SampledArm(np.diag((1.1, 0.5)), np.eye(2), -np.eye(2), T)
+    assert sliding_mass_limit([unstable]) == math.inf
+    assert sliding_mass_limit([prompt_arm((1.0, 1.0), (0.01, 0.01))]) == 0.0
 
 
 # --- behind an encoder ------------------------------------------------------------------------------------------------

@@ -65,23 +65,23 @@ def test_a_held_handle_moves_as_the_powers_of_its_matrix(
     ratio=st.floats(0.3, 2.0),
     knows=st.booleans(),
     delay=DELAYS,
-    grip=st.tuples(log_floats(10.0, 3000.0), log_floats(0.5, 50.0)),
+    grip=st.tuples(log_floats(10.0, 3000.0), log_floats(0.5, 50.0), st.floats(0.0, 0.5)),
     period=log_floats(5e-4, 4e-3),
 )
 def test_a_sliding_mass_on_an_arm_moves_as_the_powers_of_its_matrix(
-    mass: float, frequency: float, ratio: float, knows: bool, delay: float, grip: tuple[float, float], period: float
+    mass: float, frequency: float, ratio: float, knows: bool, delay: float, grip: tuple[float, ...], period: float
 ) -> None:
     servo = PositionServo(frequency, ratio, knows, delay * period, *grip)
     element = RigidAdmittance(ALWAYS_SLIDES, mass, period)
     arm = ExactArm(servo, velocity=0.01)
     matrix = sliding_matrix(mass, servo, period)
     state = np.zeros(len(matrix))
-    state[1] = 0.01
+    state[1] = state[-1] = 0.01
     path, predicted = [], []
     for _ in range(30):
         path.append(arm.state[0])
         predicted.append(state[0])
-        arm.command(float(element.step((arm.hand_force, 0.0))[0]))
+        arm.command(float(element.step((arm.shown_force(period), 0.0))[0]))
         arm.advance(period)
         state = matrix @ state
     np.testing.assert_allclose(path, predicted, rtol=1e-6, atol=1e-9 * np.abs(predicted).max())
@@ -115,7 +115,7 @@ def test_an_estimator_delays_the_loop_as_much_as_the_device_does() -> None:
 
 def test_a_very_long_delay_is_cut_so_that_the_matrix_stays_small() -> None:
     assert len(stuck_matrix(Coupling(100.0, 1.0), Handle(1.0, delay=10.0))) == 4 + LONGEST_DELAY
-    assert len(sliding_matrix(1.0, PositionServo(30.0, delay=10.0), 1e-3)) == 5 + LONGEST_DELAY
+    assert len(sliding_matrix(1.0, PositionServo(30.0, delay=10.0), 1e-3)) == 6 + LONGEST_DELAY
 
 
 def test_the_data_sheet_says_what_the_handle_is() -> None:
