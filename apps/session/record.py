@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import itertools
+import math
 import platform
 import shutil
 from dataclasses import asdict
@@ -77,7 +78,7 @@ def journal_entry(config: SessionConfig) -> dict[str, Any]:
 def _facts(config: SessionConfig, spec: DeviceSpec) -> dict[str, Any]:
     return {
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-        "device": asdict(spec),
+        "device": {name: None if value == math.inf else value for name, value in asdict(spec).items()},
         "model": config.session.model,
         "rate_hz": config.session.rate,
         "configuration": config.as_dict(),

@@ -30,7 +30,11 @@ _HEAVIEST = 1e3
 """An element's mass [kg] beyond which `mass_limit` does not search."""
 
 _LIGHTEST = 1e-3
-"""The lightest that `sliding_mass_limit` tries [kg]."""
+_MASSES = tuple(30.0 * 0.5**k for k in range(15))
+"""What `sliding_mass_limit` begins with, and the lightest that it tries [kg]."""
+
+_SLOW = 0.1
+"""A swing that grows by less is not felt before the contact stops [1/s]."""
 
 _ROUNDING = 1e-6
 """What an eigenvalue may be above 1 and still be 1: an arm that nobody holds stays where it is put."""
@@ -166,19 +170,21 @@ def sliding_mass_limit(arms: Sequence[SampledArm]) -> float:
     """Return the mass above which a sliding contact shakes none of `arms`, one arm in several poses [kg].
 
     Found by bisection on the eigenvalues of `haptics.design.SampledArm.sliding`, to a thousandth; infinite where no
-    mass up to 1000 kg is steady, 0 where a gram is.
+    mass up to 30 kg is steady, 0 where a gram is. A swing that takes 10 s to grow e-fold is none: no contact slides
+    for so long.
     """
     limit = 0.0
     for arm in arms:
         if limit > 0.0 and _steady(arm, limit):
             continue
-        found = _edge(functools.partial(_steady, arm), _HEAVIEST, 0.5, _LIGHTEST, _COARSE)
-        limit = max(limit, math.inf if found is None else found)
+        steady = functools.partial(_steady, arm)
+        start = next((mass for mass in _MASSES if steady(mass)), 0.0)  # the heaviest may swing slowly with the hand
+        limit = max(limit, _edge(steady, start, 0.5, _LIGHTEST, _COARSE) or math.inf)
     return limit if limit > 2.0 * _LIGHTEST else 0.0
 
 
 def _steady(arm: SampledArm, mass: float) -> bool:
-    return growth(arm.sliding(mass)) < 1.0 + _ROUNDING
+    return growth(arm.sliding(mass)) < 1.0 + _SLOW * arm.period
 
 
 def mass_rule(servo: PositionServo) -> float:

@@ -1,9 +1,11 @@
 """Parameters that do not suit the device: said in one line, once per crossing, and written into the recording."""
 
 import json
+import math
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ import pytest
 from apps.session.config import complete
 from apps.session.counsel import Counsel
 from apps.session.models import fitting
+from apps.session.record import _facts
 from apps.session.run import Session
 from devices import is_virtual
 from haptics.elements import MasslessImpedance
@@ -46,6 +49,13 @@ def test_the_defaults_deserve_no_warning_except_those_of_models_without_damping(
     undamped = hasattr(element, "stiffness") and not hasattr(element, "damping")
     assert bool(Counsel(config.make_device().spec).consider(element, 0)) is undamped
     assert undamped is (model in {"dahl", "hayward-armstrong"})
+
+
+def test_an_arm_that_no_mass_helps_can_be_recorded() -> None:
+    config = complete({"session": {"model": "A"}, "device": {"name": "virtual-arm"}})
+    spec = replace(config.make_device().spec, least_mass=math.inf)
+    assert "no element.mass keeps it" in Counsel(spec).consider(config.make_element(), 0)
+    assert json.loads(json.dumps(_facts(config, spec), allow_nan=False))["device"]["least_mass"] is None
 
 
 def test_a_crossing_is_said_once_and_again_after_a_return() -> None:

@@ -159,8 +159,10 @@ def test_a_mass_is_warned_of_where_it_shakes_and_not_where_it_is_calm(
 
 
 def test_the_heavier_the_handle_behind_the_sensor_the_more_mass_it_takes() -> None:
-    limits = [
-        devices.create_device("virtual-arm", {"arm": {"handle_mass": m}}).spec.least_mass for m in (0.0, 0.3, 0.6)
-    ]
+    limits = []
+    for mass in (0.0, 0.3, 0.6):
+        limit = devices.create_device("virtual-arm", {"arm": {"handle_mass": mass}}).spec.least_mass
+        assert limit is not None
+        limits.append(limit)
     assert limits[0] < 0.5 * limits[1]
     assert limits[2] > 1.5 * limits[1]

@@ -95,6 +95,16 @@ def test_a_mass_is_judged_by_its_limit() -> None:
     assert "mass" not in said(RigidAdmittance(Coulomb(6.0), 2.1 * limit), ARM)
 
 
+def test_an_arm_that_knows_its_least_mass_is_believed() -> None:
+    knows = make_spec(Causality.ADMITTANCE, max_force=50.0, servo_frequency=30.0, least_mass=0.7, handle_mass=0.3)
+    found = [said(RigidAdmittance(Coulomb(6.0), mass), knows) for mass in (0.69, 0.71, 1.41)]
+    assert found[0]["mass"].severity is Severity.WARNING
+    assert "shakes below 0.7 kg in a grip of 1000 N/m" in found[0]["mass"].text
+    assert "with 0.3 kg of handle beyond its force sensor; raise it" in found[0]["mass"].text
+    assert found[1]["mass"].severity is Severity.NOTE
+    assert "mass" not in found[2]
+
+
 def test_an_arm_that_no_mass_can_help_is_told_apart_and_fits_into_json() -> None:
     slow = make_spec(Causality.ADMITTANCE, max_force=50.0, servo_frequency=5.0)
     advice = said(RigidAdmittance(Coulomb(6.0), 2.0), slow)["mass"]
