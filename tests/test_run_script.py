@@ -335,9 +335,15 @@ def test_the_program_replaces_the_script(run: ModuleType, monkeypatch: pytest.Mo
     monkeypatch.setattr(run.os, "execve", lambda *arguments: calls.append(arguments))
     run.start("haptics", ["devices"])
     assert Path.cwd() == tmp_path  # paths in the arguments keep their meaning
-    run.start("test", [])
+    compiled: list[list[str]] = []
+    monkeypatch.setattr(run.subprocess, "call", lambda command, **options: compiled.append(command))
+    run.start("test", ["-k", "law"])
+    assert compiled == []
+    run.start("test", ["--search"])
+    assert compiled == [[str(run.PYTHON), "-m", "tests.kernels"]]
+    assert calls[-1][2]["HAPTICS_EXAMPLES"] == "search"
     assert Path.cwd() == run.ROOT
-    assert [call[1][0] for call in calls] == [str(run.PYTHON)] * 2
+    assert [call[1][0] for call in calls] == [str(run.PYTHON)] * 3
     assert all("PYTHONPATH" not in call[2] for call in calls)
 
 

@@ -1,0 +1,104 @@
+"""Compile the large kernels before the tests, two at a time, so that no test pays for them within its time limit.
+
+``./run test`` does it when there is no word that these sources have been compiled. Kernels of which a test alone is the
+user compile in that test.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import io
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+
+
+def _commands(*commands: list[str]) -> None:
+    """Run commands of the project one after the other in a folder of their own, in silence."""
+    from apps.cli import main
+
+    with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
+        for command in commands:
+            with contextlib.redirect_stderr(io.StringIO()) as words:
+                status = main(command)
+                if command[0] == "run" and status == 0:
+                    status = main(["replay", str(next(Path("recordings").iterdir())), "--verify"])
+            if status:
+                raise SystemExit(f"haptics {' '.join(command)} ended with status {status}:\n{words.getvalue()}")
+
+
+def _joystick() -> None:
+    _commands(["run", "--device", "virtual-joystick", "--model", "C", "--headless", "--duration", "0.2"])
+
+
+def _conformance() -> None:
+    _commands(["conformance", "--quick", "--element", "C"])
+
+
+def _arm() -> None:
+    _commands(["run", "--device", "virtual-arm", "--model", "A", "--headless", "--duration", "0.2"])
+
+
+def _offline() -> None:
+    import numpy as np
+
+    from haptics import Coulomb, MasslessImpedance, Network, simulate
+
+    simulate(MasslessImpedance(Coulomb(1.0), 100.0, 1.0), np.zeros((10, 2)))
+    network = Network()
+    network.contact(network.body(1.0), network.wall, Coulomb(1.0), 100.0, 1.0)
+    network.simulate(10)
+    network.step()
+
+
+GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _conformance), (_arm, _offline))
+"""What each of the two processes compiles."""
+
+
+def _stamp() -> Path | None:
+    """Return the file that says that these sources have been compiled, where compiled kernels are kept."""
+    from haptics import kernel_cache
+
+    folder = kernel_cache.find_folder()
+    digest = hashlib.sha256()
+    for package in ("haptics", "devices", "calibration", "apps"):
+        for source in sorted((ROOT / package).rglob("*.py")):
+            digest.update(source.read_bytes())
+    return folder and folder / f"compiled-{digest.hexdigest()[:24]}"
+
+
+def _compile_all() -> int:
+    """Compile every group in a process of its own; return an exit status."""
+    start = time.monotonic()
+    print("compiling the kernels before the tests: about a minute, once", file=sys.stderr, flush=True)
+    children = [
+        subprocess.Popen([sys.executable, "-m", "tests.kernels", str(group)], cwd=ROOT) for group in range(len(GROUPS))
+    ]
+    failed = [child.wait() for child in children]
+    print(f"compiled after {time.monotonic() - start:.0f} s", file=sys.stderr, flush=True)
+    return max(failed)
+
+
+def main(arguments: list[str]) -> int:
+    """Compile the group whose number is given, or all of them if that has not been done."""
+    if arguments:
+        for compile_some in GROUPS[int(arguments[0])]:
+            compile_some()
+        return 0
+    stamp = _stamp()
+    if stamp is not None and stamp.exists():
+        return 0
+    status = _compile_all()
+    if stamp is not None and status == 0:
+        stamp.touch()
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
