@@ -13,7 +13,7 @@ import numpy as np
 
 from devices.arm import device
 from devices.arm.device import Arm
-from devices.arm.motors import OdriveStage, checks, line, streaming
+from devices.arm.motors import OdriveStage
 from devices.arm.sensors import force_sensor, onrobot, optoforce, rdt
 from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.force_sensor import ForceSensor
@@ -28,7 +28,7 @@ from devices.emulators.wire_faults import WireFaults
 from devices.virtual.wrench import WrenchSettings
 from haptics.device import State, Vector
 from haptics.errors import DeviceFault
-from tests.devices.arm.odrive_rig import states
+from tests.devices.arm.odrive_rig import living_by, states
 from tests.devices.arm.stepped_time import SteppedClock, SteppedTime, settle
 
 PERIOD = 1e-3
@@ -41,8 +41,8 @@ PATIENT: dict[str, dict[str, Any]] = {
 }
 """Settings with which a busy machine is no fault while an arm is opened."""
 
-LIVE_BY_IT = (device, checks, line, streaming, force_sensor, onrobot, optoforce, rdt, box, port)
-"""Those of driver and emulators that look at the time."""
+LIVE_BY_IT = (device, force_sensor, onrobot, optoforce, rdt, box, port)
+"""Those of driver and emulators that look at the time, besides those of the motors."""
 
 NEW = 1.5e-3
 """A measurement of the force is of this step or the one before [s]."""
@@ -80,7 +80,7 @@ class ArmHere(Arm):
             told["seed"],
             WrenchSettings(**told["mounting"]),
         )
-        resources.enter_context(self.time.seen_by(LIVE_BY_IT))
+        resources.enter_context(living_by(self.time, LIVE_BY_IT))
         self.sensor_faults = WireFaults(sensor_faults(name), of_part(SENSOR, told["faults"]))
         self.board = ArmBoard(plant, body, of_part(MOTORS, told["faults"]), self.sensor_faults, self.time)
         unit, found = sensors.make_sensor(name, told["sensor"], self.board.wrench, self.board.sensor_faults)

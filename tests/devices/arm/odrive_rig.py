@@ -1,13 +1,18 @@
-"""An emulated drive, the stage that drives it, and what the tests of both share."""
+"""An emulated drive, the stage that drives it, and what the tests of both share.
+
+Where a test has the fixture `stepped`, drive and stage live by a time of their own (`tests.devices.arm.stepped_time`),
+and so do sleeps and time limits of the test itself.
+"""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
 import numpy as np
+import pytest
 
-from devices.arm.motors import OdriveStage
+from devices.arm.motors import OdriveStage, checks, line, streaming, usb
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.firmware import Firmware
@@ -16,8 +21,11 @@ from devices.emulators.odrive.table import rows
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.device import Vector
 from haptics.errors import DeviceFault
+from tests.devices.arm.stepped_time import LOOK, SteppedTime, settle
 
 PERIOD = 1e-3
+LATE = 2.5e-3
+"""An answer that has not come after so long is lost, or its drive is slow [s]."""
 PATIENCE = 10.0
 """For what happens soon, on a machine that has nothing else to do [s]."""
 
@@ -26,8 +34,33 @@ IDS = {row.path: row.number for row in rows()}
 NAMES = {row.number: row.path for row in rows()}
 
 
+class Place:
+    """The time that drives and stages of the present test live by, and the drives; the wall's if there is none."""
+
+    time: SteppedTime | None = None
+    boards: tuple[EmulatedOdrive, ...] = ()
+
+
+@contextmanager
+def living_by(own: SteppedTime, modules: Iterable[Any] = ()) -> Iterator[None]:
+    """Let a stage and `modules` live by this time, and wait for answers by it."""
+
+    def wait(ticket: line.Ticket, timeout: float) -> bytes | None:
+        begin = own.now()
+        while not ticket._done.acquire(timeout=LOOK) and own.now() < begin + timeout:
+            if own.now() > begin + LATE:
+                own.await_until(begin + timeout)
+        own.await_until(None)
+        return ticket.reply
+
+    with own.seen_by((checks, line, streaming, usb, *modules)), pytest.MonkeyPatch.context() as patch:
+        patch.setattr(line.Ticket, "wait", wait)
+        yield
+
+
 def make(*faults: str, latency: float = 0.0, **settings: Any) -> tuple[OdriveStage, EmulatedOdrive]:
-    board = EmulatedOdrive(faults=faults)
+    board = EmulatedOdrive(faults=faults, time=Place.time)
+    Place.boards = (*Place.boards, board)
     return OdriveStage(settings, period=PERIOD, backend=EmulatedOdriveBackend(board, latency=latency)), board
 
 
@@ -53,8 +86,23 @@ def run(stage: OdriveStage, duration: float, command: Callable[[float], Vector] 
     start, angles = time.perf_counter(), []
     while (now := time.perf_counter() - start) < duration:
         angles.append(stage.tick(command(now)).copy())
-        time.sleep(PERIOD)
+        go_on(stage)
     return angles
+
+
+def go_on(stage: OdriveStage) -> None:
+    """Let a tick go by, and in a stepped time as much of the machine's as stage and drive need for it."""
+    own, stream = Place.time, stage._streaming
+    if own is None or stream is None:
+        time.sleep(PERIOD)
+        return
+
+    def done() -> bool:
+        return bool(stream.failure) or stream.sample.time >= own.now()
+
+    with own.by_hand() as step:
+        step()
+        settle(done, lambda: own.awaited or any(board.faults.at(board.now) for board in Place.boards))
 
 
 def operations(board: EmulatedOdrive) -> list[tuple[str, bytes]]:

@@ -7,6 +7,7 @@ machine counts as one step. What looks at the time sees the same instant until t
 from __future__ import annotations
 
 import contextlib
+import math
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -45,15 +46,19 @@ class SteppedTime:
 
     def wait_until(self, instant: float) -> None:
         """Return at `instant` [s] at the earliest."""
-        self._sleepers[threading.get_ident()] = instant
+        self.await_until(instant)
         while self._now < instant and not self._over.is_set():
             time.sleep(LOOK)
-        del self._sleepers[threading.get_ident()]
+        self.await_until(None)
+
+    def await_until(self, instant: float | None) -> None:
+        """Note until when [s] the calling thread does nothing; None if it goes on."""
+        self._sleepers[threading.get_ident()] = -math.inf if instant is None else instant
 
     @property
     def awaited(self) -> bool:
-        """Whether a thread sleeps for longer than until the next step."""
-        return any(instant > self._now + 1.5 * STEP for instant in list(self._sleepers.values()))
+        """Whether a thread does nothing for half a step at least."""
+        return any(instant > self._now + 0.5 * STEP for instant in list(self._sleepers.values()))
 
     def sleep(self, duration: float) -> None:
         """Let at least `duration` [s] go by."""

@@ -34,8 +34,8 @@ def test_the_end_effector_goes_where_it_is_told_and_holds(kind: str) -> None:
     with opened(arm={"kind": kind}) as arm:
         assert arm.read().position == pytest.approx((0.0, 0.0), abs=1e-4)
         assert states(arm.board) == [CLOSED_LOOP, CLOSED_LOOP]
-        run(arm, 0.3, lambda now: min(now / 0.2, 1.0) * goal)
-        (*_, last) = run(arm, 0.5, lambda _: goal)
+        run(arm, 0.2, lambda now: min(now / 0.15, 1.0) * goal)
+        (*_, last) = run(arm, 0.3, lambda _: goal)
         assert last.position == pytest.approx(goal, abs=2e-4)
         assert arm.plant.handle == pytest.approx(goal, abs=3e-4)  # motors hold, gears give way a little
         assert np.hypot(*last.velocity) < 5e-3
@@ -45,7 +45,7 @@ def test_the_end_effector_goes_where_it_is_told_and_holds(kind: str) -> None:
 def test_motors_that_turn_the_other_way_and_unlike_gears_are_a_matter_of_settings() -> None:
     with opened(motors={"reduction_1": -100.0, "reduction_2": 50.0}) as arm:
         run(arm, 0.2, lambda now: np.array((min(now / 0.2, 1.0) * 0.01, 0.0)))
-        (*_, last) = run(arm, 0.5, lambda _: np.array((0.01, 0.0)))
+        (*_, last) = run(arm, 0.2, lambda _: np.array((0.01, 0.0)))
         assert arm.plant.handle == pytest.approx(last.position, abs=3e-4)
 
 
@@ -73,8 +73,8 @@ def test_the_handle_s_weight_is_no_force_of_the_hand_wherever_the_arm_goes() -> 
     arm_table = {"gravity": 6.0, "handle_mass": 0.8}
     with opened(arm=arm_table) as arm:
         assert mean_force(run(arm, 0.2)) == pytest.approx((0.0, 0.0), abs=0.1)
-        run(arm, 1.0, lambda now: np.array((-0.15, 0.1)) * min(now / 0.9, 1.0))
-        turned = run(arm, 0.4, lambda _: np.array((-0.15, 0.1)))
+        run(arm, 0.6, lambda now: np.array((-0.15, 0.1)) * min(now / 0.55, 1.0))
+        turned = run(arm, 0.3, lambda _: np.array((-0.15, 0.1)))
         assert mean_force(turned[len(turned) // 2 :]) == pytest.approx((0.0, 0.0), abs=0.15)
 
 

@@ -16,7 +16,9 @@ from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
-from tests.devices.arm.odrive_rig import HOME, PATIENCE, armed, make, operations, run, states, until
+from tests.devices.arm.odrive_rig import HOME, PATIENCE, armed, go_on, make, operations, run, states, until
+
+pytestmark = pytest.mark.usefixtures("stepped")
 
 
 @pytest.fixture(autouse=True)
@@ -231,7 +233,7 @@ def test_the_motors_follow_position_and_speed() -> None:
             angles = stage.tick(command, speeds)
             if now > 0.2:
                 errors.append(angles - reference(stage.sampled - start)[0])
-            time.sleep(1e-3)
+            go_on(stage)
         assert np.abs(errors).max() < 0.05  # without the speed it would lag by 0.13 rad
 
 
@@ -242,7 +244,7 @@ def test_position_and_speed_go_out_in_every_round_and_the_watchdogs_are_fed_in_t
         before = stage._streaming.rounds  # type: ignore[union-attr]
         for tick in range(100):
             stage.tick(HOME + 1e-3 * tick)
-            time.sleep(1e-3)
+            go_on(stage)
         stage.disarm()
         told = operations(board)
     for axis in ("axis0", "axis1"):
@@ -262,7 +264,7 @@ def test_torques_go_out_where_they_change_seen_at_the_motor_and_end_with_the_com
     with armed(reduction_1=50.0, reduction_2=-20.0) as (stage, board):
         for _ in range(60):
             stage.tick(HOME, torques=np.array((2.0, 3.0)))
-            time.sleep(1e-3)
+            go_on(stage)
         assert [axis.values["controller.input_torque"] for axis in board.inside.axes] == pytest.approx([0.04, -0.15])
         told = [payload for name, payload in operations(board) if name == "axis0.controller.input_torque"]
         assert [struct.unpack("<f", payload)[0] for payload in told[-2:]] == pytest.approx([0.0, 0.04])

@@ -1,0 +1,18 @@
+"""The time of the tests that step it."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.devices.arm import odrive_rig
+from tests.devices.arm.stepped_time import SteppedTime
+
+
+@pytest.fixture
+def stepped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[SteppedTime]:
+    """Let a test, its rig and what it opens live by a time that `tests.devices.arm.odrive_rig.run` steps."""
+    own = SteppedTime()
+    monkeypatch.setattr(odrive_rig.Place, "time", own)
+    monkeypatch.setattr(odrive_rig.Place, "boards", ())
+    with odrive_rig.living_by(own, (request.module, odrive_rig)):
+        yield own
