@@ -103,19 +103,23 @@ def replay(options: Namespace) -> Answer:
 
 
 def _verify(recording: Recording) -> Answer:
-    from haptics.replay import verify
+    from apps.verification import examine
+    from haptics.recording_checks import OK
 
-    found = verify(recording)
+    found = examine(recording)
     result = {
         "recording": str(recording.folder),
         "ticks": found.ticks,
         "mismatches": found.mismatches,
         "first_mismatch": found.first_mismatch,
+        "verdict": found.verdict,
+        "findings": [finding.as_dict() for finding in found.findings],
     }
     text = f"{found.ticks} ticks computed again, {found.mismatches} differ"
     if found.first_mismatch is not None:
         text += f", the first is tick {found.first_mismatch}"
-    return Answer(result, text, status=0 if found.mismatches == 0 else 1)
+    lines = [text, *(f"  {finding.rule}: {finding.words}" for finding in found.findings), f"verdict: {found.verdict}"]
+    return Answer(result, "\n".join(lines), status=0 if found.verdict == OK else 1)
 
 
 def _show(recording: Recording, options: Namespace) -> Answer:

@@ -6,6 +6,7 @@ Whatever is in such a file, the readers return plain values or raise `Configurat
 from __future__ import annotations
 
 import ast
+import hashlib
 import io
 import math
 import os
@@ -91,6 +92,11 @@ def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
     if len(data) > LARGEST_TEXT:
         raise ConfigurationError(f"{what}: is too large; must be at most {LARGEST_TEXT // 1_000_000} MB.")
     return data
+
+
+def sha256_of(path: str | Path, what: str = "") -> str:
+    """Return the SHA-256 of a small file; raise as `read_small`."""
+    return hashlib.sha256(read_small(path, what)).hexdigest()
 
 
 def _without_waiting(path: str, flags: int) -> int:

@@ -18,11 +18,12 @@ from numpy.typing import NDArray
 from haptics.device import Causality, DeviceSpec
 from haptics.elements import Element
 from haptics.envelope import ENVELOPE_FLAGS, Limits
-from haptics.errors import ConfigurationError, RecordingError
+from haptics.errors import RecordingError
 from haptics.recording import Recording
+from haptics.recording_checks import VIOLATED, Finding, check_recording, gap_in, verdict_of
 from haptics.rendering import Rendering, parameters_of
 from haptics.tables import make_element
-from haptics.trace import Rows, Status
+from haptics.trace import Rows
 
 COMPUTED = (
     "command",
@@ -52,36 +53,44 @@ class Verification:
         Ticks in which any bit of any compared column differs.
     first_mismatch : int or None
         Number of the first such tick.
+    findings : tuple of Finding
+        What is not as it should be, and what could not be checked.
     """
 
     ticks: int
     mismatches: int
     first_mismatch: int | None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """``ok``, ``violated`` or ``incomplete``."""
+        return verdict_of(self.findings)
 
 
 def verify(recording: Recording) -> Verification:
-    """Compute every tick of `recording` again and compare bit for bit.
+    """Check the rows of `recording`, compute every tick again and compare bit for bit.
+
+    Where ticks are missing, those before them are computed: what is lost has an effect on the element's state that
+    cannot be known.
 
     Raises
     ------
     RecordingError
-        If the recording does not say everything that is needed, or has lost ticks (their effect on the element's
-        state cannot be known).
+        If the recording does not say everything that is needed.
     """
-    rows = recording.rows
-    unexplained = (np.diff(rows["tick"]) > 1) & ((rows["status"][1:] & int(Status.AFTER_SKIP)) == 0)
-    if recording.metadata.get("certificate", {}).get("lost_ticks") or unexplained.any():
-        raise RecordingError(f"{recording.folder} has lost ticks: the run cannot be computed again.")
-    executed = recording.metadata.get("certificate", {}).get("ticks", len(rows))
-    if len(rows) != executed:
-        raise RecordingError(f"{recording.folder} holds {len(rows)} of the {executed} ticks of its run: cut short.")
+    rows = recording.rows[: gap_in(recording.rows)]
     mismatches, first = 0, None
     for recorded, computed in _computed(recording, rows):
         where = np.flatnonzero(_differing(recorded, computed))
         mismatches += len(where)
         if first is None and len(where):
             first = int(recorded["tick"][where[0]])
-    return Verification(len(rows), mismatches, first)
+    findings = list(check_recording(recording))
+    if mismatches:
+        words = f"{mismatches} of {len(rows)} ticks come out differently when they are computed again."
+        findings.insert(0, Finding("replay", VIOLATED, words, first))
+    return Verification(len(rows), mismatches, first, tuple(findings))
 
 
 def again(recording: Recording, rows: Rows) -> Rows:
@@ -96,14 +105,14 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
         return
     try:
         versions = {entry["version"]: _element(recording, entry) for entry in recording.settings}
-        rendering = Rendering(versions[0], _spec(recording), Limits(**recording.metadata["limits"]))
+        rendering = Rendering(versions[0], spec_of(recording.metadata), Limits(**recording.metadata["limits"]))
         for start, stop in _stretches(np.array(rows["settings_version"])):
             version = int(rows["settings_version"][start])
             rendering.configure(parameters_of(versions[version]), version)
             for first in range(start, stop, _AT_ONCE):
                 recorded = np.array(rows[first : min(first + _AT_ONCE, stop)])
                 yield recorded, rendering.again(recorded)
-    except (KeyError, TypeError, ConfigurationError) as error:
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
 
 
@@ -112,8 +121,9 @@ def _element(recording: Recording, entry: dict[str, Any]) -> Element:
     return make_element(entry["model"], entry["law"], entry["element"], 1.0 / recording.metadata["rate_hz"], causality)
 
 
-def _spec(recording: Recording) -> DeviceSpec:
-    table = dict(recording.metadata["device"])
+def spec_of(metadata: dict[str, Any]) -> DeviceSpec:
+    """Return the data sheet of the device in the description of a recording."""
+    table = dict(metadata["device"])
     table["causality"] = Causality(table["causality"])
     return DeviceSpec(**table)
 

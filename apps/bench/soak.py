@@ -27,6 +27,7 @@ from apps.session.run import Session
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.realtime import stolen_time
 from haptics.recording import Recording
+from haptics.recording_checks import INCOMPLETE
 from haptics.replay import verify
 from haptics.settings import bounded, build, check, free
 from haptics.trace import ROW, Ring
@@ -147,7 +148,8 @@ def _replayed(recording: Path) -> dict[str, Any]:
         found = verify(Recording(recording))
     except RecordingError as error:
         return {"ticks": 0, "mismatches": 0, "error": str(error)}
-    return {"ticks": found.ticks, "mismatches": found.mismatches, "error": None}
+    incomplete = [finding.words for finding in found.findings if finding.verdict == INCOMPLETE]
+    return {"ticks": found.ticks, "mismatches": found.mismatches, "error": incomplete[0] if incomplete else None}
 
 
 def _result(

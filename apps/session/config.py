@@ -6,7 +6,6 @@ options such as ``--rate`` over both. All units are SI.
 
 from __future__ import annotations
 
-import hashlib
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -17,7 +16,7 @@ from apps.session.fitness import Fitness
 from apps.session.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
 from devices.faults import parse_fault
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.reading import parse_toml, read_small, read_toml
+from haptics.reading import parse_toml, read_toml, sha256_of
 from haptics.realtime import RealTimeSettings
 from haptics.settings import bounded, build, check, free, unknown
 
@@ -276,7 +275,7 @@ def _hash_of(device: Table, name: str) -> str | None:
     file = device.get(name)
     if not isinstance(file, str) or not file:
         return None
-    return hashlib.sha256(read_small(file, f"device.{name} = {file!r}")).hexdigest()
+    return sha256_of(file, f"device.{name} = {file!r}")
 
 
 def _prove(config: SessionConfig) -> None:

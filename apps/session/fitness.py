@@ -35,10 +35,10 @@ class Fitness:
     def __post_init__(self) -> None:
         check(self, "fitness")
 
-    def judge(self, timing: dict[str, Any]) -> list[str]:
+    def judge(self, timing: dict[str, Any], fault: str | None = None) -> list[str]:
         """Return why a run with the timing certificate `timing` is not fit, one sentence each; empty if it is.
 
-        See `apps.session.summary.certificate` for what `timing` holds.
+        See `apps.session.summary.certificate` for what `timing` holds. A run that ended with a `fault` is never fit.
         """
         executed, deadlines = max(timing["ticks"], 1), max(timing["ticks"] + timing["skipped"], 1)
         gap = timing["longest_gap_us"]
@@ -56,6 +56,8 @@ class Fitness:
             reasons.append(f"{gap * 1e-3:.4g} ms passed between two ticks; {self._allows('longest_gap', 1e3, 'ms')}")
         if timing["lost_ticks"] > self.lost_ticks:
             reasons.append(f"{timing['lost_ticks']} ticks were not recorded; {self._allows('lost_ticks', 1.0, '')}")
+        if fault:
+            reasons.append(f"the run ended with a fault: {fault}")
         return reasons
 
     def _allows(self, name: str, scale: float, unit: str) -> str:

@@ -245,15 +245,21 @@ class Session:
             )
         return INTERRUPTED if self._interrupted else str(end)
 
+    def _judged(self, timing: dict[str, Any]) -> dict[str, Any]:
+        """Return the verdict on a run with this timing certificate."""
+        fault = self._ending.fault
+        unfit = self.config.fitness.judge(timing, str(fault) if fault is not None else None)
+        return {"fit": not unfit, "unfit_because": unfit}
+
     def _outcome(self, reason: str, rows: Rows) -> Outcome:
         rate, duration = self.config.session.rate, self.config.session.duration
         planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
         timing = certificate(rows, self._servo.trace.count, planned, 1.0 / rate)
         forces = felt(rows, self._spec.causality)
-        unfit = self.config.fitness.judge(timing)
-        timing |= {"fit": not unfit, "unfit_because": unfit, **self._servo.used}
+        timing |= {**self._judged(timing), **self._servo.used}
         real_time = self._recorder.metadata["real_time"]
         self._ending.certify(certificate={**timing, **real_time}, flags=flags_seen(rows), **forces)
+        timing |= self._judged(timing)  # what could not be written makes it unfit
         reason = self._ending.reason(reason)
         summary = {
             "recording": str(self._folder),

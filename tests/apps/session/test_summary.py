@@ -66,3 +66,9 @@ def test_an_empty_run_has_a_summary_too() -> None:
     rows = rows_of(0)
     assert certificate(rows, 0, None, period=1e-3)["ticks"] == 0
     assert felt(rows, Causality.IMPEDANCE) == {"force_n": {}, "stick_fraction": None}
+
+
+def test_a_run_that_ended_with_a_fault_is_never_fit() -> None:
+    timing = {"ticks": 1000, "skipped": 0, "overruns": 0, "unusable_ticks": 0, "longest_gap_us": 1e3, "lost_ticks": 0}
+    assert Fitness().judge(timing) == []
+    assert Fitness(lost_ticks=10.0).judge(timing, "the disk is full") == ["the run ended with a fault: the disk is full"]

@@ -1,0 +1,202 @@
+"""What ``haptics replay --verify`` checks: rows computed again, and all that a recording says about them.
+
+The certificate is made once more from the rows; configuration, settings, limits and device are compared with each
+other. What a run used of the machine, its advice and its versions cannot be found from the rows and are not checked.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
+
+from apps.session.fitness import Fitness
+from apps.session.summary import certificate, felt, flags_seen
+from haptics.device import Causality
+from haptics.errors import ConfigurationError, HapticError
+from haptics.recording_checks import INCOMPLETE, VIOLATED, Finding
+from haptics.settings import build
+
+if TYPE_CHECKING:
+    from haptics.recording import Recording
+    from haptics.replay import Verification
+
+_PARAMETER_FILES = {"parameters": "parameter_file_hash", "friction_parameters": "friction_file_hash"}
+
+
+def examine(recording: Recording) -> Verification:
+    """Return all that was found in a recording.
+
+    Raises
+    ------
+    RecordingError
+        If it does not say everything that a replay needs.
+    """
+    from haptics.replay import verify
+
+    found = verify(recording)
+    missing = any(one.rule in {"rows", "tick"} and one.verdict == INCOMPLETE for one in found.findings)
+    more = [*_certificate(recording, missing), *_configuration(recording), *_device(recording)]
+    return replace(found, findings=(*found.findings, *more))
+
+
+# --- certificate ------------------------------------------------------------------------------------------------------
+
+
+def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
+    """Yield what the certificate says otherwise than the rows; they must all be there."""
+    recorded = recording.metadata.get("certificate")
+    if recorded is None:
+        words = "the recording has no certificate: the application ended before it was made."
+        yield Finding("certificate", INCOMPLETE, words)
+        return
+    if missing:
+        yield Finding("certificate", INCOMPLETE, "the certificate cannot be made again: rows are missing.")
+        return
+    present: dict[str, Any] = {name: recording.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
+    differing, absent = [], []
+    for name, value in _made_again(recording).items():
+        told = present if name in present else recorded
+        if name not in told or (told[name] is None and value is not None):
+            absent.append(name)
+        elif not _alike(told[name], value, 1.5e-3 if name.endswith("_us") else 1.5e-6):
+            differing.append(name)
+    if differing:
+        words = f"the rows give another certificate: {', '.join(differing)}."
+        yield Finding("certificate", VIOLATED, words)
+    if absent and "ticks_sha256" in recording.metadata:  # older versions did not have all of it
+        yield Finding("certificate", INCOMPLETE, f"the certificate lacks {', '.join(absent)}.")
+
+
+def _made_again(recording: Recording) -> dict[str, Any]:
+    """Return what the description of a recording must say of its rows."""
+    metadata, rows = recording.metadata, recording.rows
+    rate, configuration = metadata["rate_hz"], metadata.get("configuration", {})
+    duration = configuration.get("session", {}).get("duration")
+    planned = round(duration * rate) if duration is not None and metadata.get("reason") == "completed" else None
+    timing = certificate(rows, len(rows), planned, 1.0 / rate)
+    if "ticks_sha256" in metadata:  # older versions judged otherwise
+        fitness = build(Fitness, configuration.get("fitness", {}), "fitness")
+        timing["fit"] = not fitness.judge(timing, metadata.get("error"))
+    return {
+        **timing,
+        **metadata.get("real_time", {}),
+        "flags": flags_seen(rows),
+        **felt(rows, Causality(metadata["device"]["causality"])),
+    }
+
+
+def _alike(told: Any, value: Any, tolerance: float) -> bool:
+    """Tell whether two plain values are the same but for the last digit that was kept."""
+    if isinstance(value, dict):
+        return (
+            isinstance(told, dict)
+            and told.keys() == value.keys()
+            and all(_alike(told[name], one, tolerance) for name, one in value.items())
+        )
+    if isinstance(value, list | tuple):
+        return (
+            isinstance(told, list)
+            and len(told) == len(value)
+            and all(_alike(one, other, tolerance) for one, other in zip(told, value, strict=True))
+        )
+    if isinstance(value, float) and isinstance(told, int | float) and not isinstance(told, bool):
+        return math.isclose(told, value, rel_tol=1e-9, abs_tol=tolerance)
+    return type(told) is type(value) and bool(told == value)
+
+
+# --- configuration and device -----------------------------------------------------------------------------------------
+
+
+def _configuration(recording: Recording) -> Iterator[Finding]:
+    """Yield where the configuration says otherwise than the first settings, the limits, or the device."""
+    metadata = recording.metadata
+    configuration = metadata.get("configuration")
+    if configuration is None:
+        yield Finding("configuration", INCOMPLETE, "the recording does not say how it was configured.")
+        return
+    session, device = configuration.get("session", {}), configuration.get("device", {})
+    settings = recording.settings[0] if recording.settings else {}
+    pairs = {
+        "model": (session.get("model"), settings.get("model")),
+        "law": (configuration.get("law"), settings.get("law")),
+        "element": (configuration.get("element"), settings.get("element")),
+        "the recording's model": (metadata.get("model"), settings.get("model")),
+        "rate": (session.get("rate"), metadata.get("rate_hz")),
+        "device": (device.get("name"), metadata["device"].get("name")),
+    }
+    differing = [name for name, (one, other) in pairs.items() if one != other]
+    if differing:
+        words = f"the configuration is not that of the first settings and the device: {', '.join(differing)}."
+        yield Finding("configuration", VIOLATED, words)
+    yield from _limits(metadata, configuration.get("envelope", {}))
+
+
+def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
+    from haptics.envelope import Limits
+    from haptics.replay import spec_of
+
+    try:
+        expected = asdict(Limits.of(spec_of(metadata), envelope))
+    except (TypeError, ConfigurationError) as error:
+        yield Finding("limits", VIOLATED, f"the envelope of the configuration does not go with the device: {error}")
+        return
+    differing = _differing(metadata["limits"], expected)
+    if differing:
+        words = f"the limits are not those of device and configuration: {'; '.join(differing)}."
+        yield Finding("limits", VIOLATED, words)
+
+
+def _device(recording: Recording) -> Iterator[Finding]:
+    """Yield where the device's data sheet is not that of the device which the configuration makes."""
+    from devices import create_device
+    from haptics.clock import Clock
+
+    metadata = recording.metadata
+    table = dict(metadata.get("configuration", {}).get("device", {}))
+    name = table.pop("name", None)
+    table.pop("hand", None)  # it has no part in the data sheet, and may need a file
+    if not isinstance(name, str):
+        return
+    other_file = next(_other_files(table, metadata), None)
+    if other_file is not None:
+        yield other_file
+        return
+    try:
+        spec = create_device(name, table, clock=Clock(1.0 / metadata["rate_hz"])).spec
+    except HapticError as error:
+        yield Finding("device", INCOMPLETE, f"the device of the configuration cannot be made here: {error}")
+        return
+    differing = _differing(metadata["device"], json.loads(json.dumps(asdict(spec))))
+    if differing:
+        words = f"the data sheet is not that of the device which the configuration makes: {'; '.join(differing)}."
+        yield Finding("device", VIOLATED, words)
+
+
+def _other_files(table: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Finding]:
+    """Yield which parameter file is not there any more as it was."""
+    for setting, hash_name in _PARAMETER_FILES.items():
+        file = table.get(setting)
+        if isinstance(file, str) and file and not _is_the_same(file, metadata.get(hash_name)):
+            words = f"device.{setting} = {file!r} is no longer the file of the run: the device cannot be compared."
+            yield Finding("device", INCOMPLETE, words)
+
+
+def _is_the_same(file: str, digest: Any) -> bool:
+    from haptics.reading import sha256_of
+
+    try:
+        return bool(sha256_of(file) == digest)
+    except HapticError:
+        return False
+
+
+def _differing(told: dict[str, Any], expected: dict[str, Any]) -> list[str]:
+    """Return in words what `told` says otherwise than `expected`; what an older version did not say is left out."""
+    return [
+        f"{name} = {str(told[name])[:40]}, not {value}"
+        for name, value in expected.items()
+        if name in told and told[name] != value
+    ]
