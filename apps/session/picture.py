@@ -6,6 +6,7 @@ The path is drawn as in Kikuuwe et al. 2006, Figs. 16 and 19, the time courses a
 
 from __future__ import annotations
 
+import io
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,6 +15,7 @@ from numpy.typing import NDArray
 from apps.view.scale import microseconds
 from apps.view.summary import COMPUTATION, START_DELAY, durations, verdict
 from haptics.device import Causality
+from haptics.files import replace_own
 from haptics.recording import Recording
 from haptics.trace import Rows, Status
 
@@ -21,6 +23,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 PICTURE = "picture.png"
+PNG = b"\x89PNG\r\n\x1a\n"
+"""How every picture begins."""
 
 _SLIP, _STICK, _FORCE, _SECOND, _INK, _PALE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222", "#8A8A8A"
 """Okabe-Ito colours: told apart by colour-blind people, and by their brightness in print."""
@@ -56,7 +60,9 @@ def draw(recording: Recording) -> str | None:
     _punctuality(figure.add_subplot(right[1]), rows, metadata)
     figure.suptitle(_title(metadata), fontsize=13, color=_INK)
     path = recording.folder / PICTURE
-    figure.savefig(path)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format="png")
+    replace_own(path, drawn.getvalue(), PNG)
     return str(path)
 
 

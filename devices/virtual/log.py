@@ -7,13 +7,17 @@ others by ``monotonic_ns`` to get them in order. The clock is the system's monot
 
 from __future__ import annotations
 
+import io
+import mmap
+import os
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
+from numpy.lib import format as npy
 
 from haptics.errors import DeviceOpenError
+from haptics.files import in_place_of_own
 
 CAPACITY = 16384
 """Rows of the ring: 16 s at 1 kHz."""
@@ -22,8 +26,24 @@ LOG_ROW = np.dtype([("monotonic_ns", "<i8"), ("time", "<f8"), ("command", "<f8",
 """One command: when it arrived [ns, monotonic clock], the device's time [s], the command ([N] or [m])."""
 
 
+def _header() -> bytes:
+    """Return what every log begins with."""
+    header = io.BytesIO()
+    facts = {"descr": npy.dtype_to_descr(LOG_ROW), "fortran_order": False, "shape": (CAPACITY,)}
+    npy.write_array_header_1_0(header, facts)
+    return header.getvalue()
+
+
+HEADER = _header()
+SIZE = len(HEADER) + CAPACITY * LOG_ROW.itemsize
+"""Bytes of a log, from its first row on."""
+
+
 class CommandLog:
-    """The log file of one device; an existing file at `path` is replaced.
+    """The log file of one device; an older log at `path` is replaced, anything else there is left alone.
+
+    The whole file has its place on the disk before it is mapped: a store into a page that the disk cannot hold would
+    kill the process.
 
     Parameters
     ----------
@@ -38,14 +58,14 @@ class CommandLog:
 
     def __init__(self, path: str) -> None:
         try:
-            rows: Any = np.lib.format.open_memmap(Path(path), mode="w+", dtype=LOG_ROW, shape=(CAPACITY,))
-        except OSError as error:
+            with in_place_of_own(Path(path), HEADER.__eq__, len(HEADER)) as descriptor:
+                mapping = _mapped(descriptor)
+        except (OSError, ValueError) as error:  # ValueError: no name of a file
             raise DeviceOpenError(
-                f"device.log = {path}: the file cannot be made ({error.strerror or error}); name one in a folder that "
-                "exists and is writable, or leave the setting out."
+                f"device.log = {path}: the file cannot be made ({getattr(error, 'strerror', None) or error}); name one "
+                "in a folder that exists, is writable and has room, or leave the setting out."
             ) from error
-        # Columns as plain arrays: storing through a memmap costs several times as much.
-        plain = rows.view(np.ndarray)
+        plain = np.frombuffer(mapping, LOG_ROW, CAPACITY, len(HEADER))
         self._stamps, self._times, self._commands = plain["monotonic_ns"], plain["time"], plain["command"]
         self._count = 0
 
@@ -57,3 +77,14 @@ class CommandLog:
         self._commands[slot, 1] = y
         self._stamps[slot] = time.monotonic_ns()
         self._count += 1
+
+
+def _mapped(descriptor: int) -> mmap.mmap:
+    """Give a new file its full size with real pages, and map it."""
+    if hasattr(os, "posix_fallocate"):
+        os.posix_fallocate(descriptor, 0, SIZE)
+    else:  # macOS, which can only promise
+        os.ftruncate(descriptor, SIZE)
+    mapping = mmap.mmap(descriptor, SIZE)
+    mapping[: len(HEADER)] = HEADER
+    return mapping

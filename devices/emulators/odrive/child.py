@@ -21,6 +21,7 @@ from typing import Any
 from devices.emulators import child
 from devices.emulators.odrive.remote import Server, observe
 from haptics.errors import HapticError
+from haptics.files import replace_own
 
 LINGER = 1.5
 """How long it lives on after the end of its input while a motor is driven [s]."""
@@ -73,7 +74,7 @@ def _see_off(backend: Any, log: str) -> None:
             break
         time.sleep(0.01)
     if log:
-        Path(log).write_text(json.dumps(observe(backend)))
+        replace_own(Path(log), json.dumps(observe(backend)).encode(), b"{")
 
 
 def serve(backend: Any, log: str, also: str = "") -> None:

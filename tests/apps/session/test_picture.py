@@ -131,3 +131,26 @@ def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
         assert word in text
         assert "3000 ticks, 0 skipped, 1000 late, 0 not recorded" in text
         assert "computation time p50 30 µs" in text
+
+
+@pytest.mark.parametrize("kind", ["link", "link to nowhere", "file"])
+def test_a_picture_is_never_written_through_a_link_nor_over_a_file_of_somebody_s(tmp_path: Path, kind: str) -> None:
+    """A recording may come from anybody; its picture.png may point anywhere."""
+    own = tmp_path / "thesis.tex"
+    own.write_text("years of work")
+    recording = record(tmp_path, circle(300), Causality.IMPEDANCE)
+    picture = recording.folder / "picture.png"
+    if kind == "file":
+        picture.write_text("years of work")
+    else:
+        picture.symlink_to(own if kind == "link" else tmp_path / "nowhere")
+    with pytest.raises(FileExistsError, match=r"picture\.png is a"):
+        draw(recording)
+    assert own.read_text() == "years of work"
+    assert picture.is_symlink() == (kind != "file")
+    assert not (tmp_path / "nowhere").exists()
+    picture.unlink()
+    for _ in range(2):  # its own it replaces
+        assert draw(recording) == str(picture)
+        assert picture.read_bytes().startswith(b"\x89PNG")
+    assert len([path for path in recording.folder.iterdir() if "picture" in path.name]) == 1

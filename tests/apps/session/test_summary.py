@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from apps.session.fitness import Fitness
 from apps.session.summary import certificate, felt, flags_seen, quantiles
 from haptics.device import Causality
 from haptics.trace import ROW, Status
@@ -71,4 +72,6 @@ def test_an_empty_run_has_a_summary_too() -> None:
 def test_a_run_that_ended_with_a_fault_is_never_fit() -> None:
     timing = {"ticks": 1000, "skipped": 0, "overruns": 0, "unusable_ticks": 0, "longest_gap_us": 1e3, "lost_ticks": 0}
     assert Fitness().judge(timing) == []
-    assert Fitness(lost_ticks=10.0).judge(timing, "the disk is full") == ["the run ended with a fault: the disk is full"]
+    assert Fitness(lost_ticks=10.0).judge(timing, "the disk is full") == [
+        "the run ended with a fault: the disk is full"
+    ]
