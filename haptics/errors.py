@@ -43,6 +43,10 @@ class DeviceOpenError(HapticError):
     """The device is present but could not be opened."""
 
 
+class OpeningCancelled(DeviceOpenError):
+    """The device was not opened because somebody did not want it any more (`haptics.waiting`)."""
+
+
 class DeviceFault(HapticError):
     """The device failed during a run; its safe output was written if it still took one.
 

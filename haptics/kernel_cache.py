@@ -155,6 +155,53 @@ def _class(kind: type) -> str:
     return f"class {kind.__module__}.{kind.__qualname__} {members} {getattr(kind, '_fields', ())}"
 
 
+# --- progress ---------------------------------------------------------------------------------------------------------
+
+
+class Compilation:
+    """Counts the kernels that this process compiles, for somebody who waits.
+
+    Attributes
+    ----------
+    watcher : callable or None
+        Called when the compilation of a kernel begins, with its number and with about how many there will be: those
+        that are reached from the kernels compiled so far.
+    """
+
+    def __init__(self) -> None:
+        self.watcher: Callable[[int, int], None] | None = None
+        self._begun = 0
+        self._expected: set[int] = set()
+
+    def begin(self, function: Callable[..., Any]) -> None:
+        """Take note that `function` is compiled now."""
+        if self.watcher is None:
+            return
+        self._begun += 1
+        self._expected |= _kernels_in(function)
+        self.watcher(self._begun, max(self._begun, len(self._expected)))
+
+
+COMPILATION = Compilation()
+"""What this process compiles."""
+
+
+def _kernels_in(function: Callable[..., Any]) -> set[int]:
+    """Return the identities of `function` and of all kernels that it reaches and that are compiled by themselves."""
+    found, seen, waiting = {id(function)}, set(), [function]
+    while waiting:
+        current = waiting.pop()
+        if id(current) in seen:
+            continue
+        seen.add(id(current))
+        for _, value in _used(current):
+            if isinstance(value, Dispatcher):
+                waiting.append(value.py_func)
+                if value.targetoptions.get("inline") != "always":
+                    found.add(id(value.py_func))
+    return found
+
+
 # --- numba's cache, with our fingerprint ------------------------------------------------------------------------------
 
 
@@ -216,8 +263,10 @@ class KernelCache(NullCache):  # type: ignore[misc]
         except Exception:  # cut off, damaged or of another version: compile again
             with contextlib.suppress(OSError):
                 Path(cache._cache_file._index_path).unlink()
-            return None
-        if found is not None:
+            found = None
+        if found is None:
+            COMPILATION.begin(self._function)
+        else:
             with contextlib.suppress(OSError):
                 os.utime(cache._cache_file._index_path)
         return found

@@ -127,7 +127,7 @@ class ServoProcess:
 
         Returns
         -------
-        ("ready", dict), ("ended", str) or None
+        ("compiling", (number, about)), ("opening", None), ("ready", dict), ("ended", str) or None
 
         Raises
         ------

@@ -21,6 +21,7 @@ from haptics.clock import WallClock
 from haptics.element_kernels import PARAMETERS
 from haptics.errors import DeviceFault, HapticError, RecordingError
 from haptics.job import CONTROL, FOR_THE_APPLICATION, KEY_LASTS, LOOK_EVERY, SILENCE, Job
+from haptics.kernel_cache import COMPILATION
 from haptics.lane import Lane
 from haptics.realtime import ProcessState, Usage, enter
 from haptics.recording import EVENTS, append_line, salvage
@@ -114,12 +115,14 @@ def _run(job: Job, trace: Trace, connection: Connection) -> None:
     """Build everything and run it to its end; an application that dies before the device is open spares it that."""
     parent = multiprocessing.parent_process()
     application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
+    COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))
     servo = _build(job, trace, application)
     servo.warm_up()
     signal.signal(signal.SIGTERM, lambda *_: servo.stop())
     real_time = enter(job.real_time)
     if os.getppid() != application:
         return
+    send(connection, ("opening", None))
     used = Usage.now()
     try:
         end = servo.run(job.duration, lambda: send(connection, ("ready", real_time.as_dict())))

@@ -17,9 +17,10 @@ from haptics.clock import Clock, WallClock
 from haptics.device import DEAD_MAN_BUTTON, Causality, Device, State
 from haptics.elements import Element
 from haptics.envelope import FADE_OUT, IMPLAUSIBLE, NOT_FINITE, UNUSABLE, Limits
-from haptics.errors import ConfigurationError, DeviceFault, HapticError
+from haptics.errors import ConfigurationError, DeviceFault, HapticError, OpeningCancelled
 from haptics.rendering import Rendering
 from haptics.trace import Permission, Status, Trace
+from haptics.waiting import cancelled_by
 
 _STARTED_LATE = int(Status.STARTED_LATE)
 _ENDED_LATE = int(Status.ENDED_LATE)
@@ -66,7 +67,7 @@ class Servo:
     limits : Limits, optional
         The envelope; the device's own limits by default.
     supervisor : callable, optional
-        Asked at the top of every tick.
+        Asked before the device is opened, while `haptics.waiting.pause` waits there, and at the top of every tick.
     before_tick : callable, optional
         Called with the rendering at the top of every tick, for instance to take over new settings.
     key_held : callable, optional
@@ -136,7 +137,8 @@ class Servo:
         Returns
         -------
         End
-            Why the run ended.
+            Why the run ended. A run that is to end before its device is open leaves that closed, without a tick; what
+            waits in ``open`` with `haptics.waiting.pause` is called off.
 
         Raises
         ------
@@ -149,7 +151,9 @@ class Servo:
         self.warm_up()
         self.rendering.begin()
         self.noticed_ns = self.safe_output_ns = self._bad_ticks = 0
-        self.device.open()
+        reason = self._open()
+        if reason is not None:
+            return reason
         try:
             if opened is not None:
                 opened()
@@ -170,6 +174,18 @@ class Servo:
         except Exception as error:
             raise self._fault(error) from error
         return end
+
+    def _open(self) -> End | None:
+        """Open the device; return why it was not, where the run is to end before it has begun."""
+        reason = self._reason_to_end()
+        if reason is not None:
+            return reason
+        try:
+            with cancelled_by(lambda: self._reason_to_end() is not None):
+                self.device.open()
+        except OpeningCancelled:
+            return self._reason_to_end() or End.STOPPED
+        return None
 
     def stop(self) -> None:
         """End the run at the next tick; may be called from another thread or a signal handler."""

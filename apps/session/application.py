@@ -20,6 +20,7 @@ from apps.session.ending import Outcome
 from apps.session.models import Table, causality_of, fitting
 from apps.session.mouse import Mouse
 from apps.session.picture import draw
+from apps.session.preparation import NeverStarted
 from apps.session.run import HEARTBEAT_EVERY, Session
 from apps.session.sliders import sliders
 from apps.session.view_link import ViewLink, why_no_window
@@ -113,7 +114,11 @@ class Application:
     def _sessions(self, config: SessionConfig) -> Outcome:
         while True:
             self._wish = None
-            outcome, config = self._one(config)
+            try:
+                outcome, config = self._one(config)
+            except NeverStarted:
+                config = self._after_none(config)
+                continue
             # A run that was stopped by hand leaves the window to the person; any other end is shown for a moment.
             patience = math.inf if outcome.reason == End.STOPPED else LINGER
             following = None if self._interrupted else self._next(config, patience)
@@ -121,9 +126,26 @@ class Application:
                 return outcome
             config = following
 
+    def _after_none(self, config: SessionConfig) -> SessionConfig:
+        """Return the session that follows one which was called off before it began.
+
+        Raises
+        ------
+        KeyboardInterrupt
+            If none does.
+        """
+        self._session = None
+        self._send(say.SessionEnded("called off before it began"))
+        following = None if self._interrupted else self._next(config, math.inf)
+        if following is None:
+            raise KeyboardInterrupt
+        return following
+
     def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
         """Run one session; return how it went and its configuration as it was at the end."""
-        self._session = session = Session(config, self._tell, self._warn)
+        self._session = session = Session(
+            config, self._tell, self._warn, prepare=lambda words: self._send(say.Preparing(words))
+        )
         if self._obstacle and self._asked_for_window:
             self._tell(f"no live view: {self._obstacle}.")
         self._send(

@@ -84,6 +84,13 @@ class SessionStarted:
 
 
 @dataclass(frozen=True)
+class Preparing:
+    """What is done before the first tick, in words; empty when that is over."""
+
+    words: str
+
+
+@dataclass(frozen=True)
 class SessionEnded:
     """The run is over; ``summary`` has the keys of the command's JSON output, ``error`` says what failed."""
 

@@ -25,6 +25,12 @@ class Progress:
         self._duration = duration
         self._line = Line()
         self._next = 0.0
+        self._preparing = "preparing"
+
+    def prepare(self, words: str) -> None:
+        """Show what is done before the first tick."""
+        self._preparing = words
+        self._line.show(words)
 
     def show(self, trace: Ring) -> None:
         """Show where the run is."""
@@ -36,7 +42,7 @@ class Progress:
     def _text(self, trace: Ring) -> str:
         newest = trace.since(trace.count - 1)
         if len(newest) == 0:
-            return "preparing (the first run after a change compiles for some seconds)"
+            return self._preparing
         row = newest[-1]
         done = f"{row['time']:.1f} s" + (f" of {self._duration:g} s" if self._duration else " (Ctrl-C ends the run)")
         friction = float(np.hypot(*row["friction_force"]))
@@ -52,6 +58,9 @@ class Quiet(Progress):
 
     def __init__(self) -> None:
         super().__init__(None)
+
+    def prepare(self, words: str) -> None:
+        """Say nothing."""
 
     def show(self, trace: Ring) -> None:
         """Say nothing."""

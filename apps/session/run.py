@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import shutil
 from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from typing import Any
@@ -13,6 +14,7 @@ from apps.session.counsel import Counsel
 from apps.session.ending import FAULT, Ending, Outcome, not_written
 from apps.session.held_key import HeldKey
 from apps.session.job import make_job
+from apps.session.preparation import NeverStarted, Preparation
 from apps.session.progress import Progress
 from apps.session.record import journal_entry, new_recorder
 from apps.session.summary import NOT_PRINTED, certificate, felt, flags_seen
@@ -46,6 +48,8 @@ class Session:
         Takes a line about parameters that do not suit the device; as a rule `tell`.
     progress : Progress, optional
         Shows how far the run is; a line on the terminal by default.
+    prepare : callable, optional
+        Takes what is done before the first tick, in words; empty when that is over.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Session:
         tell: Callable[[str], None],
         warn: Callable[[str], None] | None = None,
         progress: Progress | None = None,
+        prepare: Callable[[str], None] = lambda words: None,
     ) -> None:
         self.config = config
         self._spec = config.make_device().spec
@@ -65,6 +70,7 @@ class Session:
         self._interrupted = False
         self._stopping = False
         self._progress = progress or Progress(config.session.duration)
+        self._preparation = Preparation(config.device, self._progress, tell, prepare)
         self._recorder = new_recorder(config, self._spec, self._counsel.record)
         self._folder = self._recorder.folder
         self._servo = ServoProcess(make_job(config, self._spec, self._faults, self._folder))
@@ -174,7 +180,17 @@ class Session:
         ------
         HapticError
             What kept the device from being opened.
+        NeverStarted
+            If the run was called off before that. In both cases no recording is left behind.
         """
+        try:
+            return self._run(attend, listen)
+        except BaseException:
+            if not self._started and not self._ending.servo_lost:
+                shutil.rmtree(self._folder, ignore_errors=True)
+            raise
+
+    def _run(self, attend: Callable[[], None], listen: Listen) -> Outcome:
         self._announce()
         background = Background(self._recorder, self._not_written)
         background.start()
@@ -219,15 +235,27 @@ class Session:
     def _until_the_end(self, attend: Callable[[], None], listen: Listen) -> str:
         watch = FrozenWatch()
         while True:
+            stopping = self._stopping
             self._servo.beat()
             wait([self._servo.connection, *listen()], HEARTBEAT_EVERY)
             message = self._servo.next_message()
             match message:
+                case ("compiling" | "opening") as stage, facts:
+                    self._preparation.take(stage, facts)
                 case "ready", granted:
+                    self._preparation.take("ready", None)
                     with self._writing():
                         self._recorder.note(real_time=granted)
                 case "ended", end:
-                    return self._reason(End(end))
+                    reason = self._reason(End(end))
+                    if not self._started:
+                        raise NeverStarted
+                    return reason
+                case None if stopping and not (self._started or self._preparation.opening):
+                    self._servo.kill()  # it only compiles; it asks whether to stop before it touches the device
+                    raise NeverStarted
+            if not self._started:
+                self._preparation.refresh()
             self._progress.show(self._servo.trace)
             attend()
             watch.look(self._servo, started=self._started)

@@ -12,6 +12,7 @@ from apps.session.messages import (
     Close,
     HandTarget,
     HoldKey,
+    Preparing,
     Quit,
     Refused,
     SessionEnded,
@@ -36,6 +37,7 @@ FRAME_MS = 33
 HAND_PAUSE_MS = 8
 _FAREWELL_MS = 2500
 _FAULT_SECONDS = 600.0
+_ADVICE_SECONDS = 20.0
 
 
 class LiveWindow(QtWidgets.QWidget):
@@ -54,6 +56,7 @@ class LiveWindow(QtWidgets.QWidget):
         self._link = link
         self._feed: Feed | None = None
         self._values: dict[str, float] = {}
+        self._advice = ""
         self._told_to_quit = False
         self.theme = theme
         self.running = False
@@ -118,6 +121,8 @@ class LiveWindow(QtWidgets.QWidget):
     def _take(self, message: Any) -> None:
         if isinstance(message, SessionStarted):
             self._begin(message)
+        elif isinstance(message, Preparing):
+            self._prepare(message.words)
         elif isinstance(message, SessionEnded):
             self._end(message)
         elif isinstance(message, Refused):
@@ -127,7 +132,8 @@ class LiveWindow(QtWidgets.QWidget):
             self._values |= message.values
             self.dashboard.series.set_levels(levels(self._values))
         elif isinstance(message, Advised):
-            self.dashboard.notice.tell(message.message, 20.0)
+            self._advice = message.message
+            self.dashboard.notice.tell(message.message, _ADVICE_SECONDS)
         elif isinstance(message, AskShown):
             self._send(Shown())
         elif isinstance(message, Quit):
@@ -146,6 +152,7 @@ class LiveWindow(QtWidgets.QWidget):
     def show_run(self, info: RunInfo, choices: dict[str, tuple[str, ...]], hands: tuple[str, ...]) -> None:
         """Prepare all panels for a run."""
         self._feed = None
+        self._advice = ""
         self.running = True
         self.setWindowTitle(f"haptics: {info.title}")
         self.dashboard.notice.hide()
@@ -163,6 +170,15 @@ class LiveWindow(QtWidgets.QWidget):
         """Show the rows of a feed that somebody else fills."""
         self._feed = feed
         self.dashboard.refresh(feed, everything=True)
+
+    def _prepare(self, words: str) -> None:
+        """Say what is done before the first tick."""
+        if words:
+            self.dashboard.notice.tell(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
+        elif self._advice:
+            self.dashboard.notice.tell(self._advice, _ADVICE_SECONDS)
+        else:
+            self.dashboard.notice.hide()
 
     def _end(self, message: SessionEnded) -> None:
         self._pull()

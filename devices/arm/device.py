@@ -31,6 +31,7 @@ from haptics.clock import Clock, WallClock
 from haptics.device import Causality, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
+from haptics.waiting import go_on, pause
 
 NAME = "arm"
 
@@ -145,6 +146,7 @@ class Arm:
             self._await_inside(stage)
             if self.settings.tare:
                 sensor.tare(self._orientation)
+            go_on()
             stage.arm()
             self._await_agreement(stage, sensor)
         except BaseException:
@@ -294,7 +296,7 @@ class Arm:
                     f"{NAME}: the end effector is at ({x:.3g}, {y:.3g}) m and was not brought into the workspace "
                     f"({self.settings.workspace}) within {self.settings.homing_timeout:g} s."
                 )
-            time.sleep(_PAUSE)
+            pause(_PAUSE)
 
     def _await_agreement(self, stage: MotorStage, sensor: ForceSensor) -> None:
         """Wait for two samples in a row, all parts of them new, that say the same: nothing begins with a wrong one."""
@@ -312,7 +314,7 @@ class Arm:
                 if max(apart[:2]) < AGREE and max(apart[2:]) < AGREE_FORCE:
                     return
                 before = now
-            time.sleep(_PAUSE)
+            pause(_PAUSE)
         raise DeviceOpenError(
             f"{NAME}: no two samples agreed within {_FIRST:g} s after the motors were driven: see that the arm is at "
             "rest and nobody pulls at it, and check the cables of encoders and sensor."

@@ -27,6 +27,7 @@ from haptics.clock import Clock, WallClock
 from haptics.device import Causality, DeviceSpec, State, Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import build
+from haptics.waiting import go_on, pause
 
 NAME = "pantograph"
 
@@ -143,6 +144,7 @@ class Pantograph(Compensated):
             line.patience = own.reply_timeout
             exchange = Exchange(line, guard, pause=own.keep_alive, watchdog=own.watchdog, resyncs=own.resyncs)
             resources.callback(exchange.stop)
+            go_on()
             exchange.start()
         except BaseException:
             with contextlib.suppress(DeviceFault):  # what went wrong first is what counts
@@ -291,7 +293,7 @@ class Pantograph(Compensated):
 
 def _look(line: Line) -> tuple[float, float]:
     """Return the angles [degree] after a pause; there is no torque."""
-    time.sleep(SAMPLE_PAUSE)
+    pause(SAMPLE_PAUSE)
     return line.exchange((0.0, 0.0))
 
 

@@ -162,7 +162,7 @@ def test_stop_fades_the_output_out_from_the_next_tick_on(trace: Trace) -> None:
 
 def test_a_supervisor_ends_the_run_and_the_instants_are_kept(trace: Trace) -> None:
     clock = Clock(1e-3)
-    answers = iter([None] * 10 + [End.APPLICATION_LOST])
+    answers = iter([None] * 11 + [End.APPLICATION_LOST])  # the first before the device is opened
     servo = Servo(BenchDevice(clock), element_c(), trace, clock=clock, supervisor=lambda: next(answers))
     assert servo.run(1.0) is End.APPLICATION_LOST
     assert trace.count == 10 + FADE_TICKS

@@ -20,6 +20,7 @@ import numpy as np
 from devices.arm.sensors.mounting import Array, Mounting, SensorSettings
 from devices.arm.sensors.wire import Health, Sample, Wire
 from haptics.errors import DeviceFault, DeviceOpenError, HapticError
+from haptics.waiting import pause
 
 LOOK = 0.01
 """The reader waits for something new for so long before it sees whether it shall end [s]."""
@@ -120,7 +121,7 @@ class ForceSensor:
                     return
             if self._failure is not None or time.monotonic() > latest:
                 raise DeviceOpenError(f"{self.name} sends no usable force: {self._why(time.perf_counter())}")
-            time.sleep(_PAUSE)
+            pause(_PAUSE)
 
     def _stop(self) -> None:
         self._ending.set()

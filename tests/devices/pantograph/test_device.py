@@ -10,8 +10,9 @@ import devices
 from devices.emulators.hapi.board import HapiBoard
 from haptics.clock import WallClock
 from haptics.elements import MasslessImpedance
-from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, OpeningCancelled
 from haptics.friction import Coulomb
+from haptics.waiting import cancelled_by
 from tests.contract import DeviceContract
 from tests.devices.pantograph.boards import QUICK, driven, driver, exercise, holding, wait_until
 
@@ -153,6 +154,23 @@ def test_a_handle_that_is_not_brought_into_the_workspace_is_waited_for_only_so_l
         board.firmware.arms.release = lambda now: None  # the operator does not let go
         with pytest.raises(DeviceOpenError, match=r"not brought into the workspace within 0\.2 s"):
             driver(board, mechanism="2diy", homing_timeout=0.2).open()
+
+
+@pytest.mark.parametrize("looks", [0, 10])
+def test_an_opening_that_is_called_off_ends_at_once_and_arms_nothing(board, looks):
+    asked = []
+
+    def called_off():
+        asked.append(time.monotonic())
+        return len(asked) > looks
+
+    device = driver(board, hold=10.0)
+    with pytest.raises(OpeningCancelled), cancelled_by(called_off):
+        device.open()
+    assert time.monotonic() - asked[looks] < 5.0
+    assert len(asked) == looks + 1  # what undoes the opening is not called off
+    assert not any(any(entry.torques) for entry in board.firmware.log)
+    wait_until(lambda: board._away)  # the port is free again, and the guardian gone
 
 
 def test_something_else_at_the_port_is_no_board():
