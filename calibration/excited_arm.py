@@ -33,8 +33,9 @@ JOINTS = ("1", "2")
 DEFAULT = Excitation(slowest=5e-3, fastest=0.5, stroke_time=1.5, strokes=1)
 """Speeds of joints [rad/s] and their acceleration [rad/s^2]."""
 
-_WOUND_UP = 1.5
-"""A gear has turned over after so many times the way that its model takes for it."""
+_WOUND_UP = 3.0
+"""A gear has turned over, and what that set swinging has died down, after so many times the way that its model takes
+to turn over."""
 
 _ROOM = 0.9
 """Part of the way to the edge of the workspace that is used."""
@@ -229,6 +230,8 @@ def _measured(table: Array, joint: int, way: float, source: Source) -> Measureme
         effort=smooth(time, effort, moved.cutoff)[kept],  # as smooth as the acceleration
         source=source,
         acceleration=moved.acceleration[kept],
+        instrument=moved.instrument[kept],
+        velocity_noise=moved.velocity_noise,
     )
 
 

@@ -102,6 +102,7 @@ def _round(rows: Rows, axis: int, source: Source) -> Measurement:
         effort=-smooth(time, force, moved.cutoff),  # as smooth as the acceleration
         source=source,
         acceleration=moved.acceleration,
+        instrument=moved.instrument,
         position=position,
     )
 
@@ -123,4 +124,9 @@ def _delay(given: Array, command: Array, slow: Motion) -> float:
         force = smooth(time, _at_its_time(given, command, time, delay), slow.cutoff)[moving]
         return float(np.sum((force - basis @ (basis.T @ force)) ** 2))
 
-    return float(delays[int(np.argmin([left(float(delay)) for delay in delays]))])
+    costs = [left(float(delay)) for delay in delays]
+    k = min(max(int(np.argmin(costs)), 1), len(delays) - 2)
+    before, here, after = costs[k - 1 : k + 2]
+    bend = before - 2.0 * here + after  # the cost is a parabola about its minimum
+    between = 0.5 * (before - after) / bend if bend > 0.0 else 0.0
+    return float(delays[k] + _STEP * min(max(between, -1.0), 1.0))

@@ -149,7 +149,15 @@ def samples_of(measurement: Measurement, wishes: Wishes) -> Samples:
     time, effort = measurement.time, measurement.effort
     try:
         if wishes.smooth is None:
-            return Samples.from_torque(time, measurement.velocity, effort, measurement.acceleration, wishes.inertia)
+            return Samples.from_torque(
+                time,
+                measurement.velocity,
+                effort,
+                measurement.acceleration,
+                wishes.inertia,
+                instrument=measurement.instrument,
+                velocity_noise=measurement.velocity_noise,
+            )
         cutoff = None if wishes.smooth == AUTOMATIC else float(wishes.smooth)
         if measurement.position is not None:
             return Samples.from_positions(time, measurement.position, effort, wishes.inertia, cutoff)

@@ -52,6 +52,10 @@ class Measurement:
         What the motor was told.
     drive_unit : str
         Of what unit that is: ``percent``, ``count``, ``duty``, ``a`` or ``v``.
+    instrument : (n,) float array or None
+        The acceleration without noise to speak of (`calibration.signals.Motion`).
+    velocity_noise : float or None
+        Standard deviation of the error of the velocity, where it is known [rad/s] or [m/s].
     source : Source
         Where it comes from.
     """
@@ -66,6 +70,8 @@ class Measurement:
     position: Series | None = None
     drive: Series | None = None
     drive_unit: str = ""
+    instrument: Series | None = None
+    velocity_noise: float | None = None
 
     def __len__(self) -> int:
         return len(self.time)

@@ -7,8 +7,8 @@ values are needed for c.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,13 @@ Columns = Callable[[Array], Array]
 
 _STEPS, _LONGEST, _SMALL = 60, 1.0, 1e-8
 """Steps of a search at most; the longest one, and the one that is the last, in logarithms of the unknowns."""
-_DIFFERENCE, _HALVINGS, _THINNED = 1e-5, 12, 1500
+_DIFFERENCE, _HALVINGS = 1e-5, 12
+_POLISH, _SHRINKS = 6, 0.5
+"""Last steps at most, without a look at the cost, and by what each of them must be smaller than the one before."""
+_EXACT = 1e-13
+"""Part of the target's sum of squares that is but rounding."""
+_SAME = 1e-3
+"""Minima that are no farther apart are the same, in logarithms of the unknowns."""
 
 
 @dataclass(frozen=True)
@@ -38,12 +44,15 @@ class SeparableFit:
         Derivatives of the model with regard to the coefficients, then to `nonlinear`.
     converged : bool
         Whether the search came to rest.
+    others : tuple of SeparableFit
+        The other local minima that were found, weighted like this one; the best first.
     """
 
     nonlinear: Array
     linear: LinearFit
     jacobian: Array
     converged: bool
+    others: tuple[SeparableFit, ...] = ()
 
 
 def separable_least_squares(
@@ -64,7 +73,8 @@ def separable_least_squares(
     target : array, (n,)
         What they shall add up to.
     starts : array, (m, q)
-        Values to try first, all greater than 0. The search begins at the best and stays within their range.
+        Values to try first, all greater than 0; a single unknown's in any order. The search descends from every one of
+        them that is better than its neighbours, judged on all samples, and stays within their range.
     weights, loss, lower
         As of `robust_least_squares`, for the linear coefficients.
     """
@@ -74,14 +84,18 @@ def separable_least_squares(
     target = np.asarray(target, float)
     given = np.ones_like(target) if weights is None else np.asarray(weights, float)
     search = _Search(columns, target, lower, np.log(starts.min(axis=0)), np.log(starts.max(axis=0)))
-    fit = search.descend(search.best_of(np.log(starts), given), given)
+    minima = search.minima(np.log(starts), given)
+    fit = minima[0]
     for stage in stages(loss):
         for _ in range(ROUNDS):
             last = np.log(fit.nonlinear)
             fit = search.descend(last, given * robust_weights(fit.linear.residual, stage))
             if np.linalg.norm(np.log(fit.nonlinear) - last) <= SETTLED:
                 break
-    return fit
+    if len(minima) == 1:
+        return fit
+    others = minima[1:] if not stages(loss) else search.again(minima[1:], fit)
+    return replace(fit, others=tuple(others))
 
 
 @dataclass(frozen=True)
@@ -94,16 +108,46 @@ class _Search:
     least: Array
     most: Array
 
-    def best_of(self, starts: Array, weights: Array) -> Array:
-        """Return the start of the smallest cost, judged by at most some 1500 samples."""
-        thin = slice(None, None, max(1, len(self.target) // _THINNED))
+    def minima(self, starts: Array, weights: Array) -> list[SeparableFit]:
+        """Return the different minima that the starts lead to, the best first."""
+        found: list[SeparableFit] = []
+        for start in self.valleys(starts, weights):
+            fit = self.descend(start, weights)
+            if all(_apart(fit, other) for other in found):
+                found.append(fit)
+        return sorted(found, key=lambda fit: fit.linear.cost)
 
-        def cost(start: Array) -> float:
-            matrix = self.columns(np.exp(start))[thin]
-            return least_squares(matrix, self.target[thin], weights=weights[thin], lower=self.lower).cost
+    def valleys(self, starts: Array, weights: Array) -> Array:
+        """Return the starts that are no worse than their neighbours; of several unknowns, which have none, all."""
+        if starts.shape[1] > 1:
+            return starts
+        starts = starts[np.argsort(starts[:, 0])]
+        costs = np.array([self.cost(start, weights) for start in starts])
+        if float(costs.min()) <= _EXACT:  # then rounding errors make valleys everywhere
+            return np.asarray(starts[[int(np.argmin(costs))]])
+        walls = np.concatenate(([np.inf], costs, [np.inf]))
+        return np.asarray(starts[(costs <= walls[:-2]) & (costs <= walls[2:])])
 
-        best: Array = starts[int(np.argmin([cost(start) for start in starts]))]
-        return best
+    def cost(self, start: Array, weights: Array) -> float:
+        """Return what part of the target's sum of squares the best linear coefficients leave at a start.
+
+        By normal equations, where nothing bounds the coefficients: that is good enough to begin somewhere.
+        """
+        matrix = self.columns(np.exp(start))
+        if self.lower is not None:
+            size = max(float(weights @ self.target**2), 1e-300)
+            return least_squares(matrix, self.target, weights=weights, lower=self.lower).cost / size
+        whole = np.column_stack((matrix, self.target))
+        products = np.einsum("ij,ik->jk", whole * weights[:, None], whole)
+        scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
+        products = products / np.outer(scale, scale)
+        explained = np.linalg.lstsq(products[:-1, :-1], products[:-1, -1], rcond=1e-12)[0]
+        return float(1.0 - products[-1, :-1] @ explained)
+
+    def again(self, minima: Sequence[SeparableFit], best: SeparableFit) -> list[SeparableFit]:
+        """Return the minima with the weights that the best fit ended with, as far as they are others than that."""
+        fits = [self.descend(np.log(one.nonlinear), best.linear.weights) for one in minima]
+        return sorted((fit for fit in fits if _apart(fit, best)), key=lambda fit: fit.linear.cost)
 
     def solved(self, place: Array, weights: Array) -> LinearFit:
         return least_squares(self.columns(np.exp(place)), self.target, weights=weights, lower=self.lower)
@@ -123,6 +167,8 @@ class _Search:
                 # downhill leads out of the range, or nowhere that rounding errors let be seen
                 converged = True
                 break
+        if converged:
+            place, fit = self._polished(place, fit)
         jacobian = np.column_stack((self.columns(np.exp(place)), self._slopes(place, fit) / np.exp(place)))
         return SeparableFit(np.exp(place), fit, jacobian, converged)
 
@@ -133,6 +179,18 @@ class _Search:
         matrix = np.column_stack((self.columns(np.exp(place))[:, free], self._slopes(place, fit)))
         step = least_squares(matrix, fit.residual, weights=fit.weights).coefficients[int(free.sum()) :]
         return np.asarray(np.clip(step, -_LONGEST, _LONGEST))
+
+    def _polished(self, place: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
+        """Go on where the cost tells no difference any more: Gauss-Newton steps as long as they become smaller."""
+        largest = np.inf
+        for _ in range(_POLISH):
+            step = self._kept_within(place + self._step(place, fit)) - place
+            size = float(np.abs(step).max())
+            if not 0.0 < size <= min(_SHRINKS * largest, np.sqrt(_SMALL)):
+                break
+            place, largest = place + step, size
+            fit = self.solved(place, fit.weights)
+        return place, fit
 
     def _downhill(self, place: Array, step: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
         for _ in range(_HALVINGS):
@@ -153,3 +211,7 @@ class _Search:
             for shift in _DIFFERENCE * np.eye(len(place))
         ]
         return np.column_stack(slopes) / (2.0 * _DIFFERENCE)
+
+
+def _apart(one: SeparableFit, other: SeparableFit) -> bool:
+    return bool(np.abs(np.log(one.nonlinear / other.nonlinear)).max() > _SAME)

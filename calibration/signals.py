@@ -9,6 +9,7 @@ form: its power is the mean of the squared gain over all frequencies.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -26,6 +27,9 @@ _JITTER = 1e-3
 _ABOVE, _HIGHEST = 4.0, 0.3
 """Where noise is looked for: from here on, in cut-offs, but at most at this part of the sampling rate."""
 _CANDIDATES = 40
+_QUIET = 0.005
+"""Noise of an acceleration that serves as an instrument, at most, in parts of the acceleration."""
+_SLOWER = np.geomspace(1.0, 0.03, 30)
 _DIFFERENCES = 4
 
 
@@ -43,6 +47,10 @@ class Motion:
         Standard deviation of the noise on the measured positions, and of what is left of it after the filter.
     edge : int
         How many samples at both ends are not to be trusted, as the filter knows only one side of them.
+    instrument : array, (n,)
+        The acceleration once more, without what is so fast that noise counts. A cut-off that suits positions leaves
+        so much noise on their second derivative that least squares finds the inertia too small; with this as an
+        instrumental variable it does not.
     """
 
     time: Array
@@ -54,6 +62,7 @@ class Motion:
     velocity_noise: float
     acceleration_noise: float
     edge: int
+    instrument: Array
 
 
 def smooth(time: Array, values: Array, cutoff: float, derivative: int = 0) -> Array:
@@ -103,7 +112,26 @@ def motion(time: Array, position: Array, cutoff: float | None = None) -> Motion:
     edge = edge_of(time, cutoff)
     noise = _position_noise(time, position, cutoff, edge)
     left = [noise * noise_left(time, cutoff, order) for order in (1, 2)]
-    return Motion(time, place, speed, rise, cutoff, noise, left[0], left[1], edge)
+    slower = quiet_cutoff(time, rise, cutoff, lambda slower: noise * noise_left(time, slower, 2))
+    instrument = smooth(time, position, slower, 2)
+    return Motion(time, place, speed, rise, cutoff, noise, left[0], left[1], edge, instrument)
+
+
+def quiet_cutoff(time: Array, rate: Array, cutoff: float, noise: Callable[[float], float]) -> float:
+    """Return the highest cut-off [Hz], at most that of a derivative, that leaves hardly any noise on it.
+
+    Parameters
+    ----------
+    time, rate : array, (n,)
+        The derivative as it was found with `cutoff`.
+    cutoff : float
+        Of the filter it was found with [Hz].
+    noise : callable
+        Standard deviation of its noise for a cut-off.
+    """
+    lowest = min(4.0 / float(time[-1] - time[0]), cutoff)
+    tried = np.maximum(cutoff * _SLOWER, lowest)
+    return float(next((one for one in tried if noise(float(one)) <= _QUIET * float(rate.std())), tried[-1]))
 
 
 def _position_noise(time: Array, position: Array, cutoff: float, edge: int) -> float:

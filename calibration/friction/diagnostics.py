@@ -73,8 +73,14 @@ class Diagnostics:
     implied_velocity_noise: float
 
 
-def diagnose(residual: Array, velocity: Array, friction: Array, slope: Array, slow_share: float) -> Diagnostics:
-    """Return the diagnostics of residuals (n,), in the order of time, with the slope of the law at each sample."""
+def diagnose(
+    residual: Array, velocity: Array, friction: Array, slope: Array, slow_share: float, stated: bool = False
+) -> Diagnostics:
+    """Return the diagnostics of residuals (n,), in the order of time, with the slope of the law at each sample.
+
+    Where the noise of the velocity is `stated`, residuals that resemble their neighbours at all speeds alike are errors
+    of the torque, and do not count as noise of the velocity.
+    """
     rms = math.sqrt(float(np.mean(residual**2)))
     size = math.sqrt(float(np.mean(friction**2)))
     if rms <= 1e-12 * size:
@@ -91,7 +97,7 @@ def diagnose(residual: Array, velocity: Array, friction: Array, slope: Array, sl
         kurtosis=float(np.mean(centred**4)) / variance**2 - 3.0,
         outliers=float(np.mean(np.abs(centred) > 4.0 * spread(residual))),
         misfit=_misfit(residual, velocity),
-        implied_velocity_noise=_implied_noise(residual, slope),
+        implied_velocity_noise=_implied_noise(residual, slope, stated),
     )
 
 
@@ -102,7 +108,7 @@ def _misfit(residual: Array, velocity: Array) -> float:
     return max(0.0, 1.0 - within / float(np.mean(residual**2)))
 
 
-def _implied_noise(residual: Array, slope: Array) -> float:
+def _implied_noise(residual: Array, slope: Array, stated: bool) -> float:
     """Return what noise on the velocity the residuals betray; 0 where that may be chance.
 
     An error n of the velocity leaves a residual of slope times n. Independent errors make the squared residuals grow
@@ -113,7 +119,8 @@ def _implied_noise(residual: Array, slope: Array) -> float:
     varied = float(steep.std()) > 1e-6 * float(steep.mean())
     alone = _growth(residual**2, steep - steep.mean()) if varied else 0.0
     shift = slice(_LAG, None), slice(None, -_LAG)
-    together = _growth(residual[shift[0]] * residual[shift[1]], slope[shift[0]] * slope[shift[1]])
+    steep = slope[shift[0]] * slope[shift[1]]
+    together = _growth(residual[shift[0]] * residual[shift[1]], steep - steep.mean() if stated and varied else steep)
     return math.sqrt(max(alone, together))
 
 

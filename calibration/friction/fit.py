@@ -47,17 +47,21 @@ def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSett
         raise ConfigurationError("fit_inertia needs the acceleration of every sample")
     band = _dead_band(samples, settings)
     kept = samples.faster_than(band)
+    if settings.fit_inertia and samples.turning is not None:
+        kept &= samples.turning == 0.0
     if int(kept.sum()) < LEAST:
         raise ConfigurationError(
-            f"{int(kept.sum())} samples are faster than the dead band of {band:g}: at least {LEAST} are needed"
+            f"{int(kept.sum())} samples are faster than the dead band of {band:g} and not near a turn: at least "
+            f"{LEAST} are needed"
         )
-    problem = Problem(model, settings.physical, samples.acceleration if settings.fit_inertia else None)
+    moved = (samples.acceleration, samples.instrument) if settings.fit_inertia else (None, None)
+    problem = Problem(model, settings.physical, *moved)
     found = _searched(problem, samples, settings, kept)
     if found.linear.rank < len(found.linear.coefficients):
         raise ConfigurationError(f"the motion cannot tell {', '.join(problem.names)} apart: move at more speeds")
     if problem.lower is not None and not found.linear.coefficients.any():
         raise ConfigurationError("every level is 0: the torque or force does not oppose the motion; check its sign")
-    return judged(problem, samples, settings, band, found)
+    return judged(problem, samples, settings, band, kept, found)
 
 
 def _dead_band(samples: Samples, settings: FitSettings) -> float:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.friction.diagnostics import Diagnostics, diagnose
+from calibration.friction.diagnostics import Diagnostics, Doubt, diagnose
 from calibration.friction.doubts import doubts_about
 from calibration.friction.model import SCALE
 from calibration.friction.noise import Corrected, corrected
@@ -32,20 +33,28 @@ def scales(velocity: Array) -> Array:
     return np.asarray(float(np.abs(velocity).max()) * np.geomspace(_SLOWEST, 1.0, _STARTS))
 
 
-def judged(problem: Problem, samples: Samples, settings: FitSettings, band: float, found: SeparableFit) -> FrictionFit:
-    """Return the result of a fit to the samples faster than `band`."""
-    kept = samples.faster_than(band)
+def judged(
+    problem: Problem,
+    samples: Samples,
+    settings: FitSettings,
+    band: float,
+    kept: NDArray[np.bool_],
+    found: SeparableFit,
+) -> FrictionFit:
+    """Return the result of a fit to the samples `kept`, which are faster than `band`."""
     first = np.concatenate((found.linear.coefficients, found.nonlinear))
     free = np.ones(len(first), bool)
     if problem.lower is not None:
         free[: len(problem.lower)] = found.linear.coefficients > problem.lower
     noise = _harmful_noise(problem, samples, kept, first, found) if settings.correct_bias else 0.0
-    better = corrected(problem, samples, first, free, noise, band)
-    covariance, degrees = _covariance(problem, settings, kept, found, free, better)
+    left = np.zeros(len(kept))
+    left[kept] = found.linear.weights * found.linear.residual
+    better = corrected(problem, samples, first, free, noise, band, kept, left)
+    residual = samples.friction[kept] - problem.of(kept).evaluate(samples.velocity[kept], better.place)
+    covariance, degrees = _covariance(problem, settings, kept, found, free, better, residual)
     values = _named(problem, better.place)
     errors = np.sqrt(np.diag(covariance))
     reach = quantile(settings.confidence, degrees) * errors
-    residual = samples.friction[kept] - problem.of(kept).evaluate(samples.velocity[kept], better.place)
     fit = FrictionFit(
         model=problem.model,
         samples=samples,
@@ -63,14 +72,43 @@ def judged(problem: Problem, samples: Samples, settings: FitSettings, band: floa
         dead_band=band,
         velocity_noise=samples.noise,
         kept=kept,
-        excluded=_excluded(samples, band),
+        excluded=_excluded(samples, band, kept),
         residual=residual,
         diagnostics=_diagnosed(problem, samples, kept, values, residual),
         doubts=(),
     )
     tried = scales(samples.velocity[kept])
     settled = found.converged and better.settled
-    return replace(fit, doubts=doubts_about(fit, settled, bool(free.all()), (float(tried[0]), float(tried[-1]))))
+    fit = replace(fit, doubts=doubts_about(fit, settled, bool(free.all()), (float(tried[0]), float(tried[-1]))))
+    rivals = [
+        judged(problem, samples, settings, band, kept, replace(other, others=()))
+        for other in found.others
+        if _as_good(other, found, fit)
+    ]
+    return spanning(fit, rivals) if rivals else fit
+
+
+def _as_good(other: SeparableFit, best: SeparableFit, fit: FrictionFit) -> bool:
+    """Tell whether another minimum explains the samples so well that chance may have chosen (a likelihood ratio)."""
+    excess = other.linear.cost / max(best.linear.cost, 1e-300) - 1.0
+    reach = float(quantile(fit.settings.confidence, np.array([fit.diagnostics.effective_samples]))[0])
+    return excess * fit.diagnostics.effective_samples <= reach**2
+
+
+def spanning(fit: FrictionFit, rivals: Sequence[FrictionFit]) -> FrictionFit:
+    """Return a fit whose intervals reach over those of others that explain the samples about as well."""
+    every = (fit, *rivals)
+    intervals = {
+        name: (min(one.intervals[name][0] for one in every), max(one.intervals[name][1] for one in every))
+        for name in fit.names
+    }
+    found = " and ".join(f"{one.values[SCALE]:.3g}" for one in sorted(every, key=lambda one: one.values[SCALE]))
+    doubt = Doubt(
+        "two-minima",
+        f"Stribeck velocities of {found} explain the recording about as well; intervals reach over all of them: record "
+        "more slow motion.",
+    )
+    return replace(fit, intervals=intervals, doubts=(*fit.doubts, doubt))
 
 
 def _harmful_noise(
@@ -90,9 +128,14 @@ def _named(problem: Problem, place: Array) -> dict[str, float]:
     return dict(zip(problem.names, map(float, problem.natural(place)), strict=True))
 
 
-def _excluded(samples: Samples, band: float) -> dict[str, int]:
-    slow = samples.inner & (np.abs(samples.velocity) <= band)
-    return {"near zero velocity": int(slow.sum()), "edges": int((~samples.inner).sum())}
+def _excluded(samples: Samples, band: float, kept: NDArray[np.bool_]) -> dict[str, int]:
+    moving = samples.faster_than(band)
+    counts = {
+        "near zero velocity": int((samples.inner & ~moving).sum()),
+        "edges": int((~samples.inner).sum()),
+        "turning back": int((moving & ~kept).sum()),
+    }
+    return {reason: count for reason, count in counts.items() if count or reason != "turning back"}
 
 
 def _covariance(
@@ -102,14 +145,18 @@ def _covariance(
     found: SeparableFit,
     free: NDArray[np.bool_],
     better: Corrected,
+    left: Array,
 ) -> tuple[Array, Array]:
-    """Return the covariance of the parameters by name, and the degrees of freedom of each."""
-    residual = found.linear.residual
+    """Return the covariance of the parameters by name, and the degrees of freedom of each; `left` is after all."""
+    jacobian, residual = found.jacobian, found.linear.residual
+    if problem.instrument is not None:
+        jacobian, residual = jacobian.copy(), left
+        jacobian[:, problem.inertial] = problem.instrument[kept]
     size = np.sqrt(np.maximum(np.abs(np.diag(better.matrix)), 1e-300))
     inverse = np.linalg.pinv(better.matrix / np.outer(size, size) * loss_slope(residual, settings.loss))
     derivative = problem.natural_jacobian(better.place)[:, free] @ (inverse / np.outer(size, size))
     influence = np.zeros((len(kept), len(derivative)))
-    weighted = found.jacobian[:, free] * found.linear.weights[:, None]
+    weighted = jacobian[:, free] * found.linear.weights[:, None]
     influence[kept] = np.einsum("ij,kj->ik", weighted, derivative)
     error = np.zeros(len(kept))
     error[kept] = residual
@@ -120,5 +167,6 @@ def _diagnosed(
     problem: Problem, samples: Samples, kept: NDArray[np.bool_], values: dict[str, float], residual: Array
 ) -> Diagnostics:
     velocity = samples.velocity[kept]
+    stated = not samples.noise_is_guessed
     slow = float(np.mean(np.abs(velocity) < values[SCALE])) if problem.model.scaled else float("nan")
-    return diagnose(residual, velocity, samples.friction[kept], problem.model.slope(values, velocity), slow)
+    return diagnose(residual, velocity, samples.friction[kept], problem.model.slope(values, velocity), slow, stated)

@@ -11,6 +11,10 @@ where J is the derivative of the law F and the band is that around rest in which
 noisy themselves matters in second order only. The expectation is a sum over a few points (Gauss and Hermite's rule);
 without noise the answer is the fit itself. The derivative of the left side with regard to t takes the place of the
 matrix of normal equations when the covariance of t is asked.
+
+Noise on the acceleration makes the inertia too small in the same way. Where there is an instrument for it, which has
+hardly any noise (`calibration.signals.Motion`), that stands in J in its place, and f in the sum is what was measured:
+the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014).
 """
 
 from __future__ import annotations
@@ -51,7 +55,14 @@ class Corrected:
 
 
 def corrected(
-    problem: Problem, samples: Samples, place: Array, free: NDArray[np.bool_], noise: float, band: float
+    problem: Problem,
+    samples: Samples,
+    place: Array,
+    free: NDArray[np.bool_],
+    noise: float,
+    band: float,
+    kept: NDArray[np.bool_],
+    residual: Array,
 ) -> Corrected:
     """Return the parameters that would have led to a fit.
 
@@ -67,9 +78,17 @@ def corrected(
         Standard deviation of the error of the velocity.
     band : float
         Speed up to which samples were left out of the fit.
+    kept : array of bool, (n,)
+        Which samples were fitted.
+    residual : array, (n,)
+        What the fit left of each sample, weighted; 0 of those left out.
     """
     velocity = samples.velocity
-    instruments, seen = _expectations(problem, samples, place, noise, band)
+    left_out = ~kept & samples.faster_than(band)  # for other reasons than their speed
+    usable = np.where(samples.inner & ~left_out, 1.0 if samples.weights is None else samples.weights, 0.0)
+    instruments, seen = _expectations(problem, samples, usable, place, noise, band)
+    if problem.instrument is not None:
+        seen[problem.inertial] += float(problem.instrument @ residual)
     instruments, seen = instruments[:, free], seen[free]
     found, smallest = place, _SETTLED * float(np.linalg.norm(samples.friction))
     for _ in range(_STEPS):
@@ -84,14 +103,15 @@ def corrected(
     return Corrected(place, _products(instruments, problem.jacobian(velocity, place)[:, free]), False)
 
 
-def _expectations(problem: Problem, samples: Samples, place: Array, noise: float, band: float) -> tuple[Array, Array]:
+def _expectations(
+    problem: Problem, samples: Samples, usable: Array, place: Array, noise: float, band: float
+) -> tuple[Array, Array]:
     """Return the mean derivative of each sample (n, r), and the sum of its products with the law (r,)."""
-    usable = samples.inner * (1.0 if samples.weights is None else samples.weights)
     instruments, seen = np.zeros((len(usable), len(place))), np.zeros(len(place))
     for node, weight in zip(_NODES if noise else (0.0,), _WEIGHTS if noise else (1.0,), strict=True):
         velocity = samples.velocity + node * noise
         counted = weight * usable * (np.abs(velocity) > band)
-        part = problem.jacobian(velocity, place) * counted[:, None]
+        part = problem.instruments(velocity, place) * counted[:, None]
         instruments += part
         seen += times(part.T, problem.evaluate(velocity, place))
     return instruments, seen

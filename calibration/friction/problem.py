@@ -26,15 +26,21 @@ class Problem:
         Whether levels must not be negative nor static levels below Coulomb's.
     acceleration : array, (n,), optional
         Of the samples, where their inertia is to be found too.
+    instrument : array, (n,), optional
+        What takes the place of the acceleration in the estimating equations (`calibration.friction.noise`).
     """
 
     model: FrictionModel
     physical: bool
     acceleration: Array | None = None
+    instrument: Array | None = None
 
     def of(self, chosen: NDArray[np.bool_]) -> Problem:
         """Return the same for some of the samples."""
-        return self if self.acceleration is None else replace(self, acceleration=self.acceleration[chosen])
+        if self.acceleration is None:
+            return self
+        slow = None if self.instrument is None else self.instrument[chosen]
+        return replace(self, acceleration=self.acceleration[chosen], instrument=slow)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -72,6 +78,18 @@ class Problem:
         step = _DIFFERENCE * scale
         difference = times(self.columns(velocity, scale + step) - self.columns(velocity, scale - step), linear)
         return np.column_stack((columns, difference / (2.0 * step)))
+
+    def instruments(self, velocity: Array, place: Array) -> Array:
+        """Return what the residuals are multiplied with: the derivatives, but the instrument for the acceleration."""
+        jacobian = self.jacobian(velocity, place)
+        if self.acceleration is not None and self.instrument is not None:
+            jacobian[:, self.inertial] = self.instrument
+        return jacobian
+
+    @property
+    def inertial(self) -> int:
+        """Place of the inertia among what is searched."""
+        return -2 if self.model.scaled else -1
 
     def split(self, place: Array) -> tuple[Array, float]:
         """Return the linear parameters and the Stribeck velocity, 1 where there is none."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.signals import best_cutoff, edge_of, motion, noise_left, smooth, white_noise
+from calibration.signals import best_cutoff, edge_of, motion, noise_left, quiet_cutoff, smooth, white_noise
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -43,6 +43,12 @@ class Samples:
         Samples at both ends that are not to be used.
     weights : array, (n,), optional
         What each squared residual counts for.
+    instrument : array, (n,), optional
+        An acceleration without noise to speak of (`calibration.signals.Motion`): the inertia is then found with it as
+        an instrumental variable, so noise on `acceleration` does not make it too small.
+    turning : array, (n,), optional
+        Not 0 where the filter that made velocity and acceleration saw the motion turn back: the acceleration jumps
+        there, and a filter smears that. Left out where the inertia is found too.
 
     Raises
     ------
@@ -57,11 +63,15 @@ class Samples:
     velocity_noise: float | None = None
     edge: int = 0
     weights: Array | None = None
+    instrument: Array | None = None
+    turning: Array | None = None
+    guessed: bool = False
+    """Whether a `velocity_noise` that is given was only seen, in a recording that this is a part of."""
     noise: float = field(init=False)
     """Standard deviation of the error of the velocity, stated or seen."""
 
     def __post_init__(self) -> None:
-        for name in ("time", "velocity", "friction", "acceleration", "weights"):
+        for name in ("time", "velocity", "friction", "acceleration", "weights", "instrument", "turning"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._column(name))
         if len(self.time) - 2 * self.edge < _FEWEST:
@@ -90,6 +100,11 @@ class Samples:
 
     def _seen_noise(self) -> float:
         return 0.0 if self.erratic else white_noise(self.velocity)
+
+    @property
+    def noise_is_guessed(self) -> bool:
+        """Whether nobody stated the noise: noise that was smoothed may then hide."""
+        return self.guessed or self.velocity_noise is None
 
     @property
     def erratic(self) -> bool:
@@ -166,6 +181,8 @@ class Samples:
             inertia,
             velocity_noise=found.velocity_noise,
             edge=found.edge,
+            instrument=found.instrument,
+            turning=turning(found.velocity, found.edge),
         )
 
     @classmethod
@@ -178,8 +195,19 @@ class Samples:
         """
         cutoff = best_cutoff(time, velocity) if cutoff is None else cutoff
         speed, rise = smooth(time, velocity, cutoff), smooth(time, velocity, cutoff, derivative=1)
-        noise = white_noise(velocity) * noise_left(time, cutoff)
-        return cls.from_torque(time, speed, torque, rise, inertia, velocity_noise=noise, edge=edge_of(time, cutoff))
+        noise = white_noise(velocity)
+        slower = quiet_cutoff(time, rise, cutoff, lambda slower: noise * noise_left(time, slower, 1))
+        return cls.from_torque(
+            time,
+            speed,
+            torque,
+            rise,
+            inertia,
+            velocity_noise=noise * noise_left(time, cutoff),
+            edge=edge_of(time, cutoff),
+            instrument=smooth(time, velocity, slower, derivative=1),
+            turning=turning(speed, edge_of(time, cutoff)),
+        )
 
     @property
     def inner(self) -> NDArray[np.bool_]:
@@ -207,13 +235,24 @@ class Samples:
             self.noise,
             0,
             of(self.weights),
+            of(self.instrument),
+            of(self.turning),
+            self.noise_is_guessed,
         )
+
+
+def turning(velocity: Array, reach: int) -> Array:
+    """Return 1 for samples that are at most `reach` from where the velocity changes its sign, 0 for the others."""
+    near = np.zeros(len(velocity))
+    for turn in np.flatnonzero(np.diff(np.signbit(velocity))):
+        near[max(turn + 1 - reach, 0) : turn + 1 + reach] = 1.0
+    return near
 
 
 def joined(recordings: Sequence[Samples]) -> Samples:
     """Return several recordings of one joint as one, in the order given; their edges are left out.
 
-    Accelerations and weights are kept where all recordings have them.
+    Accelerations, weights, instruments and turns are kept where all recordings have them.
     """
     if len(recordings) == 1:
         return recordings[0]
@@ -232,4 +271,7 @@ def joined(recordings: Sequence[Samples]) -> Samples:
         math.sqrt(float(np.mean([part.noise**2 for part in parts]))),
         0,
         whole([part.weights for part in parts]),
+        whole([part.instrument for part in parts]),
+        whole([part.turning for part in parts]),
+        any(part.noise_is_guessed for part in parts),
     )

@@ -89,9 +89,9 @@ def test_the_levels_and_the_mass_are_found(folder: Path) -> None:
     for axis, rounds in measurements_of(folder).items():
         found = identify(rounds, WISHES).fit.values
         for name, truth in FRICTION[axis].items():
-            tolerance = 0.3 if name == "stribeck_velocity" else 0.06
+            tolerance = 0.03 if name == "stribeck_velocity" else 0.005
             assert found[name] == pytest.approx(truth, rel=tolerance), name
-        assert found["inertia"] == pytest.approx(0.2, rel=0.5)
+        assert found["inertia"] == pytest.approx(0.2, rel=0.01)
 
 
 def test_forces_come_at_the_time_at_which_they_act(folder: Path) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 import devices
 from calibration.excitation import Excitation
-from calibration.excited_arm import JOINTS, excite_arm, plan_joints
+from calibration.excited_arm import DEFAULT, JOINTS, excite_arm, plan_joints
 from calibration.friction import FitSettings
 from calibration.identification import Wishes, identify
 from calibration.measurements import Measurement, read_measurements
@@ -47,15 +47,22 @@ def own_file(measured: dict[str, list[Measurement]], tmp_path_factory: pytest.Te
     return str(path)
 
 
-def test_friction_and_inertia_of_both_joints_are_found(measured: dict[str, list[Measurement]]) -> None:
-    body = ArmBody()
+def test_friction_and_inertia_of_both_joints_are_found(tmp_path: Path) -> None:
+    """With the motions of the command itself; most intervals hold the truth although joint 1 sticks and slips."""
+    clock, body, held = Clock(PERIOD), ArmBody(), []
+    measured = excite_arm(arm(clock), DEFAULT, tmp_path / "run.csv", clock)
     inertias = np.diag(body.links.terms(body.linkage.home)["inertia"][0]) + body.rotor_inertia * body.reduction**2
     for joint, inertia in zip(JOINTS, inertias, strict=True):
-        found = identify(measured[joint], WISHES).fit.values
+        fit = identify(measured[joint], WISHES).fit
+        found, intervals = fit.values, fit.intervals
+        held.append(intervals["inertia"][0] <= inertia <= intervals["inertia"][1])
         for direction, more in (("forward", 1.0 + body.asymmetry), ("backward", 1.0 - body.asymmetry)):
-            assert found[f"coulomb_{direction}"] == pytest.approx(more * body.kinetic_friction, rel=0.06)
-            assert found[f"static_{direction}"] == pytest.approx(more * body.static_friction, rel=0.1)
-        assert found["inertia"] == pytest.approx(inertia, rel=0.15)
+            assert found[f"coulomb_{direction}"] == pytest.approx(more * body.kinetic_friction, rel=0.02)
+            assert found[f"static_{direction}"] == pytest.approx(more * body.static_friction, rel=0.03)
+            low, high = intervals[f"static_{direction}"]
+            held.append(low <= more * body.static_friction <= high)
+        assert found["inertia"] == pytest.approx(inertia, rel=0.04)
+    assert sum(held) >= 5  # of 6
 
 
 def error_of_the_handle(trace: Path, believed: dict[str, Any]) -> float:
