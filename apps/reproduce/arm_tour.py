@@ -7,6 +7,7 @@ motors. The paper controls it by stiff PID; here any servo law can be chosen.
 from __future__ import annotations
 
 import functools
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,13 +47,40 @@ MOVES = 1e-4
 """A handle that is faster than this has broken away [m/s]."""
 
 
-@functools.cache
-def experiment(law: str = "pid") -> Tour:
+@dataclass(frozen=True)
+class Trial:
+    """What is asked for, by whom, of which arm.
+
+    Attributes
+    ----------
+    friction, mass : float
+        Of model A [N], [kg].
+    arm, servo, hand : tuple of (str, float)
+        Settings that differ, as pairs of name and value.
+    """
+
+    friction: float = FRICTION
+    mass: float = MASS
+    arm: tuple[tuple[str, float], ...] = ()
+    servo: tuple[tuple[str, float], ...] = ()
+    hand: tuple[tuple[str, float], ...] = ()
+
+
+USUAL = Trial()
+"""The tour of the figures."""
+
+
+@functools.lru_cache(maxsize=16)
+def experiment(law: str = "pid", trial: Trial = USUAL) -> Tour:
     """Run the tour under a servo law."""
-    table = LAWS[law]
-    arm = {"handle_mass": HANDLE, **table.get("arm", {})}
-    settings = {"seed": 16, "hand": HAND, "arm": arm, "servo": {"law": law, **table.get("servo", {})}}
-    return tour("virtual-arm", settings, RigidAdmittance(Coulomb(FRICTION), MASS), "e")
+    table: Mapping[str, Any] = LAWS[law]
+    settings = {
+        "seed": 16,
+        "hand": {**HAND, **dict(trial.hand)},
+        "arm": {"handle_mass": HANDLE, **table.get("arm", {}), **dict(trial.arm)},
+        "servo": {"law": law, **table.get("servo", {}), **dict(trial.servo)},
+    }
+    return tour("virtual-arm", settings, RigidAdmittance(Coulomb(trial.friction), trial.mass), "e")
 
 
 @dataclass(frozen=True)
@@ -72,6 +100,9 @@ class Felt:
         The largest of it along the motion, smoothed over `BELL` [N].
     angle : float
         Mean size of the angle between that force and the motion on the straight strokes [deg].
+    early : float
+        By how much the measured force misses the friction when the model breaks away, at worst: short of it in the
+        first tick that slides, or beyond it in the tick before, which still holds [N].
     breakaway : float
         Force of the hand at which the handle begins to move, mean over the straight strokes [N].
     drift, reference_drift : float
@@ -84,22 +115,23 @@ class Felt:
     unevenness: float
     knock: float
     angle: float
+    early: float
     breakaway: float
     drift: float
     reference_drift: float
 
 
-def felt(run: Tour) -> Felt:
-    """Return what is felt of a tour."""
+def felt(run: Tour, trial: Trial = USUAL) -> Felt:
+    """Return what is felt of a tour, which was that of `trial`."""
     error = norms(run.rows["command"][:-1] - run.handle[1:])
     velocity = smooth(run.velocity, run.period)
     acceleration = np.gradient(velocity, run.period, axis=0)
-    friction = smooth(run.hand_force, run.period) - (MASS + HANDLE) * acceleration
+    friction = smooth(run.hand_force, run.period) - (trial.mass + HANDLE) * acceleration
     straight = np.concatenate([np.arange(len(run.rows))[run.straight(stroke)] for stroke in STRAIGHT])
     moving = np.concatenate([np.arange(len(run.rows))[run.middle(stroke)] for stroke in (*STRAIGHT, CURVE)])
     direction = velocity / np.maximum(norms(velocity), 1e-9)[:, None]
     along = np.sum(friction * direction, axis=1)
-    left = _unaccelerated(run) - FRICTION * direction
+    left = _unaccelerated(run, trial.mass) - trial.friction * direction
     rest = run.rest(REST)
     drifts = [float(norms(np.ptp(places[rest], axis=0)[None])[0]) for places in (run.handle, run.rows["command"])]
     return Felt(
@@ -107,23 +139,57 @@ def felt(run: Tour) -> Felt:
         float(error.max()),
         float(along[straight].mean()),
         float(np.sqrt(np.mean(np.sum(left[moving] ** 2, axis=1)))),
-        max(float(abs(remainder(run, run.middle(stroke)) - FRICTION).max()) for stroke in (*STRAIGHT, CURVE)),
+        _knock(run, trial),
         float(np.abs(angles(velocity, friction))[straight].mean()),
+        max(_early(run, stroke, trial.friction) for stroke in STRAIGHT),
         float(np.mean([_breakaway(run, stroke) for stroke in STRAIGHT])),
         *drifts,
     )
 
 
-def _unaccelerated(run: Tour) -> Array:
+@dataclass(frozen=True)
+class Ratios:
+    """How many times better one tour is felt than another.
+
+    Attributes
+    ----------
+    closer, smoother, weaker : float
+        Of the error of the handle, of the unevenness and of the knocks.
+    """
+
+    closer: float
+    smoother: float
+    weaker: float
+
+
+def ratios(worse: Felt, better: Felt) -> Ratios:
+    """Return how many times better `better` is."""
+    return Ratios(worse.error_rms / better.error_rms, worse.unevenness / better.unevenness, worse.knock / better.knock)
+
+
+def _unaccelerated(run: Tour, mass: float) -> Array:
     """Return the hand's force at every tick less what accelerates model and handle, (n, 2) [N]."""
-    return np.asarray(run.hand_force - (MASS + HANDLE) * np.gradient(run.velocity, run.period, axis=0))
+    return np.asarray(run.hand_force - (mass + HANDLE) * np.gradient(run.velocity, run.period, axis=0))
 
 
-def remainder(run: Tour, ticks: slice) -> Array:
+def remainder(run: Tour, ticks: slice, mass: float = MASS) -> Array:
     """Return the hand's force along the motion at `ticks` less what accelerates all, smoothed over `BELL`, (n,) [N]."""
     velocity = run.velocity[ticks]
-    along = np.sum(_unaccelerated(run)[ticks] * velocity, axis=1) / np.maximum(norms(velocity), 1e-9)
+    along = np.sum(_unaccelerated(run, mass)[ticks] * velocity, axis=1) / np.maximum(norms(velocity), 1e-9)
     return smooth(along[:, None], run.period, BELL)[:, 0]
+
+
+def _knock(run: Tour, trial: Trial) -> float:
+    """Return by how much the hand's force along the motion differs from the friction at worst [N]."""
+    strokes = [remainder(run, run.middle(stroke), trial.mass) for stroke in (*STRAIGHT, CURVE)]
+    return max(float(abs(force - trial.friction).max()) for force in strokes)
+
+
+def _early(run: Tour, stroke: str, friction: float) -> float:
+    """Return by how much the measured force misses `friction` where the model breaks away for good in a stroke [N]."""
+    first = run.slide(stroke).start
+    before, after = norms(run.rows["force"][first - 1 : first + 1])
+    return float(max(before - friction, friction - after, 0.0))
 
 
 def _breakaway(run: Tour, stroke: str) -> float:

@@ -49,10 +49,15 @@ def _reproduce(names: list[str], folder: Path) -> Answer:
             results.append(write(name, module.TITLE, module.reproduce(), folder))
     summary = write_summary(results, folder)
     missed = sum(len(result.missed) for result in results)
+    broken = sum(len(result.broken) for result in results)
     answer = {
         "reproductions": [result.as_json() for result in results],
         "all_met": missed == 0,
+        "all_guards_hold": broken == 0,
         "summary": str(summary),
     }
-    error = f"{missed} of {sum(len(result.rows) for result in results)} numbers are not met." if missed else ""
-    return Answer(answer, describe(results, summary), status=1 if missed else 0, error=error)
+    everything = [row for result in results for row in result.rows]
+    guards = sum(row.is_guard for row in everything)
+    errors = [f"{missed} of {len(everything) - guards} numbers are not met."] if missed else []
+    errors += [f"{broken} of {guards} guards do not hold."] if broken else []
+    return Answer(answer, describe(results, summary), status=1 if errors else 0, error=" ".join(errors))

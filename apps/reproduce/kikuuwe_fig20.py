@@ -5,7 +5,7 @@ measured position less the elastic displacement.
 
 How strong the force is at rest depends on the hand, not on the model, as long as it stays below the friction force.
 Grip, fluctuation, tremor and seed of the hand were picked out of about 140 runs so that the force lies in 2.4 to 3.4 N,
-as in a separate simulation of this figure: those two rows describe the experiment and test nothing. With the seeds 0 to
+as in a separate simulation of this figure: those two rows are guards, they describe the experiment. With the seeds 0 to
 29 the force spans 2.2 to 3.6 N (one count of the encoder is worth 0.2 N), and every other row of this figure and of
 Fig. 19 is met with each of them.
 """
@@ -46,7 +46,7 @@ def reproduce() -> Outcome:
             float(force.min()),
             0.0,
             "N",
-            "derived",
+            "guard",
         ),
         Row(
             "rest at b: largest commanded force (hand chosen for it)",
@@ -54,7 +54,7 @@ def reproduce() -> Outcome:
             float(force.max()),
             0.0,
             "N",
-            "derived",
+            "guard",
         ),
         Row("rest at b: drift of the point that is held", 0.0, drift, 1.0, "um"),
         Row("rest at b: from the first half to the second", 0.0, creep, 1.0, "um"),

@@ -9,10 +9,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+Source = Literal["paper", "derived", "guard"]
+
+SOURCES: tuple[Source, ...] = get_args(Source)
 
 
 @dataclass(frozen=True)
@@ -32,7 +36,10 @@ class Bound:
 
 @dataclass(frozen=True)
 class Row:
-    """One number of a paper beside ours.
+    """One number beside ours: of a paper, of its equations, or of ourselves.
+
+    A guard notices that a result has changed and says nothing about the paper: its bound was set after seeing the
+    result, or what it describes was chosen, or nothing of ours enters it. It holds or not; it is never "met".
 
     Attributes
     ----------
@@ -47,7 +54,8 @@ class Row:
     unit : str
         Unit of `expected`, `ours` and `tolerance`; empty for a pure number.
     source : str
-        "paper" if the paper prints the number or states the fact, "derived" if it follows from the paper's equations.
+        "paper" if the paper prints the number or states the fact; "derived" if it follows from the paper's equations,
+        in closed form or from a separate implementation; "guard" otherwise.
     """
 
     what: str
@@ -55,7 +63,7 @@ class Row:
     ours: float
     tolerance: float = 0.0
     unit: str = ""
-    source: Literal["paper", "derived"] = "paper"
+    source: Source = "paper"
 
     @property
     def difference(self) -> float:
@@ -67,9 +75,38 @@ class Row:
         return max(self.ours - self.expected.maximum, 0.0) + min(self.ours - self.expected.minimum, 0.0)
 
     @property
-    def met(self) -> bool:
-        """Whether ours agrees with the expectation; a number that is not finite never does."""
+    def holds(self) -> bool:
+        """Whether ours is where it is expected; a number that is not finite never is."""
         return math.isfinite(self.ours) and abs(self.difference) <= self.tolerance
+
+    @property
+    def is_guard(self) -> bool:
+        """Whether it says nothing about the paper."""
+        return self.source == "guard"
+
+    @property
+    def met(self) -> bool | None:
+        """Whether ours agrees with the paper or its equations; None for a guard, which cannot tell."""
+        return None if self.is_guard else self.holds
+
+
+def tally(rows: Sequence[Row]) -> dict[Source, dict[str, int]]:
+    """Count the rows of each source, and how many of them hold (a number that holds is met)."""
+    table: dict[Source, dict[str, int]] = {}
+    for source in SOURCES:
+        own = [row.holds for row in rows if row.source == source]
+        table[source] = {"count": len(own), "holding": sum(own)}
+    return table
+
+
+def count_words(rows: Sequence[Row]) -> str:
+    """Return how many numbers are met and how many guards hold, in words."""
+    guards = [row.holds for row in rows if row.is_guard]
+    numbers = [row.holds for row in rows if not row.is_guard]
+    words = [f"{sum(numbers)} of {len(numbers)} met"] if numbers else ["no number to meet"]
+    if guards:
+        words.append(f"guards: {sum(guards)} of {len(guards)} hold")
+    return ", ".join(words)
 
 
 @dataclass(frozen=True)
@@ -86,8 +123,3 @@ class Outcome:
 
     rows: Sequence[Row]
     draw: Callable[[Figure], None]
-
-    @property
-    def met(self) -> bool:
-        """Whether every row is met."""
-        return all(row.met for row in self.rows)

@@ -9,15 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.reproduce.outcome import Bound, Outcome, Row
+from apps.reproduce.outcome import Bound, Outcome, Row, count_words, tally
+from apps.reproduce.style import INK
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-COLUMNS = ("what", "expected", "ours", "difference", "tolerance", "unit", "source", "met")
-"""Columns of the table."""
+COLUMNS = ("what", "expected", "ours", "difference", "tolerance", "unit", "source", "met", "holds")
+"""Columns of the table; for a guard there is nothing to be met, and that column stays empty."""
 
 SUMMARY = "summary.md"
+
+_CLASSES = (
+    "paper: the paper prints the number or states the fact. derived: it follows from the paper's equations, in closed "
+    "form or from a separate implementation. guard: a bound set after seeing our result, or about what was chosen; it "
+    "notices a change and proves nothing, and is not counted as met."
+)
 
 
 @dataclass(frozen=True)
@@ -42,8 +49,13 @@ class Result:
 
     @property
     def missed(self) -> list[Row]:
-        """The rows that are not met."""
-        return [row for row in self.rows if not row.met]
+        """The numbers that are not met."""
+        return [row for row in self.rows if not row.is_guard and not row.holds]
+
+    @property
+    def broken(self) -> list[Row]:
+        """The guards that do not hold."""
+        return [row for row in self.rows if row.is_guard and not row.holds]
 
     def as_json(self) -> dict[str, Any]:
         """Return it as the command's JSON shows it."""
@@ -52,6 +64,7 @@ class Result:
             "title": self.title,
             "picture": str(self.picture),
             "table": str(self.table),
+            "tally": tally(self.rows),
             "rows": [_row_as_json(row) for row in self.rows],
         }
 
@@ -64,6 +77,7 @@ def write(name: str, title: str, outcome: Outcome, folder: Path) -> Result:
     figure: Figure = Figure(figsize=(12, 7), dpi=110, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     outcome.draw(figure)
+    figure.supxlabel(count_words(outcome.rows), x=0.995, ha="right", fontsize=9, color=INK)
     picture, table = folder / f"{name}.png", folder / f"{name}.csv"
     figure.savefig(picture)
     with table.open("w", newline="", encoding="utf-8") as file:
@@ -76,7 +90,7 @@ def write(name: str, title: str, outcome: Outcome, folder: Path) -> Result:
 def write_summary(results: Sequence[Result], folder: Path) -> Path:
     """Write one page with every picture and table into `folder`."""
     path = folder / SUMMARY
-    lines = ["# Reproductions", "", *_contents(results)]
+    lines = ["# Reproductions", "", _CLASSES, "", *_contents(results)]
     for result in results:
         lines += ["", f"## {result.id}", result.title, "", f"![{result.title}]({result.picture.name})", ""]
         lines += ["| what | expected | ours | tolerance | unit | source | met |", "|---|---|---|---|---|---|---|"]
@@ -88,19 +102,33 @@ def write_summary(results: Sequence[Result], folder: Path) -> Path:
 def describe(results: Sequence[Result], summary: Path) -> str:
     """Return the results in words, what is not met in full."""
     width = max(len(result.id) for result in results)
+    counts = [count_words(result.rows) for result in results]
+    column = max(map(len, counts))
     lines = []
-    for result in results:
-        met = len(result.rows) - len(result.missed)
-        lines.append(f"{result.id:<{width}}  {met} of {len(result.rows)} met   {result.title}")
+    for result, count in zip(results, counts, strict=True):
+        lines.append(f"{result.id:<{width}}  {count:<{column}}  {result.title}")
         lines += [f"  not met: {_sentence(row)}" for row in result.missed]
-    return "\n".join([*lines, f"pictures, tables and summary: {summary}"])
+        lines += [f"  guard does not hold: {_sentence(row)}" for row in result.broken]
+    everything = [row for result in results for row in result.rows]
+    return "\n".join([*lines, *_totals(everything), f"pictures, tables and summary: {summary}"])
+
+
+def _totals(rows: Sequence[Row]) -> list[str]:
+    """Return the counts of all rows in words: what a number's source is decides what it proves."""
+    found = tally(rows)
+    numbers = [f"{found[source]['holding']} of {found[source]['count']} {source}" for source in ("paper", "derived")]
+    guards = found["guard"]
+    lines = [f"numbers met: {', '.join(numbers)}"]
+    if guards["count"]:
+        lines.append(f"guards: {guards['holding']} of {guards['count']} hold (bounds set by us: they prove nothing)")
+    return lines
 
 
 def _contents(results: Sequence[Result]) -> list[str]:
-    lines = ["| reproduction | | rows met |", "|---|---|---|"]
+    lines = ["| reproduction | | paper | derived | guards that hold |", "|---|---|---|---|---|"]
     for result in results:
-        met = len(result.rows) - len(result.missed)
-        lines.append(f"| [{result.id}](#{result.id}) | {result.title} | {met} of {len(result.rows)} |")
+        counts = [f"{own['holding']} of {own['count']}" if own["count"] else "" for own in tally(result.rows).values()]
+        lines.append(f"| [{result.id}](#{result.id}) | {result.title} | {' | '.join(counts)} |")
     return lines
 
 
@@ -114,6 +142,7 @@ def _row_as_json(row: Row) -> dict[str, Any]:
         "unit": row.unit,
         "source": row.source,
         "met": row.met,
+        "holds": row.holds,
     }
 
 
@@ -129,14 +158,15 @@ def _finite(value: float) -> float | None:
 
 def _cells(row: Row) -> list[str]:
     expected = str(row.expected) if isinstance(row.expected, Bound) else repr(float(row.expected))
+    met = "" if row.met is None else str(row.met).lower()
     numbers = [repr(float(value)) for value in (row.ours, row.difference, row.tolerance)]
-    return [row.what, expected, *numbers, row.unit, row.source, str(row.met).lower()]
+    return [row.what, expected, *numbers, row.unit, row.source, met, str(row.holds).lower()]
 
 
 def _markdown(row: Row) -> str:
     expected = str(row.expected) if isinstance(row.expected, Bound) else f"{row.expected:.6g}"
     what = row.what.replace("|", "\\|")
-    met = "yes" if row.met else "**no**"
+    met = ("holds" if row.is_guard else "yes") if row.holds else "**no**"
     return f"| {what} | {expected} | {row.ours:.6g} | {row.tolerance:g} | {row.unit} | {row.source} | {met} |"
 
 

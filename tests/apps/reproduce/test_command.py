@@ -4,21 +4,21 @@ from __future__ import annotations
 
 import argparse
 import csv
+import functools
 import json
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from apps.answer import Answer
 from apps.reproduce import command, kikuuwe_fig7
-from apps.reproduce.outcome import Outcome, Row
+from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.registry import REPRODUCTIONS, load
 from apps.reproduce.report import write
 from haptics.errors import ConfigurationError
-
-SLOW = {"kikuuwe-fig11"}
 
 
 def reproduce(*arguments: str) -> Answer:
@@ -33,15 +33,33 @@ def pixels(picture: Path) -> np.ndarray:
     return np.asarray(imread(picture))
 
 
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=pytest.mark.slow if name in SLOW else ()) for name in REPRODUCTIONS]
-)
-def test_every_number_is_met_and_drawn(name: str, tmp_path: Path) -> None:
-    module = load(name)
-    outcome = module.reproduce()
-    assert len({row.what for row in outcome.rows}) == len(outcome.rows) > 0
-    assert [row for row in outcome.rows if not row.met] == []
-    result = write(name, module.TITLE, outcome, tmp_path)
+@functools.cache
+def outcome_of(name: str) -> Outcome:
+    return load(name).reproduce()
+
+
+@pytest.mark.parametrize("name", REPRODUCTIONS)
+def test_every_number_is_met_and_every_guard_holds(name: str) -> None:
+    rows = outcome_of(name).rows
+    assert len({row.what for row in rows}) == len(rows) > 0
+    assert [row for row in rows if not row.holds] == []
+    assert any(row.met for row in rows), "only guards: nothing here is compared with the paper"
+
+
+@pytest.mark.parametrize("name", REPRODUCTIONS)
+def test_every_picture_has_something_in_each_part(name: str) -> None:
+    figure = Figure(figsize=(12, 7))
+    outcome_of(name).draw(figure)
+    assert figure.axes
+    for axes in figure.axes:
+        assert axes.has_data()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REPRODUCTIONS)
+def test_every_picture_and_table_is_written(name: str, tmp_path: Path) -> None:
+    outcome = outcome_of(name)
+    result = write(name, load(name).TITLE, outcome, tmp_path)
     with result.table.open(newline="") as file:
         assert [row["what"] for row in csv.DictReader(file)] == [row.what for row in outcome.rows]
     ink = (pixels(result.picture)[..., :3] < 0.9).any(axis=2)
@@ -66,7 +84,15 @@ def test_command_leaves_picture_table_and_summary(tmp_path: Path) -> None:
         "unit",
         "source",
         "met",
+        "holds",
     }
+    assert found[0]["tally"] == {
+        "paper": {"count": 1, "holding": 1},
+        "derived": {"count": 8, "holding": 8},
+        "guard": {"count": 0, "holding": 0},
+    }
+    ink = (pixels(Path(found[0]["picture"]))[..., :3] < 0.9).any(axis=2)
+    assert ink.mean() > 0.005
     assert sorted(path.name for path in folder.iterdir()) == [
         "kikuuwe-fig6.csv",
         "kikuuwe-fig6.png",
@@ -86,6 +112,19 @@ def test_number_that_is_not_met_gives_status_1(tmp_path: Path, monkeypatch: pyte
     assert answer.status == 1
     assert answer.result["all_met"] is False
     assert answer.error == "1 of 1 numbers are not met."
+
+
+def test_guard_that_breaks_gives_status_1_and_is_no_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = [Row("length", 1.0, 1.0), Row("size", Bound(maximum=1.0), 2.0, source="guard")]
+    outcome = Outcome(rows, lambda figure: figure.subplots())
+    monkeypatch.setattr(kikuuwe_fig7, "reproduce", lambda: outcome)
+    answer = reproduce("kikuuwe-fig7", "--out", str(tmp_path))
+    assert answer.status == 1
+    assert answer.result["all_met"] is True
+    assert answer.result["all_guards_hold"] is False
+    assert answer.error == "1 of 1 guards do not hold."
+    assert "1 of 1 met, guards: 0 of 1 hold" in answer.text
+    assert "guard does not hold: size: 2" in answer.text
 
 
 def test_unknown_id_is_answered_with_all_that_exist(tmp_path: Path) -> None:

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.reproduce.kikuuwe_fig11 import reproduce
 from apps.reproduce.stacked_blocks import (
     FRICTION,
     MASSES,
@@ -76,10 +75,3 @@ def test_the_compliant_blocks_obey_the_law_where_they_touch(wiring: Wiring) -> N
     run = compliant(network(wiring), 3.0)
     assert law_residual(run) == 0.0
     assert np.abs(run.friction_force).max(axis=0).tolist() == list(FRICTION)
-
-
-def test_the_figure_comes_out() -> None:
-    outcome = reproduce()
-    assert [row.what for row in outcome.rows if not row.met] == []
-    onsets = [row.ours for row in outcome.rows if "begins to stick" in row.what]
-    assert onsets == [9.0, 9.0]
