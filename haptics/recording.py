@@ -87,7 +87,8 @@ class Recorder:
         self._reader: Reader | None = None
 
     def note(self, **facts: Any) -> None:
-        """Add facts to ``recording.json``."""
+        """Add facts to ``recording.json``; those that are no JSON are a `ValueError` and leave everything as it was."""
+        json.dumps(facts, allow_nan=False)
         self.metadata |= facts
         write_json(self.folder / METADATA, self.metadata)
 
