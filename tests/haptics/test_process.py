@@ -20,7 +20,7 @@ from haptics.job import Job, Paths
 from haptics.process import ServoProcess
 from haptics.recording import EVENTS, Recorder, Recording
 from haptics.rendering import parameters_of
-from haptics.trace import Reader
+from haptics.trace import Permission, Reader
 from tests.haptics.doubles import BenchDevice
 from tests.processes import ended, program, until
 
@@ -118,6 +118,18 @@ def test_a_stop_request_is_obeyed(start: Start) -> None:
     assert await_message(servo) == ("ended", "stopped")
 
 
+def test_a_servo_that_is_asked_to_terminate_fades_out_and_says_so(start: Start, recorder: Recorder) -> None:
+    servo = start()
+    assert await_message(servo)[0] == "ready"
+    await_ticks(servo, 20)
+    os.kill(servo.pid, signal.SIGTERM)
+    assert await_message(servo) == ("ended", "stopped")
+    rows = servo.trace.since(0)
+    assert rows["permission"][-1] == Permission.ENDING
+    assert rows["command"][-1].tolist() == [0.0, 0.0]
+    assert json.loads((recorder.folder / EVENTS).read_text())["event"] == "stopped"
+
+
 def test_a_fault_arrives_with_the_last_rows(start: Start, recorder: Recorder) -> None:
     servo = start(functools.partial(make_bench, 77))
     assert await_message(servo)[0] == "ready"
@@ -161,7 +173,7 @@ DESERTER = """
 import functools, sys
 from pathlib import Path
 from haptics.recording import Recorder
-from haptics.trace import Reader
+from haptics.trace import Permission, Reader
 from tests.haptics.test_process import ServoProcess, await_message, make_bench, make_job
 
 if __name__ == "__main__":

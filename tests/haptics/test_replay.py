@@ -11,7 +11,7 @@ from haptics.device import Causality, State
 from haptics.errors import RecordingError
 from haptics.recording import Recording
 from haptics.replay import COMPUTED, verify
-from haptics.trace import Trace
+from haptics.trace import Status, Trace
 from tests.haptics.changing import ELEMENTS, record_change
 
 LAWS: list[dict[str, Any]] = [
@@ -61,6 +61,35 @@ def test_a_single_changed_bit_is_found(tmp_path: Path, trace: Trace, column: str
     found = verify(recording)
     assert found.mismatches >= 1
     assert found.first_mismatch == 1234
+
+
+@pytest.mark.parametrize(("flag", "found"), [(Status.SLEW, 1), (Status.STALE, 1), (Status.STARTED_LATE, 0)])
+def test_a_flag_of_the_envelope_that_was_changed_is_found(
+    tmp_path: Path, trace: Trace, flag: Status, found: int
+) -> None:
+    """Whether a tick was late is not computed: a clock has said so."""
+    recording = record(tmp_path / "run", trace, "C")
+    rows = np.array(recording.rows)
+    rows["status"][1234] ^= int(flag)
+    recording.rows = rows
+    assert (verify(recording).mismatches, verify(recording).first_mismatch) == (found, 1234 if found else None)
+
+
+@pytest.mark.parametrize(("flagged", "explained"), [(500, True), (499, False), (501, False), (None, False)])
+def test_a_gap_is_explained_by_the_flag_of_the_tick_after_it(
+    tmp_path: Path, trace: Trace, flagged: int | None, explained: bool
+) -> None:
+    recording = record(tmp_path / "run", trace, "C")
+    rows = np.array(recording.rows)
+    rows["tick"][500:] += 3
+    if flagged is not None:
+        rows["status"][flagged] |= int(Status.AFTER_SKIP)
+    recording.rows = rows
+    if explained:
+        assert verify(recording).ticks == 2000
+    else:
+        with pytest.raises(RecordingError, match="lost ticks"):
+            verify(recording)
 
 
 def test_other_parameters_are_found(tmp_path: Path, trace: Trace) -> None:

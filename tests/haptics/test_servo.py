@@ -86,6 +86,57 @@ def test_missed_deadlines_are_skipped_and_flagged_not_caught_up(trace: Trace) ->
     assert late["period_error"][0] == pytest.approx(0.7e-3)
 
 
+@pytest.mark.parametrize(("late", "skipped"), [(0.999e-3, 0), (1e-3, 1), (1.3e-3, 1), (1.999e-3, 1), (2e-3, 2)])
+def test_a_deadline_is_missed_when_the_next_one_has_come(trace: Trace, late: float, skipped: int) -> None:
+    run(BenchDevice(), trace, TardyClock(1e-3, {10: late}))
+    rows = trace.since(0)
+    assert rows["tick"].tolist() == [*range(10), *range(10 + skipped, 100)]
+    assert rows["period_error"][10] == pytest.approx(late - skipped * 1e-3, abs=1e-12)
+    assert bool(rows["status"][10] & Status.AFTER_SKIP) == (skipped > 0)
+    assert not rows["status"][11] & Status.AFTER_SKIP
+
+
+class BusyClock(TardyClock):
+    """A clock by which a tick can begin late, and take its time."""
+
+    def __init__(self, lateness: float, work: float) -> None:
+        super().__init__(1e-3, {10: lateness})
+        self.work = {10: work}
+        self.late = self.spent = 0.0
+
+    def wait(self, tick: int) -> float:
+        self.late, self.spent = super().wait(tick), 0.0
+        return self.late
+
+    def elapsed(self) -> float:
+        return self.time + self.late + self.spent
+
+    def toil(self, state: State, number: int) -> None:
+        self.spent = self.work.get(number, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("late", "work", "flags"),
+    [
+        (0.0, 0.9e-3, 0),
+        (0.0, 1.1e-3, Status.ENDED_LATE),
+        (0.3e-3, 0.6e-3, 0),
+        (0.3e-3, 0.8e-3, Status.ENDED_LATE),
+        (0.7e-3, 0.2e-3, Status.STARTED_LATE),
+        (0.7e-3, 0.5e-3, Status.STARTED_LATE | Status.ENDED_LATE),
+    ],
+)
+def test_a_tick_has_ended_late_when_the_next_deadline_was_over(
+    trace: Trace, late: float, work: float, flags: Status
+) -> None:
+    clock = BusyClock(late, work)
+    run(BenchDevice(clock, disturb=clock.toil), trace, clock)
+    rows = trace.since(0)
+    assert rows["status"][10] == flags
+    assert rows["tick_time"][10] == pytest.approx(work)
+    assert not np.delete(rows["status"], 10)[:80].any()
+
+
 def test_skipping_past_the_end_ends_the_run(trace: Trace) -> None:
     clock = TardyClock(1e-3, {98: 10e-3})
     assert run(BenchDevice(clock), trace, clock) is End.COMPLETED

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import io
 import json
+import os
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import redirect_stdout
 from pathlib import Path
 from typing import Any
@@ -16,13 +17,13 @@ import pytest
 from apps.cli import main
 from apps.commands import _answer
 from apps.session import run as run_module
-from apps.session.ending import Outcome
+from apps.session.ending import Ending, Outcome
 from apps.session.run import Session
 from apps.session.summary import certificate
-from haptics.errors import ConfigurationError, DeviceFault
-from haptics.recording import METADATA, SETTINGS, TICKS, Recorder, Recording
+from haptics.errors import ConfigurationError, DeviceFault, ServoLost
+from haptics.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recorder, Recording
 from haptics.replay import verify
-from haptics.trace import Permission
+from haptics.trace import ROW, Permission, Reader, Trace
 from tests.apps.session.test_run import Script, make_session
 from tests.processes import ROOT, device_log, program, recordings
 
@@ -154,6 +155,61 @@ def test_a_mistake_beside_the_run_leaves_a_closed_recording(tmp_path: Path) -> N
     recording = Recording(session._folder)
     assert recording.metadata["state"] == "interrupted"
     assert len(recording.rows) == session._servo.trace.count >= 300
+
+
+@pytest.fixture
+def ending(tmp_path: Path) -> Iterator[tuple[Ending, Recorder]]:
+    """The end of a run of 40 ticks whose recording is still open, without the run."""
+    trace = Trace.create(tmp_path / "trace")
+    recorder = Recorder(tmp_path / "run", {})
+    recorder.follow(Reader(trace))
+    for tick in range(40):
+        row = np.zeros(1, ROW)
+        row["tick"] = tick
+        trace.append(row[0])
+    recorder.drain()
+    yield Ending(recorder, trace, lambda line: None), recorder
+    recorder._ticks.close()
+
+
+@pytest.mark.parametrize("last", [None, DeviceFault("the view is gone.")])
+def test_a_run_whose_servo_was_lost_is_not_complete_whatever_failed_after_that(
+    ending: tuple[Ending, Recorder], last: DeviceFault | None
+) -> None:
+    end, recorder = ending
+    end.fail(ServoLost("the servo process died.", recorder.rows()))
+    if last is not None:
+        end.fail(last)
+    assert len(end.settle("stopped", complete=True)) == 40
+    recording = Recording(recorder.folder)
+    assert recording.metadata["state"] == "interrupted"
+    assert (recording.metadata["reason"], recording.metadata["error"]) == ("fault", "the servo process died.")
+    assert (recorder.folder / PART).exists()
+    event = json.loads((recorder.folder / EVENTS).read_text())
+    assert (event["event"], event["ticks"]) == ("servo lost", 40)
+
+
+def test_another_fault_leaves_a_recording_that_was_closed_in_order(ending: tuple[Ending, Recorder]) -> None:
+    end, recorder = ending
+    end.fail(DeviceFault("the view is gone."))
+    end.settle("stopped", complete=True)
+    assert Recording(recorder.folder).metadata["state"] == "complete"
+    assert not (recorder.folder / EVENTS).exists()
+
+
+def test_a_recording_whose_ticks_cannot_be_forced_to_the_disk_says_that_it_was_interrupted(
+    ending: tuple[Ending, Recorder], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    end, recorder = ending
+
+    def broken(descriptor: int) -> None:
+        raise OSError(5, "Input/output error")
+
+    monkeypatch.setattr(os, "fsync", broken)
+    assert len(end.settle("stopped", complete=True)) == 40
+    assert "Input/output error" in str(end.fault)
+    metadata = Recording(recorder.folder).metadata
+    assert (metadata["state"], metadata["reason"], metadata["error"]) == ("interrupted", "stopped", None)
 
 
 KILLED = """

@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -52,6 +53,20 @@ def test_a_word_that_comes_late_is_an_old_one(ends: tuple[HeldKey, _Key]) -> Non
     session.held(time.monotonic() - 0.9 * KEY_LASTS)
     time.sleep(0.2 * KEY_LASTS)
     assert not servo()
+
+
+@pytest.mark.parametrize(("old", "held"), [(0.0, True), (0.149, True), (0.151, False), (1.0, False)])
+def test_a_key_is_released_150_ms_after_the_last_word(
+    ends: tuple[HeldKey, _Key], monkeypatch: pytest.MonkeyPatch, old: float, held: bool
+) -> None:
+    """So long has `docs/safety.md` promised; three words of the view may be late or lost."""
+    clock = SimpleNamespace(monotonic_ns=lambda: 10**12)
+    for module in ("apps.session.held_key", "haptics.serving"):
+        monkeypatch.setattr(f"{module}.time", clock)
+    session, servo = ends
+    session.held(1000.0)
+    clock.monotonic_ns = lambda: 10**12 + round(old * 1e9)
+    assert servo() == held
 
 
 def test_a_word_from_the_future_holds_no_longer_than_one_of_now(ends: tuple[HeldKey, _Key]) -> None:

@@ -85,8 +85,11 @@ def test_a_run_that_cannot_be_recorded_any_more_is_stopped(tmp_path: Path) -> No
     outcome = session.run(Script(session, [(300, fill_the_disk)]))
     assert isinstance(outcome.fault, DeviceFault)
     assert "No space left" in str(outcome.fault)
-    assert outcome.summary["lost_ticks"] >= 0
-    assert len(Recording(Path(outcome.summary["recording"])).rows) >= 250
+    recording = Recording(Path(outcome.summary["recording"]))
+    assert recording.metadata["state"] == "interrupted"
+    assert len(recording.rows) >= 250
+    assert outcome.summary["lost_ticks"] == outcome.summary["ticks"] - len(recording.rows)
+    assert outcome.summary["lost_ticks"] >= 8, "it has faded out since the last row that could be written"
     session._recorder._ticks.close()
 
 

@@ -286,3 +286,29 @@ def test_a_list_without_a_choice_stays_empty() -> None:
     assert encode(report, {}) == b"\x03\x03"
     assert encode(report, {0: [0x70002]}) == b"\x02\x03"
     assert decode(report, b"\x02\x03") == {0: (0x70002, 0)}
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "bits", "absent"),
+    [
+        (0, 7, 4, 8),  # above the range
+        (0, 14, 4, 15),
+        (0, 15, 4, 0),  # every number is one of the range
+        (0, 0, 4, 1),
+        (1, 8, 4, 0),
+        (-7, 6, 4, 7),
+        (-7, 7, 4, -8),  # above it there is no room: below
+        (-8, 7, 4, 0),
+        (-8, 0, 4, 1),
+        (-8, -1, 4, 0),
+    ],
+)
+@pytest.mark.parametrize("null_state", [True, False])
+def test_nothing_is_said_by_a_number_outside_the_range_that_fits(
+    low: int, high: int, bits: int, absent: int, null_state: bool
+) -> None:
+    flags = 0x42 if null_state else 0x02
+    numbers = bytes([0x15, low & 0xFF, 0x25, high & 0xFF])
+    (report,) = parse_descriptor(b"\x75" + bytes([bits, 0x95, 1, 0x09, 1]) + numbers + bytes([0x81, flags])).reports
+    assert Value(report, 1).absent == (absent if null_state else 0)
+    assert decode(report, encode(report, {})) == {1: absent if null_state else 0}

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 
 import pytest
 
@@ -146,6 +147,16 @@ def test_the_first_report_may_be_an_old_one_and_is_not_relied_on() -> None:
     rig.streaming.stop()
 
 
+def test_one_report_alone_may_have_waited_in_the_stick_for_long(rig: Rig) -> None:
+    streaming = rig.streaming
+    assert streaming._take(position(0, 0), 0.0, True)
+    assert not streaming._ready.is_set()
+    assert not streaming._take(position(0, 0)[:4], 0.0, True), "cut short"
+    assert not streaming._ready.is_set()
+    assert streaming._take(position(1, 0), 0.0, False)
+    assert streaming._ready.is_set()
+
+
 def test_a_stick_that_sends_no_positions_cannot_be_opened() -> None:
     rig = Rig()
     rig.transport.reports.get()
@@ -229,6 +240,25 @@ def test_a_report_that_stays_under_way_is_a_fault_though_the_writer_hangs(rig: R
     rig.streaming.stop()
     assert rig.transport.sent == [], "it hangs still, and nobody waits for it"
     go_on.set()
+
+
+@pytest.mark.parametrize(("under_way", "failed"), [(0.079, False), (0.081, True)])
+def test_a_report_has_failed_after_the_time_of_two(
+    rig: Rig, monkeypatch: pytest.MonkeyPatch, under_way: float, failed: bool
+) -> None:
+    """Each is given 40 ms; a force that cannot be taken away must not stand for longer."""
+    clock = SimpleNamespace(perf_counter=lambda: 100.0)
+    monkeypatch.setattr("devices.joystick.streaming.time", clock)
+    seen: list[Exception | None] = []
+
+    def look(report: bytes) -> None:
+        clock.perf_counter = lambda: 100.0 + under_way
+        seen.append(rig.streaming.fault)
+
+    rig.transport.before_write = look
+    rig.streaming.command(0.5, 0.0)
+    rig.streaming._exchange()
+    assert (seen[0] is not None) == failed
 
 
 def test_zero_that_was_not_taken_is_tried_again_though_nobody_commands(rig: Rig) -> None:
