@@ -13,6 +13,7 @@ from apps.doctor.machine import Machine, program
 from apps.doctor.usb import Plugged, openable, plugged
 from devices import BACKENDS
 from devices.arm.identities import ODRIVES
+from devices.device_text import setting
 from devices.udev import GROUP, RULES_FILE, Node, device_rules
 from haptics.errors import DeviceOpenError
 
@@ -166,7 +167,7 @@ def _same(one: FoundStick, other: FoundStick) -> bool:
 
 
 def _calibrating(stick: FoundStick) -> str:
-    serial = f" --set device.serial={stick.serial}" if stick.serial else ""
+    serial = f" {setting('device.serial', stick.serial)}" if stick.serial else ""
     return (
         f"{program()} calibrate joystick --out stick.toml --travel-x M --travel-y M --stated-max-force N{serial}"
         f"   # once; then: run --device {STICK} --set device.parameters=stick.toml"

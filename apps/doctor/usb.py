@@ -17,6 +17,7 @@ from apps.doctor.libraries import install_line
 from apps.doctor.machine import LOG_IN_AGAIN, Machine, program
 from apps.doctor.processor import container
 from apps.doctor.udev import Token, access, read_rules
+from devices.device_text import printable
 from devices.udev import GROUP, RULES_FILE, Node
 
 DEVICES = "/sys/bus/usb/devices"
@@ -94,7 +95,7 @@ def unknown_sticks(machine: Machine) -> list[Family]:
 
 def _text(path: Path) -> str:
     try:
-        return path.read_text(errors="replace").strip()
+        return printable(path.read_text(errors="replace"))
     except OSError:
         return ""
 

@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from devices.device_text import printable
 from devices.joystick.remedies import busy, not_permitted
 from devices.joystick.transport import AGAIN, WRITE_TIMEOUT, Link, failure
 from devices.transfers import GONE
@@ -56,7 +57,8 @@ def hidraw_nodes(root: Path = Path("/")) -> Iterator[HidrawNode]:
 
 
 def _link(device: Path) -> Link:
-    facts = dict(line.split("=", 1) for line in (device / "uevent").read_text().splitlines() if "=" in line)
+    lines = (device / "uevent").read_bytes().decode(errors="replace").split("\n")
+    facts = dict(line.split("=", 1) for line in reversed(lines) if "=" in line)  # the kernel's own come first
     bus, vendor, product = (int(part, 16) for part in facts["HID_ID"].split(":"))
     if bus != _USB:
         raise ValueError("not of USB")
@@ -64,8 +66,8 @@ def _link(device: Path) -> Link:
     return Link(
         vendor_id=vendor,
         product_id=product,
-        serial=facts.get("HID_UNIQ", "").strip("\0 "),
-        name=facts.get("HID_NAME", "").strip("\0 "),
+        serial=printable(facts.get("HID_UNIQ", "")),
+        name=printable(facts.get("HID_NAME", "")),
         descriptor=(device / "report_descriptor").read_bytes(),
         in_interval=inward or 1e-3,
         out_interval=outward or 1e-3,

@@ -7,6 +7,7 @@ import errno
 from collections.abc import Iterator
 from typing import Any
 
+from devices.device_text import printable
 from devices.joystick.remedies import no_libusb, not_permitted
 from devices.joystick.usages import PID_PAGE
 from haptics.errors import DeviceOpenError
@@ -117,7 +118,7 @@ def text(device: Any, index: int) -> str:
     import usb.util
 
     try:
-        return (usb.util.get_string(device, index) or "").strip("\0 ") if index else ""
+        return printable(usb.util.get_string(device, index) or "") if index else ""
     except (usb.core.USBError, ValueError):  # refused; or no language, or not what it says it is
         return ""
 

@@ -10,11 +10,16 @@ import pytest
 
 from apps import plugged
 from apps.doctor import usb
+from apps.doctor.machine import Machine, program
+from apps.doctor.udev import rules
+from apps.doctor.usb import unknown_sticks
 from apps.plugged import describe, survey
+from apps.session.config import parse_assignment
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profile import read_hex
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.joystick.finding import hidraw_sticks
 from haptics.errors import DeviceOpenError
 from tests.processes import ROOT
 
@@ -97,6 +102,34 @@ def test_two_alike_are_told_apart_by_serial_number(tmp_path: Path) -> None:
     assert [one.serial for one in found.of("pid-joystick")] == ["A1", "B2"]
     text = describe(found)
     assert "serial A1" in text and "device.serial=B2" in text and "500 forces per second over usb" in text
+
+
+HOSTILE = ["X$(touch ran)", "X`touch ran`", "'; touch ran #", '"; touch ran; "', "a\\b", "0001", "true", "x y", "[1]"]
+
+
+@pytest.mark.parametrize("serial", HOSTILE)
+def test_a_serial_number_in_a_line_to_paste_is_one_word_of_the_shell(tmp_path: Path, serial: str) -> None:
+    found = survey(tmp_path, EmulatedUsbBackend(EmulatedStick("openffboard", hand=STILL, serial=serial)))
+    (one,) = found.found
+    assert one.serial == serial
+    line = one.next.replace(program(), "printf '%s\\n'", 1)
+    done = subprocess.run(["sh", "-c", line], check=True, capture_output=True, text=True, cwd=tmp_path)
+    assert list(tmp_path.iterdir()) == []
+    assert parse_assignment(done.stdout.splitlines()[-1]) == ("device", "serial", serial)
+
+
+def test_what_a_device_says_of_itself_is_shown_without_what_cannot_be_printed(tmp_path: Path) -> None:
+    """A name that ended its line in the rules for udev could add a rule."""
+    sly = 'X\x1b[2J\x07\u202e\r"'
+    found = survey(tmp_path, EmulatedUsbBackend(EmulatedStick("openffboard", hand=STILL, serial=sly)))
+    (one,) = found.found
+    assert one.serial == 'X[2J"'
+    hidraw(tmp_path, 3, "1209:abcd", "Stick\r\x1b]0;owned\x07\x85RUN+=x", read_hex("openffboard.hex"))
+    (stick,) = hidraw_sticks(tmp_path)
+    assert stick.name == "Stick]0;ownedRUN+=x"
+    (family,) = unknown_sticks(Machine(root=tmp_path))
+    assert all(line.isprintable() for line in rules([family]).split("\n"))
+    assert len([line for line in rules([family]).split("\n") if "RUN+=x" in line and not line.startswith("#")]) == 0
 
 
 def test_one_that_may_not_be_opened_comes_with_the_lines_to_paste(tmp_path: Path) -> None:

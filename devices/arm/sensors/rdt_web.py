@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 from xml.etree import ElementTree
 
+from devices.device_text import printable
 from haptics.errors import DeviceOpenError
 
 TIMEOUT = 2.0
@@ -97,7 +98,7 @@ class WebPages:
             raise DeviceOpenError(
                 f"what {self._address} sends for netftapi2.xml cannot be read ({error}): is it an ATI Net F/T or Axia?"
             ) from error
-        return {element.tag: (element.text or "").strip() for element in root.iter()}
+        return {element.tag: printable(element.text or "") for element in root.iter()}
 
     def _get(self, path: str) -> bytes:
         connection = http.client.HTTPConnection(self._address, self._port, timeout=TIMEOUT)
