@@ -5,8 +5,10 @@ Everything a renderer is judged by is a constant here; ``docs/conformance.md`` h
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
+
+from devices.velocity import VelocitySettings
 
 FRICTION = 4.0
 """The friction force F that every renderer is asked for [N]."""
@@ -58,11 +60,14 @@ class Cell:
         Resolution of the encoder [m].
     rate : float
         Servo rate [Hz].
+    velocity : str
+        Estimator that makes the velocity of a joystick from its encoder, with its default settings.
     """
 
     grip: Grip
     quantisation: float
     rate: float
+    velocity: str = VelocitySettings().velocity_estimator
 
     @property
     def quantisation_um(self) -> float:
@@ -72,7 +77,8 @@ class Cell:
     @property
     def name(self) -> str:
         """In words."""
-        return f"{self.grip.name}, {self.quantisation_um:g} um, {self.rate:g} Hz"
+        own = "" if self.velocity == VelocitySettings().velocity_estimator else f", {self.velocity}"
+        return f"{self.grip.name}, {self.quantisation_um:g} um, {self.rate:g} Hz{own}"
 
 
 LIGHT = Grip("light", damping=2.0, stiffness=100.0)
@@ -86,3 +92,10 @@ CELLS: tuple[Cell, ...] = tuple(
 
 REFERENCE = Cell(LIGHT, 20e-6, 1000.0)
 """The cell in which the limits apply: the light grip, because it damps least."""
+
+RAW = replace(REFERENCE, velocity="difference")
+"""The same with the plain difference of the encoder's positions for a velocity.
+
+It shows what the rendering owes to the velocity estimator. It is not among `CELLS`, for it changes the device and not
+the condition.
+"""

@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.conformance.cells import CELLS, REFERENCE
     from apps.conformance.report import describe, result, write
     from apps.conformance.subjects import choose, load_renderer
-    from apps.conformance.suite import judge_all
+    from apps.conformance.suite import judge_all, judge_raw
 
     subjects: list[Subject] = [load_renderer(place) for place in options.renderer]
     if options.element or options.peers or not subjects:
@@ -52,11 +52,15 @@ def run(options: argparse.Namespace) -> Answer:
         rows = judge_all(
             subjects, cells, lambda done, total, words: line.show(f"{bar(done / total)} {done}/{total}  {words}")
         )
-    found, text = result(rows), describe(rows)
+        raw = judge_raw(subjects)
+    found, text = result(rows, raw), describe(rows, raw)
     if options.out is not None:
         from apps.conformance.picture import draw
 
-        found["files"] = {**write(rows, options.out), "picture": draw(rows, subjects, options.out)}
+        found["files"] = {
+            **write(rows, options.out, raw),
+            "picture": draw(rows, subjects, options.out, raw),
+        }
         text += "\n" + "\n".join(f"{what:<8} {path}" for what, path in found["files"].items())
     return Answer(found, text)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -25,14 +26,24 @@ class Metric:
     scale : float
         What the value in a row is multiplied with for that unit.
     limit : float
-        Largest magnitude that passes, in the unit of the row.
+        Largest magnitude that passes, in the unit of the row; infinite if the column is shown and not judged.
     """
 
     key: str
     title: str
     unit: str
     scale: float
-    limit: float
+    limit: float = math.inf
+
+    @property
+    def is_judged(self) -> bool:
+        """Whether there is a limit."""
+        return math.isfinite(self.limit)
+
+    @property
+    def limit_shown(self) -> str:
+        """The limit as people read it."""
+        return f"<= {self.shown(self.limit)}" if self.is_judged else "none"
 
     def shown(self, value: float | None) -> str:
         """Return `value`, in the unit of a row, as people read it."""
@@ -44,7 +55,9 @@ class Metric:
         return f"{scaled:.1e}" if abs(scaled) >= 99999.5 else f"{scaled:.{_decimals(scaled)}f}"
 
     def excess(self, row: Mapping[str, Any]) -> float:
-        """Return the magnitude in `row` relative to the limit; infinite if there is no value."""
+        """Return the magnitude in `row` relative to the limit; infinite if a value that is judged is missing."""
+        if not self.is_judged:
+            return 0.0
         value = row[self.key]
         return float("inf") if value is None else abs(value) / self.limit
 
@@ -64,6 +77,7 @@ METRICS: tuple[Metric, ...] = (
     Metric("direction_error_deg_p95", "direction error", "deg", 1.0, 1.0),
     Metric("isotropy", "anisotropy", "%", 100.0, 0.001),
     Metric("buzz_n_rms", "buzz", "N rms", 1.0, 0.05),
+    Metric("buzz_sliding_n_rms", "sliding buzz", "N rms", 1.0),
 )
 
 
@@ -74,5 +88,8 @@ def passes(row: Mapping[str, Any]) -> bool:
 
 def worst(metric: Metric, rows: Iterable[Mapping[str, Any]]) -> float | None:
     """Return the value of `metric` that is farthest beyond its limit in `rows`."""
-    value: float | None = max(rows, key=metric.excess)[metric.key]
-    return value
+    if metric.is_judged:
+        value: float | None = max(rows, key=metric.excess)[metric.key]
+        return value
+    values = [row[metric.key] for row in rows]
+    return None if None in values else max(values, key=abs)

@@ -74,7 +74,22 @@ def direction_error_p95(rows: Rows) -> float:
 
 def buzz(rows: Rows, rate: float) -> float:
     """Return the root mean square of the force on the hand above `LOWEST_BUZZ`, both components together [N]."""
-    force = rows["felt"] - rows["felt"].mean(axis=0)
+    return _above(rows["felt"] - rows["felt"].mean(axis=0), rate)
+
+
+def sliding_buzz(rows: Rows, rate: float) -> float:
+    """Return the same while the handle slides [N].
+
+    The force of a motion that still settles ends elsewhere than it began; faded in and out by a Hann window, it does
+    not leak into the buzz.
+    """
+    window = np.hanning(len(rows) + 2)[1:-1]
+    faded = (rows["felt"] - rows["felt"].mean(axis=0)) * window[:, None]
+    return _above(faded, rate) / float(np.sqrt(np.mean(window**2)))
+
+
+def _above(force: Array, rate: float) -> float:
+    """Return the root mean square of a force (n, 2) above `LOWEST_BUZZ`."""
     spectrum = np.fft.rfft(force, axis=0)
     spectrum[np.fft.rfftfreq(len(force), 1.0 / rate) <= LOWEST_BUZZ] = 0.0
     high = np.fft.irfft(spectrum, len(force), axis=0)

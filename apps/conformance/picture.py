@@ -30,6 +30,9 @@ _CLASSES = (
 )
 """Okabe-Ito hues: blue, yellow, orange, vermilion, told apart by colour-blind people."""
 
+_SHOWN = "#EEEEEE"
+"""Behind values that are shown and not judged."""
+
 _LINES = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#222222")
 _CHARACTER = 0.092
 """Width of a character of a name in the picture [inch]."""
@@ -40,26 +43,29 @@ _ROW, _HEADS, _LEGEND, _TRACES, _FOOT = 0.36, 1.85, 1.2, 3.0, 0.65
 _SMALLEST = 1.0
 
 
-def draw(rows: Sequence[Row], subjects: Sequence[Subject], folder: Path) -> str:
-    """Draw the leaderboard of `rows` and traces of some of `subjects` into `folder`; return the picture's path."""
+def draw(rows: Sequence[Row], subjects: Sequence[Subject], folder: Path, raw: Sequence[Row] = ()) -> str:
+    """Draw the leaderboard of `rows` and traces of some of `subjects` into `folder`; return the picture's path.
+
+    The reference cell, the same with the plain difference of positions for a velocity (`raw`), and the worst of all
+    cells stand beside each other, as far as they are there.
+    """
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     table = ranked(rows)
-    several = len(table[0][1]) > 1
+    panels = _panels(table, raw)
     height = _HEADS + _ROW * len(table) + _LEGEND + _TRACES + _FOOT
-    width = 20.0 if several else 12.0
+    width = 3.0 + 9.0 * len(panels)
     figure = Figure(figsize=(width, height), dpi=100, facecolor="white")
     FigureCanvasAgg(figure)
     left = (_CHARACTER * max(len(name) for name, _ in table) + 0.3) / width
     top, middle, bottom = 1.0 - _HEADS / height, (_LEGEND + _TRACES + _FOOT) / height, _FOOT / height
-    grid = figure.add_gridspec(1, 1 + several, left=left, right=0.99, top=top, bottom=middle, wspace=0.03)
+    grid = figure.add_gridspec(1, len(panels), left=left, right=0.99, top=top, bottom=middle, wspace=0.03)
+    names = [name for name, _ in table]
     first = figure.add_subplot(grid[0, 0])
-    _heat(first, table, f"reference cell: {_words()}", reference_only=True)
-    if several:
-        second = figure.add_subplot(grid[0, 1])
-        _heat(second, table, f"the worst of {len(table[0][1])} cells", reference_only=False)
-        second.set_yticklabels([])
+    for column, (words, values) in enumerate(panels):
+        axes = first if column == 0 else figure.add_subplot(grid[0, column])
+        _heat(axes, names if column == 0 else [""] * len(names), values, words)
     _legend(first)
     below = figure.add_gridspec(1, 1, left=left, right=1.0 - left, top=(_TRACES + _FOOT) / height, bottom=bottom)
     _traces(figure.add_subplot(below[0, 0]), table, subjects)
@@ -76,28 +82,54 @@ def _words() -> str:
 
 def _class(metric: Metric, value: float | None) -> tuple[str, str]:
     """Return the colours of the cell and of its text."""
+    if not metric.is_judged:
+        return _SHOWN, _INK
     excess = metric.excess({metric.key: value})
     return next((colour, ink) for bound, colour, ink, _ in _CLASSES if excess <= bound)
 
 
-def _heat(axes: Axes, table: Sequence[tuple[str, list[Row]]], title: str, reference_only: bool) -> None:
+Values = list[dict[str, float | None] | None]
+"""For every renderer its values by the keys of the metrics; None where it has none."""
+
+
+def _panels(table: Sequence[tuple[str, list[Row]]], raw: Sequence[Row]) -> list[tuple[str, Values]]:
+    """Return title and values of every part of the table."""
+
+    def values(row: Row | None) -> dict[str, float | None] | None:
+        return None if row is None else {metric.key: row[metric.key] for metric in METRICS}
+
+    plain = {row["element"]: row for row in raw}
+    panels: list[tuple[str, Values]] = [
+        (f"reference cell: {_words()}", [values(reference_row(own)) for _, own in table])
+    ]
+    if raw:
+        panels.append(("raw: the same, velocity the plain difference", [values(plain.get(name)) for name, _ in table]))
+    if len(table[0][1]) > 1:
+        everywhere: Values = [{metric.key: worst(metric, own) for metric in METRICS} for _, own in table]
+        panels.append((f"the worst of {len(table[0][1])} cells", everywhere))
+    return panels
+
+
+def _heat(axes: Axes, names: Sequence[str], values: Values, title: str) -> None:
     from matplotlib.patches import Rectangle
 
-    for y, (_, own) in enumerate(table):
-        reference = reference_row(own)
+    for y, own in enumerate(values):
         for x, metric in enumerate(METRICS):
-            if reference_only and reference is None:
+            if own is None:
                 continue
-            value = reference[metric.key] if reference_only and reference is not None else worst(metric, own)
+            value = own[metric.key]
             colour, ink = _class(metric, value)
             axes.add_patch(Rectangle((x, y), 1.0, 1.0, facecolor=colour, edgecolor="white", linewidth=1.5))
             axes.text(x + 0.5, y + 0.5, metric.shown(value), ha="center", va="center", fontsize=10.5, color=ink)
     axes.set_xlim(0.0, len(METRICS))
-    axes.set_ylim(len(table), 0.0)
-    heads = [f"{m.title.replace(' ', chr(10), 1)}\n{m.unit.replace('um', 'µm')}\n≤ {m.shown(m.limit)}" for m in METRICS]
+    axes.set_ylim(len(values), 0.0)
+    heads = [
+        f"{m.title.replace(' ', chr(10), 1)}\n{m.unit.replace('um', 'µm')}\n{m.limit_shown.replace('<=', '≤')}"
+        for m in METRICS
+    ]
     axes.set_xticks(np.arange(len(METRICS)) + 0.5, heads, fontsize=10, color=_INK)
     axes.xaxis.tick_top()
-    axes.set_yticks(np.arange(len(table)) + 0.5, [name for name, _ in table], fontsize=11.5, color=_INK)
+    axes.set_yticks(np.arange(len(values)) + 0.5, names, fontsize=11.5, color=_INK)
     axes.tick_params(length=0)
     for side in axes.spines.values():
         side.set_visible(False)
@@ -108,7 +140,8 @@ def _legend(axes: Axes) -> None:
     from matplotlib.patches import Patch
 
     patches = [Patch(facecolor=colour, label=words) for _, colour, _, words in _CLASSES]
-    axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(0.0, -0.005), ncols=4, frameon=False, fontsize=10.5)
+    patches.append(Patch(facecolor=_SHOWN, label="not judged"))
+    axes.legend(handles=patches, loc="upper left", bbox_to_anchor=(0.0, -0.005), ncols=5, frameon=False, fontsize=10.5)
 
 
 def _traces(axes: Axes, table: Sequence[tuple[str, list[Row]]], subjects: Sequence[Subject]) -> None:

@@ -62,7 +62,7 @@ def new_plant(cell: Cell, causality: Causality, motion: Motion) -> Rows:
     record["period"], record["substeps"], record["resolution"] = 1.0 / cell.rate, count, cell.quantisation
     record["grip_stiffness"], record["grip_damping"] = stiffness, cell.grip.damping
     record["max_force"] = cells.HANDLE_MAX_FORCE
-    fill_velocity(record, VelocitySettings(), cell.quantisation, 1.0 / cell.rate)
+    fill_velocity(record, VelocitySettings(cell.velocity), cell.quantisation, 1.0 / cell.rate)
     mass, damping = cells.HANDLE_MASS, cells.HANDLE_DAMPING
     if causality is Causality.ADMITTANCE:
         speed = 2.0 * math.pi * cells.ARM_FREQUENCY

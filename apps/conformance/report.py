@@ -12,7 +12,7 @@ from typing import Any
 from apps.conformance.cells import REFERENCE
 from apps.conformance.limits import METRICS, Metric, Row, passes, worst
 
-_KEYS = ("element", "grip", "quantisation_um", "rate_hz", "causality")
+_KEYS = ("element", "grip", "quantisation_um", "rate_hz", "velocity", "causality")
 
 
 def by_element(rows: Iterable[Row]) -> dict[str, list[Row]]:
@@ -39,58 +39,75 @@ def ranked(rows: Iterable[Row]) -> list[tuple[str, list[Row]]]:
     return sorted(by_element(rows).items(), key=lambda item: badness(item[1]))
 
 
-def verdicts(rows: Iterable[Row]) -> dict[str, dict[str, Any]]:
-    """Return for each renderer whether it passes in the reference cell, and in how many cells it would."""
+def verdicts(rows: Iterable[Row], raw: Iterable[Row] = ()) -> dict[str, dict[str, Any]]:
+    """Return for each renderer whether it passes in the reference cell, and in how many cells it would.
+
+    ``raw`` is whether it would pass there with the plain difference of positions; None if that is not among `raw`.
+    """
     table = {}
+    plain = {row["element"]: row for row in raw}
     for element, own in by_element(rows).items():
-        reference = reference_row(own)
         table[element] = {
-            "passed": None if reference is None else passes(reference),
-            "failed": [] if reference is None else [m.key for m in METRICS if m.excess(reference) > 1.0],
+            **_verdict(reference_row(own)),
             "cells": len(own),
             "cells_within_limits": sum(map(passes, own)),
+            "raw": _verdict(plain[element]) if element in plain else None,
         }
     return table
 
 
-def result(rows: list[Row]) -> dict[str, Any]:
+def _verdict(row: Row | None) -> dict[str, Any]:
+    if row is None:
+        return {"passed": None, "failed": []}
+    return {"passed": passes(row), "failed": [metric.key for metric in METRICS if metric.excess(row) > 1.0]}
+
+
+def result(rows: list[Row], raw: Sequence[Row] = ()) -> dict[str, Any]:
     """Return what ``--json`` prints."""
     return {
         "rows": rows,
-        "limits": {metric.key: metric.limit for metric in METRICS},
+        "raw_rows": list(raw),
+        "limits": {metric.key: metric.limit for metric in METRICS if metric.is_judged},
         "reference": {
             "grip": REFERENCE.grip.name,
             "quantisation_um": REFERENCE.quantisation_um,
             "rate_hz": REFERENCE.rate,
         },
-        "verdicts": verdicts(rows),
+        "verdicts": verdicts(rows, raw),
     }
 
 
-def describe(rows: list[Row]) -> str:
-    """Return the table for people, the best first, two lines for each renderer; a star is beyond the limit."""
+def describe(rows: list[Row], raw: Sequence[Row] = ()) -> str:
+    """Return the table for people, the best first, up to three lines for each renderer; a star is beyond the limit."""
     words = [metric.title.rpartition(" ") for metric in METRICS]
     heads = [
         ("", "", *(first for first, _, _ in words), ""),
         ("", "", *(last for _, _, last in words), ""),
         ("element", "cell", *(metric.unit for metric in METRICS), "verdict"),
-        ("", "limit", *(f"<= {metric.shown(metric.limit)}" for metric in METRICS), ""),
+        ("", "limit", *(metric.limit_shown for metric in METRICS), ""),
     ]
-    judged = verdicts(rows)
-    body: list[tuple[str, ...]] = []
-    for element, own in ranked(rows):
-        reference, verdict = reference_row(own), judged[element]
-        if reference is not None:
-            cells = [_cell(metric, reference[metric.key]) for metric in METRICS]
-            body.append((element, "reference", *cells, "pass" if verdict["passed"] else "FAIL"))
-        if own == [reference]:
-            continue
-        cells = [_cell(metric, worst(metric, own)) for metric in METRICS]
-        count = f"{verdict['cells_within_limits']} of {verdict['cells']} cells"
-        body.append((element if reference is None else "", "worst", *cells, count))
+    plain = {row["element"]: row for row in raw}
+    body = [line for element, own in ranked(rows) for line in _lines(element, own, plain.get(element))]
     lines = _aligned([*heads, *body])
-    note = f"reference cell: {REFERENCE.name}; worst: the worst value of all cells; *: beyond the limit"
-    return "\n".join([*lines[: len(heads)], "-" * max(map(len, lines)), *lines[len(heads) :], note])
+    notes = [f"reference cell: {REFERENCE.name}; worst: the worst value of all cells; *: beyond the limit"]
+    if raw:
+        notes.append("raw: reference cell, velocity the plain difference of positions; elsewhere the default estimator")
+    notes.append("limits: of this suite, chosen by this project; where they come from is in docs/conformance.md")
+    return "\n".join([*lines[: len(heads)], "-" * max(map(len, lines)), *lines[len(heads) :], *notes])
+
+
+def _lines(element: str, own: list[Row], plain: Row | None) -> list[tuple[str, ...]]:
+    """Return the lines of one renderer: reference cell, raw, and the worst of all cells if there are more."""
+    reference = reference_row(own)
+    lines = []
+    for cell, row in (("reference", reference), ("raw", plain)):
+        if row is not None:
+            verdict = "pass" if passes(row) else "FAIL"
+            lines.append((cell, *(_cell(metric, row[metric.key]) for metric in METRICS), verdict))
+    if own != [reference]:
+        count = f"{sum(map(passes, own))} of {len(own)} cells"
+        lines.append(("worst", *(_cell(metric, worst(metric, own)) for metric in METRICS), count))
+    return [(element if k == 0 else "", *line) for k, line in enumerate(lines)]
 
 
 def _cell(metric: Metric, value: float | None) -> str:
@@ -109,12 +126,15 @@ def _aligned(table: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
-def write(rows: list[Row], folder: Path) -> dict[str, str]:
-    """Write ``conformance.json`` and ``conformance.csv`` into `folder` and return their paths."""
+def write(rows: list[Row], folder: Path, raw: Sequence[Row] = ()) -> dict[str, str]:
+    """Write ``conformance.json`` and ``conformance.csv`` into `folder` and return their paths.
+
+    In the CSV the rows of `raw` come last; their column ``velocity`` tells them apart.
+    """
     as_json, as_csv = folder / "conformance.json", folder / "conformance.csv"
-    as_json.write_text(json.dumps(result(rows), indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    as_json.write_text(json.dumps(result(rows, raw), indent=1, allow_nan=False) + "\n", encoding="utf-8")
     with as_csv.open("w", newline="", encoding="utf-8") as file:
         table = csv.DictWriter(file, (*_KEYS, *(metric.key for metric in METRICS)))
         table.writeheader()
-        table.writerows(rows)
+        table.writerows([*rows, *raw])
     return {"json": str(as_json), "csv": str(as_csv)}

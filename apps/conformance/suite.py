@@ -8,10 +8,11 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from apps.conformance import metrics, motions
-from apps.conformance.cells import CELLS, FRICTION, Cell
+from apps.conformance.cells import CELLS, FRICTION, RAW, Cell
 from apps.conformance.limits import METRICS, Row
 from apps.conformance.motions import Motion
 from apps.conformance.subjects import Subject
+from haptics.device import Causality
 from haptics.trace import Rows
 
 MICRO = 1e6
@@ -24,6 +25,7 @@ def judge(subject: Subject, cell: Cell) -> Row:
         "grip": cell.grip.name,
         "quantisation_um": cell.quantisation_um,
         "rate_hz": cell.rate,
+        "velocity": cell.velocity,
         "causality": str(subject.causality),
     }
     with np.errstate(all="ignore"):  # a renderer may run away to the end of the numbers
@@ -72,21 +74,24 @@ def _sliding(subject: Subject, cell: Cell) -> Row:
     errors: list[float] = []
     stds: list[float] = []
     spreads = []
+    buzzes = []
     for speed in motions.SLIDING_SPEEDS:
         means = []
         for direction in motions.DIRECTIONS:
             rows = _watched(subject, cell, motions.SLIDES[speed, direction])
             if rows is None:
-                return {"sliding_error": None, "sliding_std": None, "isotropy": None}
+                return dict.fromkeys(("sliding_error", "sliding_std", "isotropy", "buzz_sliding_n_rms"))
             force = metrics.opposing(rows, direction)
             means.append(float(force.mean()))
             stds.append(float(force.std()))
+            buzzes.append(metrics.sliding_buzz(rows, cell.rate))
         errors += [metrics.relative(mean) for mean in means]
         spreads.append(metrics.spread(means))
     return {
         "sliding_error": metrics.worst(errors),
         "sliding_std": max(stds) / FRICTION,
         "isotropy": metrics.largest(spreads),
+        "buzz_sliding_n_rms": max(buzzes),
     }
 
 
@@ -109,6 +114,11 @@ def judge_all(
             progress(done, len(pairs), f"{subject.name}: {cell.name}")
         found[subject.name, cell] = judge(subject, cell)
     return [found[subject.name, cell] for subject in subjects for cell in cells]
+
+
+def judge_raw(subjects: Sequence[Subject]) -> list[Row]:
+    """Judge those of `subjects` that take a velocity with the plain difference of positions, in the reference cell."""
+    return [judge(subject, RAW) for subject in subjects if subject.causality is Causality.IMPEDANCE]
 
 
 def _plant_of(cell: Cell) -> tuple[str, float]:

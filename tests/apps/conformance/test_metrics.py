@@ -48,6 +48,16 @@ def test_buzz_is_the_rms_above_ten_hertz(frequency: float, heard: float) -> None
     assert metrics.buzz(rows, RATE) == pytest.approx(heard * 5.0 / math.sqrt(2.0), rel=1e-2, abs=1e-9)
 
 
+@pytest.mark.parametrize(("frequency", "heard"), [(2.0, 0.0), (7.3, 0.0), (14.7, 1.0), (200.0, 1.0), (490.0, 1.0)])
+def test_buzz_while_sliding_is_the_rms_above_ten_hertz_whatever_the_mean_does(frequency: float, heard: float) -> None:
+    rows, t = rows_of(1000)
+    wave = np.sin(2.0 * np.pi * frequency * t)
+    rows["felt"] = np.stack((3.0 * wave + 5.0 * t, 4.0 * wave - np.exp(-t)), axis=1)
+    found = metrics.sliding_buzz(rows, RATE)
+    assert found == pytest.approx(heard * 5.0 / math.sqrt(2.0), rel=1e-2, abs=2e-2)
+    assert heard or metrics.buzz(rows, RATE) > 0.2  # what leaks where nothing is faded
+
+
 @given(st.floats(-3.1, 3.1), st.floats(0.01, 100.0))
 def test_direction_error_is_the_angle_between_motion_and_opposite_of_the_force(angle: float, size: float) -> None:
     rows, t = rows_of(500)

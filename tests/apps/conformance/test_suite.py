@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -12,9 +12,9 @@ import pytest
 from numpy.typing import NDArray
 
 from apps.conformance import cells, evaluate, metrics, motions
-from apps.conformance.cells import CELLS, FIRM, REFERENCE, Cell
+from apps.conformance.cells import CELLS, FIRM, RAW, REFERENCE, Cell
 from apps.conformance.kernels import ROW
-from apps.conformance.limits import METRICS, passes
+from apps.conformance.limits import METRICS, passes, worst
 from apps.conformance.motions import Motion
 from apps.conformance.peers import PEERS
 from apps.conformance.plant import run_python
@@ -216,6 +216,36 @@ def test_the_proxy_of_others_is_model_c_without_damping(motion: Motion) -> None:
     assert first is not None
     assert second is not None
     np.testing.assert_allclose(second["force"], first["force"], atol=1e-6)
+
+
+def test_buzz_is_looked_for_while_sliding_too() -> None:
+    """A renderer that is quiet at rest and shakes across the motion while it slides."""
+
+    @dataclass(frozen=True)
+    class Shaking(Oracle):
+        def run(self, cell: Cell, motion: Motion) -> Rows:
+            rows = super().run(cell, motion)
+            v = rows["velocity"]
+            sign = np.where(np.arange(len(rows)) % 2, 1.0, -1.0)[:, None]
+            rows["felt"] = rows["felt"] + 0.3 * sign * (np.hypot(*v.T) > 0.0)[:, None] * np.array((0.6, -0.8))
+            return rows
+
+    row = judge(Shaking(), REFERENCE)
+    assert row["buzz_n_rms"] == pytest.approx(0.0, abs=1e-6)
+    assert row["buzz_sliding_n_rms"] == pytest.approx(0.3, rel=1e-3)
+    assert passes(row)  # shown, not judged
+    assert worst(METRICS[-1], [row, judge(Oracle(), REFERENCE)]) == row["buzz_sliding_n_rms"]
+
+
+def test_the_velocity_of_a_cell_is_the_one_that_is_used() -> None:
+    (subject,) = choose(["C"])
+    usual, raw = (subject.run(cell, motions.BREAKAWAY) for cell in (REFERENCE, RAW))
+    assert usual is not None
+    assert raw is not None
+    assert not np.array_equal(usual["force"], raw["force"])
+    again = subject.run(replace(RAW, velocity="tracker"), motions.BREAKAWAY)
+    np.testing.assert_array_equal(usual, again)
+    assert RAW not in CELLS
 
 
 def test_the_sign_creeps_and_the_stick_slip_spring_renders_half() -> None:
