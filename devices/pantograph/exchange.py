@@ -85,11 +85,17 @@ class Exchange:
                 self._wake.wait(self._pause)
                 self._wake.clear()
                 self._once()
-        except OSError as error:
+        except (OSError, WireError) as error:
+            if self._alive():  # a guardian that takes over reads and writes as well, and what it does looks like this
+                self._fail(error)
+
+    def _fail(self, error: OSError | WireError) -> None:
+        """Say why it cannot go on; if the port has failed, once more take the torques away."""
+        if isinstance(error, OSError):
             self.failure = f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}."
             with contextlib.suppress(OSError, WireError):  # should it have been a passing trouble: no torque
                 self._line.resynchronise()
-        except WireError as error:
+        else:
             self.failure = f"{error}, and did not come back in step; {REMEDY}."
 
     def _once(self) -> None:

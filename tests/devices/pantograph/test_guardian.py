@@ -1,6 +1,7 @@
 """The guardian of the motors: what it does when the driver dies or stops, and that nothing goes on without it."""
 
 import contextlib
+import errno
 import os
 import signal
 import subprocess
@@ -10,9 +11,11 @@ from pathlib import Path
 import pytest
 
 from devices.pantograph import guardian
+from devices.pantograph.exchange import Exchange
 from devices.pantograph.line import Line
 from devices.pantograph.mechanisms import MECHANISMS
 from devices.pantograph.ports import open_port
+from devices.pantograph.wire import WireError
 from haptics.errors import DeviceFault
 from tests.devices.pantograph.boards import LONG, driver, exercise, wait_until
 from tests.processes import ROOT
@@ -102,3 +105,35 @@ def test_without_its_guardian_the_driver_does_not_go_on(board):
 def test_guardian_needs_nothing_but_the_standard_library():
     code = f"import runpy; runpy.run_path({guardian.__file__!r})"
     assert subprocess.run([sys.executable, "-I", "-S", "-c", code], check=False, timeout=60).returncode == 0
+
+
+class TakenBetween:
+    """A guardian that takes over while an exchange is under way, and the line that is torn by it."""
+
+    def __init__(self, error):
+        self.angles = (0.0, 0.0)
+        self.told = []
+        self._error, self._beats = error, 0
+
+    def beat(self):
+        self._beats += 1
+        return self._beats == 1
+
+    def exchange(self, torques):
+        raise self._error
+
+    def resynchronise(self):
+        self.told.append("resynchronise")
+
+
+@pytest.mark.parametrize(
+    "error", [BlockingIOError(errno.EAGAIN, "the guardian read the answer"), WireError("no answer")]
+)
+def test_a_guardian_that_takes_over_in_an_exchange_is_named_and_the_port_is_left_to_it(error):
+    torn = TakenBetween(error)
+    exchange = Exchange(torn, torn, pause=1e-3, watchdog=0.5, resyncs=3)
+    exchange.start()
+    wait_until(lambda: exchange.failure)
+    exchange.stop()
+    assert exchange.failure.startswith("the guardian has taken the torques away")
+    assert torn.told == []
