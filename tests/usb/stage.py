@@ -25,6 +25,7 @@ from devices.joystick.transport import Transport
 from tests.processes import until
 from tests.usb.bus import Bus
 from tests.usb.driven import KEPT_DURATION
+from tests.usb.late import Lateness
 from tests.usb.light import light_handles
 
 PATIENCE = 40.0
@@ -104,8 +105,13 @@ def staged(profile: str, folder: Path, plug: Callable[[EmulatedStick], Plug]) ->
 
 
 def play(stage: Stage, scenes: Iterable[Callable[[Stage], Any]]) -> None:
-    """Play the scenes one after the other, each even if another fails, and print a line of what came of each."""
+    """Play the scenes one after the other, each even if another fails, and print a line of what came of each.
+
+    With it goes how long the machine kept this program from running at most, ``stall`` [s].
+    """
+    lateness = Lateness()
     for scene in scenes:
+        lateness.take()
         faulthandler.dump_traceback_later(PATIENCE, exit=True)
         start = time.monotonic()
         found: dict[str, Any] = {"scene": scene.__name__}
@@ -115,6 +121,7 @@ def play(stage: Stage, scenes: Iterable[Callable[[Stage], Any]]) -> None:
             found["error"] = traceback.format_exc()
         stage.stick.faults.clear()
         found["seconds"] = round(time.monotonic() - start, 2)
+        found["stall"] = round(lateness.take(), 4)
         sys.stdout.write(json.dumps(found) + "\n")
         sys.stdout.flush()
     faulthandler.cancel_dump_traceback_later()
@@ -131,5 +138,5 @@ def again(scene: Callable[[Stage], Any], name: str, **changes: Any) -> Callable[
 
 
 def played(text: str) -> dict[str, Any]:
-    """Return what came of each scene, out of what `play` printed."""
-    return {found["scene"]: found for found in map(json.loads, text.splitlines())}
+    """Return what came of each scene, out of what `play` printed; its last line may be cut off."""
+    return {found["scene"]: found for found in map(json.loads, text[: text.rfind("\n") + 1].splitlines())}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ctypes.util
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -19,6 +20,9 @@ from tests.usb.usbfs import UsbDeviceFiles
 
 LIBRARY = "libumockdev-preload.so.0"
 FOLDER = "UMOCKDEV_DIR"
+
+SECONDS = 90.0
+"""After so long a run is ended; what came of its scenes until then counts."""
 
 
 def why_not() -> str:
@@ -46,7 +50,12 @@ def run(profile: str, library: str) -> tuple[dict[str, Any], str]:
         variables = {**os.environ, "LD_PRELOAD": LIBRARY, FOLDER: folder, "NUMBA_DISABLE_JIT": "1"}
         arguments = ("-m", "tests.usb.umockdev", profile, library)
         with program(*arguments, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
-            out, err = process.communicate(timeout=90)
+            try:
+                out, err = process.communicate(timeout=SECONDS)
+            except subprocess.TimeoutExpired:
+                os.killpg(process.pid, signal.SIGKILL)
+                out, err = process.communicate()
+                err += f"\nended after {SECONDS:g} s"
     return played(out), err
 
 

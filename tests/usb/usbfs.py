@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import errno
 import os
+import shutil
 import socket
 import struct
 import threading
@@ -25,6 +26,8 @@ from tests.usb.bus import CLEAR_HALT, FRAME, INTERFACE, TO_HOST, Bus, Transfer, 
 BUS_NUMBER, DEVICE_NUMBER = 1, 2
 NODE = f"bus/usb/{BUS_NUMBER:03}/{DEVICE_NUMBER:03}"
 PORT = f"{BUS_NUMBER}-1"
+DEVICE = f"sys/devices/pci0000:00/0000:00:14.0/usb{BUS_NUMBER}/{PORT}"
+LISTED = f"sys/bus/usb/devices/{PORT}"
 
 IOCTL, DONE, READ_MEMORY, WRITE_MEMORY = 1, 3, 5, 6
 _MESSAGE = struct.Struct("@3L")
@@ -73,9 +76,8 @@ class UsbDeviceFiles:
 
     def unplug(self) -> None:
         """Pull it out; its files go, too."""
-        for path in (self._folder / "sys/bus/usb/devices" / PORT).iterdir():
-            path.unlink()
-        (self._folder / "sys/bus/usb/devices" / PORT).rmdir()
+        (self._folder / LISTED).unlink()
+        shutil.rmtree(self._folder / DEVICE)
         (self._folder / "dev" / NODE).unlink()
         self.bus.disconnect()
 
@@ -281,8 +283,11 @@ def _describe(folder: Path, firmware: Firmware) -> None:
     if not identity.is_symlink():
         identity.parent.mkdir()
         identity.symlink_to(f"189:{DEVICE_NUMBER - 1}")
-    device = folder / "sys/bus/usb/devices" / PORT
+    device, listed = folder / DEVICE, folder / LISTED
     device.mkdir(parents=True)
+    (device / "subsystem").symlink_to("../../../../../bus/usb")  # by which libudev knows it
+    listed.parent.mkdir(parents=True, exist_ok=True)
+    listed.symlink_to(f"../../../{Path(DEVICE).relative_to('sys')}")
     texts = {
         "busnum": BUS_NUMBER,
         "devnum": DEVICE_NUMBER,

@@ -1,0 +1,32 @@
+"""How long a program was kept from running: a thread that does nothing but wake up knows."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+PAUSE = 5e-3
+"""Between two looks at the clock [s]."""
+
+
+class Lateness:
+    """Wakes up every few milliseconds and keeps how late it was, at most."""
+
+    def __init__(self, *, watch: bool = True) -> None:
+        self._worst, self._last = 0.0, time.monotonic()
+        if watch:
+            threading.Thread(target=self._watch, name="lateness", daemon=True).start()
+
+    def take(self) -> float:
+        """Return by how much it was late at most since the last call [s]."""
+        worst, self._worst = self._worst, 0.0
+        return worst
+
+    def note(self, now: float) -> None:
+        """Take note of having woken up at `now` [s]."""
+        self._worst, self._last = max(self._worst, now - self._last - PAUSE), now
+
+    def _watch(self) -> None:
+        while True:
+            time.sleep(PAUSE)
+            self.note(time.monotonic())
