@@ -17,7 +17,7 @@ LEAST = 100
 """Samples that are needed to choose terms."""
 CUTOFF = 20.0
 """Where half of the velocity's amplitude is taken for ripple and half for the motion [Hz]."""
-_SIGNALS = ("time", "velocity", "friction", "position", "acceleration", "load")
+_SIGNALS = ("time", "velocity", "friction", "position", "acceleration", "load", "published")
 _AT_REST, _START = 0.02, 0.1
 """At rest is slower than this share of the highest speed; the start is so long [s]."""
 _BOTH_WAYS = 0.02
@@ -46,6 +46,8 @@ class Observation:
         By default the derivative of the smoothed velocity.
     load : array, (n,), optional
         What was taken off the measured torque to get `friction`: inertia, gravity and the like. By default nothing.
+    published : array, (n,), optional
+        The friction [N m or N] that others have identified, at this velocity, to compare with.
     rotary : bool
         Whether the joint turns.
     cutoff : float
@@ -63,6 +65,7 @@ class Observation:
     position: Array | None = None
     acceleration: Array | None = None
     load: Array | None = None
+    published: Array | None = None
     rotary: bool = True
     cutoff: float = CUTOFF
 

@@ -66,8 +66,9 @@ class Selection:
     path : tuple of Step
         The models met, from the base on.
     score : ErrorEstimate
-        The error of the best fit out of sample (cross-validation). The choice among models makes it a little too good,
-        and blocks of the same recording share what is peculiar to it.
+        The error of the best fit out of sample (cross-validation), with the interval for another recording of such
+        motion: from five long parts, each left out. The choice among models makes it a little too good; of motion that
+        is different, such as one direction only, it says nothing.
     condition : float
         Condition number of the fit.
     """

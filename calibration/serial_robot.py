@@ -32,6 +32,9 @@ _NEEDED = (
     *_LOAD,
 )
 
+_PUBLISHED = ("asymmetry", "viscous", "coulomb", "smoothness", "a", "b")
+"""Of the friction that the robot's owners identified, where a recording has it; prefixed by ``friction_``."""
+
 
 def is_serial_robot(names: Iterable[str]) -> bool:
     """Tell whether arrays of these names are a robot's recording, complete or not."""
@@ -42,7 +45,8 @@ def read_serial_robot(path: str | Path) -> tuple[Observation, ...]:
     """Read what was seen of every joint of a robot.
 
     Friction is, on the link's side, u tau_M - M q'' - tau_A - tau_CC - g - J u^2 q'' of Weigand et al. 2020, (1) and
-    (2), with the whole gravity torque g; the accelerations are those of the reference.
+    (2), with the whole gravity torque g; the accelerations are those of the reference. Where the file has the friction
+    parameters of the robot's owners, `published` is that friction.
 
     Parameters
     ----------
@@ -57,7 +61,7 @@ def read_serial_robot(path: str | Path) -> tuple[Observation, ...]:
         If it cannot be read, or an array is missing.
     """
     found = read_npz(path)
-    arrays = {name: np.asarray(found[name], float) for name in _NEEDED if name in found}
+    arrays = {name: np.asarray(found[name], float) for name in _known() if name in found}
     missing = [name for name in _NEEDED if name not in arrays]
     if missing:
         raise ConfigurationError(f"{path}: has no array {missing[0]}; a robot's recording has {', '.join(_NEEDED)}.")
@@ -77,11 +81,28 @@ def _joint(arrays: dict[str, Array], joint: int) -> Observation:
     ratio = arrays["gear_ratio"][joint]
     load = (arrays["link_inertia"][:, joint] + arrays["motor_inertia"][joint] * ratio**2) * acceleration
     load += sum(arrays[name][:, joint] for name in _LOAD) + arrays["gravity_torque_home"][joint]
+    velocity = arrays["motor_velocity_link_side"][:, joint]
     return Observation(
         time=arrays["time"],
-        velocity=arrays["motor_velocity_link_side"][:, joint],
+        velocity=velocity,
         friction=ratio * arrays["motor_torque"][:, joint] - load,
         position=arrays["motor_angle_link_side"][:, joint],
         acceleration=acceleration,
         load=load,
+        published=_published(arrays, joint, velocity),
+    )
+
+
+def _known() -> tuple[str, ...]:
+    return (*_NEEDED, *(f"friction_{name}" for name in _PUBLISHED))
+
+
+def _published(arrays: dict[str, Array], joint: int, velocity: Array) -> Array | None:
+    """Return the friction tau_F of Weigand et al. 2020 as identified there; None where the file does not have it."""
+    shape = arrays["gear_ratio"].shape
+    if not all(name in arrays and arrays[name].shape == shape for name in _known()[len(_NEEDED) :]):
+        return None
+    asymmetry, viscous, coulomb, smoothness, a, b = (arrays[f"friction_{name}"][joint] for name in _PUBLISHED)
+    return np.asarray(
+        asymmetry + viscous * velocity + coulomb * np.tanh(smoothness * velocity) + a * np.tanh(b * velocity)
     )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from calibration.block_fits import BlockFits
 from calibration.intervals import quantile
 from calibration.observation import Observation
-from calibration.prediction_error import ErrorEstimate, block_means, estimate
+from calibration.prediction_error import PARTS, ErrorEstimate, block_means, elsewhere
 from calibration.regression import LinearFit, least_squares
 from calibration.term_model import Fitted, TermModel
 from calibration.terms import Term
@@ -74,7 +74,11 @@ class TermFits:
         self.events = {
             term: sum(bool(term.matrix(one).any()) for one in seen) for term in (*base, *offered) if term.once
         }
-        self.fits = BlockFits(self.matrix, self.friction, [len(one) for one in seen], number, gap)
+        lengths = [len(one) for one in seen]
+        self.fits = BlockFits(self.matrix, self.friction, lengths, number, gap)
+        self.parts = BlockFits(self.matrix, self.friction, lengths, PARTS, gap / number)
+        self.part_torques = np.concatenate([block_means(one.measured**2, PARTS) for one in seen])
+        self.recordings = len(seen)
 
     def step(self, terms: tuple[Term, ...]) -> Step:
         """Return the model of some terms, judged."""
@@ -82,8 +86,12 @@ class TermFits:
         return Step(terms, float(np.sqrt(errors.mean())), errors)
 
     def score(self, step: Step, confidence: float) -> ErrorEstimate:
-        """Return the error of a model out of sample, with its interval."""
-        return estimate(step.blocks * self.power, self.torques, confidence)
+        """Return the error of a model out of sample, with the interval for another recording of such motion."""
+        errors = self.parts.errors(self._columns(step.terms))
+        rms = float(np.sqrt(step.blocks.mean() * self.power))
+        return elsewhere(
+            rms, float(np.sqrt(self.torques.mean())), errors, self.part_torques, self.recordings, confidence
+        )
 
     def plausible(self, step: Step) -> bool:
         """Tell whether every coefficient that must not be negative is not."""

@@ -10,17 +10,22 @@ from typing import TYPE_CHECKING, Any
 from apps.answer import Answer
 from apps.calibrate.options import add_check_option, add_source_options, parse_columns
 from apps.calibrate.places import require_place
+from apps.calibrate.term_table import as_object, table
 from apps.progress import Line
 
 if TYPE_CHECKING:
     from calibration.observation import Observation
     from calibration.observed_files import Observed
     from calibration.prediction_error import ErrorEstimate
-    from calibration.selection import Selection
-    from calibration.term_model import TermModel
+    from calibration.selection import Selection, SelectionSettings
+    from calibration.term_comparison import Compared
+
+_Judged = dict[str, "tuple[Compared, ...]"]
 
 KINDS = ("friction", "inertia", "load", "drive")
 """As of `calibration.terms`, which is not imported to print a help text."""
+_PARTS = (2, 20)
+"""The fewest and the most parts that a recording is cut into."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -36,6 +41,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="file for the models")
     add_check_option(parser)
+    parser.add_argument(
+        "--hold-out",
+        metavar="PART",
+        type=float,
+        help="fit without the last part of every recording (0.4: the last 40 %%) and judge the models on it",
+    )
+    parser.add_argument(
+        "--in-turn",
+        metavar="N",
+        type=int,
+        help="cut recordings into N parts and judge models on each, chosen and fitted without it (N times the work)",
+    )
 
 
 def run(options: argparse.Namespace) -> Answer:
@@ -43,17 +60,19 @@ def run(options: argparse.Namespace) -> Answer:
     from calibration.term_files import write_term_file
 
     require_place(options.out)
+    _check_parts(options)
     joints = _by_joint(options)
     checks = {path: _checked(options, path, joints) for path in options.check}
-    found = _choose_all(options, joints)
+    fitted = {name: [_first(options, one.observation) for one in seen] for name, seen in joints.items()}
+    found = _choose_all(options, fitted)
     models = {name: selection.model for name, selection in found.items()}
     write_term_file(options.out, models, _facts([one for seen in joints.values() for one in seen]))
-    errors = {name: _check(model, name, checks) for name, model in models.items()}
-    warnings = {name: _warnings([one.observation for one in seen]) for name, seen in joints.items()}
+    judged = _judge_all(options, found, joints, fitted, checks)
+    warnings = {name: _warnings(seen) for name, seen in fitted.items()}
     result = {
         "out": str(options.out),
         "joints": [
-            {**_as_object(name, selection, errors[name]), "warnings": warnings[name]}
+            {**_as_object(name, selection, judged[name]), "warnings": warnings[name]}
             for name, selection in found.items()
         ],
     }
@@ -61,11 +80,25 @@ def run(options: argparse.Namespace) -> Answer:
         line
         for name, selection in found.items()
         for line in (
-            *_describe(name, selection, errors[name]),
+            *_describe(name, selection, judged[name]),
             *(f"  warning: {warning}" for warning in warnings[name]),
         )
     ]
     return Answer(result, "\n".join([*lines, "", f"Models: {options.out}"]))
+
+
+def _check_parts(options: argparse.Namespace) -> None:
+    from haptics.errors import ConfigurationError
+
+    if options.hold_out is not None and not 0.0 < options.hold_out < 1.0:
+        raise ConfigurationError(f"--hold-out = {options.hold_out:g}: must be a number between 0 and 1.")
+    if options.in_turn is not None and not _PARTS[0] <= options.in_turn <= _PARTS[1]:
+        raise ConfigurationError(f"--in-turn = {options.in_turn}: must be {_PARTS[0]} to {_PARTS[1]} parts.")
+
+
+def _first(options: argparse.Namespace, seen: Observation) -> Observation:
+    """Return what is fitted of a recording."""
+    return seen if options.hold_out is None else seen.part(0.0, 1.0 - options.hold_out)
 
 
 def _read(options: argparse.Namespace, path: str) -> dict[str, Observed]:
@@ -96,26 +129,55 @@ def _by_joint(options: argparse.Namespace) -> dict[str, list[Observed]]:
     return {name: [file[name] for file in files.values()] for name in names}
 
 
-def _choose_all(options: argparse.Namespace, joints: dict[str, list[Observed]]) -> dict[str, Selection]:
-    from calibration.selection import SelectionSettings, select_terms
+def _choose_all(options: argparse.Namespace, joints: dict[str, list[Observation]]) -> dict[str, Selection]:
+    from calibration.selection import select_terms
 
-    settings = SelectionSettings(kinds=tuple(options.kinds) or KINDS)
     found: dict[str, Selection] = {}
     with Line() as line:
         for name, seen in joints.items():
             line.show(f"choosing the terms of {name} ({len(found) + 1} of {len(joints)})")
-            found[name] = select_terms([one.observation for one in seen], settings=settings)
+            found[name] = select_terms(seen, settings=_settings(options))
     return found
+
+
+def _settings(options: argparse.Namespace) -> SelectionSettings:
+    from calibration.selection import SelectionSettings
+
+    return SelectionSettings(kinds=tuple(options.kinds) or KINDS)
+
+
+def _judge_all(
+    options: argparse.Namespace,
+    found: dict[str, Selection],
+    joints: dict[str, list[Observed]],
+    fitted: dict[str, list[Observation]],
+    checks: dict[str, dict[str, Observed]],
+) -> dict[str, _Judged]:
+    """Return the errors of every kind of model, by joint and by what they are judged on."""
+    from calibration.term_comparison import compare_in_turn, fit_kinds
+
+    judged: dict[str, _Judged] = {}
+    with Line() as line:
+        for name, selection in found.items():
+            line.show(f"judging the models of {name} ({len(judged) + 1} of {len(found)})")
+            others = {path: file[name].observation for path, file in checks.items() if name in file}
+            if options.hold_out is not None:
+                for path, one in zip(options.data, joints[name], strict=True):
+                    others[f"{path}, the last {options.hold_out:.0%}"] = one.observation.part(
+                        1.0 - options.hold_out, 1.0
+                    )
+            kinds = fit_kinds(fitted[name], _settings(options), selection) if others else None
+            judged[name] = {} if kinds is None else {place: kinds.compared(other) for place, other in others.items()}
+            if options.in_turn is not None:
+                place = f"each of {options.in_turn} parts, left out in turn"
+                judged[name][place] = compare_in_turn(fitted[name], _settings(options), options.in_turn)
+    return judged
 
 
 def _facts(seen: list[Observed]) -> dict[str, Any]:
     from apps.calibrate.results import provenance
 
     return vars(provenance("forward selection by blocked cross-validation", [one.source for one in seen], ""))
-
-
-def _check(model: TermModel, name: str, checks: dict[str, dict[str, Observed]]) -> dict[str, ErrorEstimate]:
-    return {path: model.error(file[name].observation) for path, file in checks.items() if name in file}
 
 
 def _warnings(seen: Sequence[Observation]) -> list[str]:
@@ -125,7 +187,7 @@ def _warnings(seen: Sequence[Observation]) -> list[str]:
     return ["Hardly moves in one of the directions: friction is not told from an offset; record both."]
 
 
-def _as_object(name: str, selection: Selection, errors: dict[str, ErrorEstimate]) -> dict[str, Any]:
+def _as_object(name: str, selection: Selection, judged: _Judged) -> dict[str, Any]:
     from calibration.term_files import model_table
 
     return {
@@ -133,14 +195,17 @@ def _as_object(name: str, selection: Selection, errors: dict[str, ErrorEstimate]
         **model_table(selection.model),
         "cross_validated": vars(selection.score),
         "condition_number": selection.condition,
-        "checks": {path: vars(error) for path, error in errors.items()},
+        "checks": {
+            place: {**vars(_chosen(kinds).error), "kinds": {one.kind: as_object(one) for one in kinds}}
+            for place, kinds in judged.items()
+        },
     }
 
 
-def _describe(name: str, selection: Selection, errors: dict[str, ErrorEstimate]) -> list[str]:
+def _describe(name: str, selection: Selection, judged: _Judged) -> list[str]:
     from calibration.term_files import unit_key
 
-    lines = [f"{name}: leaves {_share(selection.score)} of the torque where it was not fitted"]
+    lines = [f"{name}: leaves {_percent(selection.score)} of the torque where it was not fitted"]
     for one in selection.model.fitted:
         unit = unit_key(one.term.dimension, selection.model.rotary)
         numbers = ", ".join(
@@ -148,10 +213,18 @@ def _describe(name: str, selection: Selection, errors: dict[str, ErrorEstimate])
             for value, low, high in zip(one.values, one.low, one.high, strict=True)
         )
         lines.append(f"  {one.term.label:<24} {one.term.kind:<9}{numbers}")
-    return lines + [
-        f"  {Path(path).name}: the error is {_share(error)} of the torque" for path, error in errors.items()
-    ]
+    for place, kinds in judged.items():
+        short = Path(place).name
+        lines += [f"  {short}: the error is {_percent(_chosen(kinds).error)} of the torque", *table(kinds)]
+    return lines
 
 
-def _share(error: ErrorEstimate) -> str:
+def _chosen(kinds: Sequence[Compared]) -> Compared:
+    """Return the model that was chosen: the last that is not only there to compare with."""
+    from calibration.term_comparison import LATE
+
+    return [one for one in kinds if one.kind != LATE][-1]
+
+
+def _percent(error: ErrorEstimate) -> str:
     return f"{error.value:.1%} ({error.low:.1%} to {error.high:.1%})"

@@ -39,6 +39,32 @@ def test_one_line_makes_a_model_and_judges_it(tmp_path: Path) -> None:
     assert f'data_files = ["{Path(data).name}"]' in (tmp_path / "m.toml").read_text()
 
 
+def test_every_kind_is_judged_beside_plain_fits(tmp_path: Path) -> None:
+    data, other = write(tmp_path / "a.csv", 1), write(tmp_path / "b.csv", 2)
+    answer = run("--data", data, "--check", other, "--hold-out", "0.3", "--out", str(tmp_path / "m.toml"))
+    checks = answer.result["joints"][0]["checks"]
+    assert list(checks) == [other, f"{data}, the last 30%"]
+    for check in checks.values():
+        kinds = check["kinds"]
+        assert list(kinds)[:2] == ["plain, alike both ways", "plain, asymmetric"]
+        assert kinds["without drive terms"]["ratio_to_first"]["high"] < 0.8
+        assert kinds["all terms"]["value"] == check["value"]
+    assert "by that of the first" in answer.text
+    assert "needs measured velocity" not in answer.text
+
+
+def test_parts_are_left_out_in_turn(tmp_path: Path) -> None:
+    answer = run("--data", write(tmp_path / "a.csv", 1), "--in-turn", "2", "--out", str(tmp_path / "m.toml"))
+    check = answer.result["joints"][0]["checks"]["each of 2 parts, left out in turn"]
+    assert check["kinds"]["all terms"]["value"] < 0.2 < check["kinds"]["friction terms alone"]["value"]
+
+
+@pytest.mark.parametrize(("option", "value"), [("--hold-out", "1.5"), ("--in-turn", "1")])
+def test_parts_that_make_no_sense_are_said(tmp_path: Path, option: str, value: str) -> None:
+    with pytest.raises(ConfigurationError, match=option):
+        run("--data", write(tmp_path / "a.csv", 1), option, value, "--out", str(tmp_path / "m.toml"))
+
+
 def test_motion_in_one_direction_only_is_doubted(tmp_path: Path) -> None:
     time = np.arange(0.0, 10.0, 0.01)
     table = np.column_stack((time, 0.2 + 0.1 * np.sin(3.0 * time), -1.0 - 0.1 * np.sin(3.0 * time)))
