@@ -11,8 +11,10 @@ poses, as for an arm in a horizontal plane, bias and weight cannot be told apart
 that every tare takes away.
 
 A bias also wanders. The errors of neighbouring poses then resemble each other, and least squares promises too much. So
-they are taken for white noise and a random walk together; how much of each there is, is found from what the fit leaves
-(restricted maximum likelihood), separately for forces and torques. The bias that is found is its mean over the poses.
+they are taken for white noise and a random walk together; how much of each there is, the fit's remainder says
+(restricted likelihood), separately for forces and torques. A few dozen poses do not say it sharply, and the most likely
+walk alone promises too much again: all that were tried count, each by its likelihood. The bias that is found is its
+mean over the poses.
 """
 
 from __future__ import annotations
@@ -195,11 +197,14 @@ def _solve(design: Array, shown: Array, time: Array) -> _Solution:
     centred = np.eye(len(time)) - 1.0 / len(time)
     common = centred @ np.minimum(since[:, None], since[None, :]) @ centred  # the bias is the mean of where it was
     fits = [_fit(design / scale, shown, np.eye(len(time)) + walk * common) for walk in _WALKS]
-    best = int(np.argmin([fit.unlikely for fit in fits]))
-    fit = fits[best]
-    values = fit.values / scale
-    left = float(np.sqrt(np.mean((shown - design @ values) ** 2)))
-    return _Solution(values, fit.errors / scale, left, float(_WALKS[best]))
+    unlikely = np.array([fit.unlikely for fit in fits])
+    weights = np.exp(unlikely.min() - unlikely)
+    weights /= weights.sum()
+    each = np.array([fit.values for fit in fits])
+    mean = weights @ each
+    errors = np.sqrt(weights @ (np.array([fit.errors for fit in fits]) ** 2 + (each - mean) ** 2))
+    left = float(np.sqrt(np.mean((shown - design @ (mean / scale)) ** 2)))
+    return _Solution(mean / scale, errors / scale, left, float(_WALKS[int(np.argmin(unlikely))]))
 
 
 class _Fit(NamedTuple):

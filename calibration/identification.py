@@ -119,9 +119,9 @@ def identify(measurements: Sequence[Measurement], wishes: Wishes) -> Identified:
     Raises
     ------
     ConfigurationError
-        If a recording cannot be used, naming it.
+        If a recording cannot be used, naming it, or what comes out is no friction.
     """
-    from calibration.friction import MODELS, FitSettings, choose_model, joined
+    from calibration.friction import MODELS, FitSettings, choose_model, joined, negative
     from haptics.settings import unknown
 
     if wishes.model != AUTOMATIC and wishes.model not in MODELS:
@@ -133,6 +133,12 @@ def identify(measurements: Sequence[Measurement], wishes: Wishes) -> Identified:
         choice = choose_model(samples, models, settings=wishes.settings or FitSettings())
     except ConfigurationError as error:
         raise measurements[0].error(str(error).rstrip(".")) from error
+    wrong = negative(choice.fit.values)
+    if wrong:
+        raise measurements[0].error(
+            f"the model {choice.name} comes out with a negative {wrong[0]} ({choice.fit.values[wrong[0]]:.3g}), which "
+            "is no friction; check the sign of the torque or force, let --model auto choose, or take --physical"
+        )
     return Identified(tuple(measurements), samples, choice)
 
 

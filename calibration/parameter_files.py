@@ -86,7 +86,7 @@ def write_parameter_file(path: str | Path, file: ParameterFile) -> None:
     Raises
     ------
     ConfigurationError
-        If it cannot be written.
+        If it cannot be written, or holds a negative level or viscosity.
     """
     write_whole(path, format_parameter_file(file))
 
@@ -111,6 +111,7 @@ def joint_table(joint: JointParameters) -> dict[str, Any]:
     table: dict[str, Any] = {"rotary": joint.rotary}
     if joint.friction is not None:
         keys = friction_keys(joint.friction.model, joint.rotary)
+        _require_friction(joint.friction, keys, f"joint.{joint.name}.friction")
         table["friction"] = {"model": joint.friction.model, **_found_table(joint.friction, keys)}
     if joint.motor is not None:
         keys = motor_keys(joint.motor.model, joint.rotary)
@@ -267,6 +268,19 @@ def _require_complete(found: Found, keys: Mapping[str, str], kind: str, where: s
     for name in needed:
         if name not in found.values:
             raise ConfigurationError(f"{where}.{keys[name]} is missing.")
+    if kind == "friction":
+        _require_friction(found, keys, where)
+
+
+def _require_friction(found: Found, keys: Mapping[str, str], where: str) -> None:
+    """Raise `ConfigurationError` where a level or a viscosity is negative."""
+    from calibration.friction import negative
+
+    for name in negative(found.values):
+        raise ConfigurationError(
+            f"{where}.{keys[name]} = {found.values[name]:g}: is no friction; must be at least 0: identify it anew with "
+            "--model auto, or with --physical."
+        )
 
 
 def _table(tables: Mapping[str, Any], name: str, where: str = "") -> dict[str, Any]:

@@ -42,4 +42,4 @@ def law_of(found: Found, lever_arm: float) -> Law:
 
 def _mean(found: Found, name: str) -> float:
     sides = [value for key, value in found.values.items() if key in {name, f"{name}_forward", f"{name}_backward"}]
-    return sum(sides) / len(sides)
+    return sum(sides) / len(sides) if sides else 0.0  # a viscous joint has no level

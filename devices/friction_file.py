@@ -194,7 +194,8 @@ class _Friction:
         if direction == "backward":
             more = -more
         level = f"coulomb_{words.force}_{{}}{words.level}"
-        coulomb = max(self._level(level.format(f"{direction}_"), level.format("")) + more, 0.0)
+        dry = 0.0 if table.get("model") == "viscous" else self._level(level.format(f"{direction}_"), level.format(""))
+        coulomb = max(dry + more, 0.0)
         viscosity = self._level(f"viscosity_{direction}_{words.viscosity}", f"viscosity_{words.viscosity}")
         if speed not in table:
             return CoulombViscous(coulomb, viscosity)
@@ -207,16 +208,17 @@ class _Friction:
         return shape(coulomb, static, self._number(speed), viscosity)
 
     def _level(self, *keys: str) -> float:
-        """Return the first of the keys that is there; what may as well be nothing counts as nothing."""
+        """Return the first of the keys that is there."""
         key = next((key for key in keys if key in self._table), None)
         if key is None:
             raise ConfigurationError(f"{self._where}.{keys[-1]} is missing.")
         value = self._number(key)
-        if value < 0.0 and not (key in self._intervals and self._upper(key) >= 0.0):
+        if value < 0.0:
             raise ConfigurationError(
-                f"{self._where}.{key} = {value:g}: is no friction; identify it anew, with --physical or another model."
+                f"{self._where}.{key} = {value:g}: is no friction; must be at least 0: identify it anew, with "
+                "--model auto or --physical."
             )
-        return max(value, 0.0)
+        return value
 
     def _number(self, key: str) -> float:
         return _finite(self._table[key], f"{self._where}.{key}")

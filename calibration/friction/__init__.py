@@ -3,7 +3,7 @@
 from calibration.friction.choice import Choice, choose_model
 from calibration.friction.diagnostics import Diagnostics, Doubt
 from calibration.friction.fit import fit_friction
-from calibration.friction.model import DIMENSIONS, MODELS, FrictionModel
+from calibration.friction.model import DIMENSIONS, MODELS, FrictionModel, negative
 from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples, joined
 from calibration.friction.settings import FitSettings
@@ -21,4 +21,5 @@ __all__ = [
     "choose_model",
     "fit_friction",
     "joined",
+    "negative",
 ]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.friction.fit import fit_friction
-from calibration.friction.model import MODELS, FrictionModel, named_model
+from calibration.friction.model import MODELS, FrictionModel, named_model, negative
 from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples, joined
 from calibration.friction.settings import FitSettings
@@ -63,6 +63,8 @@ def choose_model(
 ) -> Choice:
     """Return the simplest model that predicts what it was not fitted to about as well as the best.
 
+    Models that come out with a negative level or viscosity are passed over where there are others.
+
     About as well: its mean squared error exceeds the best one's by no more than two standard errors of that difference
     (Diebold and Mariano 1995, with the standard error of `calibration.intervals`).
 
@@ -98,13 +100,18 @@ def choose_model(
         return Choice(models[0], fit_friction(whole, models[0], settings), {models[0]: math.nan})
     squares = {name: np.concatenate(parts) for name, parts in errors.items()}
     size = float(np.mean(np.concatenate(sizes)))
-    chosen = _simplest(squares, _EXACT**2 * size)
     scores = {name: math.sqrt(float(square.mean()) / size) for name, square in squares.items()}
-    return Choice(chosen, fit_friction(whole, chosen, settings), scores)
+    good = _good(squares, _EXACT**2 * size)
+    others = sorted((name for name in models if name not in good), key=scores.__getitem__)
+    fits = ((name, fit_friction(whole, name, settings)) for name in (*good, *others))
+    first = name, fit = next(fits)
+    if negative(fit.values):  # that is no friction law: the next that is one
+        name, fit = next((one for one in fits if not negative(one[1].values)), first)
+    return Choice(name, fit, scores)
 
 
-def _simplest(squares: dict[str, Array], rounding: float) -> str:
-    """Return the simplest of the models whose squared errors exceed those of the best by what may be chance."""
+def _good(squares: dict[str, Array], rounding: float) -> list[str]:
+    """Return the models whose squared errors exceed those of the best by what may be chance, the simplest first."""
     best = squares[min(squares, key=lambda name: float(squares[name].mean()))]
 
     def by_chance(square: Array) -> bool:
@@ -113,7 +120,7 @@ def _simplest(squares: dict[str, Array], rounding: float) -> str:
         return float(excess.mean()) <= _ERRORS * error
 
     good = [name for name, square in squares.items() if by_chance(square) or float(square.mean()) <= rounding]
-    return min(good, key=lambda name: named_model(name).freedom)
+    return sorted(good, key=lambda name: named_model(name).freedom)
 
 
 def _parts(recordings: Sequence[Samples], folds: int) -> Iterator[tuple[Samples, Samples, NDArray[np.intp]]]:

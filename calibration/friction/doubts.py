@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibration.friction.diagnostics import Diagnostics, Doubt
-from calibration.friction.model import SCALE
+from calibration.friction.model import INERTIA, SCALE, negative
 from calibration.friction.result import FrictionFit
 from calibration.intervals import cosines
 
@@ -97,10 +97,10 @@ def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
 
 def _parameters(fit: FrictionFit) -> list[Doubt]:
     found = []
-    negative = [name for name, value in fit.values.items() if name != "offset" and value < 0.0]
-    if negative:
+    wrong = [*negative(fit.values), *(name for name in (INERTIA,) if fit.values.get(name, 0.0) < 0.0)]
+    if wrong:
         message = (
-            f"Negative {', '.join(negative)}: not a friction law; check the sign of the torque, or use a simpler model."
+            f"Negative {', '.join(wrong)}: not a friction law; check the sign of the torque, or use a simpler model."
         )
         found.append(Doubt("unphysical", message))
     if fit.condition > _CONDITION:

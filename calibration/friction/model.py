@@ -60,6 +60,8 @@ class FrictionModel:
         Whether a constant force is there as well. Not together with `asymmetric_coulomb`: data cannot tell them apart.
     plateau : bool
         Whether the law starts flat, dF/dw = 0 at 0+ (section 4.1.2), which ties s+ to Kc + Kv ws. Exponential only.
+    dry : bool
+        Whether there is any friction but the viscous one.
 
     Raises
     ------
@@ -72,11 +74,14 @@ class FrictionModel:
     asymmetric_viscosity: bool = False
     offset: bool = False
     plateau: bool = False
+    dry: bool = True
 
     def __post_init__(self) -> None:
         check(self)
         if self.offset and self.asymmetric_coulomb:
             raise ConfigurationError("offset together with asymmetric_coulomb: no data can tell them apart, choose one")
+        if not self.dry and (self.scaled or self.asymmetric_coulomb):
+            raise ConfigurationError("a model that is not dry has no Coulomb or static levels: leave those out")
         if self.plateau and self.stribeck != "exponential":
             raise ConfigurationError(
                 f'plateau with stribeck "{self.stribeck}": only an "exponential" law can start flat'
@@ -100,7 +105,7 @@ class FrictionModel:
     @property
     def linear_names(self) -> tuple[str, ...]:
         """Names of the parameters the model is linear in, in the order of the columns."""
-        names = ["coulomb_forward", "coulomb_backward"] if self.asymmetric_coulomb else ["coulomb"]
+        names = ["coulomb_forward", "coulomb_backward"] if self.asymmetric_coulomb else ["coulomb"] * self.dry
         names += ["viscosity_forward", "viscosity_backward"] if self.asymmetric_viscosity else ["viscosity"]
         names += ["static_forward", "static_backward"] if self.scaled else []
         return (*names, *(["offset"] if self.offset else []))
@@ -113,7 +118,7 @@ class FrictionModel:
         forward, backward = velocity > 0.0, velocity < 0.0
         static = self._static_share(velocity, scale)
         dry = np.sign(velocity) * (1.0 - static)
-        columns = [dry * forward, dry * backward] if self.asymmetric_coulomb else [dry]
+        columns = [dry * forward, dry * backward] if self.asymmetric_coulomb else [dry] * self.dry
         columns += [velocity * forward, velocity * backward] if self.asymmetric_viscosity else [velocity]
         if self.scaled:
             columns += [static * forward, -static * backward]
@@ -175,6 +180,7 @@ class FrictionModel:
 
 
 MODELS = {
+    "viscous": FrictionModel(dry=False),
     "coulomb-viscous": FrictionModel(),
     "coulomb-viscous-offset": FrictionModel(offset=True),
     "coulomb-viscous-asymmetric": FrictionModel(asymmetric_coulomb=True, asymmetric_viscosity=True),
@@ -185,6 +191,11 @@ MODELS = {
     "stribeck-gaussian": FrictionModel("gaussian"),
 }
 """Models by name."""
+
+
+def negative(values: Mapping[str, float]) -> tuple[str, ...]:
+    """Return which parameters make values no friction law: levels and viscosities are at least 0."""
+    return tuple(name for name, value in values.items() if name not in {"offset", INERTIA} and value < 0.0)
 
 
 def named_model(model: FrictionModel | str) -> FrictionModel:

@@ -199,6 +199,18 @@ def test_inertia_is_taken_off_or_found() -> None:
 
 
 @pytest.mark.parametrize("seed", range(3))
+def test_a_joint_without_dry_friction_is_viscous(seed: int) -> None:
+    """Models with levels explain it no better; those that come out with a negative one are no choice at all."""
+    truth = {"viscosity": 1.0 / DEGREE}
+    samples = measured(truth, seed, duration=15.0, torque_noise=0.1, model="viscous")
+    choice = choose_model([samples], ["viscous", "coulomb-viscous", "stribeck"])
+    assert choice.name == "viscous"
+    assert choice.fit.values == pytest.approx(truth, rel=0.01)
+    negative = measured({"coulomb": -0.02, "viscosity": 1.0 / DEGREE}, seed, 15.0, model="coulomb-viscous")
+    assert choose_model([negative], ["viscous", "coulomb-viscous"]).name == "viscous"
+
+
+@pytest.mark.parametrize("seed", range(3))
 def test_noise_on_the_positions_does_not_make_the_inertia_too_small(seed: int) -> None:
     """Twice differentiated noise pulls least squares towards 0; an instrument for the acceleration does not let it."""
     time = np.arange(0.0, 12.0, 1e-3)

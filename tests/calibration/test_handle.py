@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+from scipy import stats
 
 import devices
 from calibration.excited_handle import Poses, measure_wrenches, plan_poses
@@ -24,7 +25,7 @@ Array = np.ndarray[Any, Any]
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 BIAS = (2.0, -1.0, 3.0, 0.02, -0.05, 0.01)
 ERRORS = 4.5
-"""Errors are normal, and there are ten of them in each of many examples."""
+"""Standard errors that chance hardly exceeds in one measurement."""
 
 angles = st.floats(-180.0, 180.0)
 wrenches = st.tuples(*[st.floats(-20.0, 20.0)] * 3, *[st.floats(-1.0, 1.0)] * 3)
@@ -66,18 +67,26 @@ def test_poses_without_errors_give_everything_back(
     assert found.values == pytest.approx(true, abs=1e-7)
 
 
-@given(st.integers(0, 2**32 - 1), tilts, st.tuples(angles, angles, angles), st.sampled_from([0.0, 0.01]))
-def test_what_is_found_is_within_the_errors_stated(seed: int, tilt: float, rotation: Any, walk: float) -> None:
-    random, turns = np.random.default_rng(seed), np.concatenate([np.linspace(-0.6, 0.6, 12)] * 2)
-    size = np.array((1.0, 1.0, 1.0, 0.02, 0.02, 0.02))
-    white = 0.01 * random.standard_normal((24, 6))
-    wandered = walk * np.cumsum(random.standard_normal((24, 6)), axis=0)
-    centre = (0.01, -0.02, 0.05)
-    found = identify_handle(shown(mounted(0.3, centre, rotation, tilt), turns, size * (white + wandered)))
-    true = truth(0.3, centre, np.array(BIAS) + size * wandered.mean(axis=0))
-    assert not found.unknown and not found.warnings
-    assert max(map(abs, deviations(found, true).values())) < ERRORS
-    assert found.errors[MASS] < 0.03
+@pytest.mark.parametrize("walk", [0.0, 0.01])
+def test_what_is_found_is_within_the_errors_stated(walk: float) -> None:
+    """All deviations of 60 measurements together are beyond the limit once in a thousand times; the seeds are fixed."""
+    random, turns = np.random.default_rng(17), np.concatenate([np.linspace(-0.6, 0.6, 12)] * 2)
+    size, centre = np.array((1.0, 1.0, 1.0, 0.02, 0.02, 0.02)), (0.01, -0.02, 0.05)
+    off = []
+    for _ in range(60):
+        rotation, tilt = tuple(random.uniform(-180.0, 180.0, 3)), random.uniform(2.0, STANDARD_GRAVITY)
+        white = 0.01 * random.standard_normal((24, 6))
+        wandered = walk * np.cumsum(random.standard_normal((24, 6)), axis=0)
+        found = identify_handle(shown(mounted(0.3, centre, rotation, tilt), turns, size * (white + wandered)))
+        true = truth(0.3, centre, np.array(BIAS) + size * wandered.mean(axis=0))
+        assert not found.unknown and not found.warnings
+        assert found.errors[MASS] < 0.03
+        off.append(list(deviations(found, true).values()))
+    free = 3 * len(turns) - 4  # of forces, and of torques but for two
+    limit = stats.t.isf(0.5 * 1e-3 / np.size(off), free)
+    assert np.abs(off).max() < limit
+    # and they are as large as that distribution says: not many more than 1 in 20 beyond two standard errors
+    assert np.mean(np.abs(off) > stats.t.isf(0.025, free)) < 0.075
 
 
 @pytest.mark.parametrize("walk", [0.0, 0.005, 0.02])
@@ -85,13 +94,13 @@ def test_the_errors_stated_are_as_large_as_those_made(walk: float) -> None:
     random, centre, size = np.random.default_rng(3), (0.01, -0.02, 0.05), np.array((1.0, 1.0, 1.0, 0.02, 0.02, 0.02))
     mounting, turns = mounted(0.3, centre, (10.0, 20.0, 30.0), STANDARD_GRAVITY), np.tile(np.linspace(-0.6, 0.6, 12), 2)
     off = []
-    for _ in range(150):
+    for _ in range(100):
         wandered = walk * np.cumsum(random.standard_normal((24, 6)), axis=0)
         errors = size * (0.01 * random.standard_normal((24, 6)) + wandered)
         true = truth(0.3, centre, np.array(BIAS) + size * wandered.mean(axis=0))
         off.append(list(deviations(identify_handle(shown(mounting, turns, errors)), true).values()))
-    assert np.shape(off) == (150, 10)
-    assert np.sqrt(np.mean(np.square(off), axis=0)) == pytest.approx(np.ones(10), abs=0.3)
+    assert np.shape(off) == (100, 10)
+    assert np.sqrt(np.mean(np.square(off), axis=0)) == pytest.approx(np.ones(10), abs=0.25)
 
 
 @given(st.floats(0.0, 3.0), centres, angles, st.integers(0, 2**32 - 1))

@@ -19,6 +19,7 @@ from calibration.parameter_files import (
     read_parameter_file,
     write_parameter_file,
 )
+from calibration.parameter_keys import friction_keys
 from calibration.parameters import Found, JointParameters, ParameterFile, Provenance
 from haptics.errors import ConfigurationError
 from haptics.friction import CoulombViscous, GaussianStribeck, Stribeck
@@ -46,6 +47,25 @@ def test_a_file_comes_back_as_it_was(tmp_path: Path) -> None:
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
+LEVELS = st.floats(min_value=0.0, allow_nan=False, allow_infinity=False)
+
+
+@pytest.mark.parametrize("name", ["coulomb", "static_backward", "viscosity"])
+def test_what_is_negative_is_neither_written_nor_read(name: str, tmp_path: Path) -> None:
+    values = {"coulomb": 1.0, "viscosity": 2.0, "static_forward": 1.5, "static_backward": 1.5, "stribeck_velocity": 0.1}
+    good = JointParameters("x", False, Found("stribeck", values))
+    text = format_parameter_file(ParameterFile(PROVENANCE, (good,)))
+    bad = JointParameters("x", False, Found("stribeck", values | {name: -80.5}))
+    with pytest.raises(
+        ConfigurationError, match=r"joint\.x\.friction\.\w+ = -80\.5: is no friction; must be at least 0"
+    ):
+        write_parameter_file(tmp_path / "p.toml", ParameterFile(PROVENANCE, (bad,)))
+    assert not (tmp_path / "p.toml").exists()
+    key = friction_keys("stribeck", False)[name]
+    spoilt = text.replace(f"\n{key} = {values[name]}", f"\n{key} = -80.5")
+    assert spoilt != text
+    with pytest.raises(ConfigurationError, match=rf"p\.toml: joint\.x\.friction\.{key} = -80\.5: is no friction"):
+        parse_parameter_file(spoilt, "p.toml")
 
 
 @given(
@@ -55,7 +75,7 @@ NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
     data=st.data(),
 )
 def test_every_model_joint_and_number_comes_back(model: str, rotary: bool, name: str, data: st.DataObject) -> None:
-    values = {key: data.draw(NUMBERS) for key in MODELS[model].names}
+    values = {key: data.draw(NUMBERS if key == "offset" else LEVELS) for key in MODELS[model].names}
     intervals = {key: (data.draw(NUMBERS), data.draw(NUMBERS)) for key in values}
     joint = JointParameters(name, rotary, Found(model, values, intervals, {}, (name,)))
     file = ParameterFile(replace(PROVENANCE, device=name), (joint,))

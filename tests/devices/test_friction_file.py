@@ -45,7 +45,9 @@ def test_what_a_calibration_wrote_is_read_as_the_same_friction(tmp_path: Path) -
     assert own.breakaway_force == 1.8
 
 
-@pytest.mark.parametrize("model", ["coulomb-viscous", "coulomb-viscous-offset", "stribeck-offset", "stribeck-gaussian"])
+@pytest.mark.parametrize(
+    "model", ["viscous", "coulomb-viscous", "coulomb-viscous-offset", "stribeck-offset", "stribeck-gaussian"]
+)
 def test_every_model_is_understood(tmp_path: Path, model: str) -> None:
     from calibration.friction import MODELS
 
@@ -79,6 +81,11 @@ def test_friction_that_rises_from_rest_is_taken_for_its_least(tmp_path: Path) ->
         ("[joint.x.friction]\nviscosity_ns_per_m = 1.0\n", r"coulomb_force_n is missing"),
         ("[joint.x.friction]\ncoulomb_force_n = 'much'\nviscosity_ns_per_m = 0.0\n", "coulomb_force_n = 'much'"),
         ("[joint.x.friction]\ncoulomb_force_n = -1.0\nviscosity_ns_per_m = 0.0\n", "is no friction"),
+        (  # also where the interval holds 0
+            "[joint.x.friction]\ncoulomb_force_n = -1.0\nviscosity_ns_per_m = 0.0\n"
+            "[joint.x.friction.interval_95]\ncoulomb_force_n = [-3.0, 1.0]\n",
+            r"coulomb_force_n = -1: is no friction; must be at least 0",
+        ),
         ("[joint.x.friction]\ncoulomb_force_n = nan\nviscosity_ns_per_m = 0.0\n", "finite"),
         ("[provenance]\ndevice = 'pantograph b'\n[joint.x]\n", "is of the device 'pantograph b'; must be of 'stick a'"),
         ("[joint", "is no TOML"),
