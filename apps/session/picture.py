@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from apps.view.scale import microseconds
 from apps.view.summary import COMPUTATION, START_DELAY, durations, verdict
+from apps.view.theme import LIGHT
 from haptics.device import Causality
 from haptics.files import replace_own
 from haptics.recording import Recording
@@ -26,8 +27,9 @@ PICTURE = "picture.png"
 PNG = b"\x89PNG\r\n\x1a\n"
 """How every picture begins."""
 
-_SLIP, _STICK, _FORCE, _SECOND, _INK, _PALE = "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#222222", "#8A8A8A"
-"""Okabe-Ito colours: told apart by colour-blind people, and by their brightness in print."""
+_SLIP, _STICK, _FRICTION, _FORCE = LIGHT.motion, LIGHT.stick, LIGHT.friction, LIGHT.force
+_INK, _PALE = "#222222", "#8A8A8A"
+"""The colours of the window on a light ground (`apps.view.theme`), so that one thing has one colour in both."""
 
 _LONGEST = 20000
 _VECTOR_EVERY = 0.02
@@ -100,7 +102,7 @@ def _path(axes: Axes, rows: Rows, metadata: dict[str, Any], impedance: bool) -> 
 
     thin = _thinned(rows)
     points = thin["position"] * _MILLI
-    axes.plot(points[:, 0], points[:, 1], color="#9A9A9A", linewidth=2.2, label="end effector", zorder=2)
+    axes.plot(points[:, 0], points[:, 1], color=_SLIP, linewidth=2.2, label="path, slipping", zorder=2)
     every = max(1, round(_VECTOR_EVERY * metadata["rate_hz"]), len(rows) // 4000)
     picked = rows[::every]
     vectors = picked["command"] if impedance else picked["force"]
@@ -108,13 +110,10 @@ def _path(axes: Axes, rows: Rows, metadata: dict[str, Any], impedance: bool) -> 
     norm = float(np.nanmax(np.hypot(vectors[:, 0], vectors[:, 1]), initial=1e-9))
     length = 0.12 * float(max(np.ptp(points[:, 0]), np.ptp(points[:, 1]), 10.0))
     segments = np.stack((starts, starts + vectors / norm * length), axis=1)
-    sticks = picked["sticking"] != 0
-    for chosen, colour, what in ((~sticks, _SLIP, "slipping"), (sticks, _STICK, "sticking")):
-        kind = "commanded force" if impedance else "measured hand force"
-        lines = LineCollection(list(segments[chosen]), colors=colour, linewidths=0.8, label=f"{kind}, {what}", zorder=3)
-        axes.add_collection(lines)
+    kind = "commanded force" if impedance else "measured hand force"
+    axes.add_collection(LineCollection(list(segments), colors=_FORCE, linewidths=0.8, label=kind, zorder=3))
     held = thin[thin["sticking"] != 0]["position"] * _MILLI
-    axes.plot(held[:, 0], held[:, 1], ".", color=_STICK, markersize=4, zorder=4)
+    axes.plot(held[:, 0], held[:, 1], ".", color=_STICK, markersize=5, label="sticking", zorder=4)
     axes.set_aspect("equal", adjustable="datalim")
     axes.autoscale_view()
     _style(axes, "y [mm]")
@@ -125,8 +124,8 @@ def _path(axes: Axes, rows: Rows, metadata: dict[str, Any], impedance: bool) -> 
 
 def _positions(axes: Axes, rows: Rows) -> None:
     thin = _thinned(rows)
-    axes.plot(thin["time"], thin["position"][:, 0] * _MILLI, color=_INK, linewidth=1.1, label="x")
-    axes.plot(thin["time"], thin["position"][:, 1] * _MILLI, color=_SECOND, linewidth=1.1, linestyle="--", label="y")
+    axes.plot(thin["time"], thin["position"][:, 0] * _MILLI, color=_SLIP, linewidth=1.1, label="x")
+    axes.plot(thin["time"], thin["position"][:, 1] * _MILLI, color=_INK, linewidth=1.1, linestyle="--", label="y")
     _style(axes, "position [mm]")
     axes.legend(loc="upper right", fontsize=8, ncols=2)
     _shade_sticking(axes, rows)
@@ -136,8 +135,8 @@ def _forces(axes: Axes, rows: Rows, impedance: bool) -> None:
     thin = _thinned(rows)
     vectors = thin["command"] if impedance else thin["force"]
     if not impedance:
-        axes.plot(thin["time"], _norm(vectors), color=_PALE, linewidth=0.8, label="measured |h|")
-    axes.plot(thin["time"], _norm(thin["friction_force"]), color=_FORCE, linewidth=1.1, label="friction |f|")
+        axes.plot(thin["time"], _norm(vectors), color=_FORCE, linewidth=0.8, label="measured |h|")
+    axes.plot(thin["time"], _norm(thin["friction_force"]), color=_FRICTION, linewidth=1.1, label="friction |f|")
     _style(axes, "force [N]")
     axes.set_ylim(bottom=0.0)
     axes.legend(loc="lower right", fontsize=8, ncols=2)
@@ -156,8 +155,8 @@ def _energy(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
     """Draw what the loop had injected, in the largest of every stretch so that no peak is lost, and what it may."""
     starts = np.arange(0, len(rows), max(1, len(rows) // _LONGEST))
     energy = np.maximum.reduceat(np.nan_to_num(rows["injected_energy"]), starts) * _MILLI
-    axes.fill_between(rows["time"][starts], energy, step="post", color=_SECOND, alpha=0.45, linewidth=0.0)
-    axes.plot(rows["time"][starts], energy, drawstyle="steps-post", color=_SECOND, linewidth=0.9)
+    axes.fill_between(rows["time"][starts], energy, step="post", color=_SLIP, alpha=0.3, linewidth=0.0)
+    axes.plot(rows["time"][starts], energy, drawstyle="steps-post", color=_SLIP, linewidth=0.9)
     _style(axes, "energy [mJ]")
     top = 1.6 * max(float(energy.max()), 0.01)  # room for the words
     limit = metadata.get("limits", {}).get("max_energy")
@@ -221,7 +220,7 @@ def _punctuality(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
     bins = np.logspace(-1, 4, 80).tolist()
     lateness, work = (np.maximum(rows[name] * 1e6, 0.1) for name in ("period_error", "tick_time"))
     axes.hist(lateness, bins=bins, color=_SLIP, alpha=0.85, label=START_DELAY)
-    axes.hist(work, bins=bins, color=_STICK, histtype="step", linewidth=1.4, label=COMPUTATION)
+    axes.hist(work, bins=bins, color=_FRICTION, histtype="step", linewidth=1.4, label=COMPUTATION)
     axes.set_xscale("log")
     axes.set_yscale("log")
     _style(axes, "ticks")
@@ -243,8 +242,8 @@ def _certificate_text(metadata: dict[str, Any]) -> str:
     return (
         f"{_verdict_text(certificate)}\n"
         f"{certificate['ticks']} ticks, {certificate['skipped']} skipped, {certificate['overruns']} late, "
-        f"{certificate['lost_ticks']} not recorded; scheduling: {certificate.get('scheduling', 'other')}\n"
-        f"{START_DELAY} {late}; {COMPUTATION} {took}"
+        f"{certificate['lost_ticks']} lost; scheduling: {certificate.get('scheduling', 'other')}\n"
+        f"{START_DELAY} {late}\n{COMPUTATION} {took}"
     )
 
 

@@ -7,7 +7,7 @@ from apps.view.charts import Panel
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
 from apps.view.run import RunInfo
 from apps.view.scale import SliderScale
-from apps.view.theme import Theme
+from apps.view.theme import DARK, Theme
 
 
 class ParameterSlider(QtWidgets.QWidget):
@@ -83,6 +83,13 @@ class ParameterSlider(QtWidgets.QWidget):
         self.changed.emit(self.key, value)
 
 
+def _restyle(widget: QtWidgets.QWidget, name: str, value: bool) -> None:
+    """Set a property on which the style sheet depends."""
+    widget.setProperty(name, value)
+    widget.style().unpolish(widget)
+    widget.style().polish(widget)
+
+
 def _stop_icon(colour: str) -> QtGui.QIcon:
     """Return an octagon, the shape of a stop sign."""
     picture = QtGui.QPixmap(64, 64)
@@ -128,6 +135,9 @@ class ControlPanel(QtWidgets.QWidget):
         super().__init__()
         self.setFixedWidth(264)
         self._choices: dict[str, tuple[str, ...]] = {}
+        self._present: tuple[str, str, str] = ("", "", "")
+        self._running = False
+        self._theme = DARK
         self.sliders: list[ParameterSlider] = []
         column = QtWidgets.QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
@@ -161,6 +171,12 @@ class ControlPanel(QtWidgets.QWidget):
         panel.body.addLayout(form)
         panel.body.addSpacing(3)
         panel.body.addWidget(self.start)
+        self.pending = label("", 10)
+        self.pending.setWordWrap(True)
+        self.pending.hide()
+        panel.body.addWidget(self.pending)
+        for box in (self.device, self.model, self.hand):
+            box.currentTextChanged.connect(self._show_pending)
         return panel
 
     def _parameter_panel(self) -> QtWidgets.QWidget:
@@ -210,7 +226,22 @@ class ControlPanel(QtWidgets.QWidget):
         self.hand.clear()
         self.hand.addItems(list(hands))
         self.hand.setCurrentText(info.hand)
+        self._present = self._chosen
+        self._show_pending()
         self.allow_start()
+
+    @property
+    def _chosen(self) -> tuple[str, str, str]:
+        return self.device.currentText(), self.model.currentText(), self.hand.currentText()
+
+    def _show_pending(self) -> None:
+        """Say that what is chosen does not run yet, if it is so."""
+        pending = self._running and self._chosen != self._present
+        device, model, hand = self._present
+        self.start.setText(("Start again with these" if pending else "Start again") if self._running else "Start")
+        self.pending.setText(f"still running: model {model} on {device}{f', {hand}' if hand else ''}")
+        self.pending.setVisible(pending)
+        _restyle(self.start, "pending", pending)
 
     def allow_start(self) -> None:
         """Let Start be pressed, if there is something to start."""
@@ -223,7 +254,7 @@ class ControlPanel(QtWidgets.QWidget):
         self.model.setCurrentText(before)
 
     def _start(self) -> None:
-        self.start_asked.emit(self.device.currentText(), self.model.currentText(), self.hand.currentText())
+        self.start_asked.emit(*self._chosen)
 
     def set_parameters(self, parameters: tuple[Parameter, ...]) -> None:
         """Show a slider for each parameter, grouped by the first word of the key."""
@@ -257,11 +288,20 @@ class ControlPanel(QtWidgets.QWidget):
         self.stop_key.setText(f"or {key}, anywhere in the window")
 
     def set_running(self, running: bool) -> None:
-        """Say whether there is a run. The stop button is never disabled: a run may be about to start."""
-        self.start.setText("Start again" if running else "Start")
+        """Say whether there is a run. The stop button only looks idle without one: a run may be about to start."""
+        self._running = running
+        self._show_pending()
+        self._dress_stop()
         for slider in self.sliders:
             slider.setEnabled(running)
 
+    def _dress_stop(self) -> None:
+        """Let the stop button look as if there were something to stop, or not."""
+        _restyle(self.stop, "idle", not self._running)
+        self.stop.setIcon(_stop_icon(self._theme.on_stop if self._running else self._theme.faint))
+
     def apply(self, theme: Theme) -> None:
-        """Name the theme that the button leads to."""
+        """Take the colours of `theme` and name the theme that the button leads to."""
+        self._theme = theme
+        self._dress_stop()
         self.theme_button.setText("Light" if theme.name == "dark" else "Dark")

@@ -108,7 +108,11 @@ class Dashboard(QtWidgets.QWidget):
         self.timing.configure(info)
         self.safety.configure(info)
         self.dead_man.configure(info)
-        self.path.show_text(f"recording {info.recording}" if info.recording else "")
+        self.path.show_text(f"recording to {info.recording}" if info.recording else "")
+
+    def show_ended(self) -> None:
+        """Say that nothing is recorded any more."""
+        self.path.show_text(f"recorded in {self._info.recording}" if self._info.recording else "")
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -134,6 +138,8 @@ class Dashboard(QtWidgets.QWidget):
 
     def _numbers(self, feed: Feed) -> str:
         counts = feed.counts
+        if not counts.ticks:
+            return "before the first tick"
         rate = f"{feed.nominal_rate:g} Hz"
         if feed.measured_rate is not None:
             rate = f"{feed.measured_rate:.0f} of {feed.nominal_rate:g} Hz"

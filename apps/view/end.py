@@ -12,6 +12,9 @@ from apps.view.theme import DARK, Theme
 
 _LEAST_HEIGHT = 84
 
+_SHORT = {"computation time": "computation", "time to command": "to command"}
+"""Names that have to fit into the first column."""
+
 
 class _Roll(QtWidgets.QScrollArea):
     """As high as what it holds where there is room; else one can scroll."""
@@ -107,7 +110,7 @@ class EndCard(Panel):
         names = list(QUANTILES.values())
         self._add_row("in µs", {name: label(name, 10, faint=True) for name in names})
         for name, values in table.items():
-            self._add_row(name, {word: label(_number(value), 10) for word, value in values.items()})
+            self._add_row(_SHORT.get(name, name), {word: label(_number(value), 10) for word, value in values.items()})
 
     def _add_row(self, name: str, cells: Mapping[str, QtWidgets.QLabel]) -> None:
         self._grid.addWidget(label(name, 10, faint=True), self._rows, 0)

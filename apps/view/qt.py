@@ -24,6 +24,7 @@ __all__ = [
     "application",
     "desktop_theme",
     "dress",
+    "fit",
     "font",
     "label",
     "pg",
@@ -53,6 +54,16 @@ def desktop_theme(name: str) -> Theme:
     """Return the theme called `name`, where ``auto`` follows the desktop."""
     scheme = QtGui.QGuiApplication.styleHints().colorScheme()
     return by_name(name, scheme == QtCore.Qt.ColorScheme.Dark)
+
+
+_FRAME = (16, 48)
+"""What a window manager's frame may add to a window [pixel]."""
+
+
+def fit(window: QtWidgets.QWidget, width: int, height: int) -> None:
+    """Give a window this size [pixel], or less where the screen has no room for it."""
+    room = window.screen().availableGeometry()
+    window.resize(min(width, room.width() - _FRAME[0]), min(height, room.height() - _FRAME[1]))
 
 
 def font(size: float = POINT_SIZE, bold: bool = False) -> QtGui.QFont:
@@ -155,6 +166,10 @@ def _sheet(theme: Theme) -> str:
     QPushButton#stop {{ background: {theme.stop}; color: {theme.on_stop}; border: none; border-radius: 8px; }}
     QPushButton#stop:hover {{ background: #d93b3b; }}
     QPushButton#stop:pressed {{ background: #9d1d1d; }}
+    QPushButton#stop[idle="true"] {{ background: {theme.panel}; color: {theme.faint};
+                                     border: 2px solid {theme.border}; }}
+    QPushButton#start[pending="true"] {{ background: {theme.notice}; color: #000000;
+                                         border: 2px solid {theme.notice}; }}
     QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {theme.border}; }}
     QSlider::sub-page:horizontal {{ height: 4px; border-radius: 2px; background: {theme.motion}; }}
     QSlider::handle:horizontal {{ width: 14px; margin: -5px 0; border-radius: 7px; background: {theme.text}; }}

@@ -11,7 +11,7 @@ import numpy as np
 from apps.view.charts import Panel
 from apps.view.dashboard import Dashboard
 from apps.view.feed import ReplayFeed
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, label
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label
 from apps.view.run import RunInfo, from_metadata, levels
 from apps.view.theme import Theme, other
 from apps.view.transport import Transport
@@ -76,7 +76,7 @@ class ReplayWindow(QtWidgets.QWidget):
         self._timer.timeout.connect(self._play_on)
         self._keys = KeyFilter(self._key, repeats=True, parent=self)
         self.apply(theme)
-        self.seek(0)
+        self.seek(len(rows) - 1)
 
     def _lay_out(self, info: RunInfo) -> None:
         self.theme_button = QtWidgets.QPushButton()
@@ -99,7 +99,7 @@ class ReplayWindow(QtWidgets.QWidget):
         column.addLayout(top, 1)
         column.addWidget(self.transport)
         self.setMinimumSize(1000, 640)
-        self.resize(1240, 760)
+        fit(self, 1240, 760)
         self.setWindowTitle(f"haptics: replay of {info.title}")
 
     def _certify(self, metadata: Mapping[str, Any]) -> None:

@@ -10,7 +10,7 @@ from apps.view.scale import grouped, microseconds
 Line = tuple[str, str]
 """A name and a value, both for people."""
 
-_SCHEDULING = {"fifo": "real-time (SCHED_FIFO)", "other": "not real-time (SCHED_OTHER)"}
+_SCHEDULING = {"fifo": "real-time (FIFO)", "other": "not real-time"}
 
 
 class Verdict(NamedTuple):
@@ -81,10 +81,10 @@ def _counts(summary: Mapping[str, Any]) -> list[Line]:
     if "ticks" in summary:
         rate = f" at {float(summary['rate_hz']):g} Hz" if "rate_hz" in summary else ""
         lines.append(("ticks", grouped(int(summary["ticks"])) + rate))
-    names = (("skipped", "skipped"), ("late", "overruns"), ("not recorded", "lost_ticks"))
+    names = (("skipped", "skipped"), ("late", "overruns"), ("lost", "lost_ticks"))
     parts = [f"{grouped(int(summary[key]))} {name}" for name, key in names if key in summary]
     if summary.get("unusable_ticks"):
-        parts.append(f"{grouped(int(summary['unusable_ticks']))} without a usable sample")
+        parts.append(f"{grouped(int(summary['unusable_ticks']))} unusable samples")
     if parts:
         lines.append(("deadlines", ", ".join(parts)))
     if summary.get("longest_gap_us"):

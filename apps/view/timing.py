@@ -42,7 +42,7 @@ class TimingPanel(Panel):
         self._key = Key(
             (Sign.BAND, "motion", "last 5 s"),
             (Sign.LINE, "text", "whole run"),
-            (Sign.WIDE, "friction", "computation time"),
+            (Sign.WIDE, "friction", "computation"),
             (Sign.DASH, "faint", "one period"),
         )
         self.lamps = Lamps(TIMING, columns=3)

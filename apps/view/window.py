@@ -27,7 +27,7 @@ from apps.view.dashboard import Dashboard
 from apps.view.dead_man import KEY, DeadMansKey
 from apps.view.feed import Feed, LiveFeed
 from apps.view.link import Link
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit
 from apps.view.run import RunInfo, from_message, levels
 from apps.view.theme import Theme, other
 from apps.view.throttle import Throttle
@@ -82,7 +82,7 @@ class LiveWindow(QtWidgets.QWidget):
         row.addWidget(self.controls)
         row.addWidget(self.dashboard, 1)
         self.setMinimumSize(1000, 640)
-        self.resize(1240, 760)
+        fit(self, 1240, 760)
         self.setWindowTitle("haptics: waiting for the session")
 
     def _connect(self) -> None:
@@ -188,6 +188,7 @@ class LiveWindow(QtWidgets.QWidget):
         self.dashboard.plane.set_mouse(False)
         self._dead_man.want(False)
         self.dashboard.dead_man.hide()
+        self.dashboard.show_ended()
         self.dashboard.end.tell(f"Run ended: {message.reason}", message.summary)
         if message.error:
             self.dashboard.notice.tell(message.error, _FAULT_SECONDS)

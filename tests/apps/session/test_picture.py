@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from apps.session.fitness import Fitness
 from apps.session.picture import draw
 from apps.session.summary import certificate
+from apps.view.theme import LIGHT
 from haptics.device import Causality
 from haptics.recording import Recorder, Recording
 from haptics.trace import ROW, Reader, Status, Trace
@@ -129,7 +131,7 @@ def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
         reasons = fitness.judge(timing)
         text = words_of(drawn(rows, certificate={**timing, "fit": not reasons, "unfit_because": reasons}))
         assert word in text
-        assert "3000 ticks, 0 skipped, 1000 late, 0 not recorded" in text
+        assert "3000 ticks, 0 skipped, 1000 late, 0 lost" in text
         assert "computation time p50 30 µs" in text
 
 
@@ -154,3 +156,18 @@ def test_a_picture_is_never_written_through_a_link_nor_over_a_file_of_somebody_s
         assert draw(recording) == str(picture)
         assert picture.read_bytes().startswith(b"\x89PNG")
     assert len([path for path in recording.folder.iterdir() if "picture" in path.name]) == 1
+
+
+def test_friction_has_the_colour_that_it_has_in_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    colours: dict[str, str] = {}
+    plot = Axes.plot
+
+    def noted(self: Axes, *arguments: Any, **options: Any) -> Any:
+        colours[str(options.get("label"))] = options["color"]
+        return plot(self, *arguments, **options)
+
+    monkeypatch.setattr(Axes, "plot", noted)
+    draw(record(tmp_path, circle(500), Causality.ADMITTANCE))
+    assert colours["friction |f|"] == LIGHT.friction
+    assert colours["measured |h|"] == LIGHT.force
+    assert (colours["path, slipping"], colours["sticking"]) == (LIGHT.motion, LIGHT.stick)

@@ -26,7 +26,7 @@ def test_the_end_shows_reason_and_certificate_and_keeps_the_picture(live, rows) 
     card = end(live, rows, "the time was over", SUMMARY).end
     assert card.isVisible()
     assert card.text.startswith("FIT\nRun ended: the time was over")
-    for part in ("p99.9", "410", "1377", "pinned to processor 1", "0.25\u00a0s stolen"):
+    for part in ("p99.9", "410", "1377", "pinned to CPU 1", "CPU steal 0.25\u00a0s"):
         assert part in card.text
     assert not card.because.isVisible()
     assert not live.window.dashboard.notice.isVisible()

@@ -30,6 +30,8 @@ def window(qtbot, rows):
     shown = ReplayWindow(rows, view_rows.METADATA, DARK)
     qtbot.addWidget(shown)
     shown.show()
+    assert shown.index == len(rows) - 1  # it opens with something to see
+    shown.seek(0)
     yield shown
     shown.close()
 
@@ -108,6 +110,7 @@ def test_time_goes_on_through_gaps(qtbot, rows) -> None:
     holed = np.concatenate((rows[:1000], rows[2000:3000]))
     window = ReplayWindow(holed, view_rows.METADATA, DARK)
     qtbot.addWidget(window)
+    window.seek(0)
     window.advance(1.5)
     assert window.index == 999
     window.advance(1.0)

@@ -67,9 +67,9 @@ def certificate_text(summary: dict[str, object]) -> str:
 
 def test_certificate_says_everything_that_was_counted() -> None:
     text = certificate_text(SUMMARY)
-    for part in ("12\u2009000 at 1000 Hz", "2 skipped", "34 late", "1 lost", "7 without a sample", "3.02 ms between"):
+    for part in ("12\u2009000 at 1000 Hz", "2 skipped", "34 late", "1 lost", "7 unusable samples", "3.02 ms between"):
         assert part in text
-    for part in ("real time (FIFO), pinned to processor 1", "mean 2.50 N", "max 4.00 N", "38 % of the time"):
+    for part in ("real-time (FIFO), pinned to CPU 1", "mean 2.50 N", "max 4.00 N", "38 % of the time"):
         assert part in text
     assert "disturbed by: CPU steal 0.25 s, 9 preemptions" in text
 
@@ -78,7 +78,7 @@ def test_what_says_nothing_is_left_out() -> None:
     quiet = {**SUMMARY, "stolen_s": 0.0, "involuntary_switches": 0, "unusable_ticks": 0, "major_faults": None}
     text = certificate_text(quiet)
     assert "disturbed" not in text
-    assert "trusted" not in text
+    assert "unusable" not in text
     assert "sample age" not in durations(SUMMARY)
     assert durations({**SUMMARY, "sample_age_us": {"p50": 0.0, "max": 900.0}})["sample age"] == {"p50": 0, "max": 900}
 
@@ -91,7 +91,7 @@ def test_quantiles_of_all_durations() -> None:
 
 def test_the_certificate_of_a_recording_has_other_names() -> None:
     recorded = {"ticks": 10, "scheduling": "other", "processors": "0, 1"}
-    assert "scheduling: ordinary, processors 0, 1" in certificate_text(recorded)
+    assert "scheduling: not real-time, CPUs 0, 1" in certificate_text(recorded)
 
 
 def test_the_verdict_has_its_reasons() -> None:
