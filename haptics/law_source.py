@@ -28,11 +28,19 @@ ALLOWED = (
 
 MOST_PARAMETERS = 8
 
-LONGEST = 10_000
-"""Characters that the text of a law may have."""
+MOST_PARTS = 2000
+"""Numbers, names and operations that a law may have; compiling it takes a few seconds then."""
+
+LONGEST_NAME = 64
+
+LONGEST = 400_000
+"""Characters that the text of a law may have. What counts is `MOST_PARTS`: a text changes when it is written anew."""
 
 RESERVED = frozenset({"name", "file", "source"})
 """Settings of the table ``law`` that no parameter may be named like."""
+
+_NAME = "_level"
+"""What every function is called when it is compiled: by its own name it could hide what it calls."""
 
 _BUILTINS: dict[str, Any] = {"abs": abs, "min": min, "max": max, "float": float}
 _MODULES = frozenset({"math", "np"})
@@ -78,6 +86,7 @@ def parse(source: str) -> ast.FunctionDef:
         if len(functions) != 1:
             raise ConfigurationError(f"law: {len(functions)} functions where there must be one, level(speed, ...).")
         function = functions[0]
+        _require_short(function)
         function.decorator_list, function.returns = [], None
         for argument in function.args.args:
             argument.annotation = None
@@ -91,6 +100,18 @@ def parse(source: str) -> ast.FunctionDef:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise ConfigurationError(f"law: its function is not valid Python ({reason}).") from error
     return function
+
+
+def _require_short(function: ast.FunctionDef) -> None:
+    """Raise `ConfigurationError` if a function has more in it than compiles within seconds."""
+    parts = list(ast.walk(function))
+    names = (getattr(part, field, None) for part in parts for field in ("name", "arg", "id", "attr"))
+    if any(isinstance(name, str) and len(name) > LONGEST_NAME for name in names):
+        raise ConfigurationError(f"law: a name in it has more than {LONGEST_NAME} characters.")
+    if len(parts) > MOST_PARTS:
+        raise ConfigurationError(
+            f"law {function.name}: has {len(parts)} parts (numbers, names, operations); {MOST_PARTS} at most."
+        )
 
 
 def defaults(function: ast.FunctionDef) -> dict[str, float]:
@@ -185,11 +206,12 @@ def build(source: str, module: Any) -> Callable[..., float]:
     names: dict[str, Any] = {"__builtins__": _BUILTINS, "math": module, "np": module}
     try:
         copy = ast.parse(ast.unparse(function))
+        copy.body[0].name = _NAME  # type: ignore[attr-defined]
         code = compile(ast.fix_missing_locations(_Floats().visit(copy)), f"<law {function.name}>", "exec")
     except (RecursionError, MemoryError, OverflowError) as error:
         raise ConfigurationError(f"law {function.name}: is nested too deeply or has too large numbers.") from error
     exec(code, names)
-    level: Callable[..., float] = names[function.name]
+    level: Callable[..., float] = names[_NAME]
     return level
 
 

@@ -37,6 +37,9 @@ COMPUTED = (
 )
 """The columns that are compared, besides the envelope's flags in ``status``."""
 
+MOST_LAWS = 4
+"""Functions of custom laws that a recording may have; a session changes their values, not their text."""
+
 _AT_ONCE = 100_000
 """Rows that are computed at a time: an hour of them at once would need gigabytes."""
 
@@ -104,6 +107,7 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
     if len(rows) == 0:
         return
     try:
+        _require_few_laws(recording)
         versions = {entry["version"]: _element(recording, entry) for entry in recording.settings}
         rendering = Rendering(versions[0], spec_of(recording.metadata), Limits(**recording.metadata["limits"]))
         for start, stop in _stretches(np.array(rows["settings_version"])):
@@ -114,6 +118,13 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
                 yield recorded, rendering.again(recorded)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
+
+
+def _require_few_laws(recording: Recording) -> None:
+    """Raise `RecordingError` for more laws to compile than any run has: each takes seconds."""
+    sources = {str(entry["law"].get("source")) for entry in recording.settings}
+    if len(sources) > MOST_LAWS:
+        raise RecordingError(f"{recording.folder} has {len(sources)} functions of laws; {MOST_LAWS} at most.")
 
 
 def _element(recording: Recording, entry: dict[str, Any]) -> Element:

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from haptics import Coulomb, CoulombViscous, CustomLaw, DeadZoneViscous, Law, Stribeck, friction_law, simulate
 from haptics.errors import ConfigurationError
+from haptics.law_source import build_interpreted
 from haptics.tables import make_law
 
 from .meetings import Meeting
@@ -222,13 +223,20 @@ REFUSED: dict[str, tuple[str, str]] = {
     "an answer now and then": ("def f(speed):\n    if speed > 1:\n        return 3.0", "at 0 m/s .*returns nothing"),
     "a name without a value": ("def f(speed):\n    if speed > 1:\n        x = 3.0\n    return x", "at 0 m/s .*'x'"),
     "a loop": ("def f(speed):\n    for k in range(3):\n        speed += 1.0\n    return speed", "For is not allowed"),
-    "a huge text": ("def f(speed):\n    return " + "1.0 + " * 3000 + "1.0", "10000 at most"),
+    "a huge sum": ("def f(speed):\n    return " + "1.0 + " * 3000 + "1.0", "not valid Python|2000 at most"),
+    "a huge text": ("def f(speed):\n    return speed" + " # long" * 60_000, "has 420030 characters; 400000 at most"),
+    "many lines": ("def f(speed):\n" + "    x = speed\n" * 700 + "    return x", "has 3506 parts .*; 2000 at most"),
+    "an endless name": ("def f(speed):\n    " + "x" * 65 + " = 1.0\n    return 1.0", "more than 64 characters"),
+    "an endless name of a function": ("def " + "f" * 65 + "(speed):\n    return 1.0", "more than 64 characters"),
     "huge whole numbers": ("def f(speed):\n    return 9**9**9**9", "nan|inf"),
     "a reserved name": ("def f(speed, source=1.0):\n    return source", "cannot be called 'source'"),
     "an infinite default": ("def f(speed, a=1e999):\n    return a", "the default of a = inf"),
     "a default too large for a float": ("def f(speed, a=1" + "0" * 400 + "):\n    return a", "the default of a = 1000"),
     "signs without end": ("def f(speed):\n    return " + "-" * 3000 + "speed", "not valid Python|nested too deeply"),
-    "a long sum": ("def f(speed):\n    return speed" + " + speed" * 500, "not valid Python|nested too deeply"),
+    "a long sum": (
+        "def f(speed):\n    return speed" + " + speed" * 500,
+        "not valid Python|nested too deeply|2000 at most",
+    ),
     "the same name twice": ("def f(speed, speed=1.0):\n    return speed", "duplicate argument 'speed'"),
     "an eternal word": ("def f(speed):\n    a = 'a' * 1000000000\n    return 1.0", "'a' is not a number"),
     "another math": ("def f(speed):\n    math = speed\n    return math", "'math' cannot be given another meaning"),
@@ -249,6 +257,24 @@ def test_what_no_law_may_do_is_refused_in_one_line(source: str, complaint: str) 
         CustomLaw.from_table(source, {})
     assert str(caught.value).isprintable()
     assert str(caught.value).startswith("law")
+
+
+@pytest.mark.parametrize("name", ["abs", "min", "max", "float", "math", "np", "_level", "speed"])
+def test_a_function_may_be_called_like_what_it_calls(name: str) -> None:
+    """By its own name it would call itself: without end, or for ever in compiled code."""
+    source = f"def {name}(speed, force=4.0):\n    return min(abs(float(force)), max(math.sqrt(16.0), np.pi))"
+    law = CustomLaw.from_table(source, {})
+    assert law(0.1) == 4.0
+    assert law.title == name
+    level = build_interpreted(source)
+    assert level(0.1, -3.0) == 3.0
+
+
+def test_the_length_of_a_law_is_what_it_says_however_it_is_laid_out() -> None:
+    """9 262 characters were refused as 19 714: those of the text that Python writes of it."""
+    source = "def f(s,a=4.):\n x=a\n" + " x=a\n" * 380 + " return x" + " " * 20_000
+    law = CustomLaw.from_table(source, {})
+    assert CustomLaw.from_table(law.source, {}) == law
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), "5", None, True, [5.0], {}, 1j, 10**400])
