@@ -46,6 +46,9 @@ FATAL = {
     "hang": ("virtual-joystick", "has not run for 1 s"),
 }
 
+QUICK = ("read-error", "hang")
+"""A device that raises and one that is mute; what else there is tests/test_fault_table.py has, without processes."""
+
 
 def run_with(fault: str, folder: Path) -> subprocess.CompletedProcess[str]:
     device, _ = FATAL[fault]
@@ -57,15 +60,20 @@ def run_with(fault: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 @pytest.fixture(scope="module")
-def failed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, subprocess.CompletedProcess[str]]:
-    """Every run of `FATAL`, two at a time."""
+def failed(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> dict[str, subprocess.CompletedProcess[str]]:
+    """Every run of `FATAL` that a test asks for, two at a time."""
+    asked = {item.callspec.params.get("fault") for item in request.session.items if hasattr(item, "callspec")}
     folder = tmp_path_factory.mktemp("failed")
     with ThreadPoolExecutor(2) as pool:
-        runs = {fault: pool.submit(run_with, fault, folder / fault) for fault in FATAL}
+        runs = {fault: pool.submit(run_with, fault, folder / fault) for fault in FATAL if fault in asked}
         return {fault: run.result() for fault, run in runs.items()}
 
 
-@pytest.mark.parametrize("fault", FATAL)
+@pytest.mark.parametrize(
+    "fault", [pytest.param(fault, marks=() if fault in QUICK else pytest.mark.slow) for fault in FATAL]
+)
 def test_a_bad_device_is_status_4_named_with_its_tick(
     failed: dict[str, subprocess.CompletedProcess[str]], fault: str
 ) -> None:
