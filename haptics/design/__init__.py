@@ -5,6 +5,7 @@ question                        answer
 ==============================  ==================================================================================
 model C next to a bare mass     `contact_is_stable`, `contact_is_nonoscillatory`, `critical_stiffness`
 model B or C on a device        `stiffness_limit`, `damping_limit`, exact; `stiffness_rule`, the rule of thumb
+how soon it has settled         `settling_time`
 model A or D on an arm          `sliding_mass_limit`, exact, of an arm that knows itself (`SampledArm`);
                                 `mass_limit`, exact, of a servo of second order; `mass_rule`, the rule of thumb
 any of them behind an encoder   `count_jump`, `hold_buzz`, `smallest_force`
@@ -23,6 +24,8 @@ from haptics.design.bounds import (
     CRITICAL_NONOSCILLATORY,
     CRITICAL_STABLE,
     MARGIN,
+    PRESLIDING,
+    SETTLED,
     contact_eigenvalues,
     contact_is_nonoscillatory,
     contact_is_stable,
@@ -32,6 +35,7 @@ from haptics.design.bounds import (
     hold_buzz,
     mass_limit,
     mass_rule,
+    settling_time,
     sliding_mass_limit,
     smallest_force,
     smallest_stribeck_velocity,
@@ -45,6 +49,8 @@ __all__ = [
     "CRITICAL_NONOSCILLATORY",
     "CRITICAL_STABLE",
     "MARGIN",
+    "PRESLIDING",
+    "SETTLED",
     "Advice",
     "Coupling",
     "Handle",
@@ -63,6 +69,7 @@ __all__ = [
     "hold_buzz",
     "mass_limit",
     "mass_rule",
+    "settling_time",
     "sliding_mass_limit",
     "sliding_matrix",
     "smallest_force",

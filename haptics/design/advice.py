@@ -14,10 +14,16 @@ from typing import TYPE_CHECKING, Any
 
 from haptics.design import bounds
 from haptics.design.loops import FIRM_GRIP, Coupling, Handle, PositionServo
+from haptics.design.suggestion import suggest
 from haptics.device import Causality, DeviceSpec
+from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from haptics.elements import Element
+
+
+_CLEARLY = 1.1
+"""What could be better by less than this factor is left as it is."""
 
 
 class Severity(StrEnum):
@@ -26,7 +32,7 @@ class Severity(StrEnum):
     WARNING = "warning"
     """Outside."""
     NOTE = "note"
-    """Inside, but by less than `haptics.design.MARGIN`."""
+    """Inside, but by less than `haptics.design.MARGIN`; or outside where the device allows no better."""
 
 
 @dataclass(frozen=True)
@@ -36,8 +42,8 @@ class Advice:
     Attributes
     ----------
     bound : str
-        Which one: ``force``, ``friction``, ``stiffness``, ``damping``, ``encoder``, ``mass``, ``fall`` or
-        ``approximation``.
+        Which one: ``force``, ``friction``, ``stiffness``, ``damping``, ``settling``, ``presliding``, ``encoder``,
+        ``mass``, ``fall`` or ``approximation``.
     severity : Severity
         Outside, or near.
     value, limit : float
@@ -96,6 +102,7 @@ def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
             coupling = Coupling(stiffness, getattr(element, "damping", 0.0), element.period)
             yield _coupling(coupling, handle, spec.name, damped=hasattr(element, "damping"))
             yield _encoder(coupling, handle, element.law.breakaway_force)
+            yield from _calm(coupling, handle, element.law.breakaway_force, spec.name)
     else:
         mass = getattr(element, "mass", None)
         if mass is not None:
@@ -139,19 +146,55 @@ def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) 
     where = f"{device} ({handle.mass:g} kg, {handle.damping:g} N s/m, {_plain(1e3 * handle.total_delay)} ms late)"
     if limit == 0.0 and damping > 0.0:
         most = bounds.damping_limit(handle, coupling.period)
-        fact = f"element.damping = {damping:g} N s/m, and {where} buzzes above {_plain(most)} N s/m"
+        fact = f"element.damping = {damping:g} N s/m, and {where} buzzes above {_plain(most)} N s/m with the hand off"
         return _judged("damping", damping, most, damping / most if most else math.inf, (fact, "lower it"))
     by = f"with element.damping = {damping:g} N s/m" if damped else "with a model that has no damping"
-    fact = f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {_plain(limit)} N/m"
+    fact = (
+        f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {_plain(limit)} N/m with the hand off"
+    )
     remedy = "lower it, or change element.damping" if damped else "lower it"
     return _judged("stiffness", stiffness, limit, stiffness / limit if limit else math.inf, (fact, remedy))
+
+
+def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iterator[Advice]:
+    """Judge a stable contact by how soon it is at rest and how far it gives way.
+
+    It is a note where no coupling that keeps the other bounds would do better: the device is like that. So is a contact
+    that gives way by less than `bounds.MARGIN` times the bound: softness is a matter of taste.
+    """
+    time = bounds.settling_time(handle, coupling)
+    way = level / coupling.stiffness if coupling.stiffness > 0.0 else math.inf
+    if math.isinf(time) or (time <= bounds.SETTLED and way <= bounds.PRESLIDING):
+        return
+    try:
+        best = suggest(handle, level, coupling.period)
+    except ConfigurationError:
+        return  # no coupling at all is fine behind this encoder, and that is said
+    better = f"element.stiffness = {_plain(best.stiffness)} and element.damping = {_plain(best.damping)}"
+    if time > bounds.SETTLED:
+        fact = f"a contact that holds swings or creeps for {_plain(time)} s on {device} with the hand off"
+        remedy = f"choose {better}: {_plain(best.settling)} s"
+        yield _calmness("settling", (time, bounds.SETTLED), max(bounds.SETTLED, best.settling), (fact, remedy))
+    if way > bounds.PRESLIDING:
+        fact = f"a hand moves the handle by {_plain(1e3 * way)} mm (F/K) before the contact slides, which feels soft"
+        remedy = f"choose {better}: {_plain(1e3 * best.presliding)} mm"
+        allowed = max(bounds.MARGIN * bounds.PRESLIDING, best.presliding)
+        yield _calmness("presliding", (way, bounds.PRESLIDING), allowed, (fact, remedy))
+
+
+def _calmness(bound: str, values: tuple[float, float], allowed: float, words: tuple[str, str]) -> Advice:
+    """Return a warning if the value is clearly more than is `allowed`, else a note; `values` are it and its bound."""
+    (value, limit), (fact, remedy) = values, words
+    if value > _CLEARLY * allowed:
+        return Advice(bound, Severity.WARNING, value, limit, f"{fact}; {remedy}.")
+    return Advice(bound, Severity.NOTE, value, limit, f"{fact}: above {limit:g} (SI).")
 
 
 def _encoder(coupling: Coupling, handle: Handle, level: float) -> Advice | None:
     jump, limit = bounds.count_jump(coupling, handle), 0.5 * level
     fact = (
         f"a count of the encoder ({_plain(1e6 * handle.resolution)} um) changes the force by {_plain(jump)} N, and it "
-        f"makes the contact slip above {_plain(limit)} N, half of the break-away force"
+        f"makes a contact that a hand loads slip above {_plain(limit)} N, half of the break-away force"
     )
     return _judged("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
 

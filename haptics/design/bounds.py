@@ -20,6 +20,15 @@ if TYPE_CHECKING:
 MARGIN = 2.0
 """What suggestions and advice mean by a margin: twice as much would still do."""
 
+SETTLED = 0.5
+"""A contact that holds has come to rest within this time after a kick of the bare handle [s]; more is seen to swing."""
+
+PRESLIDING = 1e-3
+"""What a handle may give way before the contact slides [m]; more feels like rubber."""
+
+_REST = 0.02
+"""What is left of a motion that has settled."""
+
 CRITICAL_NONOSCILLATORY = 0.25
 """T^2 K / M below which a critically damped contact holds a mass without oscillation; Kikuuwe et al. 2006, IV-C."""
 
@@ -133,6 +142,18 @@ def damping_limit(handle: Handle, period: float = 1e-3) -> float:
         return _holds(handle, _SOFT * stiffness_rule(handle, damping, period), damping, period)
 
     return _edge(holds, 1e-6 * handle.mass / period, 2.0) or 0.0
+
+
+def settling_time(handle: Handle, coupling: Coupling) -> float:
+    """Return how long the slowest motion of the bare handle, held by a sticking contact, takes to fall to 2 % [s].
+
+    From the largest eigenvalue of `haptics.design.stuck_matrix`; infinite where the contact does not hold at all. A
+    hand on the handle adds damping: the slow motion of a weakly damped contact ends sooner, that of a soft one later.
+    """
+    slowest = growth(stuck_matrix(coupling, handle))
+    if not slowest < 1.0:
+        return math.inf
+    return coupling.period * math.log(_REST) / math.log(slowest) if slowest > 0.0 else 0.0
 
 
 def stiffness_rule(handle: Handle, damping: float, period: float = 1e-3) -> float:

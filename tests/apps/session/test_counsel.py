@@ -60,7 +60,7 @@ def test_an_arm_that_no_mass_helps_can_be_recorded() -> None:
 
 def test_a_crossing_is_said_once_and_again_after_a_return() -> None:
     counsel = Counsel(JOYSTICK)
-    said = [counsel.consider(model_c(K), version) for version, K in enumerate((3e3, 2e4, 3e4, 5e4, 3e3, 2e4))]
+    said = [counsel.consider(model_c(K), version) for version, K in enumerate((4.5e3, 2e4, 3e4, 5e4, 4.5e3, 2e4))]
     assert [bool(line) for line in said] == [False, True, False, False, False, True]
     assert [entry["settings_version"] for entry in counsel.record] == [1, 5]
     assert counsel.warnings == [said[1], said[5]]
@@ -75,7 +75,7 @@ def test_a_second_bound_is_said_without_repeating_the_first() -> None:
 
 def test_notes_are_kept_but_not_said() -> None:
     counsel = Counsel(JOYSTICK)
-    assert counsel.consider(model_c(8e3), 0) == ""
+    assert counsel.consider(model_c(7e3), 0) == ""
     assert [entry["severity"] for entry in counsel.record] == ["note"]
     assert counsel.warnings == []
 

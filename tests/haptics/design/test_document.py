@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+import devices
 from haptics.design import Handle, PositionServo, mass_limit, stiffness_limit
 
 PAGE = (Path(__file__).parents[3] / "docs" / "choosing_parameters.md").read_text(encoding="utf-8")
@@ -31,7 +32,18 @@ def test_the_table_of_masses(row: list[str]) -> None:
         assert cell == ("none" if math.isinf(limit) else f"{limit:.3f}")
 
 
+@pytest.mark.parametrize("row", table("servo law"))
+def test_the_table_of_servo_laws(row: list[str]) -> None:
+    law, limit, shakes, *_ = row
+    encoder = "both" if "linearising" in law else "motor"
+    settings = {"servo": {"law": law.strip("`")}, "arm": {"encoder": encoder}}
+    spec = devices.create_device("virtual-arm", settings | {"hand": {"name": "minimum-jerk"}}).spec
+    assert (spec.grip_stiffness, spec.grip_damping) == (400.0, 8.0)
+    assert spec.least_mass == pytest.approx(float(limit), abs=0.01)
+    assert float(shakes) < float(limit)
+
+
 def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
     (code,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)
     exec(compile(code, "choosing_parameters.md", "exec"), {})
-    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert len(capsys.readouterr().out.splitlines()) == 4
