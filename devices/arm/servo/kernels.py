@@ -6,6 +6,7 @@ measured speed is the reference's, less that. The filter then delays nothing tha
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -100,7 +101,7 @@ def servo_start(s: Any, q1: float, q2: float) -> None:
         a.commands[:], a.average, a.rate = s.command[i], s.command[i], 0.0
         a.lag, a.chain[:], a.past[:] = 0.0, 0.0, 0.0
         a.insists, a.offset = 0, 0.0
-        a.anchor, a.calm, a.calm_torque = 0.0, 0, 0.0
+        a.anchor, a.calm, a.calm_torque = math.inf, 0, 0.0  # the mean begins with the first torque
         a.integral, a.trim, a.link_rate, a.motor_rate = 0.0, 0.0, 0.0, 0.0
         s.known[i], s.known_rate[i], s.known_acceleration[i] = 0.0, 0.0, 0.0
         s.torque[i], s.error[i] = 0.0, 0.0
