@@ -11,6 +11,7 @@ import pytest
 
 from haptics import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Law, Stribeck
 from haptics.errors import ConfigurationError
+from haptics.friction_kernels import plane_forces
 
 from .strategies import LAWS, PLANAR
 
@@ -83,3 +84,12 @@ def test_bad_parameters_are_refused_by_name(law: type[Law], name: str, bad: Any)
         law(**NUMBERS[law] | {name: bad})
     assert isinstance(caught.value, ValueError)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("size", [1e-290, 1e-200, 1e-150, 1.0, 1e150, 1e200])
+def test_in_the_plane_sizes_whose_squares_do_not_exist_have_a_direction(size: float) -> None:
+    """What elements call: it measures lengths by itself."""
+    law, found = Coulomb(5.0), np.empty((1, 2))
+    for mobility in (0.0, 1e-3 * min(size, 1.0)):
+        plane_forces(law.record, size * np.array([[0.6, -0.8]]), mobility, found)
+        np.testing.assert_allclose(found, [[3.0, -4.0]], rtol=1e-12)

@@ -206,6 +206,10 @@ def test_hybrid_control_presses_with_it_as_it_does_with_two_links() -> None:
         ({"inertias": 1.0}, r"links\.inertias = 1\.0"),
         ({"tip_mass": -1.0}, r"links\.tip_mass = -1\.0"),
         ({"masses": (0.0, 1.0, 1.0, 1.0), "inertias": (0.0,) * 4}, "no inertia about its motor"),
+        (
+            {"masses": (1.0, 1.0, 1.0, 0.0), "inertias": (0.0,) * 4, "joint_inertia_2": 0.0},
+            "no inertia about its motor",
+        ),
     ],
 )
 def test_linkages_that_cannot_be(settings: dict[str, Any], message: str) -> None:

@@ -6,6 +6,7 @@ import cmath
 import dataclasses
 import math
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,9 +15,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from devices.arm.linkage import PlacedLinkage, SerialTwoLink
+from devices.arm.linkage_kernels import bend, turning_acceleration
 from devices.linkage import FiveBar
 from devices.virtual.csv_table import read_table
 from devices.virtual.recorded import linkage_of
+from haptics._jit import kernel
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -109,6 +112,37 @@ def test_jacobian_is_right_wherever_the_end_is_also_below_both_elbows(side: int,
     assert set(zip(*where, strict=True)) == {(False, False), (False, True), (True, False), (True, True)}
     columns = [(arm.positions(joints + d) - arm.positions(joints - d)) / 2e-6 for d in 1e-6 * np.eye(2)]
     np.testing.assert_allclose(arm.jacobians(joints), np.stack(columns, axis=-1), atol=1e-6)
+
+
+@kernel
+def _fill_turning(linkage: Any, joints: Any, speeds: Any, results: Any) -> None:
+    """Fill `results`, (n, 3), with the angle between two links and the acceleration that the speeds alone cause."""
+    s = linkage[0]
+    for k in range(len(joints)):
+        q1, q2, w1, w2 = joints[k, 0], joints[k, 1], speeds[k, 0], speeds[k, 1]
+        results[k, 0] = bend(s, q1, q2)
+        results[k, 1], results[k, 2] = turning_acceleration(s, q1, q2, w1, w2)
+
+
+@every_arm
+def test_at_steady_joint_speeds_the_end_is_accelerated_as_its_path_bends(arm: PlacedLinkage) -> None:
+    generator, step = np.random.default_rng(3), 1e-4
+    joints = np.array(arm.home) + generator.uniform(-0.4, 0.4, (40, 2))
+    speeds, found = generator.uniform(-2.0, 2.0, (40, 2)), np.empty((40, 3))
+    _fill_turning(arm.record, joints, speeds, found)
+    ways = [arm.positions(joints + k * step * speeds) for k in (-1, 0, 1)]
+    np.testing.assert_allclose(found[:, 1:], (ways[0] - 2.0 * ways[1] + ways[2]) / step**2, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["relative", "absolute"])
+def test_the_bend_is_the_angle_from_the_inner_to_the_outer_link(name: str) -> None:
+    arm, found = ARMS[name], np.empty((20, 3))
+    joints = np.random.default_rng(4).uniform(-3.0, 3.0, (20, 2))
+    _fill_turning(arm.record, joints, np.zeros((20, 2)), found)
+    inner = joints[:, 0] + arm.rotation
+    elbow = 0.4 * np.column_stack((np.cos(inner), np.sin(inner))) - arm.record[0]["centre"]
+    outer = np.arctan2(*(arm.positions(joints) - elbow).T[::-1])
+    same_angles(found[:, 0], outer - inner, 1e-9)
 
 
 # --- the inverse ----------------------------------------------------------------------------------------------------

@@ -81,6 +81,25 @@ def test_a_known_hand_bears_its_part(law):
     np.testing.assert_allclose(known[-1] - without[-1], -hand, rtol=1e-9)
 
 
+def test_without_a_smooth_reference_speeds_are_those_of_the_commands():
+    references = MotorReferences(ServoSettings(holds_weight=False), LINKS, (JOINT, JOINT), 1e-3)
+    references.start((0.5, 1.0))
+    for command, expected in (((0.501, 1.0), (1.0, 0.0)), ((0.503, 0.999), (2.0, -1.0)), ((0.503, 0.999), (0.0, 0.0))):
+        np.testing.assert_allclose(references.step(command)[1], expected, atol=1e-9)
+
+
+@pytest.mark.parametrize("filtered", [1.0, 30.0, 1000.0])
+def test_what_is_known_of_a_hand_comes_up_to_it_and_never_beyond(filtered):
+    settings = ServoSettings(holds_weight=False, knows_hand=True, hand_filter=filtered)
+    references = MotorReferences(settings, LINKS, (JOINT, JOINT), 1e-3)
+    references.start(START)
+    known = -np.array([references.step(START, (2.0, -3.0))[2] for _ in range(3000)]) / (2.0, -3.0)
+    assert (np.diff(known, axis=0) >= -1e-12).all()
+    np.testing.assert_allclose(known[-1], 1.0, rtol=1e-6)
+    half = np.argmax(known[:, 0] > 0.5) * 1e-3
+    assert half <= 1.68 / (2.0 * np.pi * filtered) + 2e-3, "two equal poles"
+
+
 @pytest.mark.parametrize("law", ["linearising", "fractional"])
 def test_laws_that_are_torques_have_no_references(law):
     with pytest.raises(ConfigurationError, match=f"servo.law = '{law}': must be one of pid, flatness, rigid"):
