@@ -4,7 +4,12 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
+
+import numpy as np
+
+from apps.cli import main
 
 ROOT = Path(__file__).parents[1]
 
@@ -57,6 +62,29 @@ def test_a_session_from_the_example_settings_can_be_read_by_the_example(tmp_path
     assert "model C" in run(str(ROOT / "examples" / "read_recording.py"), str(recording), folder=tmp_path)
 
 
+def test_the_example_joint_is_what_its_script_makes_and_its_friction_is_found_again(tmp_path: Path) -> None:
+    shipped, made = ROOT / "examples" / "data" / "joint.csv", tmp_path / "made.csv"
+    run(str(ROOT / "examples" / "joint_data.py"), str(made), folder=tmp_path)
+    values, again = (np.loadtxt(path, delimiter=",", skiprows=1) for path in (shipped, made))
+    assert shipped.read_text().splitlines()[0] == "time_s,velocity_rad_per_s,torque_nm"
+    assert values.shape == again.shape
+    assert np.abs(values - again).max() < 2e-6  # its last digit
+    assert main(["calibrate", "friction", "--data", str(shipped), "--out", str(tmp_path / "joint.toml")]) == 0
+    found = tomllib.loads((tmp_path / "joint.toml").read_text())["joint"]["joint"]["friction"]
+    assert (found["model"], found["warnings"]) == ("stribeck", [])
+    intervals = found["interval_95"]
+    for name, truth in {
+        "coulomb_torque_nm": 3.0,
+        "static_torque_forward_nm": 4.2,
+        "static_torque_backward_nm": 4.2,
+        "stribeck_velocity_rad_per_s": 0.05,
+        "viscosity_nms_per_rad": 2.0,
+    }.items():
+        low, high = intervals[name]
+        assert low <= truth <= high
+        assert high - low < 0.1 * truth
+
+
 def test_every_example_is_run_here() -> None:
     known = {
         "sliding_block.py",
@@ -66,5 +94,6 @@ def test_every_example_is_run_here() -> None:
         "own_law.py",
         "stick_slip_network.py",
         "passivity.py",
+        "joint_data.py",
     }
     assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known

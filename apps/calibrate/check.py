@@ -31,7 +31,7 @@ def run(options: argparse.Namespace) -> Answer:
         for path, name in zip(options.data, names_of(options.data), strict=True)
     }
     lines = [
-        f"{name}, {joint}: the error is {error:.1%} of the {effort_word(file.joint(joint).rotary)}"
+        f"{name}, {joint}: residual {100.0 * error:.3g} % of the {effort_word(file.joint(joint).rotary)} (rms)"
         for name, errors in files.items()
         for joint, error in errors.items()
     ]

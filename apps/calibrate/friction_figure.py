@@ -135,7 +135,7 @@ def _left_by_velocity(axes: Axes, fit: FrictionFit, units: tuple[str, str]) -> N
     means = [float(fit.residual[groups == k].mean()) for k in filled]
     axes.plot(middles, means, color=ORANGE, linewidth=1.8, label="mean of neighbours")
     axes.axhline(0.0, color=INK, linewidth=0.8)
-    dress(axes, f"velocity [{units[0]}]", f"residual [{units[1]}]", "what the fit leaves")
+    dress(axes, f"velocity [{units[0]}]", f"residual [{units[1]}]", "residual of the fit")
     legend(axes, "upper right")
 
 
@@ -184,4 +184,4 @@ def _scores(axes: Axes, scores: Mapping[str, float], chosen: str, what: str) -> 
     axes.set_yticks(range(len(names)), names)
     axes.set_ylim(len(names) - 0.4, -0.6)
     axes.set_xlim(0.0, 1.16 * max(percent) or 1.0)
-    dress(axes, f"error where it was not fitted [% of the {what}]", "", "models (orange: chosen, the simplest as good)")
+    dress(axes, f"cross-validated residual [% of the {what}]", "", "models (orange: chosen, the simplest as good)")

@@ -49,11 +49,11 @@ _WORDS = {
     "samples": "samples",
     "samples_used": "samples that were fitted",
     "condition_number": "condition number",
-    "relative_error": "error relative to all that was measured",
-    "relative_error_cross_validated": "the same where it was not fitted",
-    "residual_autocorrelation": "correlation of neighbouring residuals",
-    "effective_samples": "independent samples that these are worth",
-    "outlier_share": "share of outliers",
+    "relative_error": "residual (rms, of the measured rms)",
+    "relative_error_cross_validated": "cross-validated residual (rms)",
+    "residual_autocorrelation": "autocorrelation of the residuals (lag 1)",
+    "effective_samples": "effective number of independent samples",
+    "outlier_share": "fraction of outliers",
     "held": "the joint was held",
 }
 _PARTS = {"relative_error", "relative_error_cross_validated", "outlier_share"}

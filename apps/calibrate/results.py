@@ -80,7 +80,8 @@ def describe(joint: JointParameters, errors: Mapping[str, float]) -> list[str]:
         lines += [f"{joint.name}: motor"]
         lines += _values(joint, joint.motor, "motor")
     lines += [
-        f"  {name}: the error is {error:.1%} of the {effort_word(joint.rotary)}" for name, error in errors.items()
+        f"  {name}: residual {_percent(error)} of the {effort_word(joint.rotary)} (rms)"
+        for name, error in errors.items()
     ]
     return lines
 
@@ -88,11 +89,15 @@ def describe(joint: JointParameters, errors: Mapping[str, float]) -> list[str]:
 def _quality(joint: JointParameters) -> str:
     facts = joint.known_friction().facts
     judged = facts.get("relative_error_cross_validated")
-    elsewhere = "" if judged is None else f", {judged:.1%} where it was not fitted"
+    elsewhere = "" if judged is None else f"; cross-validated {_percent(judged)}"
     return (
-        f"leaves {facts['relative_error']:.1%} of the {effort_word(joint.rotary)}{elsewhere}; "
+        f"residual {_percent(facts['relative_error'])} of the {effort_word(joint.rotary)} (rms{elsewhere}); "
         f"{facts['samples_used']} of {facts['samples']} samples"
     )
+
+
+def _percent(fraction: float) -> str:
+    return f"{100.0 * fraction:.3g} %"
 
 
 def _values(joint: JointParameters, found: Found, kind: str) -> list[str]:

@@ -134,7 +134,7 @@ def test_people_are_told_what_was_found(folder: Path) -> None:
         check=True,
         timeout=100,
     )
-    assert "joint: coulomb-viscous friction, leaves" in done.stdout
+    assert "joint: coulomb-viscous friction, residual" in done.stdout
     assert "viscosity_nms_per_rad" in done.stdout and "95 % between" in done.stdout
     assert "Parameters: T.toml" in done.stdout
     assert done.stderr == ""
