@@ -16,30 +16,47 @@ Array = NDArray[np.float64]
 
 _SHARE, _POWER = 0.4, 2.0 / 3.0
 _FEWEST = 8
+_LATER, _CHANCE = 10, 4.0
 
 
-def cosines(samples: int) -> int:
+def cosines(samples: int, memory: float = 0.0) -> int:
     """Return how many cosines to use for so many samples: the rule of Lazarus et al. 2018, 0.4 n^(2/3).
 
-    Errors have to be forgotten within about n/(pi times as many) samples: what lasts longer is underestimated.
+    Errors have to be forgotten within about n/(pi times as many) samples: what lasts longer is underestimated. So there
+    are fewer where the `memory` of the errors [samples] asks for it.
     """
-    return min(max(_FEWEST, int(_SHARE * samples**_POWER)), samples // 2)
+    slow = samples / (2.0 * np.pi * memory) if memory > 0.0 else np.inf
+    return min(max(_FEWEST, int(min(_SHARE * samples**_POWER, slow))), samples // 2)
 
 
-def covariance_of_sum(scores: Array) -> Array:
+def memory_of(errors: Array) -> float:
+    """Return for how many samples errors resemble each other, by the autocorrelation some samples later."""
+    if len(errors) < 4 * _LATER:
+        return 0.0
+    centred = errors - errors.mean()
+    power = float(centred @ centred)
+    alike = float(centred[_LATER:] @ centred[:-_LATER]) / power if power > 0.0 else 0.0
+    if alike <= _CHANCE / np.sqrt(len(errors)):
+        return 0.0
+    return float(-_LATER / np.log(min(alike, 0.9999)))
+
+
+def covariance_of_sum(scores: Array, memory: float = 0.0) -> Array:
     """Return the covariance (p, p) of the sum of correlated rows.
 
     Parameters
     ----------
     scores : array, (n, p)
         In the order of time, evenly spaced, of mean zero.
+    memory : float
+        For how many samples errors resemble each other (`memory_of`).
     """
-    degrees = cosines(len(scores))
+    degrees = cosines(len(scores), memory)
     projections = np.sqrt(2.0) * _cosine_sums(scores)[1 : degrees + 1]
     return np.asarray(projections.T @ projections / degrees)
 
 
-def degrees_of_freedom(influence: Array) -> Array:
+def degrees_of_freedom(influence: Array, memory: float = 0.0) -> Array:
     """Return how many degrees of freedom the variance of each of several weighted sums of errors has (p,).
 
     Where only a few short stretches of a recording tell a parameter, `covariance_of_sum` knows its variance less well
@@ -50,8 +67,10 @@ def degrees_of_freedom(influence: Array) -> Array:
     ----------
     influence : array, (n, p)
         Weights of the errors, in the order of time.
+    memory : float
+        As of `covariance_of_sum`.
     """
-    number = cosines(len(influence))
+    number = cosines(len(influence), memory)
     order = np.arange(1, number + 1)
     apart, together = np.abs(order[:, None] - order), order[:, None] + order
     shares = _cosine_sums(influence**2).T

@@ -26,6 +26,8 @@ _POLISH, _SHRINKS = 6, 0.5
 """Last steps at most, without a look at the cost, and by what each of them must be smaller than the one before."""
 _EXACT = 1e-13
 """Part of the target's sum of squares that is but rounding."""
+_VALLEYS = 3
+"""Valleys that are descended into at most, the deepest first."""
 _SAME = 1e-3
 """Minima that are no farther apart are the same, in logarithms of the unknowns."""
 
@@ -126,7 +128,8 @@ class _Search:
         if float(costs.min()) <= _EXACT:  # then rounding errors make valleys everywhere
             return np.asarray(starts[[int(np.argmin(costs))]])
         walls = np.concatenate(([np.inf], costs, [np.inf]))
-        return np.asarray(starts[(costs <= walls[:-2]) & (costs <= walls[2:])])
+        lowest = np.flatnonzero((costs <= walls[:-2]) & (costs <= walls[2:]))
+        return np.asarray(starts[lowest[np.argsort(costs[lowest])][:_VALLEYS]])
 
     def cost(self, start: Array, weights: Array) -> float:
         """Return what part of the target's sum of squares the best linear coefficients leave at a start.

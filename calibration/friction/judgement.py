@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.friction.changes import changes
 from calibration.friction.diagnostics import Diagnostics, Doubt, diagnose
 from calibration.friction.doubts import doubts_about
 from calibration.friction.model import SCALE
@@ -16,7 +17,7 @@ from calibration.friction.problem import Problem
 from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples
 from calibration.friction.settings import FitSettings
-from calibration.intervals import covariance_of_sum, degrees_of_freedom, quantile
+from calibration.intervals import covariance_of_sum, degrees_of_freedom, memory_of, quantile
 from calibration.regression import least_squares, loss_slope
 from calibration.separable import SeparableFit
 
@@ -79,7 +80,8 @@ def judged(
     )
     tried = scales(samples.velocity[kept])
     settled = found.converged and better.settled
-    fit = replace(fit, doubts=doubts_about(fit, settled, bool(free.all()), (float(tried[0]), float(tried[-1]))))
+    seen = doubts_about(fit, settled, bool(free.all()), (float(tried[0]), float(tried[-1])))
+    fit = replace(fit, doubts=(*seen, *changes(fit, found.jacobian, found.linear.weights)))
     rivals = [
         judged(problem, samples, settings, band, kept, replace(other, others=()))
         for other in found.others
@@ -160,7 +162,8 @@ def _covariance(
     influence[kept] = np.einsum("ij,kj->ik", weighted, derivative)
     error = np.zeros(len(kept))
     error[kept] = residual
-    return covariance_of_sum(influence * error[:, None]), degrees_of_freedom(influence)
+    memory = memory_of(residual)
+    return covariance_of_sum(influence * error[:, None], memory), degrees_of_freedom(influence, memory)
 
 
 def _diagnosed(
