@@ -8,6 +8,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pytest
 
 from apps.cli import main
 
@@ -85,6 +86,15 @@ def test_the_example_joint_is_what_its_script_makes_and_its_friction_is_found_ag
         assert high - low < 0.1 * truth
 
 
+@pytest.mark.slow  # tests/haptics/design/test_document.py compares the limits in these tables
+def test_the_tables_of_the_page_on_parameters_are_those_that_are_printed(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "choosing_parameters.md").read_text(encoding="utf-8")
+    said = run(str(ROOT / "examples" / "choosing_parameters.py"), folder=tmp_path)
+    limits = [line.rsplit("|", 3)[0] for line in said.splitlines() if line.startswith("| ")]
+    assert len(limits) == 18
+    assert [row for row in limits if row not in page] == []
+
+
 def test_every_example_is_run_here() -> None:
     known = {
         "sliding_block.py",
@@ -95,5 +105,6 @@ def test_every_example_is_run_here() -> None:
         "stick_slip_network.py",
         "passivity.py",
         "joint_data.py",
+        "choosing_parameters.py",
     }
     assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known
