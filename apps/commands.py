@@ -79,11 +79,14 @@ def devices(options: Namespace) -> Answer:
         }
         for backend in describe_backends()
     ]
-    lines = [
-        f"{row['name']:<18} {row['causality']:<11} models {', '.join(row['models'])}   {row['description']}"
-        for row in table
-    ]
+    lines = [_in_words(row) for row in table]
     return Answer({"devices": table, **found.result()}, "\n".join([*lines, "", plugged.describe(found)]))
+
+
+def _in_words(row: dict[str, Any]) -> str:
+    """Return what is known of a device in lines that fit a terminal."""
+    head = f"{row['name']:<18} {row['causality']:<11} {row['description']}"
+    return wrapped(f"{head}\n{'':31}models {', '.join(row['models'])}", indent=31)
 
 
 def replay(options: Namespace) -> Answer:

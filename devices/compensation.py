@@ -80,7 +80,9 @@ class CompensationSettings:
     """
 
     friction_parameters: str = free("", "a file", "own friction, from haptics calibrate friction --device")
-    compensation: float = bounded(0.9, minimum=0.0, maximum=0.98, doc="share of its own friction that is made up for")
+    compensation: float = bounded(
+        0.9, minimum=0.0, maximum=0.98, doc="fraction of its own friction that is compensated"
+    )
 
 
 @kernel

@@ -103,7 +103,7 @@ class DeviceSpec:
     delay : float or None
         From taking a sample to the force or the motion commanded for it [s].
     least_friction : float or None
-        The smallest friction that can be felt through the device: its own, as far as it is not made up for [N].
+        Residual device friction: the device's own that is not compensated, the least that can be rendered [N].
     velocity_lag : float
         How much later than a backward difference the velocity comes, where it is smoothed [s].
     servo_frequency, servo_damping_ratio : float or None

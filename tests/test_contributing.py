@@ -101,3 +101,13 @@ def test_a_session_runs_on_a_device_that_was_added(tmp_path: Path) -> None:
     answer = json.loads(done.stdout)
     assert answer["device"] == "bench"
     assert answer["ticks"] + answer["skipped"] == 200
+
+
+def test_the_list_of_devices_fits_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "90")
+    assert main(["devices"]) == 0
+    table = capsys.readouterr().out.split("\n\n")[0].splitlines()
+    assert max(map(len, table)) <= 90
+    assert [line.split()[0] for line in table if not line.startswith(" ")] == list(devices.BACKENDS)
