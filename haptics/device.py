@@ -77,7 +77,7 @@ class DeviceSpec:
         Corners of the rectangle the end effector may be in [m].
     max_force, max_force_rate : float
         Largest force that may be commanded [N] and its largest rate of change [N/s] (impedance), or the
-        range of the force sensor (admittance).
+        range of the force sensor (admittance): a sample beyond it is refused.
     max_speed : float
         Largest commanded speed of the end effector (admittance); speed from which on no force drives it on (impedance)
         [m/s].

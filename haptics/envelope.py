@@ -8,7 +8,8 @@ order  flag            impedance device                                       ad
 =====  ==============  =====================================================  ======================================
 1      `NOT_FINITE`    sample or output not finite: safe output               safe output
 2      `STALE`         sample too old: safe output                            safe output
-3      `IMPLAUSIBLE`   handle moved faster than any hand: safe output         safe output
+3      `IMPLAUSIBLE`   handle moved faster than any hand: safe output         safe output; so with a force beyond the
+                                                                              range of its sensor
 4      `PASSIVITY`     damping that takes out energy the loop injected        (not available)
 5      `RELEASED`      dead-man not held: fade out                            brake, then hold
 6      `FADE`          the force fades in or out                              the hand's force fades in; brake
@@ -176,6 +177,12 @@ def sample_flag(px: float, py: float, vx: float, vy: float, fx: float, fy: float
 def plausibility_flag(dx: float, dy: float, vx: float, vy: float, duration: float, speed: float) -> int:
     """Rule 3: a hand can have moved the handle by (dx, dy) in `duration`, and move it at (vx, vy)."""
     return IMPLAUSIBLE if math.hypot(dx, dy) > speed * duration or math.hypot(vx, vy) > speed else 0
+
+
+@kernel
+def force_flag(fx: float, fy: float, limit: float) -> int:
+    """Rule 3 for the hand's force on an admittance device: no more than its sensor can show."""
+    return IMPLAUSIBLE if math.hypot(fx, fy) > limit * _ROUNDING else 0
 
 
 @kernel

@@ -83,9 +83,10 @@ class Rendering:
         core, state = self._core, element.copy_record()
         for name in state.dtype.names or ():
             core[name] = state[name]
-        core["admittance"] = spec.causality is Causality.ADMITTANCE
         for name in ("max_sample_age", "plausible_speed", "fade_in", "max_speed", "max_energy"):
             core[name] = getattr(limits, name)
+        core["admittance"] = admittance = spec.causality is Causality.ADMITTANCE
+        core["sensor_range"] = spec.max_force if admittance else math.inf
         core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max

@@ -25,6 +25,7 @@ from haptics.envelope import (
     SPEED,
     UNUSABLE,
     approach,
+    force_flag,
     limit_driving,
     limit_energy,
     limit_norm,
@@ -48,6 +49,7 @@ _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
     ("admittance", "<i8"),
     ("max_sample_age", "<f8"),
     ("plausible_speed", "<f8"),
+    ("sensor_range", "<f8"),
     ("fade_in", "<f8"),
     ("watchdog", "<f8"),
     ("max_norm", "<f8"),
@@ -93,6 +95,7 @@ def _judge(s: Any, tick: int) -> int:
     if flag == 0:
         s.trusted_tick = tick
         s.trusted[0], s.trusted[1] = px, py
+        flag = force_flag(s.force[0], s.force[1], s.sensor_range)
     elif flag == IMPLAUSIBLE:  # waiting does not make a jump more plausible: the handle must come back to where it was
         s.trusted_tick = tick
     return flag

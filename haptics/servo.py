@@ -307,7 +307,9 @@ def _complaint(status: int) -> str:
     """Say what was wrong with the sample of a tick."""
     if status & NOT_FINITE:
         return "was not a finite number"
-    return "showed an implausible jump in position" if status & IMPLAUSIBLE else "was too old"
+    if status & IMPLAUSIBLE:
+        return "showed an implausible jump in position, or a force beyond the range of its sensor"
+    return "was too old"
 
 
 def _dead_man(kind: str, key_held: Callable[[], bool] | None) -> Callable[[State], bool] | None:

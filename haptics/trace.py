@@ -55,7 +55,7 @@ class Status(IntFlag):
     AFTER_SKIP = 1 << 10
     """One or more deadlines before this tick were missed whole and skipped."""
     IMPLAUSIBLE = 1 << 11
-    """The sample said that the handle was where, or as fast as, no hand can move it: safe output instead."""
+    """No hand can have moved the handle there, or so fast, or the force is beyond its sensor's range: safe output."""
     RELEASED = 1 << 12
     """The dead-man was not held: the output was fading out, or was the safe one."""
     PASSIVITY = 1 << 13

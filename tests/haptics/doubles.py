@@ -24,7 +24,7 @@ def make_spec(causality: Causality = Causality.IMPEDANCE, **changes: object) -> 
         "rate_max": 4000.0,
         "workspace_min": (-0.1, -0.1),
         "workspace_max": (0.1, 0.1),
-        "max_force": 10.0,
+        "max_force": 10.0 if causality is Causality.IMPEDANCE else 1000.0,  # the range of a force sensor
         "max_force_rate": 1e5,
         "max_speed": 1.0,
         "max_acceleration": 1e3,

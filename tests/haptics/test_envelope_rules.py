@@ -65,6 +65,39 @@ def test_plausible_is_what_the_speed_allows_in_any_direction(
     assert plausibility_flag(*(turn @ way), *(turn @ v), duration, speed) == expected
 
 
+@pytest.mark.parametrize(
+    ("force", "expected"),
+    [
+        ((50.0, 0.0), 0),
+        ((-30.0, 40.0), 0),
+        ((50.1, 0.0), Status.IMPLAUSIBLE),
+        ((-40.0, 40.0), Status.IMPLAUSIBLE),
+        ((1e300, -1e300), Status.IMPLAUSIBLE),
+    ],
+)
+@pytest.mark.parametrize("kind", ["A", "D"])
+def test_a_force_beyond_the_range_of_its_sensor_moves_no_arm(
+    kind: str, force: tuple[float, float], expected: int
+) -> None:
+    drive = Drive(make(kind, CoulombViscous(4.0, 3.0)), max_force=50.0)
+    for _ in range(50):
+        drive(sample(0.05, -0.03, fx=10.0))
+    held = drive.rows[-1]["command"].copy()
+    row = drive(sample(0.05, -0.03, fx=force[0], fy=force[1]))
+    assert row["status"] & Status.IMPLAUSIBLE == expected
+    assert bool((row["command"] == held).all()) == bool(expected)
+    # The position was trusted all the time: what comes after needs no way back.
+    for _ in range(20):
+        drive(sample(0.05, -0.03, fx=force[0], fy=force[1]))
+    assert drive(sample(0.06, -0.03, fx=10.0))["status"] & Status.IMPLAUSIBLE == 0
+
+
+@pytest.mark.parametrize("kind", ["B", "C"])
+def test_a_device_that_takes_forces_has_no_use_for_one_that_it_measures(kind: str) -> None:
+    drive = Drive(make(kind, CoulombViscous(4.0, 3.0)))
+    assert drive(sample(0.05, -0.03, fx=1e6))["status"] & Status.IMPLAUSIBLE == 0
+
+
 @every_kind
 @pytest.mark.parametrize(
     "refused",
