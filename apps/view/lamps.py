@@ -48,7 +48,11 @@ SAFETY = (
     Lamp(Status.LIMITED, "LIMITED", "the norm of the command was clamped"),
     Lamp(Status.STALE, "STALE", "the sample was older than the device allows: safe output"),
     Lamp(Status.SLEW, "SLEW", "the rate of change of the command was limited"),
-    Lamp(Status.IMPLAUSIBLE, "IMPLAUSIBLE", "implausible jump in position (or speed): safe output"),
+    Lamp(
+        Status.IMPLAUSIBLE,
+        "IMPLAUSIBLE",
+        "implausible jump in position, speed, or force: safe output",
+    ),
     Lamp(Status.SPEED, "SPEED", "the end effector was so fast that no force drives it on"),
     Lamp(Status.RELEASED, "RELEASED", "the dead-man was not held: the output faded out", ordinary=True),
     Lamp(Status.ENERGY, "ENERGY", "the loop had given all the energy it may: what would give more was taken away"),
