@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,8 +92,10 @@ def choose_model(
         if not (len(part) and fitted.shows_law):
             continue
         sizes.append(judged.friction[part] ** 2)
+        # noise on accelerations would favour fits whose inertia it has made too small
+        quiet = judged if judged.instrument is None else replace(judged, acceleration=judged.instrument)
         for name in models:
-            errors[name].append(fit_friction(fitted, name, settings).error(judged)[part] ** 2)
+            errors[name].append(fit_friction(fitted, name, settings).error(quiet)[part] ** 2)
     if len(models) > 1 and len(sizes) < _FEWEST:
         raise ConfigurationError("too little motion in both directions to choose a model by what it predicts: name one")
     if not sizes:
