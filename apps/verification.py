@@ -13,10 +13,11 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from apps.session.fitness import Fitness
+from apps.session.record import program_hash
 from apps.session.summary import certificate, felt, flags_seen
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
-from haptics.recording_checks import INCOMPLETE, VIOLATED, Finding
+from haptics.recording_checks import INCOMPLETE, OK, VIOLATED, Finding
 from haptics.settings import build
 
 if TYPE_CHECKING:
@@ -172,7 +173,10 @@ def _device(recording: Recording) -> Iterator[Finding]:
     differing = _differing(metadata["device"], json.loads(json.dumps(asdict(spec))))
     if differing:
         words = f"the data sheet is not that of the device which the configuration makes: {'; '.join(differing)}."
-        yield Finding("device", VIOLATED, words)
+        if metadata.get("program_sha256") == program_hash():
+            yield Finding("device", VIOLATED, words)
+        else:
+            yield Finding("device", OK, f"{words} Another version of the program made the recording.")
 
 
 def _other_files(table: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Finding]:

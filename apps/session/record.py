@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import functools
+import hashlib
 import itertools
 import math
 import platform
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
     from apps.session.config import SessionConfig
     from haptics.device import DeviceSpec
 
+_OWN = ("haptics", "devices", "calibration", "apps")
 _PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "matplotlib")
 
 
@@ -86,7 +89,20 @@ def _facts(config: SessionConfig, spec: DeviceSpec) -> dict[str, Any]:
         "parameter_file_hash": config.parameter_file_hash,
         "friction_file_hash": config.friction_file_hash,
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "program_sha256": program_hash(),
     }
+
+
+@functools.cache
+def program_hash() -> str:
+    """Return the SHA-256 of the program's sources: between releases they say more than a version."""
+    root = Path(__file__).resolve().parents[2]
+    found = hashlib.sha256()
+    for package in _OWN:
+        for source in sorted((root / package).rglob("*.py")):
+            found.update(source.relative_to(root).as_posix().encode())
+            found.update(source.read_bytes())
+    return found.hexdigest()
 
 
 def _version(package: str) -> str | None:

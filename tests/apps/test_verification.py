@@ -241,6 +241,14 @@ def test_a_recording_without_a_hash_says_so_and_is_judged_by_the_rest(forged: Pa
     assert rules(forged)[0] == "violated"
 
 
+@pytest.mark.parametrize("program", ["0" * 64, None])
+def test_the_data_sheet_of_another_version_is_named_and_no_forgery(forged: Path, program: str | None) -> None:
+    describe(forged, put("device.mass", 0.3))
+    assert rules(forged) == ("violated", {"device"})
+    describe(forged, put("program_sha256", program))
+    assert rules(forged) == ("ok", {"device"})
+
+
 def test_journals_of_settings_that_are_not_in_order_are_noticed(forged: Path) -> None:
     path = forged / SETTINGS
     path.write_text(path.read_text() * 2)
