@@ -62,7 +62,7 @@ def _implicit_elliptic(p: Any, x: float, y: float, Z: float) -> tuple[float, flo
         n = math.sqrt(n2)
         step = n2 * (n - 1.0) / (gu * gu / (t + A) + gw * gw / (t + B))  # Newton on 1 - 1/n, nearly a straight line
         t = max(t + step, 0.0)
-        if abs(step) <= 4e-16 * (t + min(A, B)):
+        if step <= 4e-16 * (t + min(A, B)):  # 1 - 1/n is convex as well: only rounding steps back
             break
     fu, fw = A * u / (t + A), B * w / (t + B)
     vu, vw = Z1 * u * (t / (t + A)), Z1 * w * (t / (t + B))

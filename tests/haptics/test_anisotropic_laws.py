@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from haptics import Asymmetric, ClosedForm, Coulomb, CoulombViscous, Elliptic, Law, simulate
+from haptics import Asymmetric, ClosedForm, Coulomb, CoulombViscous, Elliptic, Law, friction_kernels, simulate
 from haptics.errors import ConfigurationError
 
 from .meetings import ALL_FAMILIES, EACH, PLANAR_FAMILIES, REACHES, Meeting, meetings, planar_family
@@ -123,6 +124,44 @@ def test_very_flat_ellipses(ratio: float, mobility: float) -> None:
             assert fullness(law, force) == pytest.approx(1.0, rel=1e-12)
             assert velocity / norms(velocity) == pytest.approx(normal / norms(normal), abs=1e-12)
         assert np.all(norms(x - found.velocity - mobility * found.force) <= 1e-14 * norms(x) + 1e-300)
+
+
+@pytest.mark.parametrize("ratio", [0.2, 30.0, 1e3, 1e6])
+def test_while_sliding_the_force_is_on_the_ellipse_to_the_last_digits(ratio: float) -> None:
+    law, mobility = Elliptic(4.0, 4.0 / ratio), 2.0**-6
+    edge = np.array([semi_axes(law, c) * (c, s) for c, s in CIRCLE])
+    for reach in (1.001, 1.1, 2.0, 10.0, 1e3, 1e6):
+        force = law.implicit(reach * mobility * edge, mobility) / (4.0, 4.0 / ratio)
+        np.testing.assert_allclose(norms(force), 1.0, rtol=8 * EPS)
+
+
+class _Counting:
+    """The module `math`, counting its square roots: one in each round of the search."""
+
+    roots = 0
+
+    def __getattr__(self, name: str) -> Any:
+        self.roots += name == "sqrt"
+        return getattr(math, name)
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1.5, 3.0, 10.0, 1e3])
+def test_the_search_for_the_nearest_point_ends_in_a_few_rounds(ratio: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rounding must not keep it going: a step of an element has to take about the same time always."""
+    counting, random = _Counting(), np.random.default_rng(3)
+    for name in ("_semi_axes", "_implicit_elliptic"):
+        found = getattr(friction_kernels, name)
+        monkeypatch.setattr(friction_kernels, name, getattr(found, "py_func", found))
+    monkeypatch.setattr(friction_kernels, "math", counting)
+    law = Elliptic(5.0, 5.0 / ratio)
+    directions, reaches = random.uniform(-np.pi, np.pi, 1500), 1.0 + 10.0 ** random.uniform(-4.0, 2.0, 1500)
+    most = 0
+    for angle, reach in zip(directions, reaches, strict=True):
+        counting.roots = 0
+        u, w = reach * 5.0 * np.cos(angle), reach * 5.0 / ratio * np.sin(angle)
+        friction_kernels._implicit_elliptic(law.record["numbers"][0], float(u), float(w), 1.0)
+        most = max(most, counting.roots)
+    assert 1 <= most <= 20
 
 
 # ---- limits and mirrors
