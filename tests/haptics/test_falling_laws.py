@@ -185,14 +185,37 @@ def test_three_solutions_of_one_step() -> None:
     assert force < 4.2
 
 
-def test_three_speeds_of_sliding() -> None:
-    """The bell of the Gaussian law is flat at rest: beyond the edge of stick three speeds are possible."""
-    law, mobility, x = GaussianStribeck(4.0, 5.0, 0.02), 2.0**-4, 0.3126
+@pytest.mark.parametrize(("mobility", "x"), [(2.0**-4, 0.3126), (2.0**-5, 0.15641)])
+def test_three_speeds_of_sliding(mobility: float, x: float) -> None:
+    """The bell of the Gaussian law is flat at rest: beyond the edge of stick three speeds are possible.
+
+    At the second mobility the two upper ones lie near each other: a custom law finds them by a fine search only.
+    """
+    law = GaussianStribeck(4.0, 5.0, 0.02)
     speeds = sliding_speeds(law, mobility, x)
     assert len(speeds) == 3
     assert answer(law, mobility, x)[1] == pytest.approx(speeds[2], rel=1e-12)
     twin = bell(kinetic=4.0, static=5.0, width=0.02)
     assert answer(twin, mobility, x)[1] == pytest.approx(speeds[2], rel=1e-12)
+
+
+@pytest.mark.parametrize("law", [Stribeck(4.0, 5.0, 0.02), GaussianStribeck(4.0, 5.0, 0.02), rubber(width=0.02)])
+def test_at_the_very_edge_of_stick_it_sticks_though_it_could_slide(law: Law) -> None:
+    mobility = 2.0**-4
+    assert mobility > law.mobility_limit
+    assert answer(law, mobility, 5.0 * mobility) == (5.0, 0.0, True)
+    assert not answer(law, mobility, float(np.nextafter(5.0 * mobility, 1.0)))[2]
+
+
+@pytest.mark.parametrize(("kinetic", "static"), [(0.89, 1.93), (0.6, 1.97), (0.12, 1.57), (0.37, 1.39)])
+def test_beside_the_edge_of_stick_it_sticks_or_has_a_speed(kinetic: float, static: float) -> None:
+    """Rounding puts the level of these laws at rest above the static force: what just exceeds it finds no speed."""
+    assert kinetic + (static - kinetic) > static
+    law, mobility = GaussianStribeck(kinetic, static, 1.0), 2.0**-4
+    for number in range(-2, 4):
+        x = static * mobility * (1.0 + number * EPS)
+        _, speed, sticking = answer(law, mobility, x)
+        assert sticking == (speed == 0.0)
 
 
 @PHYSICS

@@ -11,8 +11,10 @@ import pytest
 
 from haptics import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Law, Stribeck
 from haptics.errors import ConfigurationError
-from haptics.friction_kernels import plane_forces
+from haptics.friction_kernels import isotropic_forces, plane_forces
+from haptics.sliding_kernels import CUSTOM, LAW
 
+from .references import sliding_force
 from .strategies import LAWS, PLANAR
 
 NAN, INF = float("nan"), float("inf")
@@ -25,6 +27,15 @@ def test_a_number_gives_a_number(law: Law) -> None:
     assert isinstance(law(0.1), float)
     assert isinstance(law.implicit(-0.1, 1e-3), float)
     assert law.implicit(-0.1, 1e-3) == -law.implicit(np.array([0.1]), 1e-3)[0]
+
+
+@pytest.mark.parametrize("law", LAWS.values(), ids=LAWS.keys())
+def test_known_sliding_speeds_come_back(law: Law) -> None:
+    """Speeds below, within and above whatever bend the level has."""
+    speeds, mobility = np.geomspace(1e-4, 10.0, 80), 1.0 / 64.0
+    levels = sliding_force(law, speeds)
+    found = law.implicit((speeds + mobility * levels)[:, None], mobility)[:, 0]
+    np.testing.assert_allclose(found, levels, rtol=1e-13)
 
 
 @every_law
@@ -93,3 +104,12 @@ def test_in_the_plane_sizes_whose_squares_do_not_exist_have_a_direction(size: fl
     for mobility in (0.0, 1e-3 * min(size, 1.0)):
         plane_forces(law.record, size * np.array([[0.6, -0.8]]), mobility, found)
         np.testing.assert_allclose(found, [[3.0, -4.0]], rtol=1e-12)
+
+
+def test_a_custom_law_without_a_function_has_no_level() -> None:
+    """A record of zeros but for its kind: there is no code at address zero to be called."""
+    record, found = np.zeros(1, LAW), np.empty((2, 1))
+    record["kind"] = CUSTOM
+    for mobility in (0.0, 1e-3):
+        isotropic_forces(record, np.array([[0.1], [-2.0]]), mobility, found)
+        assert np.isnan(found).all()
