@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.stiffness import SmoothBacklash
 from devices.arm.servo import servo
-from devices.arm.servo.gains import TwoMasses, gains, growth
+from devices.arm.servo.gains import TwoMasses, gains, growth, require_stable
 from devices.arm.servo.settings import ServoSettings
 from haptics.errors import ConfigurationError
 from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, ROTOR, START, ServoRig
@@ -114,6 +114,29 @@ def test_the_bound_that_is_named_is_one():
         servo.new_servo(ServoSettings(bandwidth=450.0), LINKS, (JOINT, JOINT), START)
     bound = float(str(refused.value).split("at most ")[1].split(" Hz")[0])
     servo.new_servo(ServoSettings(bandwidth=bound), LINKS, (JOINT, JOINT), START)
+
+
+@pytest.mark.parametrize(("per_period", "rigid"), [(3.1, False), (3.2, True)])
+def test_a_gearbox_that_rings_faster_than_the_servo_samples_counts_as_rigid(per_period, rigid):
+    """Half a turn of its ringing in a period is the bound."""
+    reduced = 1.0 / (1.0 / INERTIA + 1.0 / (ROTOR * RATIO**2))
+    joint = dataclasses.replace(JOINT, stiffness=SmoothBacklash(reduced * (per_period / 1e-3) ** 2, 0.0))
+    masses = TwoMasses.of(joint, INERTIA, 1e-3, torque=0.0, drag=0.0)
+    assert (masses.stiffness == math.inf) == rigid
+
+
+@pytest.mark.parametrize(
+    ("settings", "eased"),
+    [
+        (ServoSettings(law="linearising", bandwidth=5.0), {"friction": SmoothCoulomb(0.0, 0.0, 1.0)}),
+        (ServoSettings(bandwidth=243.0), {"stiffness": STRAIGHT}),
+    ],
+    ids=["near rest", "in the play"],
+)
+def test_a_joint_must_be_stable_near_rest_and_in_the_play_of_its_gearbox(settings, eased):
+    require_stable(settings, dataclasses.replace(JOINT, **eased), 0.05, "both", 1)
+    with pytest.raises(ConfigurationError, match="unstable at joint 1"):
+        require_stable(settings, JOINT, 0.05, "both", 1)
 
 
 def test_exact_linearisation_needs_both_angles():

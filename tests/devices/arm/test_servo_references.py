@@ -7,6 +7,7 @@ import pytest
 
 from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import feed_forward
+from devices.arm.flatness.stiffness import SmoothBacklash
 from devices.arm.servo.references import MotorReferences
 from devices.arm.servo.settings import ServoSettings
 from haptics.errors import ConfigurationError
@@ -98,6 +99,22 @@ def test_what_is_known_of_a_hand_comes_up_to_it_and_never_beyond(filtered):
     np.testing.assert_allclose(known[-1], 1.0, rtol=1e-6)
     half = np.argmax(known[:, 0] > 0.5) * 1e-3
     assert half <= 1.68 / (2.0 * np.pi * filtered) + 2e-3, "two equal poles"
+
+
+def test_a_known_hand_that_changes_twists_the_gears_at_a_rate():
+    """The links stand still and carry the hand alone: the motors turn as the gears twist under it."""
+    stiffness, rotor = 3e4, JOINT.motor_inertia * JOINT.gear_ratio**2
+    joint = dataclasses.replace(JOINT, stiffness=SmoothBacklash(stiffness, 0.0), friction=SmoothCoulomb(0.0, 0.0, 1.0))
+    references = MotorReferences(ServoSettings(law="flatness", knows_hand=True), LINKS, (joint, joint), TICK)
+    references.start(START)
+    phase = 2.0 * np.pi * 5.0 * TICK * np.arange(200)
+    hands = np.column_stack((2.0 * np.sin(phase), -3.0 * np.sin(2.0 * phase)))
+    angles, speeds, torques = np.array([references.step(START, hand) for hand in hands]).swapaxes(0, 1)
+    moved = np.vstack((np.zeros((2, 2)), angles - START))
+    rates = np.diff(moved, axis=0) / TICK
+    assert abs(speeds).max() > 1e-3
+    np.testing.assert_allclose(speeds, rates[1:], atol=1e-11)
+    np.testing.assert_allclose(torques, stiffness * moved[2:] + rotor * np.diff(rates, axis=0) / TICK, atol=1e-7)
 
 
 @pytest.mark.parametrize("law", ["linearising", "fractional"])

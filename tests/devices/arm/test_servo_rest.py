@@ -12,7 +12,7 @@ from devices.arm.servo.rest import calm, integrate, rest
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics._jit import kernel
-from tests.devices.arm.servo_rig import JOINT, LINKS, START, ServoRig, strokes
+from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, START, ServoRig, strokes
 
 
 @kernel
@@ -107,6 +107,25 @@ def test_a_joint_that_only_flickers_gets_the_mean_of_its_torques(joint: Joint) -
     assert told == pytest.approx([1.0, 2.0, 3.0, 6.0, 3.0, 3.0])
     assert _calm(joint.servo, 7.0, 1e-4, True) == 7.0, "it has moved"
     assert _calm(joint.servo, 8.0, 1e-4, True) == 8.0
+
+
+@pytest.mark.parametrize("period", [1e-4, 2e-4])
+def test_the_torque_of_a_calm_joint_is_held_after_a_twentieth_of_a_second(period: float) -> None:
+    servo = new_servo(ServoSettings(period=period), LINKS, (JOINT, JOINT), START)
+    calm_periods = next(k for k in range(2000) if _calm(servo, float(k), 0.0, True) != k)
+    assert calm_periods * period == pytest.approx(0.05, abs=1.5 * period)
+
+
+def test_the_bands_of_rest_are_steps_of_the_encoder_and_what_friction_can_hold() -> None:
+    """10 N m of dry friction against the stiffness of the servo, and the twist of the gearbox under them."""
+    bands = {}
+    for step in (0.0, 1e-4):
+        axis = new_servo(ServoSettings(), LINKS, (JOINT, JOINT), START, resolution=(step, 2.0 * step))["axis"][0]
+        bands[step] = axis["rest_band"].copy()
+        np.testing.assert_allclose(axis["yield_band"] - bands[step], JOINT.stiffness.twist(10.0), rtol=1e-6)
+        gain = axis["control"]["position_gain"] * axis["control"]["velocity_gain"] * RATIO**2
+    np.testing.assert_allclose(bands[0.0], 2.0 * 10.0 / gain, rtol=1e-6)
+    np.testing.assert_allclose(bands[1e-4] - bands[0.0], (2e-4, 4e-4), rtol=1e-9)
 
 
 @pytest.mark.parametrize("reason", ["it moves", "the hand is known"])
