@@ -34,8 +34,8 @@ def memory_of(errors: Array) -> float:
     if len(errors) < 4 * _LATER:
         return 0.0
     centred = errors - errors.mean()
-    power = float(centred @ centred)
-    alike = float(centred[_LATER:] @ centred[:-_LATER]) / power if power > 0.0 else 0.0
+    power = float(np.einsum("i,i->", centred, centred))
+    alike = float(np.einsum("i,i->", centred[_LATER:], centred[:-_LATER])) / power if power > 0.0 else 0.0
     if alike <= _CHANCE / np.sqrt(len(errors)):
         return 0.0
     return float(-_LATER / np.log(min(alike, 0.9999)))
@@ -82,7 +82,7 @@ def _cosine_sums(rows: Array) -> Array:
     """Return sum_i rows_i cos(pi j (i + 1/2)/n) for j = 0 ... n, by one Fourier transform of twice the length."""
     count = len(rows)
     turn = np.exp(-0.5j * np.pi * np.arange(count + 1) / count)
-    return np.asarray((np.fft.rfft(rows, 2 * count, axis=0) * turn[:, None]).real)
+    return np.asarray((np.fft.rfft(rows.T, 2 * count) * turn).real.T)
 
 
 def quantile(confidence: float, degrees: Array) -> Array:

@@ -50,7 +50,7 @@ class LinearFit:
     @property
     def cost(self) -> float:
         """Weighted sum of squares."""
-        return float(self.weights @ (self.residual * self.residual))
+        return float(np.einsum("i,i,i->", self.weights, self.residual, self.residual))
 
 
 def least_squares(

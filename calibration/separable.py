@@ -13,6 +13,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration import normal_equations
+from calibration.normal_equations import stacked
 from calibration.regression import ROUNDS, SETTLED, LinearFit, least_squares, robust_weights, stages, times
 from haptics.errors import ConfigurationError
 
@@ -28,6 +30,8 @@ _EXACT = 1e-13
 """Part of the target's sum of squares that is but rounding."""
 _VALLEYS = 3
 """Valleys that are descended into at most, the deepest first."""
+_UNSEEN = 1e-6
+"""Less than this in the sum of squares, in variances of a residual, is nothing that data can tell: a search ends."""
 _SAME = 1e-3
 """Minima that are no farther apart are the same, in logarithms of the unknowns."""
 
@@ -137,15 +141,10 @@ class _Search:
         By normal equations, where nothing bounds the coefficients: that is good enough to begin somewhere.
         """
         matrix = self.columns(np.exp(start))
-        if self.lower is not None:
-            size = max(float(weights @ self.target**2), 1e-300)
-            return least_squares(matrix, self.target, weights=weights, lower=self.lower).cost / size
-        whole = np.column_stack((matrix, self.target))
-        products = np.einsum("ij,ik->jk", whole * weights[:, None], whole)
-        scale = np.sqrt(np.maximum(np.diag(products), 1e-300))
-        products = products / np.outer(scale, scale)
-        explained = np.linalg.lstsq(products[:-1, :-1], products[:-1, -1], rcond=1e-12)[0]
-        return float(1.0 - products[-1, :-1] @ explained)
+        if self.lower is None:
+            return normal_equations.solve(matrix, self.target, weights)[1]
+        size = max(float(np.einsum("i,i,i->", weights, self.target, self.target)), 1e-300)
+        return least_squares(matrix, self.target, weights=weights, lower=self.lower).cost / size
 
     def again(self, minima: Sequence[SeparableFit], best: SeparableFit) -> list[SeparableFit]:
         """Return the minima with the weights that the best fit ended with, as far as they are others than that."""
@@ -155,39 +154,49 @@ class _Search:
     def solved(self, place: Array, weights: Array) -> LinearFit:
         return least_squares(self.columns(np.exp(place)), self.target, weights=weights, lower=self.lower)
 
+    def nearly_solved(self, place: Array, weights: Array) -> LinearFit:
+        """Return `solved` by normal equations, where nothing bounds the coefficients: good enough on the way."""
+        if self.lower is not None:
+            return self.solved(place, weights)
+        matrix = self.columns(np.exp(place))
+        found, _ = normal_equations.solve(matrix, self.target, weights)
+        return LinearFit(found, self.target - times(matrix, found), np.nan, len(found), weights)
+
     def descend(self, place: Array, weights: Array) -> SeparableFit:
         """Return where Gauss-Newton steps with halving come to rest."""
-        fit, converged = self.solved(place, weights), False
+        fit, converged, way = self.nearly_solved(place, weights), False, _Way()
         for _ in range(_STEPS):
-            step = self._step(place, fit)
-            last = place
+            step, last, cost = way.onward(place, self._step(place, fit, nearly=True)), place, fit.cost
             if np.abs(step).max() <= _SMALL:
-                place = self._kept_within(place + step)
-                fit, converged = self.solved(place, fit.weights), True
+                place, converged = self._kept_within(place + step), True
                 break
             place, fit = self._downhill(place, step, fit)
-            if np.array_equal(place, last):
-                # downhill leads out of the range, or nowhere that rounding errors let be seen
+            if (cost - fit.cost) * len(fit.residual) <= _UNSEEN * fit.cost or np.array_equal(place, last):
+                # downhill leads out of the range, or nowhere that the data or rounding errors let be seen
                 converged = True
                 break
+        fit = self.solved(place, fit.weights)
         if converged:
             place, fit = self._polished(place, fit)
-        jacobian = np.column_stack((self.columns(np.exp(place)), self._slopes(place, fit) / np.exp(place)))
+        jacobian = stacked((*self.columns(np.exp(place)).T, *(self._slopes(place, fit) / np.exp(place)).T))
         return SeparableFit(np.exp(place), fit, jacobian, converged)
 
-    def _step(self, place: Array, fit: LinearFit) -> Array:
+    def _step(self, place: Array, fit: LinearFit, nearly: bool = False) -> Array:
         free = np.ones(len(fit.coefficients), bool)
         if self.lower is not None:
             free = fit.coefficients > self.lower
-        matrix = np.column_stack((self.columns(np.exp(place))[:, free], self._slopes(place, fit)))
-        step = least_squares(matrix, fit.residual, weights=fit.weights).coefficients[int(free.sum()) :]
-        return np.asarray(np.clip(step, -_LONGEST, _LONGEST))
+        matrix = stacked((*self.columns(np.exp(place))[:, free].T, *self._slopes(place, fit).T))
+        if nearly:
+            found, _ = normal_equations.solve(matrix, fit.residual, fit.weights)
+        else:
+            found = least_squares(matrix, fit.residual, weights=fit.weights).coefficients
+        return np.asarray(np.clip(found[int(free.sum()) :], -_LONGEST, _LONGEST))
 
     def _polished(self, place: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
         """Go on where the cost tells no difference any more: Gauss-Newton steps as long as they become smaller."""
-        largest = np.inf
+        largest, way = np.inf, _Way()
         for _ in range(_POLISH):
-            step = self._kept_within(place + self._step(place, fit)) - place
+            step = self._kept_within(place + way.onward(place, self._step(place, fit))) - place
             size = float(np.abs(step).max())
             if not 0.0 < size <= min(_SHRINKS * largest, np.sqrt(_SMALL)):
                 break
@@ -198,7 +207,7 @@ class _Search:
     def _downhill(self, place: Array, step: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
         for _ in range(_HALVINGS):
             trial = self._kept_within(place + step)
-            found = self.solved(trial, fit.weights)
+            found = self.nearly_solved(trial, fit.weights)
             if found.cost < fit.cost:
                 return trial, found
             step = 0.5 * step
@@ -213,7 +222,28 @@ class _Search:
             times(self.columns(np.exp(place + shift)) - self.columns(np.exp(place - shift)), fit.coefficients)
             for shift in _DIFFERENCE * np.eye(len(place))
         ]
-        return np.column_stack(slopes) / (2.0 * _DIFFERENCE)
+        return stacked(slopes) / (2.0 * _DIFFERENCE)
+
+
+class _Way:
+    """The steps of a search, of which those along a single unknown are lengthened or shortened by the secant rule.
+
+    Gauss-Newton steps alone go to and fro, or creep, where residuals are large beside what the unknown explains.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float] | None = None
+
+    def onward(self, place: Array, step: Array) -> Array:
+        """Return the step to take instead of a Gauss-Newton step from a place."""
+        if len(place) > 1 or abs(step[0]) >= _LONGEST:
+            self._last = None
+            return step
+        before, self._last = self._last, (float(place[0]), float(step[0]))
+        if before is None or before[0] == place[0]:
+            return step
+        slope = (step[0] - before[1]) / (place[0] - before[0])
+        return np.asarray(np.clip(-step / slope, -_LONGEST, _LONGEST) if slope < 0.0 else step)
 
 
 def _apart(one: SeparableFit, other: SeparableFit) -> bool:

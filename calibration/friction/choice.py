@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.friction.fit import fit_friction
+from calibration.friction.fit import fit_friction, fit_law
 from calibration.friction.model import MODELS, FrictionModel, named_model, negative
 from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples, joined
@@ -95,7 +95,7 @@ def choose_model(
         # noise on accelerations would favour fits whose inertia it has made too small
         quiet = judged if judged.instrument is None else replace(judged, acceleration=judged.instrument)
         for name in models:
-            errors[name].append(fit_friction(fitted, name, settings).error(quiet)[part] ** 2)
+            errors[name].append(fit_law(fitted, name, settings).error(quiet)[part] ** 2)
     if len(models) > 1 and len(sizes) < _FEWEST:
         raise ConfigurationError("too little motion in both directions to choose a model by what it predicts: name one")
     if not sizes:

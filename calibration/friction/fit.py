@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.friction.judgement import judged, scales
+from calibration.friction.judgement import judged, named, scales, without_bias
 from calibration.friction.model import FrictionModel, named_model
 from calibration.friction.problem import Problem
-from calibration.friction.result import FrictionFit
+from calibration.friction.result import FrictionFit, FrictionLaw
 from calibration.friction.samples import LEAST, Samples
 from calibration.friction.settings import FitSettings
 from calibration.regression import robust_least_squares
@@ -18,6 +18,7 @@ from haptics.errors import ConfigurationError
 _BAND, _NOISE_BAND = 0.01, 4.0
 """Speed up to which samples are left out: in parts of the top speed, in standard deviations of the noise."""
 _DEFAULTS = FitSettings()
+_Search = tuple[Problem, Samples, FitSettings, float, NDArray[np.bool_], SeparableFit]
 
 
 def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSettings = _DEFAULTS) -> FrictionFit:
@@ -41,8 +42,19 @@ def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSett
         Where the motion is constant, in one direction only or at one speed, too few samples are left, or accelerations
         are missing.
     """
+    return judged(*_searched(samples, named_model(model), settings))
+
+
+def fit_law(samples: Samples, model: FrictionModel | str, settings: FitSettings = _DEFAULTS) -> FrictionLaw:
+    """Return the parameters that `fit_friction` finds, without what tells how far to trust them."""
+    search = _searched(samples, named_model(model), settings)
+    _, _, better = without_bias(*search)
+    return FrictionLaw(search[0].model, named(search[0], better.place))
+
+
+def _searched(samples: Samples, model: FrictionModel, settings: FitSettings) -> _Search:
+    """Return the least squares fit, and what it was fitted to."""
     samples.require_law()
-    model = named_model(model)
     if settings.fit_inertia and samples.acceleration is None:
         raise ConfigurationError("fit_inertia needs the acceleration of every sample")
     band = _dead_band(samples, settings)
@@ -56,12 +68,12 @@ def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSett
         )
     moved = (samples.acceleration, samples.instrument) if settings.fit_inertia else (None, None)
     problem = Problem(model, settings.physical, *moved)
-    found = _searched(problem, samples, settings, kept)
+    found = _solved(problem, samples, settings, kept)
     if found.linear.rank < len(found.linear.coefficients):
         raise ConfigurationError(f"the motion cannot tell {', '.join(problem.names)} apart: move at more speeds")
     if problem.lower is not None and not found.linear.coefficients.any():
         raise ConfigurationError("every level is 0: the torque or force does not oppose the motion; check its sign")
-    return judged(problem, samples, settings, band, kept, found)
+    return problem, samples, settings, band, kept, found
 
 
 def _dead_band(samples: Samples, settings: FitSettings) -> float:
@@ -70,7 +82,7 @@ def _dead_band(samples: Samples, settings: FitSettings) -> float:
     return max(_BAND * float(np.abs(samples.velocity).max()), _NOISE_BAND * samples.noise)
 
 
-def _searched(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> SeparableFit:
+def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> SeparableFit:
     """Return the least squares fit to the samples kept."""
     part = problem.of(kept)
     velocity, target = samples.velocity[kept], samples.friction[kept]

@@ -18,6 +18,7 @@ from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples
 from calibration.friction.settings import FitSettings
 from calibration.intervals import covariance_of_sum, degrees_of_freedom, memory_of, quantile
+from calibration.normal_equations import norm
 from calibration.regression import least_squares, loss_slope
 from calibration.separable import SeparableFit
 
@@ -43,17 +44,10 @@ def judged(
     found: SeparableFit,
 ) -> FrictionFit:
     """Return the result of a fit to the samples `kept`, which are faster than `band`."""
-    first = np.concatenate((found.linear.coefficients, found.nonlinear))
-    free = np.ones(len(first), bool)
-    if problem.lower is not None:
-        free[: len(problem.lower)] = found.linear.coefficients > problem.lower
-    noise = _harmful_noise(problem, samples, kept, first, found) if settings.correct_bias else 0.0
-    left = np.zeros(len(kept))
-    left[kept] = found.linear.weights * found.linear.residual
-    better = corrected(problem, samples, first, free, noise, band, kept, left)
+    first, free, better = without_bias(problem, samples, settings, band, kept, found)
     residual = samples.friction[kept] - problem.of(kept).evaluate(samples.velocity[kept], better.place)
     covariance, degrees = _covariance(problem, settings, kept, found, free, better, residual)
-    values = _named(problem, better.place)
+    values = named(problem, better.place)
     errors = np.sqrt(np.diag(covariance))
     reach = quantile(settings.confidence, degrees) * errors
     fit = FrictionFit(
@@ -62,7 +56,7 @@ def judged(
         settings=settings,
         names=problem.names,
         values=values,
-        uncorrected=_named(problem, first),
+        uncorrected=named(problem, first),
         standard_errors=dict(zip(problem.names, map(float, errors), strict=True)),
         intervals={
             name: (values[name] - float(half), values[name] + float(half))
@@ -88,6 +82,25 @@ def judged(
         if _as_good(other, found, fit)
     ]
     return spanning(fit, rivals) if rivals else fit
+
+
+def without_bias(
+    problem: Problem,
+    samples: Samples,
+    settings: FitSettings,
+    band: float,
+    kept: NDArray[np.bool_],
+    found: SeparableFit,
+) -> tuple[Array, NDArray[np.bool_], Corrected]:
+    """Return what a fit to the samples `kept` found, what of it is at no bound, and it without the bias of noise."""
+    first = np.concatenate((found.linear.coefficients, found.nonlinear))
+    free = np.ones(len(first), bool)
+    if problem.lower is not None:
+        free[: len(problem.lower)] = found.linear.coefficients > problem.lower
+    noise = _harmful_noise(problem, samples, kept, first, found) if settings.correct_bias else 0.0
+    left = np.zeros(len(kept))
+    left[kept] = found.linear.weights * found.linear.residual
+    return first, free, corrected(problem, samples, first, free, noise, band, kept, left)
 
 
 def _as_good(other: SeparableFit, best: SeparableFit, fit: FrictionFit) -> bool:
@@ -120,13 +133,14 @@ def _harmful_noise(
 
     Fast motion looks like noise to `white_noise`; but noise leaves residuals, which motion does not.
     """
-    slope = problem.model.slope(_named(problem, place), samples.velocity[kept])
-    room = _ROOM * float(np.linalg.norm(found.linear.residual))
-    steepness = float(np.linalg.norm(slope))
+    slope = problem.model.slope(named(problem, place), samples.velocity[kept])
+    room = _ROOM * norm(found.linear.residual)
+    steepness = norm(slope)
     return samples.noise if samples.noise * steepness <= room else room / steepness
 
 
-def _named(problem: Problem, place: Array) -> dict[str, float]:
+def named(problem: Problem, place: Array) -> dict[str, float]:
+    """Return parameters that were searched by their names."""
     return dict(zip(problem.names, map(float, problem.natural(place)), strict=True))
 
 

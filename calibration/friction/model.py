@@ -19,6 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.normal_equations import stacked
 from calibration.regression import times
 from haptics.errors import ConfigurationError
 from haptics.settings import check, choice, unknown
@@ -28,6 +29,7 @@ Array = NDArray[np.float64]
 SCALE = "stribeck_velocity"
 """The parameter that a model is not linear in."""
 INERTIA = "inertia"
+SIDES = ("forward", "backward")
 
 DIMENSIONS = {
     "coulomb": "force",
@@ -124,13 +126,31 @@ class FrictionModel:
             columns += [static * forward, -static * backward]
         if self.offset:
             columns.append(np.ones_like(velocity))
-        return np.column_stack(columns)
+        return stacked(columns)
 
     def _static_share(self, velocity: Array, scale: float) -> Array:
         speed = np.abs(velocity) / scale
         if self.stribeck == "none":
             return np.zeros_like(speed)
         return np.exp(-speed if self.stribeck == "exponential" else -speed * speed)
+
+    def scale_derivative(self, linear: Array, velocity: Array, scale: float) -> Array:
+        """Return the derivative (n,) of the law with regard to the Stribeck velocity.
+
+        Parameters
+        ----------
+        linear : array, (p,)
+            By `linear_names`.
+        velocity : array, (n,)
+        scale : float
+            The Stribeck velocity.
+        """
+        values = dict(zip(self.linear_names, linear, strict=True))
+        excess = {side: values[f"static_{side}"] - values[self._name("coulomb", side)] for side in SIDES}
+        speed = np.abs(velocity) / scale
+        growth = speed if self.stribeck == "exponential" else 2.0 * speed * speed
+        size = np.where(velocity > 0.0, excess["forward"], -excess["backward"])
+        return np.asarray(self._static_share(velocity, scale) * growth * (size / scale))
 
     def reduction(self, scale: float, physical: bool) -> Array:
         """Return how the linear parameters (p) follow from those that are searched (r), (p, r).
@@ -142,7 +162,7 @@ class FrictionModel:
         matrix = np.eye(len(names))
         if not self.scaled:
             return matrix
-        for side in ("forward", "backward"):
+        for side in SIDES:
             if physical or (self.plateau and side == "forward"):
                 matrix[names.index(f"static_{side}"), names.index(self._name("coulomb", side))] = 1.0
         if self.plateau:

@@ -26,6 +26,7 @@ from numpy.typing import NDArray
 
 from calibration.friction.problem import Problem
 from calibration.friction.samples import Samples
+from calibration.normal_equations import norm, products
 from calibration.regression import times
 
 Array = NDArray[np.float64]
@@ -83,42 +84,41 @@ def corrected(
     residual : array, (n,)
         What the fit left of each sample, weighted; 0 of those left out.
     """
-    velocity = samples.velocity
     left_out = ~kept & samples.faster_than(band)  # for other reasons than their speed
-    usable = np.where(samples.inner & ~left_out, 1.0 if samples.weights is None else samples.weights, 0.0)
-    instruments, seen = _expectations(problem, samples, usable, place, noise, band)
+    usable = samples.inner & ~left_out
+    problem, residual, velocity = problem.of(usable), residual[usable], samples.velocity[usable]
+    weights = np.ones(len(velocity)) if samples.weights is None else samples.weights[usable]
+    instruments, seen = _expectations(problem, velocity, weights, place, noise, band)
     if problem.instrument is not None:
-        seen[problem.inertial] += float(problem.instrument @ residual)
+        seen[problem.inertial] += float(np.einsum("i,i->", problem.instrument, residual))
     instruments, seen = instruments[:, free], seen[free]
-    found, smallest = place, _SETTLED * float(np.linalg.norm(samples.friction))
+    found, smallest = place, _SETTLED * norm(samples.friction)
     for _ in range(_STEPS):
-        matrix = _products(instruments, problem.jacobian(velocity, found)[:, free])
+        law, jacobian = problem.expanded(velocity, found)
+        matrix = products(instruments, jacobian[:, free])
         step = np.zeros_like(place)
-        step[free] = _solved(matrix, seen - times(instruments.T, problem.evaluate(velocity, found)))
+        step[free] = _solved(matrix, seen - times(instruments.T, law))
         found = found + step
         if problem.model.scaled and not 0.2 * place[-1] < found[-1] < 5.0 * place[-1]:
             break
         if np.all(np.abs(step[free]) * np.sqrt(np.abs(np.diag(matrix))) <= smallest):
             return Corrected(problem.within_bounds(found), matrix, True)
-    return Corrected(place, _products(instruments, problem.jacobian(velocity, place)[:, free]), False)
+    return Corrected(place, products(instruments, problem.jacobian(velocity, place)[:, free]), False)
 
 
 def _expectations(
-    problem: Problem, samples: Samples, usable: Array, place: Array, noise: float, band: float
+    problem: Problem, measured: Array, weights: Array, place: Array, noise: float, band: float
 ) -> tuple[Array, Array]:
     """Return the mean derivative of each sample (n, r), and the sum of its products with the law (r,)."""
-    instruments, seen = np.zeros((len(usable), len(place))), np.zeros(len(place))
+    instruments, seen = np.zeros((len(place), len(measured))).T, np.zeros(len(place))
     for node, weight in zip(_NODES if noise else (0.0,), _WEIGHTS if noise else (1.0,), strict=True):
-        velocity = samples.velocity + node * noise
-        counted = weight * usable * (np.abs(velocity) > band)
-        part = problem.instruments(velocity, place) * counted[:, None]
+        velocity = measured + node * noise
+        counted = weight * weights * (np.abs(velocity) > band)
+        law, jacobian = problem.expanded(velocity, place)
+        part = problem.instrumental(jacobian) * counted[:, None]
         instruments += part
-        seen += times(part.T, problem.evaluate(velocity, place))
+        seen += times(part.T, law)
     return instruments, seen
-
-
-def _products(instruments: Array, jacobian: Array) -> Array:
-    return np.asarray(np.einsum("ij,ik->jk", instruments, jacobian))
 
 
 def _solved(matrix: Array, right: Array) -> Array:

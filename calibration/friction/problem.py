@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.friction.model import INERTIA, SCALE, FrictionModel
+from calibration.normal_equations import stacked
 from calibration.regression import times
 
 Array = NDArray[np.float64]
@@ -62,7 +63,7 @@ class Problem:
         columns = self.model.columns(velocity, scale)
         if self.model.plateau or self.physical:
             columns = np.einsum("ij,jk->ik", columns, self.model.reduction(scale, self.physical))
-        return columns if self.acceleration is None else np.column_stack((columns, self.acceleration))
+        return columns if self.acceleration is None else stacked((*columns.T, self.acceleration))
 
     def evaluate(self, velocity: Array, place: Array) -> Array:
         """Return what the samples would be at these velocities."""
@@ -71,18 +72,32 @@ class Problem:
 
     def jacobian(self, velocity: Array, place: Array) -> Array:
         """Return the derivatives of `evaluate` with regard to `place`."""
+        return self.expanded(velocity, place)[1]
+
+    def expanded(self, velocity: Array, place: Array) -> tuple[Array, Array]:
+        """Return `evaluate` (n,) and its derivatives (n, r) together."""
         linear, scale = self.split(place)
         columns = self.columns(velocity, scale)
+        values = times(columns, linear)
         if not self.model.scaled:
-            return columns
-        step = _DIFFERENCE * scale
-        difference = times(self.columns(velocity, scale + step) - self.columns(velocity, scale - step), linear)
-        return np.column_stack((columns, difference / (2.0 * step)))
+            return values, columns
+        return values, stacked((*columns.T, self.scale_derivative(velocity, linear, scale)))
 
-    def instruments(self, velocity: Array, place: Array) -> Array:
+    def scale_derivative(self, velocity: Array, linear: Array, scale: float) -> Array:
+        """Return the derivative (n,) of `evaluate` with regard to the Stribeck velocity."""
+        matrix = self.model.reduction(scale, self.physical)
+        searched = linear[: matrix.shape[1]]
+        derivative = self.model.scale_derivative(matrix @ searched, velocity, scale)
+        if not self.model.plateau:
+            return derivative
+        # the static levels change with it too, in proportion
+        change = self.model.reduction(2.0 * scale, self.physical) - matrix
+        return derivative + times(self.model.columns(velocity, scale), change @ searched) / scale
+
+    def instrumental(self, jacobian: Array) -> Array:
         """Return what the residuals are multiplied with: the derivatives, but the instrument for the acceleration."""
-        jacobian = self.jacobian(velocity, place)
         if self.acceleration is not None and self.instrument is not None:
+            jacobian = jacobian.copy(order="K")
             jacobian[:, self.inertial] = self.instrument
         return jacobian
 

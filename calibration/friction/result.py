@@ -17,7 +17,33 @@ Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class FrictionFit:
+class FrictionLaw:
+    """A friction model with its parameters.
+
+    Attributes
+    ----------
+    model : FrictionModel
+    values : dict
+        The parameters.
+    """
+
+    model: FrictionModel
+    values: dict[str, float]
+
+    def evaluate(self, velocity: Array) -> Array:
+        """Return the friction at each velocity; at rest, only the offset."""
+        return self.model.evaluate(self.values, velocity)
+
+    def error(self, samples: Samples) -> Array:
+        """Return what is left of the friction of a recording, (n,), without what the law explains."""
+        predicted = self.evaluate(samples.velocity)
+        if INERTIA in self.values and samples.acceleration is not None:
+            predicted = predicted + self.values[INERTIA] * samples.acceleration
+        return np.asarray(samples.friction - predicted)
+
+
+@dataclass(frozen=True)
+class FrictionFit(FrictionLaw):
     """A friction law found in measured data.
 
     Attributes
@@ -50,11 +76,9 @@ class FrictionFit:
         Reasons not to trust the result.
     """
 
-    model: FrictionModel
     samples: Samples
     settings: FitSettings
     names: tuple[str, ...]
-    values: dict[str, float]
     uncorrected: dict[str, float]
     standard_errors: dict[str, float]
     intervals: dict[str, tuple[float, float]]
@@ -67,17 +91,6 @@ class FrictionFit:
     residual: Array
     diagnostics: Diagnostics
     doubts: tuple[Doubt, ...]
-
-    def evaluate(self, velocity: Array) -> Array:
-        """Return the friction at each velocity; at rest, only the offset."""
-        return self.model.evaluate(self.values, velocity)
-
-    def error(self, samples: Samples) -> Array:
-        """Return what is left of the friction of a recording, (n,), without what the law explains."""
-        predicted = self.evaluate(samples.velocity)
-        if INERTIA in self.values and samples.acceleration is not None:
-            predicted = predicted + self.values[INERTIA] * samples.acceleration
-        return np.asarray(samples.friction - predicted)
 
     def relative_error(self, samples: Samples) -> float:
         """Return the root mean square error on a recording by that of its friction; samples near rest do not count."""

@@ -73,3 +73,17 @@ def test_bounds_on_the_linear_part_are_kept() -> None:
 def test_starts_must_be_positive() -> None:
     with pytest.raises(ConfigurationError, match="greater than 0"):
         separable_least_squares(lambda _: np.ones((9, 1)), np.ones(9), np.zeros((1, 1)))
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_a_search_where_there_is_nothing_to_find_is_a_short_one(seed: int) -> None:
+    time, asked = np.linspace(0.0, 5.0, 400), []
+    target = 1.0 + 0.1 * time + np.random.default_rng(seed).standard_normal(400)
+
+    def columns(rate: np.ndarray) -> np.ndarray:
+        asked.append(float(rate[0]))
+        return np.column_stack((np.ones_like(time), time, np.exp(-((rate[0] * time) ** 2))))
+
+    fit = separable_least_squares(columns, target, np.geomspace(0.3, 100.0, 12)[:, None])
+    assert fit.converged and all(other.converged for other in fit.others)
+    assert len(asked) <= 12 + 60 * (1 + len(fit.others))
