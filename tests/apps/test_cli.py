@@ -242,12 +242,13 @@ def test_a_damaged_recording_is_one_line_and_status_2(tmp_path: Path) -> None:
     texts = ["{}", "[]", "[" * 100000, '{"state": NaN}', "not json"]
     for key in ("device", "model", "rate_hz", "configuration", "limits", "certificate"):
         texts += [json.dumps({**description, key: value}) for value in (None, "x", [], -1)]
-    for text in texts:
+    for number, text in enumerate(texts):
         (recording / "recording.json").write_text(text)
-        for arguments in (["--verify"], ["--headless"]):
+        for arguments in (["--verify"], ["--headless"])[: 2 if number % 10 == 0 else 1]:  # a picture takes a second
             answer, status = replayed(recording, *arguments)
-            assert status in {0, 2}, (text[:80], answer)
-            assert status == 0 or "\n" not in answer["error"]
+            assert status in {0, 1, 2}, (text[:80], answer)
+            assert status != 1 or answer["verdict"] != "ok"
+            assert status != 2 or "\n" not in answer["error"]
 
 
 def replayed(recording: Path, *arguments: str) -> tuple[dict[str, Any], int]:

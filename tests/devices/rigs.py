@@ -15,7 +15,7 @@ from tests.haptics.doubles import BenchDevice
 PERIOD = 1e-3
 DEVICES: dict[str, Callable[[Clock], Device]] = {
     "bench-impedance": BenchDevice,
-    "bench-admittance": lambda clock: BenchDevice(clock, Causality.ADMITTANCE),
+    "bench-admittance": lambda clock: BenchDevice(clock, Causality.ADMITTANCE, max_force=10.0),
     "virtual-joystick": lambda clock: devices.create_device("virtual-joystick", clock=clock),
     "virtual-arm": lambda clock: devices.create_device("virtual-arm", clock=clock),
 }
