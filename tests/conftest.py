@@ -18,17 +18,19 @@ os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
 # The same examples in every run and on every machine, so that a run is green or red and stays so. A busy machine is no
-# reason to fail: examples may take their time. ``./run test --search`` looks for new examples, more of them.
+# reason to fail: examples may take their time. ``--all`` takes more of them, ``--search`` looks for new ones.
 settings.register_profile(
-    "same",
+    "few",
     parent=settings.default,
     deadline=None,
     derandomize=True,
     database=None,
+    max_examples=30,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("search", parent=settings.get_profile("same"), derandomize=False, max_examples=300)
-settings.load_profile(os.environ.get("HAPTICS_EXAMPLES", "same"))
+settings.register_profile("all", parent=settings.get_profile("few"), max_examples=100)
+settings.register_profile("search", parent=settings.get_profile("few"), derandomize=False, max_examples=300)
+settings.load_profile(os.environ.get("HAPTICS_EXAMPLES", "few"))
 
 
 def _why_no_qt() -> str:

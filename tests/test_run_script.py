@@ -342,9 +342,23 @@ def test_the_program_replaces_the_script(run: ModuleType, monkeypatch: pytest.Mo
     run.start("test", ["--search"])
     assert compiled == [[str(run.PYTHON), "-m", "tests.kernels"]]
     assert calls[-1][2]["HAPTICS_EXAMPLES"] == "search"
+    assert "HAPTICS_EXAMPLES" not in calls[-2][2]
     assert Path.cwd() == run.ROOT
     assert [call[1][0] for call in calls] == [str(run.PYTHON)] * 3
     assert all("PYTHONPATH" not in call[2] for call in calls)
+
+
+def test_bytecode_that_must_not_lie_beside_the_sources_goes_into_the_environment(
+    run: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
+    monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
+    assert "PYTHONPYCACHEPREFIX" not in run.clean_environment()
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert run.clean_environment()["PYTHONPYCACHEPREFIX"] == str(run.VENV / "bytecode")
+    assert "PYTHONDONTWRITEBYTECODE" not in run.clean_environment()
+    monkeypatch.setenv("PYTHONPYCACHEPREFIX", "/elsewhere")
+    assert run.clean_environment()["PYTHONPYCACHEPREFIX"] == "/elsewhere"
 
 
 def test_help_goes_to_standard_output(run: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:

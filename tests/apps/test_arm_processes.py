@@ -81,10 +81,11 @@ def test_the_whole_loop_slides_at_the_friction_that_was_asked_for(tmp_path: Path
 
 
 FATAL = {"motors.unplug": "the drive was unplugged", "sensor.mute": "has sent no usable force|was too old"}
-"""Those of the sensor, too, are in tests/devices/arm/test_arm_faults.py, without a session."""
+"""All of them are in tests/devices/arm/test_arm_faults.py, without a session."""
 
 
-@pytest.mark.parametrize("fault", ["motors.unplug", pytest.param("sensor.mute", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("fault", FATAL)
 def test_a_fault_of_a_wire_ends_the_session_with_loose_motors(tmp_path: Path, fault: str) -> None:
     setting = f"device.wire_faults=['{fault}@1']"
     done = session(tmp_path, "--model", "A", "--duration", "30", "--set", setting)

@@ -52,7 +52,12 @@ def answer_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 @pytest.mark.parametrize(
     ("model", "device"),
-    [("A", "virtual-arm"), ("B", "virtual-joystick"), ("C", "virtual-joystick"), ("D", "virtual-arm")],
+    [
+        ("A", "virtual-arm"),
+        ("C", "virtual-joystick"),
+        pytest.param("B", "virtual-joystick", marks=pytest.mark.slow),
+        pytest.param("D", "virtual-arm", marks=pytest.mark.slow),
+    ],
 )
 def test_a_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path: Path, model: str, device: str) -> None:
     arguments = ("run", "--device", device, "--model", model, "--duration", "3", "--headless", "--json")
@@ -276,7 +281,14 @@ def test_a_servo_that_is_terminated_by_others_is_status_4(tmp_path: Path) -> Non
     assert "somebody else" in err
 
 
-@pytest.mark.parametrize("redirection", ["2>&-", ">&-", "<&-", "2>/dev/full", ">/dev/full", "| true"])
+@pytest.mark.parametrize(
+    "redirection",
+    [
+        "2>&-",
+        ">/dev/full",
+        *(pytest.param(one, marks=pytest.mark.slow) for one in (">&-", "<&-", "2>/dev/full", "| true")),
+    ],
+)
 def test_closed_and_full_streams_do_not_change_the_run(tmp_path: Path, redirection: str) -> None:
     command = f"{sys.executable} -m apps run --duration 0.2 --headless --json {redirection}; exit ${{PIPESTATUS[0]}}"
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}

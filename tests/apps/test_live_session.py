@@ -58,6 +58,7 @@ def test_a_session_with_the_mouse_feels_four_newtons(screen: Screen, tmp_path: P
     assert json.loads(verified.stdout)["mismatches"] == 0
 
 
+@pytest.mark.slow  # keys and ends are in tests/apps/view, without a session
 def test_the_space_bar_stops_and_closing_the_window_leaves(screen: Screen, tmp_path: Path) -> None:
     with screen.session(tmp_path, "--device", "virtual-arm", "--model", "A") as process:
         window = screen.window("virtual-arm")
@@ -112,6 +113,7 @@ def test_a_run_goes_on_when_the_view_dies(screen: Screen, tmp_path: Path) -> Non
         assert answer["ticks"] + answer["skipped"] == 6000
 
 
+@pytest.mark.slow  # tests/apps/session/test_view_link.py has it without a session
 def test_a_display_that_is_not_there_is_no_obstacle(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "apps", "demo", "--duration", "2", "--json"]
     environment = {**os.environ, "DISPLAY": ":4242", "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT)}

@@ -65,6 +65,7 @@ def test_there_is_force_only_while_the_space_bar_is_held(screen: Screen, tmp_pat
     assert not force[let_go + 20 :].any()
 
 
+@pytest.mark.slow  # tests/apps/session/test_held_key.py has it without a display
 def test_the_run_ends_with_the_view_whose_key_was_held(screen: Screen, tmp_path: Path) -> None:
     with start(screen, tmp_path) as process:
         window = screen.window("virtual-joystick")
