@@ -196,12 +196,22 @@ def test_the_poses_are_held_within_the_workspace() -> None:
     assert len({tuple(places[hold.start]) for hold in holds}) == 6
 
 
-@pytest.mark.parametrize("kind", ["parallel-link", "five-bar"])
-def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, tmp_path: Path) -> None:
+FEW = Poses(columns=3, rows=2, rounds=1, settle=0.2, hold=0.1, speed=0.3)
+
+
+@pytest.mark.parametrize(
+    ("kind", "asked"),
+    [
+        ("parallel-link", FEW),
+        pytest.param("parallel-link", Poses(), marks=pytest.mark.slow),
+        pytest.param("five-bar", Poses(), marks=pytest.mark.slow),
+    ],
+)
+def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, asked: Poses, tmp_path: Path) -> None:
     clock, centre = Clock(1e-3), (0.01, -0.02, 0.05)
     changes = vertical(centre, (0.0, 30.0, 20.0))
     changes["arm"]["kind"] = kind
-    poses, source = measure_wrenches(arm(clock, **changes), Poses(), tmp_path / "poses.csv", clock)
+    poses, source = measure_wrenches(arm(clock, **changes), asked, tmp_path / "poses.csv", clock)
     found = identify_handle(poses)
     assert not found.unknown and not found.warnings
     assert found.values[MASS] == pytest.approx(0.3, abs=0.01)
@@ -209,7 +219,8 @@ def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, tmp_path: Path) 
     off = deviations(found, truth(0.3, centre))
     assert max(abs(off[name]) for name in (MASS, *CENTRES)) < ERRORS
     assert [found.values[name] for name in BIASES] == pytest.approx(BIAS, abs=0.05)  # it has wandered a little
-    assert (tmp_path / "poses.csv").read_text().count("\n") > 24 * 800
+    ticks = asked.columns * asked.rows * asked.rounds * round((asked.settle + asked.hold) / clock.period)
+    assert (tmp_path / "poses.csv").read_text().count("\n") > ticks
     assert source.device == "virtual-arm virtual, seed 0"
 
 
@@ -222,12 +233,20 @@ def test_a_virtual_arm_in_a_horizontal_plane_tells_what_it_shows_at_rest(tmp_pat
     assert found.values["bias_force_x_n"] == pytest.approx(BIAS[0], abs=0.05)
 
 
-def test_the_driver_of_a_real_arm_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("size", "poses"),
+    [
+        (0.04, Poses(columns=2, rows=2, rounds=1, hold=0.05, settle=0.05, speed=0.25)),
+        pytest.param(0.07, Poses(columns=3, rows=2, rounds=1, hold=0.3, settle=0.2), marks=pytest.mark.slow),
+    ],
+)
+def test_the_driver_of_a_real_arm_tells_the_same(
+    size: float, poses: Poses, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     centre = (0.0, 0.01, 0.05)
-    own = vertical(centre) | {"half_width": 0.08, "half_height": 0.06}
+    own = vertical(centre) | {"half_width": size, "half_height": size}
     device = ArmHere(settings(**own))
-    poses = Poses(columns=3, rows=2, rounds=1, hold=0.3, settle=0.2)
     found = identify_handle(measure_wrenches(device, poses, tmp_path / "poses.csv", device.clock)[0])
     assert not found.unknown
     off = deviations(found, truth(0.3, centre))
