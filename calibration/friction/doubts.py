@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from calibration.friction.diagnostics import Diagnostics, Doubt
-from calibration.friction.model import INERTIA, SCALE, negative
+from calibration.friction.model import INERTIA, SCALE, SIDES, negative
 from calibration.friction.result import FrictionFit
 from calibration.intervals import cosines
 
@@ -16,6 +16,8 @@ _FELT, _OVERWHELMING = 0.1, 0.5
 _UNEXPLAINED = 1.5
 _SLOW_SHARE, _CONDITION, _OUTLIERS, _MISFIT = 0.02, 300.0, 0.002, 0.1
 _AT_LIMIT = 1.001
+_CLEARLY = 3.0
+"""Standard errors of a fall that is no chance; more than two, since the place of the fall is searched too."""
 
 
 def doubts_about(fit: FrictionFit, settled: bool, free: bool, scales: tuple[float, float]) -> tuple[Doubt, ...]:
@@ -86,6 +88,12 @@ def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
             f"No Stribeck velocity stands out from {low:.3g} to {high:.3g} (found {scale:.3g}): use a simpler model."
         )
         found.append(Doubt("scale-at-limit", message, True))
+    elif not _falls(fit):
+        message = (
+            "In neither direction is the static level clearly above Coulomb's: no fall is seen, and its place is by "
+            "chance; use a simpler model, or record slower motion."
+        )
+        found.append(Doubt("no-fall", message, True))
     if fit.diagnostics.slow_share < _SLOW_SHARE:
         message = (
             f"Only {100.0 * fit.diagnostics.slow_share:.1f} % of the samples are slower than the Stribeck velocity: "
@@ -93,6 +101,18 @@ def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
         )
         found.append(Doubt("few-slow-samples", message))
     return found
+
+
+def _falls(fit: FrictionFit) -> bool:
+    """Tell whether a static level exceeds Coulomb's by more than chance, in one direction at least."""
+    for side in SIDES:
+        static = f"static_{side}"
+        coulomb = "coulomb" if "coulomb" in fit.values else f"coulomb_{side}"
+        contrast = np.array([(name == static) - float(name == coulomb) for name in fit.names])
+        error = float(np.sqrt(max(contrast @ fit.covariance @ contrast, 0.0)))
+        if fit.values[static] - fit.values[coulomb] > _CLEARLY * error:
+            return True
+    return False
 
 
 def _parameters(fit: FrictionFit) -> list[Doubt]:

@@ -27,6 +27,12 @@ def test_a_stribeck_zone_inside_the_dead_band_is_noticed(seed: int) -> None:
     assert "dead-band-hides" not in codes(Scenario("wide"), seed)
 
 
+def test_a_fall_that_chance_has_made_is_doubted() -> None:
+    """This one even rises: the zone, at 0.25 % of the top speed, lies inside the dead band."""
+    assert "no-fall" in codes(Scenario("very narrow", stribeck_velocity=0.001), 10)
+    assert "no-fall" not in codes(Scenario("plain"), 10)
+
+
 def test_errors_with_a_long_memory_are_reckoned_with() -> None:
     rng = np.random.default_rng(0)
     shocks, errors = rng.standard_normal(20000), np.zeros(20000)
