@@ -68,6 +68,7 @@ def test_in_a_horizontal_plane_it_says_that_only_the_offset_counts(
     assert "has no table [joint.NAME]" in refusal(capsys, "check", f"--parameters={out}", "--data=any.csv")
 
 
+@pytest.mark.slow  # tests/calibration/test_handle.py has the driver of a real arm without processes
 @pytest.mark.wall_clock  # a drive that does not answer within 0.4 s is taken for a dead one
 def test_a_drive_that_shows_no_torques_leaves_the_joints_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
