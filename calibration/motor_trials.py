@@ -7,13 +7,13 @@ friction is that of its file, and where it is not. ``python -m apps.calibrate.mo
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.friction import MODELS
+from calibration.friction.trials import TRUTH
 from calibration.friction_spread import friction_change, friction_spread
 from calibration.identification import Wishes, identify
 from calibration.measured_files import Source
@@ -25,14 +25,6 @@ Array = NDArray[np.float64]
 
 GAIN, OFFSET = 0.2, 0.8
 """Truth: torque per percent of PWM, and without any [N m]."""
-_LAW: Mapping[str, float] = {
-    "coulomb": 0.85,
-    "viscosity": 17.8,
-    "static_forward": 1.27,
-    "static_backward": 1.95,
-    "stribeck_velocity": 0.0175,
-}
-"""A knee's friction (Guedelha et al. 2018, Table 1 and Fig. 10); SI units."""
 _RATE, _NOISE, _PWM = 100.0, 0.1, 60.0
 """Samples a second, standard deviation of the torque's noise [N m], greatest drive [percent]."""
 
@@ -95,7 +87,7 @@ def joint_of(seed: int, model: str = "stribeck") -> JointParameters:
     """Return the friction of the joint as `identify` finds it in 60 s of motion by hand."""
     rng = np.random.default_rng([seed, 1])
     time, velocity = _by_hand(rng, 60.0)
-    torque = -MODELS["stribeck"].evaluate(_LAW, velocity) + _noise(rng, len(time), 0.0)
+    torque = -MODELS["stribeck"].evaluate(TRUTH, velocity) + _noise(rng, len(time), 0.0)
     return identify([_measurement(time, velocity, torque)], Wishes(model)).parameters()
 
 
@@ -109,7 +101,7 @@ def driven(scenario: Scenario, seed: int, duration: float = 40.0) -> Measurement
     mixed = scenario.in_phase * velocity / np.abs(velocity).max() + (1.0 - scenario.in_phase) * free
     drive = _PWM * mixed
     level = scenario.warm * (1.0 - scenario.warming * time / time[-1])
-    torque = GAIN * drive + OFFSET - level * MODELS["stribeck"].evaluate(_LAW, velocity)
+    torque = GAIN * drive + OFFSET - level * MODELS["stribeck"].evaluate(TRUTH, velocity)
     torque = torque + _noise(rng, len(time), scenario.memory)
     return replace(_measurement(time, velocity, torque), drive=drive, drive_unit="percent")
 

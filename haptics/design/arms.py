@@ -42,7 +42,7 @@ class SampledArm:
 
         Under friction of constant level :math:`u_k = u_{k-1} + T h_k / M` (Kikuuwe et al. 2006, (12)) and :math:`r_k =
         r_{k-1} + T u_k`; the state is s, u and r. A slope of the friction law changes little: at the frequencies at
-        which arms shake it is small beside M times the pulsation.
+        which arms shake it is small beside M times the angular frequency.
         """
         n, T = len(self.transition), self.period
         matrix = np.zeros((n + 4, n + 4))
