@@ -330,6 +330,7 @@ def test_what_is_executed(run: ModuleType, name: str, arguments: list[str], expe
 def test_the_program_replaces_the_script(run: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", "/opt/foreign")
+    monkeypatch.delenv("HAPTICS_EXAMPLES", raising=False)
     monkeypatch.setattr(run, "set_up", lambda command: None)
     calls: list[tuple[Path, list[str], dict[str, str]]] = []
     monkeypatch.setattr(run.os, "execve", lambda *arguments: calls.append(arguments))

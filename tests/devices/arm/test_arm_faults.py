@@ -79,7 +79,7 @@ ENDED_BY_THE_SENSOR = {
 
 @pytest.mark.parametrize(("make", "fault"), ENDED_BY_THE_SENSOR)
 def test_a_sensor_that_fails_ends_the_run_and_the_motors_hold_until_it_is_over(make: str, fault: str) -> None:
-    with opened(make, hand=PUSHED, sensor={"patience": 0.2}) as arm:
+    with opened(make, hand=PUSHED) as arm:
         before = run(arm, 0.05)[-1]
         begin(arm, SENSOR + fault)
         with pytest.raises(DeviceFault, match=ENDED_BY_THE_SENSOR[make, fault]):
