@@ -16,6 +16,8 @@ from haptics.waiting import cancelled_by
 from tests.contract import DeviceContract
 from tests.devices.pantograph.boards import QUICK, driven, driver, exercise, holding, wait_until
 
+pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
+
 
 class TestPantograph(DeviceContract):
     name = "pantograph"

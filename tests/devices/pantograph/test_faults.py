@@ -25,6 +25,8 @@ from haptics.trace import Trace
 from tests.devices.pantograph.boards import LONG, driven, driver, exercise, holding, wait_until
 from tests.processes import ROOT
 
+pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
+
 
 @pytest.mark.parametrize(
     ("fault", "values"),
