@@ -20,10 +20,11 @@ from haptics.errors import DeviceFault
 from tests.devices.pantograph.boards import LONG, driver, exercise, wait_until
 from tests.processes import ROOT
 
+pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
+
 HOST = """
 import sys, time, numpy as np, devices
 
-pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
 device = devices.create_device("pantograph", {"port": sys.argv[1], "at_home": True, "hold": 0.05})
 device.open()
 print("open", flush=True)
