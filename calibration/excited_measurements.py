@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from calibration.excited import PARTS
 from calibration.measured_files import Source
 from calibration.measurements import Measurement
-from calibration.signals import Motion, motion, smooth
+from calibration.signals import Motion, best_cutoff, motion, smooth
 from haptics.errors import ConfigurationError
 from haptics.recording import Recording
 from haptics.tick_file import digest_of
@@ -25,7 +25,7 @@ Array = NDArray[np.float64]
 
 AXES = ("x", "y")
 
-_USED = ("time", "period_error", "sample_age", "position", "command")
+_USED = ("time", "period_error", "sample_age", "position", "command", "proxy")
 
 _LATEST = 0.02
 """Longest delay that is looked for [s]."""
@@ -41,6 +41,9 @@ _MOVING = 0.1
 
 _LOOK = 60.0
 """Forces and motions are compared without what is faster than this [Hz]: the noise of the position is in both."""
+
+_STEPS = 3
+"""Steps by which the delay is made free of that noise."""
 
 
 def measurements_of(folder: Path) -> dict[str, list[Measurement]]:
@@ -90,21 +93,36 @@ def _round(rows: Rows, axis: int, source: Source) -> Measurement:
     sampled = rows["time"] + rows["period_error"] - rows["sample_age"]
     new = np.diff(np.maximum.accumulate(sampled), prepend=-np.inf) > _SAME
     time, position = sampled[new], np.array(rows["position"][new, axis])
-    moved, slow = motion(time, position), motion(time, position, _LOOK)
+    reference = np.array(rows["proxy"][new, axis])
+    moved = motion(time, position, min(_LOOK, best_cutoff(time, position)))
     given = rows["time"] + rows["period_error"]
     command = np.array(rows["command"][:, axis])
-    force = _at_its_time(given, command, time, _delay(given, command, slow))
+    delay = _delay(given, command, moved, reference)
     return Measurement(
         joint=AXES[axis],
         rotary=False,
         time=time - time[0],
         velocity=moved.velocity,
-        effort=-smooth(time, force, moved.cutoff),  # as smooth as the acceleration
+        effort=-_smooth_force(given, command, delay, moved),
         source=source,
         acceleration=moved.acceleration,
         instrument=moved.instrument,
         position=position,
+        reference=reference,
+        cutoff=moved.cutoff,
     )
+
+
+def _smooth_force(given: Array, command: Array, delay: float, moved: Motion) -> Array:
+    """Return the force, as smooth as the motion [N].
+
+    A force holds for a period. Straight lines between the commands are its mean over a period, of which fast changes
+    have a little less than the force has: what is missing is put back, to second order.
+    """
+    force = _at_its_time(given, command, moved.time, delay)
+    period = float(np.median(np.diff(given)))
+    missing = smooth(moved.time, force, moved.cutoff, 2) * period**2 / 24.0
+    return smooth(moved.time, force, moved.cutoff) - missing
 
 
 def _at_its_time(given: Array, command: Array, time: Array, delay: float) -> Array:
@@ -112,8 +130,39 @@ def _at_its_time(given: Array, command: Array, time: Array, delay: float) -> Arr
     return np.interp(time, given + delay, command)
 
 
-def _delay(given: Array, command: Array, slow: Motion) -> float:
-    """Return the delay [s] at which a mass, Coulomb's and viscous friction and a constant explain the forces best."""
+def _delay(given: Array, command: Array, slow: Motion, reference: Array) -> float:
+    """Return the delay [s] at which a mass, Coulomb's and viscous friction and a constant explain the forces.
+
+    The controller makes forces out of the noise of the position, so least squares finds in part that noise's own delay.
+    Its answer is where the search begins for the delay at which what is left of the forces has nothing to do with the
+    motion that was commanded, nor with its jerk (instrumental variables).
+    """
+    time, cutoff = slow.time, slow.cutoff
+    moving = np.abs(slow.velocity) > _MOVING * np.abs(slow.velocity).max()
+    sides = slow.velocity > 0.0, slow.velocity < 0.0
+    columns = np.column_stack((slow.acceleration, slow.velocity, *sides))[moving]
+    speed, rise = (smooth(time, reference, cutoff, order) for order in (1, 2))
+    instruments = np.column_stack((rise, speed, *sides))[moving]
+    jerk = smooth(time, rise, cutoff, 1)[moving]
+    # of the jerk only what the columns have no part in
+    jerk = jerk - instruments @ np.linalg.lstsq(columns.T @ instruments, columns.T @ jerk, rcond=None)[0]
+
+    def left(delay: float) -> float:
+        return float(jerk @ smooth(time, _at_its_time(given, command, time, delay), cutoff)[moving])
+
+    first = delay = _least_squares_delay(given, command, slow)
+    for _ in range(_STEPS):
+        here, later = left(delay), left(delay + _STEP)
+        if here == later:
+            return first
+        delay -= _STEP * here / (later - here)
+        if not 0.0 <= delay <= _LATEST:
+            return first
+    return delay
+
+
+def _least_squares_delay(given: Array, command: Array, slow: Motion) -> float:
+    """Return the delay [s] at which the least of the forces is left unexplained."""
     time, velocity = slow.time, slow.velocity
     moving = np.abs(velocity) > _MOVING * np.abs(velocity).max()
     columns = np.column_stack((slow.acceleration, velocity, velocity > 0.0, velocity < 0.0))[moving]

@@ -164,9 +164,11 @@ def samples_of(measurement: Measurement, wishes: Wishes) -> Samples:
                 instrument=measurement.instrument,
                 velocity_noise=measurement.velocity_noise,
             )
-        cutoff = None if wishes.smooth == AUTOMATIC else float(wishes.smooth)
+        cutoff = measurement.cutoff if wishes.smooth == AUTOMATIC else float(wishes.smooth)
         if measurement.position is not None:
-            return Samples.from_positions(time, measurement.position, effort, wishes.inertia, cutoff)
+            return Samples.from_positions(
+                time, measurement.position, effort, wishes.inertia, cutoff, measurement.reference
+            )
         return Samples.from_noisy_velocity(time, measurement.velocity, effort, wishes.inertia, cutoff)
     except ConfigurationError as error:
         raise measurement.error(str(error).rstrip(".")) from error

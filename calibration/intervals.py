@@ -78,6 +78,20 @@ def degrees_of_freedom(influence: Array, memory: float = 0.0) -> Array:
     return np.array([max(1.0, np.trace(shared) ** 2 / max(float(np.sum(shared**2)), 1e-300)) for shared in matrices])
 
 
+def folded(rows: Array, rounds: tuple[int, ...]) -> Array:
+    """Return the sum (m, p) of the rounds of rows (n, p), of which the longest has m; without rounds, the rows.
+
+    The steps of an encoder err alike each time the same motion is done: such errors add up, and only the sum of the
+    rounds shows that.
+    """
+    if not rounds:
+        return rows
+    total = np.zeros((max(rounds), rows.shape[1]))
+    for part in np.split(rows, np.cumsum(rounds)[:-1]):
+        total[: len(part)] += part
+    return total
+
+
 def _cosine_sums(rows: Array) -> Array:
     """Return sum_i rows_i cos(pi j (i + 1/2)/n) for j = 0 ... n, by one Fourier transform of twice the length."""
     count = len(rows)

@@ -56,6 +56,10 @@ class Measurement:
         The acceleration without noise to speak of (`calibration.signals.Motion`).
     velocity_noise : float or None
         Standard deviation of the error of the velocity, where it is known [rad/s] or [m/s].
+    reference : (n,) float array or None
+        The position that a controller was to keep, where the motion was commanded.
+    cutoff : float or None
+        Of the filter that the effort went through, where it did [Hz].
     source : Source
         Where it comes from.
     """
@@ -72,6 +76,8 @@ class Measurement:
     drive_unit: str = ""
     instrument: Series | None = None
     velocity_noise: float | None = None
+    reference: Series | None = None
+    cutoff: float | None = None
 
     def __len__(self) -> int:
         return len(self.time)

@@ -67,7 +67,7 @@ def _searched(samples: Samples, model: FrictionModel, settings: FitSettings) -> 
             f"{LEAST} are needed"
         )
     moved = (samples.acceleration, samples.instrument) if settings.fit_inertia else (None, None)
-    problem = Problem(model, settings.physical, *moved)
+    problem = Problem(model, settings.physical, *moved, samples.commanded)
     found = _solved(problem, samples, settings, kept)
     if found.linear.rank < len(found.linear.coefficients):
         raise ConfigurationError(f"the motion cannot tell {', '.join(problem.names)} apart: move at more speeds")

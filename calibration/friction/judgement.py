@@ -17,7 +17,7 @@ from calibration.friction.problem import Problem
 from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples
 from calibration.friction.settings import FitSettings
-from calibration.intervals import covariance_of_sum, degrees_of_freedom, memory_of, quantile
+from calibration.intervals import covariance_of_sum, degrees_of_freedom, folded, memory_of, quantile
 from calibration.normal_equations import norm
 from calibration.regression import least_squares, loss_slope
 from calibration.separable import SeparableFit
@@ -46,7 +46,7 @@ def judged(
     """Return the result of a fit to the samples `kept`, which are faster than `band`."""
     first, free, better = without_bias(problem, samples, settings, band, kept, found)
     residual = samples.friction[kept] - problem.of(kept).evaluate(samples.velocity[kept], better.place)
-    covariance, degrees = _covariance(problem, settings, kept, found, free, better, residual)
+    covariance, degrees = _covariance(problem, settings, kept, found, free, better, residual, samples.rounds)
     values = named(problem, better.place)
     errors = np.sqrt(np.diag(covariance))
     reach = quantile(settings.confidence, degrees) * errors
@@ -162,11 +162,15 @@ def _covariance(
     free: NDArray[np.bool_],
     better: Corrected,
     left: Array,
+    rounds: tuple[int, ...],
 ) -> tuple[Array, Array]:
     """Return the covariance of the parameters by name, and the degrees of freedom of each; `left` is after all."""
     jacobian, residual = found.jacobian, found.linear.residual
-    if problem.instrument is not None:
+    if problem.instrument is not None or better.commanded is not None:
         jacobian, residual = jacobian.copy(), left
+    if better.commanded is not None:
+        jacobian[:, free] = better.commanded
+    elif problem.instrument is not None:
         jacobian[:, problem.inertial] = problem.instrument[kept]
     size = np.sqrt(np.maximum(np.abs(np.diag(better.matrix)), 1e-300))
     inverse = np.linalg.pinv(better.matrix / np.outer(size, size) * loss_slope(residual, settings.loss))
@@ -177,7 +181,10 @@ def _covariance(
     error = np.zeros(len(kept))
     error[kept] = residual
     memory = memory_of(residual)
-    return covariance_of_sum(influence * error[:, None], memory), degrees_of_freedom(influence, memory)
+    return (
+        covariance_of_sum(folded(influence * error[:, None], rounds), memory),
+        degrees_of_freedom(np.sqrt(folded(influence**2, rounds)), memory),
+    )
 
 
 def _diagnosed(

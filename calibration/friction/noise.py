@@ -14,12 +14,16 @@ matrix of normal equations when the covariance of t is asked.
 
 Noise on the acceleration makes the inertia too small in the same way. Where there is an instrument for it, which has
 hardly any noise (`calibration.signals.Motion`), that stands in J in its place, and f in the sum is what was measured:
-the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014).
+the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014). Where the
+motion was commanded (`calibration.friction.commanded`), J is that of the commanded motion z_i throughout, and only what
+noise makes of the law itself is left to undo:
+
+    sum_i  J(z_i; f) (F(w_i; t) - E[F(w_i + n; f)] + F(w_i; f) - measured_i) = 0
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,11 +52,14 @@ class Corrected:
         Derivative of the estimating equations with regard to the free ones.
     settled : bool
         Whether the search came to rest; the uncorrected parameters are returned where it did not.
+    commanded : array, (k, f), optional
+        What the residuals of the samples kept were multiplied with, where the motion was commanded.
     """
 
     place: Array
     matrix: Array
     settled: bool
+    commanded: Array | None = None
 
 
 def corrected(
@@ -84,6 +91,8 @@ def corrected(
     residual : array, (n,)
         What the fit left of each sample, weighted; 0 of those left out.
     """
+    if problem.commanded is not None:
+        return _by_command(problem, samples, place, free, noise, kept, residual)
     left_out = ~kept & samples.faster_than(band)  # for other reasons than their speed
     usable = samples.inner & ~left_out
     problem, residual, velocity = problem.of(usable), residual[usable], samples.velocity[usable]
@@ -91,8 +100,45 @@ def corrected(
     instruments, seen = _expectations(problem, velocity, weights, place, noise, band)
     if problem.instrument is not None:
         seen[problem.inertial] += float(np.einsum("i,i->", problem.instrument, residual))
-    instruments, seen = instruments[:, free], seen[free]
-    found, smallest = place, _SETTLED * norm(samples.friction)
+    return _searched(
+        problem, velocity, place, free, instruments[:, free], seen[free], _SETTLED * norm(samples.friction)
+    )
+
+
+def _by_command(
+    problem: Problem,
+    samples: Samples,
+    place: Array,
+    free: NDArray[np.bool_],
+    noise: float,
+    kept: NDArray[np.bool_],
+    residual: Array,
+) -> Corrected:
+    """Return the parameters whose residuals have nothing to do with the motion that was commanded."""
+    problem, velocity, residual = problem.of(kept), samples.velocity[kept], residual[kept]
+    weights = np.ones(len(velocity)) if samples.weights is None else samples.weights[kept]
+    assert problem.commanded is not None
+    instruments = problem.commanded_instruments(problem.commanded, place, weights)[:, free]
+    weighted = instruments * weights[:, None]
+    mean = np.zeros(len(velocity))
+    for node, weight in zip(_NODES, _WEIGHTS, strict=True):
+        mean += weight * problem.evaluate(velocity + node * noise, place)
+    seen = times(weighted.T, mean) + times(instruments.T, residual)
+    found = _searched(problem, velocity, place, free, weighted, seen, _SETTLED * norm(samples.friction))
+    return replace(found, commanded=instruments)
+
+
+def _searched(
+    problem: Problem,
+    velocity: Array,
+    place: Array,
+    free: NDArray[np.bool_],
+    instruments: Array,
+    seen: Array,
+    smallest: float,
+) -> Corrected:
+    """Return the parameters whose law has the products `seen` (f,) with instruments (n, f), from `place` on."""
+    found = place
     for _ in range(_STEPS):
         law, jacobian = problem.expanded(velocity, found)
         matrix = products(instruments, jacobian[:, free])

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.friction.commanded import Commanded
 from calibration.friction.model import INERTIA, SCALE, FrictionModel
 from calibration.normal_equations import stacked
 from calibration.regression import times
@@ -29,19 +30,22 @@ class Problem:
         Of the samples, where their inertia is to be found too.
     instrument : array, (n,), optional
         What takes the place of the acceleration in the estimating equations (`calibration.friction.noise`).
+    commanded : Commanded, optional
+        What takes the place of velocity and acceleration there.
     """
 
     model: FrictionModel
     physical: bool
     acceleration: Array | None = None
     instrument: Array | None = None
+    commanded: Commanded | None = None
 
     def of(self, chosen: NDArray[np.bool_]) -> Problem:
         """Return the same for some of the samples."""
-        if self.acceleration is None:
-            return self
+        acceleration = None if self.acceleration is None else self.acceleration[chosen]
         slow = None if self.instrument is None else self.instrument[chosen]
-        return replace(self, acceleration=self.acceleration[chosen], instrument=slow)
+        commanded = None if self.commanded is None else self.commanded.of(chosen)
+        return replace(self, acceleration=acceleration, instrument=slow, commanded=commanded)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -100,6 +104,12 @@ class Problem:
             jacobian = jacobian.copy(order="K")
             jacobian[:, self.inertial] = self.instrument
         return jacobian
+
+    def commanded_instruments(self, commanded: Commanded, place: Array, weights: Array) -> Array:
+        """Return the derivatives (n, r) at the motion that was commanded, without what an error of the delay has."""
+        acceleration = None if self.acceleration is None else commanded.acceleration
+        derivatives = replace(self, acceleration=acceleration).jacobian(commanded.velocity, place)
+        return commanded.without_delay(derivatives, weights)
 
     @property
     def inertial(self) -> int:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.friction.commanded import Commanded
 from calibration.signals import best_cutoff, edge_of, motion, noise_left, quiet_cutoff, smooth, white_noise
 from haptics.errors import ConfigurationError
 
@@ -18,6 +19,9 @@ LEAST = 50
 """Samples that a fit needs."""
 _FEWEST = 8
 _ONE_SIDED, _STEADY = 0.02, 1e-6
+_RESTING, _FARTHER = 0.01, 1.5
+"""Of a handle that a controller moves: speed that counts as rest, in parts of the top speed, and how much farther from
+rest and turns samples are left out."""
 _ERRATIC = 0.3
 """Change from sample to sample, in standard deviations of the velocity, that cannot all be noise."""
 
@@ -49,6 +53,9 @@ class Samples:
     turning : array, (n,), optional
         Not 0 where the filter that made velocity and acceleration saw the motion turn back: the acceleration jumps
         there, and a filter smears that. Left out where the inertia is found too.
+    commanded : Commanded, optional
+        The motion that was commanded, where a controller made the forces: delay, viscosity and inertia are then found
+        with it as instrumental variables.
 
     Raises
     ------
@@ -67,6 +74,9 @@ class Samples:
     turning: Array | None = None
     guessed: bool = False
     """Whether a `velocity_noise` that is given was only seen, in a recording that this is a part of."""
+    commanded: Commanded | None = None
+    rounds: tuple[int, ...] = ()
+    """Lengths of the rounds in which the same motion was commanded again and again."""
     noise: float = field(init=False)
     """Standard deviation of the error of the velocity, stated or seen."""
 
@@ -169,9 +179,18 @@ class Samples:
 
     @classmethod
     def from_positions(
-        cls, time: Array, position: Array, torque: Array, inertia: float = 0.0, cutoff: float | None = None
+        cls,
+        time: Array,
+        position: Array,
+        torque: Array,
+        inertia: float = 0.0,
+        cutoff: float | None = None,
+        reference: Array | None = None,
     ) -> Samples:
-        """Return samples with velocity, acceleration and their noise from positions (`calibration.signals.motion`)."""
+        """Return samples with velocity, acceleration and their noise from positions (`calibration.signals.motion`).
+
+        A `reference` is the position that a controller was to keep.
+        """
         found = motion(time, position, cutoff)
         return cls.from_torque(
             found.time,
@@ -182,7 +201,8 @@ class Samples:
             velocity_noise=found.velocity_noise,
             edge=found.edge,
             instrument=found.instrument,
-            turning=turning(found.velocity, found.edge),
+            turning=turning(found.velocity, found.edge, reference is not None),
+            commanded=None if reference is None else Commanded.of_reference(time, reference, torque, found.cutoff),
         )
 
     @classmethod
@@ -238,13 +258,24 @@ class Samples:
             of(self.instrument),
             of(self.turning),
             self.noise_is_guessed,
+            None if self.commanded is None else self.commanded.of(chosen),
         )
 
 
-def turning(velocity: Array, reach: int) -> Array:
-    """Return 1 for samples that are at most `reach` from where the velocity changes its sign, 0 for the others."""
+def turning(velocity: Array, reach: int, resting: bool = False) -> Array:
+    """Return 1 for samples that are at most `reach` from where the velocity changes its sign, 0 for the others.
+
+    With `resting`, also near where there is hardly any motion, and half as far again: a handle that is moved by a
+    controller comes to rest and breaks away, and the acceleration jumps then too.
+    """
     near = np.zeros(len(velocity))
-    for turn in np.flatnonzero(np.diff(np.signbit(velocity))):
+    turns = np.flatnonzero(np.diff(np.signbit(velocity)))
+    if resting:
+        reach = round(_FARTHER * reach)
+        slow = np.abs(velocity) < _RESTING * float(np.abs(velocity).max())
+        turns = np.union1d(turns, np.flatnonzero(np.diff(slow)))
+        near[slow] = 1.0
+    for turn in turns:
         near[max(turn + 1 - reach, 0) : turn + 1 + reach] = 1.0
     return near
 
@@ -258,6 +289,9 @@ def joined(recordings: Sequence[Samples]) -> Samples:
         return recordings[0]
     steps = [np.gradient(one.time)[one.inner] for one in recordings]
     parts = [one.part(np.flatnonzero(one.inner)) for one in recordings]
+
+    commanded = [part.commanded for part in parts if part.commanded is not None]
+    repeated = len(commanded) == len(parts)
 
     def whole(columns: Sequence[Array | None]) -> Array | None:
         known = [column for column in columns if column is not None]
@@ -274,4 +308,6 @@ def joined(recordings: Sequence[Samples]) -> Samples:
         whole([part.instrument for part in parts]),
         whole([part.turning for part in parts]),
         any(part.noise_is_guessed for part in parts),
+        Commanded.joined(commanded) if repeated else None,
+        tuple(len(part.time) for part in parts) if repeated else (),
     )

@@ -11,7 +11,10 @@ import devices
 from calibration.excitation import Excitation
 from calibration.excited import PARTS, excite
 from calibration.excited_measurements import measurements_of
+from calibration.excited_trials import HANDLES, Handle, fits_of
+from calibration.excited_trials import held as how_often
 from calibration.friction import FitSettings
+from calibration.friction.commanded import Commanded
 from calibration.identification import Wishes, identify
 from calibration.parameter_files import write_parameter_file
 from calibration.parameters import ParameterFile, Provenance
@@ -179,3 +182,31 @@ def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="takes positions"):
         excite(arm, SHORT, tmp_path / "run", clock)
     assert not (tmp_path / "run").exists()
+
+
+# --- how far to trust it ----------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("handle", HANDLES, ids=lambda handle: handle.model)
+def test_the_noise_of_the_positions_in_the_forces_spoils_nothing(handle: Handle) -> None:
+    """A delay that is taken for that of the noise makes the viscosity 1 % too large."""
+    short = Excitation(speeds=5, rounds=2, strokes=1, stroke_time=0.5)
+    for fit in fits_of(handle, 0, short):
+        assert fit.values["viscosity"] == pytest.approx(1.0, rel=0.003)
+        assert fit.values["inertia"] == pytest.approx(0.2, rel=0.01)
+        assert fit.values.get("coulomb", handle.coulomb) == pytest.approx(handle.coulomb, rel=0.001)
+
+
+def test_an_error_of_the_delay_is_nothing_to_the_instruments() -> None:
+    random = np.random.default_rng(0)
+    motion = Commanded(*random.standard_normal((4, 200)))
+    weights = random.uniform(0.5, 1.0, 200)
+    found = motion.without_delay(random.standard_normal((200, 3)), weights)
+    np.testing.assert_allclose((motion.force_rate * weights) @ found, 0.0, atol=1e-12)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("handle", HANDLES, ids=lambda handle: handle.model)
+def test_intervals_hold_the_truth(handle: Handle) -> None:
+    fits = [fit for seed in range(10) for fit in fits_of(handle, seed)]
+    assert min(how_often(handle, fits).values()) >= 0.8

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.signal import lfilter
 
-from calibration.intervals import covariance_of_sum, degrees_of_freedom, quantile
+from calibration.intervals import covariance_of_sum, degrees_of_freedom, folded, quantile
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.8, -0.5])
@@ -52,3 +52,16 @@ def test_degrees_of_freedom_are_those_of_the_variance_that_is_estimated(clusters
 @pytest.mark.parametrize("degrees", [3.0, 12.5, 300.0])
 def test_quantiles_are_students(degrees: float) -> None:
     assert quantile(0.95, np.array((degrees,)))[0] == pytest.approx(stats.t.ppf(0.975, degrees))
+
+
+def test_errors_that_each_round_repeats_add_up() -> None:
+    random = np.random.default_rng(0)
+    same = np.tile(random.standard_normal((400, 40)), (3, 1))
+    rounds = (400, 400, 400)
+    truth = 3.0**2 * 400.0
+    assert np.diag(covariance_of_sum(folded(same, rounds))).mean() == pytest.approx(truth, rel=0.1)
+    assert np.diag(covariance_of_sum(same)).mean() < 0.9 * truth
+    other = random.standard_normal((1200, 40))
+    assert np.diag(covariance_of_sum(folded(other, rounds))).mean() == pytest.approx(1200.0, rel=0.1)
+    np.testing.assert_array_equal(folded(same[:1199], (400, 400, 399))[-1], 2.0 * same[399])
+    np.testing.assert_array_equal(folded(same, ()), same)
