@@ -182,7 +182,10 @@ def test_weights_choose_what_is_fitted() -> None:
     part = Samples(samples.time[first], samples.velocity[first], samples.friction[first])
     one, other = (fit_friction(each, "stribeck", FitSettings(dead_band=0.3 * DEGREE)) for each in (weighted, part))
     assert one.values == pytest.approx(other.values, rel=1e-2)
-    assert one.uncorrected == pytest.approx(other.uncorrected, rel=1e-13)
+    # What an orthogonal factorisation of so many rows may round (Higham 2002, theorem 19.4): other rows, another BLAS.
+    rounding = len(samples.time) * np.finfo(float).eps * one.condition
+    assert rounding < 1e-11
+    assert one.uncorrected == pytest.approx(other.uncorrected, rel=rounding)
 
 
 def test_inertia_is_taken_off_or_found() -> None:
