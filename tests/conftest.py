@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from hypothesis.internal.conjecture import providers
 
 from tests.stalls import REPETITIONS, STALL, StallWatcher
 
@@ -31,6 +32,9 @@ settings.register_profile(
 settings.register_profile("all", parent=settings.get_profile("few"), max_examples=100)
 settings.register_profile("search", parent=settings.get_profile("few"), derandomize=False, max_examples=300)
 settings.load_profile(os.environ.get("HAPTICS_EXAMPLES", "few"))
+# Hypothesis also tries the numbers that it finds in the modules that happen to be imported: other examples in every
+# order and division of the tests.
+providers.is_local_module_file = lambda path: False
 
 
 def _why_no_qt() -> str:

@@ -34,18 +34,21 @@ def _knee_twist(p: Any, tau: float) -> _Triple:
 def _ramp_response(z: float) -> _Triple:
     """Return h = z - 3 + exp(-z) (3 + 2 z + z^2/2) for z >= 0 and its derivatives; (7) in units of phi_B/3.
 
-    Below 1 the terms of the closed form cancel; its power series has h'' = exp(-z) z^2/2 integrated term by term.
+    Below 3 the terms of the closed form cancel. There h and h' are exp(-z) times what its power series has left once
+    those terms are out, the sums of (k - 3) z^k/k! from 4 and of z^k/k! from 3 on: no term is negative.
     """
     decay = math.exp(-z)
     h2 = 0.5 * z * z * decay
-    if z >= 1.0:
+    if z >= 3.0:
         return z - 3.0 + decay * (3.0 + z * (2.0 + 0.5 * z)), 1.0 - decay * (1.0 + z * (1.0 + 0.5 * z)), h2
-    h, h1, term = 0.0, 0.0, 0.5 * z * z * z
-    for k in range(20):
-        h1 += term / (k + 3)
-        h += term * z / ((k + 3) * (k + 4))
-        term *= -z / (k + 1)
-    return h, h1, h2
+    term = z * z * z / 6.0
+    h, h1, k = 0.0, term, 3.0
+    while (k - 2.0) * term > 1e-18 * h:
+        k += 1.0
+        term *= z / k
+        h1 += term
+        h += (k - 3.0) * term
+    return decay * h, decay * h1, h2
 
 
 @kernel

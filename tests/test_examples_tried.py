@@ -1,0 +1,19 @@
+"""The examples that Hypothesis tries: the same whichever modules are imported before."""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import settings
+from hypothesis.internal.conjecture import providers
+
+
+def test_examples_do_not_depend_on_what_is_imported():
+    assert len(providers._get_local_constants()) == 0
+
+
+@pytest.mark.skipif(os.environ.get("HAPTICS_EXAMPLES") == "search", reason="new examples are asked for")
+def test_examples_are_the_same_in_every_run():
+    assert settings().derandomize
+    assert settings().database is None
