@@ -13,6 +13,7 @@ from typing import Any, TypeVar, cast
 
 import numba
 import numpy as np
+from numba.core.caching import NullCache
 
 from haptics.kernel_cache import KernelCache, find_folder
 
@@ -56,9 +57,13 @@ def _compiled(function: _F, **options: Any) -> _F:
     if numba.config.DISABLE_JIT:
         return cast(_F, _interpreted(function))
     compiled = numba.njit(nogil=True, error_model="numpy", **options)(function)
-    if _FOLDER is not None:
-        compiled._cache = KernelCache(_FOLDER, function)
+    compiled._cache = kept(function)
     return cast(_F, compiled)
+
+
+def kept(function: Callable[..., Any]) -> Any:
+    """Return the place where numba is to keep what it compiles from `function`."""
+    return NullCache() if _FOLDER is None else KernelCache(_FOLDER, function)
 
 
 # --- custom laws: functions known by their address -----------------------------------------------------------------

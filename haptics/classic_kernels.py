@@ -5,6 +5,7 @@ Here is only the numbering; the steps are in `haptics.classic_rigid_kernels` and
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from haptics._jit import kernel
@@ -12,7 +13,7 @@ from haptics.classic_bristle_kernels import step_bristle, step_creep, step_elast
 from haptics.classic_rigid_kernels import EXPLICIT, KARNOPP, QUINN, RAMP, step_applied, step_mass, step_pulled
 
 FIRST_CLASSIC = 10
-"""The kinds of the classic models begin here; below are models A to D."""
+"""The kinds of the classic models begin here; below are models A to D, and room."""
 
 CLASSIC_NUMBERS = 8
 """Room for the parameters that only a classic model has."""
@@ -25,11 +26,10 @@ RAMP_ADMITTANCE = FIRST_CLASSIC + RAMP
 KARNOPP_ADMITTANCE = FIRST_CLASSIC + KARNOPP
 QUINN_ADMITTANCE = FIRST_CLASSIC + QUINN
 
-_FIRST_IMPEDANCE = 14
-EXPLICIT_IMPEDANCE = _FIRST_IMPEDANCE + EXPLICIT
-RAMP_IMPEDANCE = _FIRST_IMPEDANCE + RAMP
-KARNOPP_IMPEDANCE = _FIRST_IMPEDANCE + KARNOPP
-QUINN_IMPEDANCE = _FIRST_IMPEDANCE + QUINN
+EXPLICIT_IMPEDANCE = 14 + EXPLICIT
+RAMP_IMPEDANCE = 14 + RAMP
+KARNOPP_IMPEDANCE = 14 + KARNOPP
+QUINN_IMPEDANCE = 14 + QUINN
 
 BRISTLE = 18
 ELASTOPLASTIC = 19
@@ -38,23 +38,29 @@ RESET_INTEGRATOR = 21
 IWAN = 22
 
 
-@kernel
-def step_classic(s: Any, x: float, y: float) -> None:
-    """Advance the classic element in record `s` by one period under the input (x, y)."""
-    kind = s.model
-    if kind < _FIRST_IMPEDANCE:
-        step_mass(s, kind - FIRST_CLASSIC, x, y)
-    elif kind <= RAMP_IMPEDANCE:
-        step_applied(s, kind - _FIRST_IMPEDANCE, x, y)
-    elif kind <= QUINN_IMPEDANCE:
-        step_pulled(s, kind - _FIRST_IMPEDANCE, x, y)
-    elif kind == BRISTLE:
-        step_bristle(s, x, y)
-    elif kind == ELASTOPLASTIC:
-        step_elastoplastic(s, x, y)
-    elif kind == HAYWARD_ARMSTRONG:
-        step_creep(s, x, y)
-    elif kind == RESET_INTEGRATOR:
-        step_reset(s, x, y)
-    else:
-        step_iwan(s, x, y)
+def _of_rule(step: Callable[..., None], rule: int) -> Callable[..., None]:
+    """Return the step of one of the rules for a velocity and a force."""
+
+    @kernel
+    def step_rule(s: Any, x: float, y: float) -> None:
+        step(s, rule, x, y)
+
+    return step_rule
+
+
+CLASSIC_STEPS: dict[int, Callable[..., None]] = {
+    EXPLICIT_ADMITTANCE: _of_rule(step_mass, EXPLICIT),
+    RAMP_ADMITTANCE: _of_rule(step_mass, RAMP),
+    KARNOPP_ADMITTANCE: _of_rule(step_mass, KARNOPP),
+    QUINN_ADMITTANCE: _of_rule(step_mass, QUINN),
+    EXPLICIT_IMPEDANCE: _of_rule(step_applied, EXPLICIT),
+    RAMP_IMPEDANCE: _of_rule(step_applied, RAMP),
+    KARNOPP_IMPEDANCE: _of_rule(step_pulled, KARNOPP),
+    QUINN_IMPEDANCE: _of_rule(step_pulled, QUINN),
+    BRISTLE: step_bristle,
+    ELASTOPLASTIC: step_elastoplastic,
+    HAYWARD_ARMSTRONG: step_creep,
+    RESET_INTEGRATOR: step_reset,
+    IWAN: step_iwan,
+}
+"""The step of every classic model: a kernel ``(record, x, y)`` that advances it by one period."""

@@ -24,7 +24,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.device import Causality, Vector
-from haptics.element_kernels import ELEMENT, MODEL_A, MODEL_B, MODEL_C, MODEL_D, STATE_FIELDS, step_record
+from haptics.element_kernels import ELEMENT, MODEL_A, MODEL_B, MODEL_C, MODEL_D, STATE_FIELDS, step_address, step_record
 from haptics.errors import ConfigurationError
 from haptics.law import Law, warn_if_ambiguous
 from haptics.settings import bounded, check
@@ -100,7 +100,7 @@ class Element(ABC):
             If the input is not finite: the state would be lost for good.
         """
         x, y = _finite_pair(input, "input")
-        step_record(self._record, x, y)
+        step_record(self._ready_record, x, y)
         return self._copy("output")
 
     def __copy__(self) -> Self:
@@ -116,7 +116,14 @@ class Element(ABC):
 
     def copy_record(self) -> NDArray[Any]:
         """Return a copy of the kernel record, (1,) of dtype `ELEMENT`: parameters and state."""
-        return self._record.copy()
+        return self._ready_record.copy()
+
+    @property
+    def _ready_record(self) -> NDArray[Any]:
+        """The kernel record once its step has been compiled, which only an element that steps needs."""
+        if not self._record["step"][0]:
+            write_step(self, self._record)
+        return self._record
 
     def _copy(self, name: str) -> Vector:
         return np.array(self._record[name][0])
@@ -143,13 +150,27 @@ class Element(ABC):
 
 
 def write_parameters(element: Element, record: NDArray[Any]) -> None:
-    """Write what `element` is into a (1,) `record` that has the fields of `PARAMETERS`; its state is left alone."""
+    """Write what `element` is into a (1,) `record` that has the fields of `PARAMETERS`; its state is left alone.
+
+    The record has no function yet; see `write_step`.
+    """
+    record["step"] = 0
     record["model"] = element.kind
     record["law"] = element.law.record
     record["numbers"][0][: len(element.numbers)] = element.numbers
     for name in ("mass", "stiffness", "damping", "period"):
         record[name] = getattr(element, name, 0.0)
     record["mobility"] = element.mobility
+
+
+def functions_of(element: Element) -> tuple[int, int, str]:
+    """Return what decides which functions step `element`: its kind, that of its law, the text of a custom law."""
+    return element.kind, int(element.law.record["kind"][0]), str(getattr(element.law, "source", ""))
+
+
+def write_step(element: Element, record: NDArray[Any]) -> None:
+    """Write the address of the function that steps `element` into a (1,) `record`, compiling it if need be."""
+    record["step"] = step_address(element.kind, int(record["law"]["kind"][0]))
 
 
 def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:

@@ -7,11 +7,13 @@ isotropic laws, :math:`\Phi(v) = g(|v|)\,v/|v|`, lead to; `haptics.friction` has
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from haptics._jit import inlined_kernel, kernel
-from haptics.sliding_kernels import CLOSED_FORM, ELLIPTIC, implicit_sliding, sliding_level
+from haptics.sliding_kernels import CLOSED_FORM, ELLIPTIC, SLIDING, implicit_sliding, sliding_level
 from haptics.trace import Rows
 
 
@@ -42,12 +44,13 @@ def _elliptic_force(p: Any, x: float, y: float) -> tuple[float, float]:
 
 
 @kernel
-def _implicit_elliptic(p: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
+def _implicit_elliptic(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
     """Counterpart of the elliptic law, the Yosida approximation of its dissipation potential; returns as below.
 
     Without viscosity f is the point of the ellipse nearest to x/Z, found from the one root t of
     |F x/Z / (t + F^2)| = 1; viscosity only changes x and Z. The velocity is Z t f/F^2: no difference of near numbers.
     """
+    p = law.numbers
     c, s, D = p[5], p[6], p[7]
     Z1 = Z / (1.0 + Z * D)
     u, w = (c * x + s * y) / Z, (c * y - s * x) / Z
@@ -96,6 +99,31 @@ def _approximate(law: Any, x: float, y: float, Z: float) -> tuple[float, float, 
     return fx, fy, x - Z * fx, y - Z * fy, x == Z * fx and y == Z * fy
 
 
+def _isotropic(sliding: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the kernel that solves an isotropic law whose scalar problem the kernel `sliding` solves; (52)."""
+
+    @inlined_kernel
+    def implicit(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
+        r = _norm(x, y)
+        if r <= Z * law.numbers[0]:
+            return x / Z, y / Z, 0.0, 0.0, True
+        g, s = sliding(law, r, Z)
+        return g * (x / r), g * (y / r), s * (x / r), s * (y / r), s == 0.0
+
+    return implicit
+
+
+@functools.cache
+def implicit_law(kind: int) -> Callable[..., Any]:
+    """Return `implicit_force` for laws of this `kind` alone: it compiles in a fraction of the time."""
+    if kind == ELLIPTIC:
+        return _implicit_elliptic
+    return _approximate if kind >= CLOSED_FORM else _isotropic(SLIDING[kind])
+
+
+_implicit_isotropic = _isotropic(implicit_sliding)
+
+
 @inlined_kernel
 def implicit_force(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
     """Return (fx, fy, vx, vy, sticking): f = Phi_Z((x, y)) and v = (x, y) - Z f, exactly zero when sticking; (52).
@@ -105,14 +133,11 @@ def implicit_force(law: Any, x: float, y: float, Z: float) -> tuple[float, float
     should be zero.
     """
     if law.kind == ELLIPTIC:
-        return _implicit_elliptic(law.numbers, x, y, Z)
+        return _implicit_elliptic(law, x, y, Z)
     if law.kind >= CLOSED_FORM:
         return _approximate(law, x, y, Z)
-    r = _norm(x, y)
-    if r <= Z * law.numbers[0]:
-        return x / Z, y / Z, 0.0, 0.0, True
-    g, s = implicit_sliding(law, r, Z)
-    return g * (x / r), g * (y / r), s * (x / r), s * (y / r), s == 0.0
+    solution: tuple[float, float, float, float, bool] = _implicit_isotropic(law, x, y, Z)
+    return solution
 
 
 # --- for callers in Python: law is a (1,) array of dtype LAW ----------------------------------------------------

@@ -15,10 +15,11 @@ from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
-from numpy.typing import NDArray
+import numpy as np
 
 from haptics.element_kernels import PARAMETERS
-from haptics.errors import ServoLost
+from haptics.elements import Element, functions_of, write_parameters
+from haptics.errors import ConfigurationError, ServoLost
 from haptics.job import CONTROL, DISMISSED, FOR_THE_APPLICATION, SILENCE, Job
 from haptics.lane import Lane
 from haptics.realtime import ProcessState
@@ -106,11 +107,26 @@ class ServoProcess:
         """Ask for the end of the run; the output fades out within a few periods."""
         self._control.record["stop"][0] = 1
 
-    def publish(self, parameters: NDArray[Any]) -> int:
-        """Put a (1,) record of dtype `PARAMETERS` in force from the next tick on; return its version."""
-        travelling = parameters.copy()
-        travelling["law"]["address"] = 0  # code lies elsewhere in the servo's process, which knows where
-        return self._settings.publish(travelling[0])
+    def publish(self, element: Element) -> int:
+        """Put the parameters of `element` in force from the next tick on; return their version.
+
+        Functions lie elsewhere in the servo's process, which knows where: only numbers change.
+
+        Raises
+        ------
+        ConfigurationError
+            If it is of another model, or has a law with other functions, than the one that runs.
+        """
+        present = self.job.element
+        if functions_of(element) != functions_of(present):
+            raise ConfigurationError(
+                f"model {element.model} with the law {element.law.name}: a run goes on with its model and law, "
+                f"{present.model} with {present.law.name}; start again for another one."
+            )
+        parameters = np.zeros(1, PARAMETERS)
+        write_parameters(element, parameters)
+        parameters["law"]["address"] = 0
+        return self._settings.publish(parameters[0])
 
     @property
     def next_version(self) -> int:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec, State, Vector
 from haptics.element_kernels import PARAMETERS, STATE_FIELDS
-from haptics.elements import ELEMENTS, Element, write_parameters
+from haptics.elements import ELEMENTS, Element, write_parameters, write_step
 from haptics.envelope import ENERGY, SPEED, Limits
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.passivity import PASSIVITY_FIELDS, prepare_passivity
@@ -139,13 +139,15 @@ class Rendering:
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
 
-        Parameters from another process bring no address for a custom law: that of the law in force is kept.
+        Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept.
         """
         core = self._core
         before = [core[name].tobytes() for name in _PARAMETER_NAMES]
-        address = core["law"]["address"].copy()
+        step, address = core["step"].copy(), core["law"]["address"].copy()
         for name in _PARAMETER_NAMES:
             core[name] = parameters[name]
+        if core["step"] == 0:
+            core["step"] = step
         if core["law"]["address"] == 0:
             core["law"]["address"] = address
         if before != [core[name].tobytes() for name in _PARAMETER_NAMES]:
@@ -205,7 +207,8 @@ class Rendering:
 
 
 def parameters_of(element: Element) -> NDArray[Any]:
-    """Return what `element` is as a (1,) record of dtype `PARAMETERS`, ready for `Rendering.configure`."""
+    """Return what `element` is as a (1,) record of dtype `PARAMETERS`, ready for `Rendering.configure` here."""
     record = np.zeros(1, PARAMETERS)
     write_parameters(element, record)
+    write_step(element, record)
     return record

@@ -8,6 +8,7 @@ With a level :math:`g(s)` at sliding speed ``s`` the implicit counterpart of an 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -165,24 +166,55 @@ def _custom_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
 
 
 @kernel
+def _viscous_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s) for Coulomb friction with viscosity; (25)."""
+    p = law.numbers
+    return (p[0] + p[1] * r) / (1.0 + Z * p[1]), (r - Z * p[0]) / (1.0 + Z * p[1])
+
+
+@kernel
+def _stribeck_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s) for the exponential Stribeck law."""
+    p = law.numbers
+    a = 1.0 + Z * p[3]
+    q = Z * (p[0] - p[1]) / (a * p[2])
+    s = p[2] * _stribeck_ratio((r - Z * p[0]) / (a * p[2]), q)
+    return p[1] + (p[0] - p[1]) * math.exp(-s / p[2]) + p[3] * s, s
+
+
+@kernel
+def _dead_zone_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
+    """Return (g, s) for a level that rises only beyond a speed."""
+    p = law.numbers
+    s = r - Z * p[0]
+    if s > p[2]:
+        s = (s + Z * p[1] * p[2]) / (1.0 + Z * p[1])
+    return p[0] + p[1] * max(s - p[2], 0.0), s
+
+
+SLIDING: dict[int, Callable[..., tuple[float, float]]] = {
+    VISCOUS: _viscous_sliding,
+    STRIBECK: _stribeck_sliding,
+    DEAD_ZONE: _dead_zone_sliding,
+    GAUSSIAN: _gaussian_sliding,
+    CUSTOM: _custom_sliding,
+}
+"""The solution (g, s) of every kind of isotropic law by itself; see `implicit_sliding`."""
+
+
+@kernel
 def implicit_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
     """Return (g, s): level and speed solving s + Z g(s) = r for r > Z g(0), i.e. while sliding; (25) and others."""
-    kind, p = law.kind, law.numbers
+    kind = law.kind
     if kind == VISCOUS:
-        return (p[0] + p[1] * r) / (1.0 + Z * p[1]), (r - Z * p[0]) / (1.0 + Z * p[1])
+        return _viscous_sliding(law, r, Z)
     if kind == STRIBECK:
-        a = 1.0 + Z * p[3]
-        q = Z * (p[0] - p[1]) / (a * p[2])
-        s = p[2] * _stribeck_ratio((r - Z * p[0]) / (a * p[2]), q)
-    elif kind == DEAD_ZONE:
-        s = r - Z * p[0]
-        if s > p[2]:
-            s = (s + Z * p[1] * p[2]) / (1.0 + Z * p[1])
-    elif kind == GAUSSIAN:
+        return _stribeck_sliding(law, r, Z)
+    if kind == DEAD_ZONE:
+        return _dead_zone_sliding(law, r, Z)
+    if kind == GAUSSIAN:
         return _gaussian_sliding(law, r, Z)
-    else:
-        return _custom_sliding(law, r, Z)
-    return sliding_level(law, s), s
+    return _custom_sliding(law, r, Z)
 
 
 @kernel

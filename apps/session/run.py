@@ -23,7 +23,6 @@ from haptics.elements import Element
 from haptics.errors import DeviceFault, HapticError, ServoLost
 from haptics.job import SILENCE
 from haptics.process import ServoProcess
-from haptics.rendering import parameters_of
 from haptics.servo import End
 from haptics.trace import Reader, Rows
 
@@ -138,7 +137,7 @@ class Session:
         element, version = config.make_element(), self._servo.next_version
         with self._writing():
             self._recorder.journal_settings(version, journal_entry(config))
-            self._servo.publish(parameters_of(element))
+            self._servo.publish(element)
             self.config = config
             self._advise(element, version)
 

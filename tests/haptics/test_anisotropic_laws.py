@@ -159,7 +159,7 @@ def test_the_search_for_the_nearest_point_ends_in_a_few_rounds(ratio: float, mon
     for angle, reach in zip(directions, reaches, strict=True):
         counting.roots = 0
         u, w = reach * 5.0 * np.cos(angle), reach * 5.0 / ratio * np.sin(angle)
-        friction_kernels._implicit_elliptic(law.record["numbers"][0], float(u), float(w), 1.0)
+        friction_kernels._implicit_elliptic(law.record.view(np.recarray)[0], float(u), float(w), 1.0)
         most = max(most, counting.roots)
     assert 1 <= most <= 20
 

@@ -147,16 +147,13 @@ def await_ticks(servo: ServoProcess, count: int, more: Callable[[], object] = la
 
 
 def test_a_servo_process_serves_it_and_takes_new_settings(tmp_path: Path) -> None:
-    """An address that is nobody's goes down the lane: using it would be the end of the servo."""
     job = Job(functools.partial(make_bench), coupling(constant(level=4.0)), None, None, tmp_path, Paths.unique())
     servo = ServoProcess(job)
     try:
         servo.start()
         await_ticks(servo, 60)
         assert np.hypot(*servo.trace.since(servo.trace.count - 1)["command"][0]) == pytest.approx(4.0)
-        parameters = parameters_of(coupling(constant(level=2.5)))
-        parameters["law"]["address"] = 8
-        servo.publish(parameters)
+        servo.publish(coupling(constant(level=2.5)))
         await_ticks(servo, servo.trace.count + 60)
         row = servo.trace.since(servo.trace.count - 1)
         assert row["settings_version"][0] == 1

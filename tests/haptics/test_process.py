@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haptics import ConfigurationError, Coulomb, DeviceFault, MasslessImpedance
+from haptics import ConfigurationError, Coulomb, DeviceFault, InertialImpedance, MasslessImpedance, Stribeck
 from haptics.clock import Clock
 from haptics.errors import ServoLost
 from haptics.job import Job, Paths
 from haptics.process import ServoProcess
 from haptics.recording import EVENTS, Recorder, Recording
-from haptics.rendering import parameters_of
 from haptics.trace import Permission, Reader
 from tests.haptics.doubles import BenchDevice
 from tests.processes import ended, program, until
@@ -101,13 +100,23 @@ def test_a_changed_parameter_is_in_force_within_a_tick_of_being_published(start:
     assert await_message(servo)[0] == "ready"
     for force in (1.0, 2.0, 3.0):
         await_ticks(servo, servo.trace.count + 50)
-        servo.publish(parameters_of(MasslessImpedance(Coulomb(force), 6000.0, 10.0)))
+        servo.publish(MasslessImpedance(Coulomb(force), 6000.0, 10.0))
         # The row that may be under way still has the old settings, the one after it must have the new ones.
         published = servo.trace.count
         await_ticks(servo, published + 50)
         rows = servo.trace.since(published + 1)
         assert (rows["settings_version"] == force).all()
         assert np.hypot(*rows["command"][-1]) == pytest.approx(force)
+
+
+def test_a_run_keeps_its_model_and_its_law(start: Start) -> None:
+    servo = start()
+    other_law = MasslessImpedance(Stribeck(2.0, 3.0, 0.1), 6000.0, 10.0)
+    other_model = InertialImpedance(Coulomb(2.0), 0.1, 600.0, 10.0)
+    for other in (other_law, other_model):
+        with pytest.raises(ConfigurationError, match="start again for another one"):
+            servo.publish(other)
+    assert servo.next_version == 1
 
 
 def test_a_stop_request_is_obeyed(start: Start) -> None:
