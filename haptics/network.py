@@ -81,18 +81,19 @@ class Network:
     _springs: Table = field(default_factory=partial(Table, SPRING), init=False, repr=False)
     _contacts: Table = field(default_factory=partial(Table, CONTACT), init=False, repr=False)
     _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0), init=False, repr=False)
-    # The laws of the contacts, in their order; kept alive, since a record may point to compiled code.
-    _laws: list[Law] = field(default_factory=list, init=False, repr=False)
+    # The elements of the contacts, in their order: what a record points to, compiled code, lies with them.
+    _elements: list[MasslessImpedance] = field(default_factory=list, init=False, repr=False)
 
     def __post_init__(self) -> None:
         check(self, "network")
         self._node("wall")
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        """Come out of another process: a custom law lies at another address here."""
+        """Come out of another process: compiled code lies at other addresses here."""
         self.__dict__.update(state)
-        for record, law in zip(self._contacts.records, self._laws, strict=True):
-            record["law"] = law.record[0]
+        for record, element in zip(self._contacts.records, self._elements, strict=True):
+            for name in ("law", "step"):
+                record[name] = element.copy_record()[name][0]
 
     # --- building -------------------------------------------------------------------------------------------------
 
@@ -163,7 +164,7 @@ class Network:
         element = MasslessImpedance(law, stiffness, damping, self.period)
         record = self._contacts.add(first=rows[0], second=rows[1])
         record[list(ELEMENT.names or ())] = element.copy_record()
-        self._laws.append(law)
+        self._elements.append(element)
         return len(self._contacts) - 1
 
     def _node(self, kind: Literal["body", "base", "wall"], **fields: Any) -> Node:
