@@ -19,6 +19,7 @@ import numpy as np
 from haptics._jit import inlined_kernel, kernel
 from haptics.classic_kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY
 from haptics.friction_kernels import implicit_law
+from haptics.motion_kernels import MOTION
 from haptics.parts import address_of_part, call_part
 from haptics.sliding_kernels import LAW
 from haptics.trace import Rows
@@ -38,8 +39,12 @@ PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("damping", "<f8"),
     ("mobility", "<f8"),
     ("numbers", "<f8", (CLASSIC_NUMBERS,)),
+    ("program", "<i8"),
+    ("motion", MOTION),
 ]
-"""What an element is: fields of a kernel's record that only settings change. ``step`` is the address of its step."""
+"""What an element is: fields of a kernel's record that only settings change. ``step`` is the address of its step.
+
+``program`` is its number in a run; ``motion`` is for a program that is no element (`haptics.motion`)."""
 
 STATE_FIELDS: list[tuple[Any, ...]] = [
     ("mass_velocity", "<f8", (2,)),

@@ -10,6 +10,7 @@ order  flag            impedance device                                       ad
 2      `STALE`         sample too old: safe output                            safe output
 3      `IMPLAUSIBLE`   handle moved faster than any hand: safe output         safe output; so with a force beyond the
                                                                               range of its sensor
+       `ASTRAY`        motion not followed: safe output, and the end         safe output, and the end
 4      `PASSIVITY`     damping that takes out energy the loop injected        (not available)
 5      `RELEASED`      dead-man not held: fade out                            brake, then hold
 6      `FADE`          the force fades in or out                              the hand's force fades in; brake
@@ -24,6 +25,9 @@ The *safe output* of an impedance device is zero force, reached in two ticks: ha
 an admittance device is its last reference: it holds. Both come at once: the limits of change (rule 8) do not apply to
 them, nor to what rules 9 to 11 take away. Except for the passivity controller, which adds a damper, no rule turns a
 force round or makes it larger.
+
+Rules 4 and 10 are for elements, which are passive: what they gave a hand can be told from what they must not give. A
+motion (`haptics.motion`) is meant to drive. It has bounds of its own, and the ledger of energy rests while it runs.
 
 Limits come from the device's data sheet; configuration may tighten them, never widen them.
 """
@@ -40,6 +44,7 @@ from haptics.settings import bounded, build, check, choice
 from haptics.trace import Status
 
 NOT_FINITE = int(Status.NOT_FINITE)
+ASTRAY = int(Status.ASTRAY)
 STALE = int(Status.STALE)
 IMPLAUSIBLE = int(Status.IMPLAUSIBLE)
 PASSIVITY = int(Status.PASSIVITY)
@@ -50,7 +55,7 @@ SLEW = int(Status.SLEW)
 SPEED = int(Status.SPEED)
 ENERGY = int(Status.ENERGY)
 WORKSPACE = int(Status.WORKSPACE)
-UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE
+UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE | ASTRAY
 """Flags of a tick whose command was the safe output."""
 ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
 

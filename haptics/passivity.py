@@ -71,6 +71,14 @@ def remember(s: Any, cx: float, cy: float) -> None:
 
 
 @kernel
+def hold_last(s: Any, periods: int) -> None:
+    """Take note of the time since the last command, `periods` ago: one that was not replaced was held."""
+    for _ in range(min(periods, HISTORY) - 1):
+        latest = (s.written - 1) % HISTORY
+        remember(s, s.history[latest, 0], s.history[latest, 1])
+
+
+@kernel
 def _force_in_effect(s: Any, i: int, delay: float, periods: int) -> float:
     """Return the mean of component `i` of the force [N] over the last `periods`, all of them since the latest command.
 
@@ -204,9 +212,7 @@ def observe(s: Any, periods: int) -> None:
     for i in range(2):
         s.observed_position[i] = s.position[i]
         s.observed_force[i] = s.force[i]
-    for _ in range(min(periods, HISTORY) - 1):  # a command that was not replaced was held
-        latest = (s.written - 1) % HISTORY
-        remember(s, s.history[latest, 0], s.history[latest, 1])
+    hold_last(s, periods)
 
 
 @kernel

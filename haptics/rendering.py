@@ -1,4 +1,4 @@
-"""Pairs an element with a device and turns each sample into a command: one compiled call per tick.
+"""Pairs a program with a device and turns each sample into a command: one compiled call per tick.
 
 Words: the *proxy* is the virtual point that slides on the surface. For models A and D it is the integrated reference,
 for B and C the end effector minus the elastic displacement.
@@ -14,10 +14,12 @@ from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec, State, Vector
 from haptics.element_kernels import PARAMETERS, STATE_FIELDS
-from haptics.elements import ELEMENTS, Element, write_parameters, write_step
+from haptics.elements import ELEMENTS
 from haptics.envelope import ENERGY, SPEED, Limits
 from haptics.errors import CausalityError, ConfigurationError
+from haptics.motion import Motion
 from haptics.passivity import PASSIVITY_FIELDS, prepare_passivity
+from haptics.programs import Program, parameters_of
 from haptics.rendering_kernels import CORE, RENDERING_FIELDS, render_again, render_slot
 from haptics.trace import Rows
 
@@ -25,23 +27,23 @@ _PARAMETER_NAMES = PARAMETERS.names or ()
 _NOT_DRIVEN = SPEED | ENERGY
 
 
-def require_pair(element: Element, spec: DeviceSpec) -> None:
-    """Raise unless `element` and the device described by `spec` fit together.
+def require_pair(program: Program, spec: DeviceSpec) -> None:
+    """Raise unless `program` and the device described by `spec` fit together.
 
     Raises
     ------
     CausalityError
         If one is an impedance and the other an admittance.
     ConfigurationError
-        If the device cannot serve the element's rate.
+        If the device cannot serve the program's rate.
     """
-    if element.causality is not spec.causality:
+    if program.causality is not spec.causality:
         fitting = " or ".join(name for name, cls in ELEMENTS.items() if cls.causality is spec.causality)
+        remedy = "plan it for this device" if isinstance(program, Motion) else f"use model {fitting} with {spec.name}"
         raise CausalityError(
-            f"model {element.model} is an {element.causality} and {spec.name} an {spec.causality} device: "
-            f"use model {fitting} with {spec.name}."
+            f"model {program.model} is an {program.causality} and {spec.name} an {spec.causality} device: {remedy}."
         )
-    rate = 1.0 / element.period
+    rate = 1.0 / program.period
     if not spec.rate_min * (1 - 1e-9) <= rate <= spec.rate_max * (1 + 1e-9):
         raise ConfigurationError(
             f"rate = {rate:g} Hz: {spec.name} can be served at {spec.rate_min:g} to {spec.rate_max:g} Hz."
@@ -49,12 +51,12 @@ def require_pair(element: Element, spec: DeviceSpec) -> None:
 
 
 class Rendering:
-    """An element in front of a device, behind the envelope.
+    """A program in front of a device, behind the envelope.
 
     Parameters
     ----------
-    element : Element
-        What is rendered; its state at this moment is where the rendering starts.
+    program : Element or Motion
+        What is rendered; the state of an element at this moment is where the rendering starts.
     spec : DeviceSpec
         The device's data sheet.
     limits : Limits, optional
@@ -75,12 +77,12 @@ class Rendering:
         See `require_pair`; also where a limit is wider than the device's own.
     """
 
-    def __init__(self, element: Element, spec: DeviceSpec, limits: Limits | None = None) -> None:
-        require_pair(element, spec)
+    def __init__(self, program: Program, spec: DeviceSpec, limits: Limits | None = None) -> None:
+        require_pair(program, spec)
         limits = limits or Limits.of(spec)
         limits.require_tighter(spec)
         self._core: NDArray[Any] = np.zeros(1, CORE)
-        core, state = self._core, element.copy_record()
+        core, state = self._core, program.copy_record()
         for name in state.dtype.names or ():
             core[name] = state[name]
         for name in ("max_sample_age", "plausible_speed", "fade_in", "max_speed", "max_energy"):
@@ -91,6 +93,7 @@ class Rendering:
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
         self._spec, self._limits = spec, limits
+        self._present: tuple[Program, ...] = (program,)  # whose table the record may have
         self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
         self._sample_age, self._permission, self._gain = core["sample_age"], core["permission"], core["gain"]
@@ -137,11 +140,13 @@ class Rendering:
         return 0.0 if self.status & _NOT_DRIVEN else float(self._gain[0])
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
-        """Replace what the element is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
+        """Replace what the program is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
 
         Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept.
+        Those with another number of the program are of a new one, which begins at the next good sample.
         """
         core = self._core
+        core["fresh"] |= parameters["program"] != core["program"]
         before = [core[name].tobytes() for name in _PARAMETER_NAMES]
         step, address = core["step"].copy(), core["law"]["address"].copy()
         for name in _PARAMETER_NAMES:
@@ -153,6 +158,31 @@ class Rendering:
         if before != [core[name].tobytes() for name in _PARAMETER_NAMES]:
             core["changed"] = 1
         self.version = version
+
+    def take(self, program: Program, number: int, version: int) -> None:
+        """Go on with another program, from the next tick on, or with other parameters of the one with this `number`.
+
+        Raises
+        ------
+        CausalityError, ConfigurationError
+            See `require_pair`; also if its period is another one.
+        """
+        require_pair(program, self._spec)
+        if program.period != self._core["period"][0]:
+            raise ConfigurationError(f"period = {program.period:g} s: a run keeps its period.")
+        self.configure(parameters_of(program, number), version)
+        self._present = (self._present[-1], program)
+
+    @property
+    def program(self) -> int:
+        """Number of the program that is in force."""
+        return int(self._core["program"][0])
+
+    @property
+    def arrived(self) -> bool:
+        """Whether a motion has come to its end, and stays there."""
+        core = self._core
+        return bool(core["sticking"][0] and core["follower"]["begun"][0] and not core["fresh"][0])
 
     def tick(
         self,
@@ -204,11 +234,3 @@ class Rendering:
         before = self._core.copy()
         self.tick(State(), 0.0, np.zeros_like(slots[:1]), 0, (0, 0.0, 0.0, 0))
         self._core[:] = before
-
-
-def parameters_of(element: Element) -> NDArray[Any]:
-    """Return what `element` is as a (1,) record of dtype `PARAMETERS`, ready for `Rendering.configure` here."""
-    record = np.zeros(1, PARAMETERS)
-    write_parameters(element, record)
-    write_step(element, record)
-    return record

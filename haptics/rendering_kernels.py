@@ -1,4 +1,6 @@
-"""One tick of a rendering as kernels: sample in, element, envelope, command out; `haptics.rendering` has the class.
+"""One tick of a rendering as kernels: sample in, program, envelope, command out; `haptics.rendering` has the class.
+
+A *program* is what turns the sample into an output: an element, or a motion (`haptics.motion`).
 
 A command is made here and nowhere else. This is also the only place where a force is negated: the friction force of an
 element has the direction of the motion, so an impedance device is commanded its opposite. An admittance device is
@@ -16,6 +18,7 @@ import numpy as np
 from haptics._jit import kernel, merged_kernel
 from haptics.element_kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS, step_element
 from haptics.envelope import (
+    ASTRAY,
     ENERGY,
     FADE,
     FADE_OUT,
@@ -35,7 +38,8 @@ from haptics.envelope import (
     push_inside,
     sample_flag,
 )
-from haptics.passivity import PASSIVITY_FIELDS, dissipate, forget, observe, remember
+from haptics.motion_kernels import FOLLOWER, MOVING
+from haptics.passivity import PASSIVITY_FIELDS, dissipate, forget, hold_last, observe, remember
 from haptics.trace import Permission, Rows
 
 _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
@@ -62,6 +66,8 @@ _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
 RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("started", "<i8"),
     ("changed", "<i8"),
+    ("fresh", "<i8"),
+    ("follower", FOLLOWER),
     ("gain", "<f8"),
     ("rise", "<f8"),
     ("bad_ticks", "<i8"),
@@ -99,6 +105,31 @@ def _judge(s: Any, tick: int) -> int:
     elif flag == IMPLAUSIBLE:  # waiting does not make a jump more plausible: the handle must come back to where it was
         s.trusted_tick = tick
     return flag
+
+
+@kernel
+def _begin(s: Any) -> None:
+    """Put the state of a program to its beginning: a mass begins with the motion that is there."""
+    s.fresh = s.sticking = 0
+    s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = 0
+    for i in range(2):
+        velocity = s.last[i] if s.admittance != 0 else s.velocity[i]
+        s.mass_velocity[i] = s.sliding_velocity[i] = velocity
+        s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
+    for i in range(len(s.memory)):
+        s.memory[i] = 0.0
+    forget(s)
+
+
+@kernel
+def _account(s: Any, periods: int) -> bool:
+    """Bring the ledger of energy up to date and tell whether rule 10 holds: a motion is meant to drive."""
+    if s.model == MOVING:
+        forget(s)
+        hold_last(s, periods)
+        return False
+    observe(s, periods)
+    return True
 
 
 @kernel
@@ -140,18 +171,21 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     row.command_unlimited[0], row.command_unlimited[1] = x, y
     if not math.isfinite(x + y):
         return NOT_FINITE
+    if s.follower.astray != 0:
+        return ASTRAY
     if s.changed != 0:
         _ease(s, x, y)
     flags = _fade(s)
-    observe(s, periods)
-    if s.passivity_control != 0:
+    passive = _account(s, periods)
+    most = s.max_energy if passive else math.inf
+    if passive and s.passivity_control != 0:
         x, y, flag = dissipate(s, x, y)
         flags |= flag
     x, y, flag = _limited(s, s.gain * x, s.gain * y)
     flags |= flag
     x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
     flags |= flag
-    x, y, flag = limit_energy(x, y, vx, vy, s.injected, s.max_energy)
+    x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
     flags |= flag
     x, flag_x = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
     y, flag_y = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
@@ -159,7 +193,7 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     if flag_x | flag_y != 0:  # what the fence left of a braking force may drive
         x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
         flags |= flag
-        x, y, flag = limit_energy(x, y, vx, vy, s.injected, s.max_energy)
+        x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
         flags |= flag
         x, _ = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
         y, _ = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
@@ -184,16 +218,18 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     row.command_unlimited[1] = s.reference[1] + T * vy
     if not math.isfinite(vx + vy):
         return NOT_FINITE
-    observe(s, periods)
+    if s.follower.astray != 0:
+        return ASTRAY
+    most = s.max_energy if _account(s, periods) else math.inf
     if braking:
         vx, vy = s.gain * vx, s.gain * vy
     vx, vy, flag = _limited(s, vx, vy)
     flags |= flag
-    vx, vy, flag = limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, s.max_energy)
+    vx, vy, flag = limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, most)
     flags |= flag
     vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
     vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
-    if flag_x | flag_y != 0 and s.injected > s.max_energy and vx * s.force[0] + vy * s.force[1] < 0.0:
+    if flag_x | flag_y != 0 and s.injected > most and vx * s.force[0] + vy * s.force[1] < 0.0:
         vx, vy = 0.0, 0.0  # what the fence left of it may go against the hand
         flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
@@ -285,6 +321,8 @@ def render(s: Any, row: Any) -> None:
         if s.started == 0:  # an admittance device starts where it is: no jump at the first tick
             s.started = 1
             s.reference[0], s.reference[1] = s.position[0], s.position[1]
+        if s.fresh != 0:
+            _begin(s)
         periods = max(tick - s.last_tick, 1)
         if periods * s.period > s.watchdog:  # the device has let go meanwhile: this is a start
             s.gain = s.last[0] = s.last[1] = 0.0

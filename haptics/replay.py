@@ -16,13 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec
-from haptics.elements import Element
 from haptics.envelope import ENVELOPE_FLAGS, Limits
 from haptics.errors import RecordingError
+from haptics.programs import Program, read_program
 from haptics.recording import Recording
 from haptics.recording_checks import VIOLATED, Finding, check_recording, gap_in, verdict_of
-from haptics.rendering import Rendering, parameters_of
-from haptics.tables import make_element
+from haptics.rendering import Rendering
 from haptics.trace import Rows
 
 COMPUTED = (
@@ -108,13 +107,15 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
         return
     try:
         _require_few_laws(recording)
-        versions = {entry["version"]: _element(recording, entry) for entry in recording.settings}
-        rendering = Rendering(versions[0], spec_of(recording.metadata), Limits(**recording.metadata["limits"]))
+        journal = {entry["version"]: entry for entry in recording.settings}
+        first = _program(recording, journal[0])
+        rendering = Rendering(first, spec_of(recording.metadata), Limits(**recording.metadata["limits"]))
         for start, stop in _stretches(np.array(rows["settings_version"])):
             version = int(rows["settings_version"][start])
-            rendering.configure(parameters_of(versions[version]), version)
-            for first in range(start, stop, _AT_ONCE):
-                recorded = np.array(rows[first : min(first + _AT_ONCE, stop)])
+            entry = journal[version]
+            rendering.take(_program(recording, entry) if version else first, int(entry.get("program", 0)), version)
+            for begin in range(start, stop, _AT_ONCE):
+                recorded = np.array(rows[begin : min(begin + _AT_ONCE, stop)])
                 yield recorded, rendering.again(recorded)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
@@ -122,14 +123,14 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
 
 def _require_few_laws(recording: Recording) -> None:
     """Raise `RecordingError` for more laws to compile than any run has: each takes seconds."""
-    sources = {str(entry["law"].get("source")) for entry in recording.settings}
+    sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
     if len(sources) > MOST_LAWS:
         raise RecordingError(f"{recording.folder} has {len(sources)} functions of laws; {MOST_LAWS} at most.")
 
 
-def _element(recording: Recording, entry: dict[str, Any]) -> Element:
+def _program(recording: Recording, entry: dict[str, Any]) -> Program:
     causality = Causality(recording.metadata["device"]["causality"])
-    return make_element(entry["model"], entry["law"], entry["element"], 1.0 / recording.metadata["rate_hz"], causality)
+    return read_program(recording.folder, entry, causality, 1.0 / recording.metadata["rate_hz"])
 
 
 def spec_of(metadata: dict[str, Any]) -> DeviceSpec:

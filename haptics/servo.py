@@ -15,9 +15,9 @@ from typing import Protocol
 
 from haptics.clock import Clock, WallClock
 from haptics.device import DEAD_MAN_BUTTON, Causality, Device, State
-from haptics.elements import Element
-from haptics.envelope import FADE_OUT, IMPLAUSIBLE, NOT_FINITE, UNUSABLE, Limits
+from haptics.envelope import ASTRAY, FADE_OUT, IMPLAUSIBLE, NOT_FINITE, UNUSABLE, Limits
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, OpeningCancelled
+from haptics.programs import Program
 from haptics.rendering import Rendering
 from haptics.trace import Permission, Status, Trace
 from haptics.waiting import cancelled_by
@@ -52,14 +52,14 @@ class Supervisor(Protocol):
 
 
 class Servo:
-    """Runs one element on one device.
+    """Runs a program on a device, an element or a motion, and those that come after it.
 
     Parameters
     ----------
     device : Device
         Not yet opened.
-    element : Element
-        Its ``period`` is the period of the loop.
+    program : Element or Motion
+        What it begins with. Its ``period`` is the period of the loop.
     trace : Trace
         Where each tick is recorded.
     clock : Clock, optional
@@ -87,7 +87,7 @@ class Servo:
     def __init__(
         self,
         device: Device,
-        element: Element,
+        program: Program,
         trace: Trace,
         *,
         clock: Clock | None = None,
@@ -98,10 +98,10 @@ class Servo:
     ) -> None:
         limits = limits or Limits.of(device.spec)
         self.device = device
-        self.rendering = Rendering(element, device.spec, limits)
+        self.rendering = Rendering(program, device.spec, limits)
         self.trace = trace
-        self.period = element.period
-        self._clock = clock or WallClock(element.period)
+        self.period = program.period
+        self._clock = clock or WallClock(program.period)
         self._supervisor = supervisor
         self._before_tick = before_tick
         self._held = _dead_man(limits.dead_man, key_held)
@@ -288,6 +288,14 @@ class Servo:
             self._first_bad = self._present
         self._bad_ticks += 1
         if (self._present - self._first_bad + 1) * self.period > FAULT_AFTER:
+            if status & ASTRAY:
+                row = self.trace.slots[(self._count - self._bad_ticks) % self.trace.capacity]
+                raise DeviceFault(
+                    f"it did not follow its motion at tick {self._first_bad}: the end effector was "
+                    f"{1e3 * math.hypot(*row['displacement']):.0f} mm from where it should be, at "
+                    f"{math.hypot(*row['velocity']):.2f} m/s. Let go of it, see that nothing is in its way, or choose "
+                    "slower motions."
+                )
             raise DeviceFault(
                 f"no usable sample since tick {self._first_bad}, for {FAULT_AFTER * 1e3:.0f} ms (the last one, or what "
                 f"the element made of it, {_complaint(status)}): check its connection and start again."

@@ -60,6 +60,8 @@ class Status(IntFlag):
     """The dead-man was not held: the output was fading out, or was the safe one."""
     PASSIVITY = 1 << 13
     """The passivity controller added damping."""
+    ASTRAY = 1 << 14
+    """The end effector was farther from where a motion wanted it, or faster, than that allows: safe output."""
 
 
 class Permission(IntFlag):

@@ -59,6 +59,7 @@ SAFETY = (
     Lamp(Status.FADE, "FADE", "the output was coming up, or going down before the end", ordinary=True),
     Lamp(Status.WORKSPACE, "WORKSPACE", "the end effector or its reference was at the edge of the workspace"),
     Lamp(Status.PASSIVITY, "PASSIVITY", "the passivity controller added damping", ordinary=True),
+    Lamp(Status.ASTRAY, "ASTRAY", "a motion was not followed: safe output"),
 )
 """What the safety envelope did: in two columns, samples and permission at the left, limits at the right."""
 

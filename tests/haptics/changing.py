@@ -10,8 +10,9 @@ from typing import Any
 from haptics.clock import Clock
 from haptics.device import State
 from haptics.envelope import Limits
+from haptics.programs import parameters_of
 from haptics.recording import Recorder, Recording
-from haptics.rendering import Rendering, parameters_of
+from haptics.rendering import Rendering
 from haptics.servo import Servo
 from haptics.tables import make_element
 from haptics.trace import Reader, Trace

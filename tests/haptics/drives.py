@@ -13,7 +13,8 @@ from haptics import Coulomb, MasslessImpedance
 from haptics.device import Causality, State
 from haptics.elements import Element
 from haptics.envelope import ENVELOPE_FLAGS, Limits
-from haptics.rendering import Rendering, parameters_of
+from haptics.programs import parameters_of
+from haptics.rendering import Rendering
 from haptics.replay import COMPUTED
 from haptics.trace import ROW, Rows
 from tests.haptics.doubles import make_spec

@@ -25,8 +25,9 @@ from haptics.device import State
 from haptics.errors import RecordingError
 from haptics.job import Job, Paths
 from haptics.process import ServoProcess
+from haptics.programs import parameters_of
 from haptics.recording import Recording
-from haptics.rendering import Rendering, parameters_of
+from haptics.rendering import Rendering
 from haptics.replay import again, verify
 from haptics.trace import ROW, Status, Trace
 

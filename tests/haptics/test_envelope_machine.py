@@ -252,4 +252,5 @@ def test_no_limit_is_ever_broken() -> None:
     Envelope.flags = 0
     patience = settings(max_examples=100, stateful_step_count=30, derandomize=True, phases=[Phase.generate])
     run_state_machine_as_test(Envelope, settings=patience)  # type: ignore[no-untyped-call]
-    assert Envelope.flags & ENVELOPE_FLAGS == ENVELOPE_FLAGS, "every rule has had something to do"
+    rules = ENVELOPE_FLAGS & ~Status.ASTRAY  # which is for motions
+    assert Envelope.flags & rules == rules, "every rule has had something to do"
