@@ -44,6 +44,11 @@ class Lane:
         """Number of values published so far."""
         return int(self._sequence[0]) >> 1
 
+    @property
+    def places(self) -> tuple[int, int]:
+        """Where the version (twice, and one more while the writer is at work) and the record lie in memory."""
+        return self._sequence.ctypes.data, self.record.ctypes.data
+
     def publish(self, value: Any) -> int:
         """Replace the record by `value` and return its version (one writer only)."""
         self._sequence[0] += 1

@@ -3,22 +3,27 @@
 What varies in a loop (an element with its law, a plant, a hand) would have to be compiled into it in every combination.
 As a part it is compiled once, when it is first chosen, and costs the loop one indirect call. A part works on one
 record: it gets that and two numbers, and returns nothing.
+
+What belongs to a record but not into it (a table of any length, the record of another part) it knows by the address,
+which is a number: `record_at`. Whoever writes an address into a record keeps alive what lies there. Memory that others
+write to meanwhile is read by `integer_at` and `float_at`: these loads happen when and in the order in which they are
+asked for. The compiler may put off any other load, past a fence too, until its value is needed.
 """
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
-from haptics._jit import COMPILED, kept
+from haptics._jit import COMPILED, kept, kernel
 
 _PARTS: dict[tuple[Callable[..., None], np.dtype[Any]], tuple[int, object]] = {}
 """Address of every part and what keeps it alive: whoever calls it knows its address alone."""
 
-_interpreted: list[Callable[..., None]] = []
+_interpreted: list[tuple[Callable[..., None], np.dtype[Any]]] = []
 
 
 def address_of_part(function: Callable[..., None], dtype: np.dtype[Any]) -> int:
@@ -32,60 +37,99 @@ def address_of_part(function: Callable[..., None], dtype: np.dtype[Any]) -> int:
         Of the record. The part may also be called with a longer record that begins with the same fields.
     """
     if (function, dtype) not in _PARTS:
-        _PARTS[function, dtype] = _compiled(function, dtype) if COMPILED else _listed(function)
+        _PARTS[function, dtype] = _compiled(function, dtype) if COMPILED else _listed(function, dtype)
     return _PARTS[function, dtype][0]
 
 
-def _listed(function: Callable[..., None]) -> tuple[int, object]:
-    _interpreted.append(function)
+def _listed(function: Callable[..., None], dtype: np.dtype[Any]) -> tuple[int, object]:
+    _interpreted.append((function, dtype))
     return len(_interpreted), function  # from 1 on: an address of 0 means that there is none
 
 
 if not COMPILED:
 
+    def record_at(address: int, dtype: np.dtype[Any]) -> Any:
+        """Return the record of `dtype` that lies at `address`."""
+        memory: Any = (ctypes.c_char * dtype.itemsize).from_address(int(address))
+        return np.frombuffer(memory, dtype).view(np.recarray)[0]
+
     def call_part(address: int, record: Any, x: float, y: float) -> None:
-        """Call the part at `address`."""
-        _interpreted[address - 1](record, x, y)
+        """Call the part at `address` with a record, or with the address of one."""
+        function, dtype = _interpreted[address - 1]
+        function(record_at(int(record), dtype) if isinstance(record, int | np.integer) else record, x, y)
+
+    def integer_at(address: int) -> int:
+        """Return the integer at `address`."""
+        return ctypes.c_int64.from_address(int(address)).value
+
+    def float_at(address: int) -> float:
+        """Return the number at `address`."""
+        return ctypes.c_double.from_address(int(address)).value
 
 else:
     from llvmlite import ir
     from numba import types
-    from numba.core import cgutils, sigutils
+    from numba.core import sigutils
     from numba.core.ccallback import CFunc
     from numba.extending import intrinsic
 
     @intrinsic  # type: ignore[untyped-decorator]
-    def call_part(typing: Any, address: Any, record: Any, x: Any, y: Any) -> Any:
-        """Call the part at `address`."""
-        if not isinstance(record, types.Record):
+    def record_at(typing: Any, address: Any, dtype: Any) -> Any:
+        """Return the record of `dtype` that lies at `address`."""
+        if not isinstance(dtype, types.DType) or not isinstance(dtype.dtype, types.Record):
             return None
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            double = ir.DoubleType()
-            function = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, double, double]).as_pointer()
-            pointer = builder.bitcast(values[1], cgutils.voidptr_t)
-            builder.call(builder.inttoptr(values[0], function), [pointer, values[2], values[3]])
+            return builder.inttoptr(values[0], context.get_value_type(signature.return_type))
+
+        return dtype.dtype(types.int64, dtype), generate
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def call_part(typing: Any, address: Any, record: Any, x: Any, y: Any) -> Any:
+        """Call the part at `address` with a record, or with the address of one."""
+        if not isinstance(record, types.Record):
+            record = types.int64
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            integer, double = ir.IntType(64), ir.DoubleType()
+            function = ir.FunctionType(ir.VoidType(), [integer, double, double]).as_pointer()
+            place = values[1] if record is types.int64 else builder.ptrtoint(values[1], integer)
+            builder.call(builder.inttoptr(values[0], function), [place, values[2], values[3]])
             return context.get_dummy_value()
 
         return types.void(types.int64, record, types.float64, types.float64), generate
 
-    @intrinsic  # type: ignore[untyped-decorator]
-    def _record_at(typing: Any, pointer: Any) -> Any:
-        """Return the record that `pointer` points to."""
+    def _load(kind: Any, value: Any) -> Any:
+        """Return what loads a `value` of numba's type `kind` from memory that others write to."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            return builder.bitcast(values[0], context.get_value_type(signature.return_type))
+            return builder.load_atomic(builder.inttoptr(values[0], value.as_pointer()), "acquire", 8)
 
-        return pointer.dtype(pointer), generate
+        return kind(types.int64), generate
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def integer_at(typing: Any, address: Any) -> Any:
+        """Return the integer at `address`."""
+        return _load(types.int64, ir.IntType(64))
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def float_at(typing: Any, address: Any) -> Any:
+        """Return the number at `address`."""
+        return _load(types.float64, ir.DoubleType())
 
     def _compiled(function: Callable[..., None], dtype: np.dtype[Any]) -> tuple[int, object]:
-        def part(pointer: Any, x: float, y: float) -> None:
-            function(_record_at(pointer), x, y)
+        def part(address: int, x: float, y: float) -> None:
+            function(record_at(address, dtype), x, y)
 
-        number = types.float64
-        signature = types.void(types.CPointer(numba.from_dtype(dtype)), number, number)
+        signature = types.void(types.int64, types.float64, types.float64)
         options = {"nopython": True, "nogil": True, "error_model": "numpy"}
         callback: Any = CFunc(part, sigutils.normalize_signature(signature), {}, options)
         callback._cache = kept(part)
         callback.compile()
         return callback.address, callback
+
+
+@kernel
+def run_part(address: int, place: int, x: float, y: float) -> None:
+    """Call the part at `address` with the record that lies at `place`; for callers in Python."""
+    call_part(address, place, x, y)

@@ -17,7 +17,8 @@ from apps.reproduce.planar import Array, norms
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
 from devices import create_device
 from devices.virtual.device import VirtualDevice
-from devices.virtual.minimum_jerk import MinimumJerkHand, Phase
+from devices.virtual.minimum_jerk import MinimumJerkHand
+from devices.virtual.phases import Phase
 from haptics import Clock, Element, Servo, Trace
 from haptics.device import DeviceSpec, State, Vector
 

@@ -5,7 +5,8 @@ to be elsewhere, pulls back; friction can therefore stick, slip, buzz or drift h
 
 - `devices.virtual.joystick`, `devices.virtual.arm`: the two plants; `arm_kernels` has a tick of the arm, `wrench` its
   force sensor.
-- `devices.virtual.hands`: the hands by name; `minimum_jerk`, `recorded`, `scripted`, `mouse` hold one each.
+- `devices.virtual.hands`: the hands by name; `minimum_jerk`, `recorded`, `scripted`, `mouse` hold one each, and
+  `hand_kernels` what each does at a time.
 - `devices.virtual.device`: what the plants share: clock, opening and closing, the log.
 - `devices.virtual.plant`: the kernels they share: grip, encoder. `noise`: random numbers for kernels.
 """

@@ -2,15 +2,21 @@
 
 A hand is a deterministic function of the device's time: it is asked once per tick where its target is, and pulls the
 handle there through its grip, a spring and a damper. The plant interpolates between two such samples.
+
+The hands of this package are parts (`devices.virtual.hand_kernels`), so that a compiled loop can ask them; a hand may
+as well be a class in plain Python that has `Hand.sample` alone.
 """
 
 from __future__ import annotations
 
-import math
-import random
+import functools
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
@@ -95,6 +101,62 @@ class Hand(ABC):
         """Begin anew at time zero."""
 
 
+HAND_FIELDS: list[tuple[Any, ...]] = [
+    ("handle", "<f8", (2,)),
+    ("target", "<f8", (2,)),
+    ("force", "<f8", (2,)),
+    ("grip", "<f8"),
+]
+"""What the record of a hand begins with: where the device last saw its handle [m], and what a `HandSample` has."""
+
+HAND = np.dtype(HAND_FIELDS)
+
+
+class CompiledHand(Hand):
+    """A hand that moves without Python: by a part (`haptics.parts`) ``(record, time, 0.0)`` that fills in the sample.
+
+    Parameters
+    ----------
+    record : (1,) structured array
+        Begins with `HAND_FIELDS`; all else is the part's own.
+
+    Attributes
+    ----------
+    place : int
+        Where the record lies in memory.
+    """
+
+    def __init__(self, record: NDArray[Any]) -> None:
+        self._record = record
+        self.place: int = record.ctypes.data
+        numbers = record.view(np.float64)  # all fields are of this size, and `HAND_FIELDS` come first
+        self._handle, self._sample = numbers[:2], numbers[2:7]
+
+    @property
+    @abstractmethod
+    def _part(self) -> Callable[..., None]:
+        """The part's kernel, imported when it is asked for: whoever only names hands does without numba."""
+
+    @functools.cached_property
+    def address(self) -> int:
+        """Where the part lies, compiled now if it never was."""
+        from haptics.parts import address_of_part
+
+        return address_of_part(self._part, self._record.dtype)
+
+    @functools.cached_property
+    def _ask(self) -> Callable[[float, float], None]:
+        from haptics.parts import run_part
+
+        return functools.partial(run_part, self.address, self.place)
+
+    def sample(self, time: float, handle: Vector) -> HandSample:
+        """Return the hand at `time` [s], which the part says."""
+        self._handle[:] = handle
+        self._ask(time, 0.0)
+        return HandSample(*self._sample.tolist())
+
+
 @dataclass(frozen=True)
 class HandSettings(ABC):
     """Base of the settings of a hand."""
@@ -124,40 +186,6 @@ class GripSettings(HandSettings):
 
     def __post_init__(self) -> None:
         check(self, "hand")
-
-
-class Tremor:
-    """Physiological tremor: a few sinusoids between 8 and 12 Hz with random phases and directions.
-
-    Parameters
-    ----------
-    amplitude : float
-        Root mean square of the norm of the force [N].
-    seed : int
-        Equal seeds tremble equally.
-    """
-
-    WAVES = 5
-    LOWEST, HIGHEST = 8.0, 12.0
-
-    def __init__(self, amplitude: float, seed: int) -> None:
-        generator = random.Random(seed)
-        size = amplitude * math.sqrt(2.0 / self.WAVES)
-        self._waves = [self._wave(generator, size) for _ in range(self.WAVES)] if amplitude > 0.0 else []
-
-    def _wave(self, generator: random.Random, size: float) -> tuple[float, float, float, float]:
-        frequency = self.LOWEST + (self.HIGHEST - self.LOWEST) * generator.random()
-        phase, direction = (2.0 * math.pi * generator.random() for _ in range(2))
-        return 2.0 * math.pi * frequency, phase, size * math.cos(direction), size * math.sin(direction)
-
-    def force(self, time: float) -> Point:
-        """Return the force at `time` [s], (x, y) [N]."""
-        x = y = 0.0
-        for pulsation, phase, along_x, along_y in self._waves:
-            wave = math.sin(pulsation * time + phase)
-            x += along_x * wave
-            y += along_y * wave
-        return x, y
 
 
 def number_rows(value: Any, width: int, where: str) -> tuple[tuple[float, ...], ...]:

@@ -12,11 +12,15 @@ from __future__ import annotations
 import math
 import random
 from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from devices.virtual.hand import GripSettings, Hand, HandSample, Point, Tremor, Workspace, number_rows
-from haptics.device import Vector
+import numpy as np
+
+from devices.virtual.hand import HAND_FIELDS, CompiledHand, GripSettings, Point, Workspace, number_rows
+from devices.virtual.phases import PHASE, Phase
+from devices.virtual.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, free
 
@@ -38,11 +42,25 @@ _RESTS = ("b", "c")
 PEAK_TO_MEAN_SPEED = 1.875
 """How much faster than on average a minimum-jerk stroke is at its middle."""
 
-_RELAXING = 0.25
-"""Time the hand takes to relax, and to take hold again [s]."""
-
 _WANDER = ((0.9, 0.6), (2.3, 0.4))
 """Frequency [Hz] and share of the waves of the fluctuating force; the shares add up to 1: it stays below its peak."""
+
+WANDERING = len(_WANDER)
+
+TOUR = np.dtype(
+    [
+        *HAND_FIELDS,
+        *TREMOR_FIELDS,
+        ("phases", "<i8"),
+        ("phase_count", "<i8"),
+        ("length", "<f8"),
+        ("rest_grip", "<f8"),
+        ("rest_force", "<f8"),
+        ("wander", "<f8", (WANDERING, 5)),
+    ]
+)
+"""The hand in one record: ``phases`` is where its tour lies; for each wave of the fluctuating force ``wander`` has its
+pulsation [rad/s], its share, its phase [rad], and its direction (x, y)."""
 
 
 @dataclass(frozen=True)
@@ -94,54 +112,7 @@ class MinimumJerkSettings(GripSettings):
         return MinimumJerkHand(self, seed, workspace)
 
 
-@dataclass(frozen=True)
-class Phase:
-    """One part of the tour: a stroke, a curve or a stop.
-
-    Attributes
-    ----------
-    label : str
-        The letters it connects (``a-b``), or the letter it stops at.
-    start, duration : float
-        When it begins within the tour and how long it takes [s].
-    origin, goal : (x, y)
-        Where it begins and ends [m].
-    centre : (x, y) or None
-        Centre of the half circle, for a curve; it is run through anticlockwise.
-    rest : bool
-        Whether the hand relaxes and its force fluctuates.
-    """
-
-    label: str
-    start: float
-    duration: float
-    origin: Point
-    goal: Point
-    centre: Point | None = None
-    rest: bool = False
-
-    def at(self, elapsed: float) -> Point:
-        """Return where the hand is, `elapsed` [s] after the phase began [m]."""
-        if self.origin == self.goal:
-            return self.origin
-        u = min(elapsed / self.duration, 1.0)
-        s = u * u * u * (10.0 + u * (6.0 * u - 15.0))
-        x, y = self.origin
-        if self.centre is None:
-            return x + s * (self.goal[0] - x), y + s * (self.goal[1] - y)
-        dx, dy = x - self.centre[0], y - self.centre[1]
-        cos, sin = math.cos(math.pi * s), math.sin(math.pi * s)
-        return self.centre[0] + cos * dx - sin * dy, self.centre[1] + sin * dx + cos * dy
-
-    def relaxation(self, elapsed: float) -> float:
-        """Return how far the hand has relaxed, 0 to 1, `elapsed` [s] after the phase began; 0 unless it rests."""
-        if not self.rest:
-            return 0.0
-        u = min(max(min(elapsed, self.duration - elapsed) / min(_RELAXING, 0.5 * self.duration), 0.0), 1.0)
-        return u * u * (3.0 - 2.0 * u)
-
-
-class MinimumJerkHand(Hand):
+class MinimumJerkHand(CompiledHand):
     """A hand that tours its points for ever. Build it with `MinimumJerkSettings.build`.
 
     Attributes
@@ -159,45 +130,33 @@ class MinimumJerkHand(Hand):
         _require_inside(self.phases, workspace)
         self.length = self.phases[-1].start + self.phases[-1].duration
         self.start = self.phases[0].origin
-        self._starts = [phase.start for phase in self.phases]
-        self._rest_grip, self._rest_force = settings.rest_grip, settings.rest_force
-        self._tremor = Tremor(settings.tremor, seed)
-        self._wander = _wandering(random.Random(seed + 1))
+        self._table = np.array([phase.row for phase in self.phases], PHASE)
+        record = np.zeros(1, TOUR)
+        record["phases"], record["phase_count"] = self._table.ctypes.data, len(self._table)
+        record["length"] = self.length
+        record["rest_grip"], record["rest_force"] = settings.rest_grip, settings.rest_force
+        record["wander"] = _wandering(random.Random(seed + 1))
+        fill_tremor(record, settings.tremor, seed)
+        super().__init__(record)
+
+    @property
+    def _part(self) -> Callable[..., None]:
+        from devices.virtual.hand_kernels import minimum_jerk
+
+        return minimum_jerk
 
     def phase_at(self, time: float) -> Phase:
         """Return the part of the tour the hand is in at `time` [s]."""
-        return self.phases[bisect_right(self._starts, time % self.length) - 1]
-
-    def sample(self, time: float, handle: Vector) -> HandSample:
-        """Return the hand at `time` [s]; where the handle is does not matter to it."""
-        within = time % self.length
-        phase = self.phases[bisect_right(self._starts, within) - 1]
-        elapsed = within - phase.start
-        x, y = phase.at(elapsed)
-        force_x, force_y = self._tremor.force(time)
-        relaxed = phase.relaxation(elapsed)
-        if relaxed == 0.0:
-            return HandSample(x, y, force_x, force_y, 1.0)
-        wander_x, wander_y = self._fluctuation(time, relaxed)
-        grip = 1.0 - (1.0 - self._rest_grip) * relaxed
-        return HandSample(x, y, force_x + wander_x, force_y + wander_y, grip)
-
-    def _fluctuation(self, time: float, relaxed: float) -> Point:
-        """Return the fluctuating force of a rest [N]; its norm stays below ``rest_force``."""
-        size = relaxed * self._rest_force
-        x = y = 0.0
-        for pulsation, share, phase, direction in self._wander:
-            wave = size * share * math.sin(pulsation * time + phase)
-            x += wave * math.cos(direction)
-            y += wave * math.sin(direction)
-        return x, y
+        return self.phases[bisect_right(self.phases, time % self.length, key=lambda phase: phase.start) - 1]
 
 
-def _wandering(generator: random.Random) -> list[tuple[float, float, float, float]]:
-    return [
-        (2.0 * math.pi * frequency, share, 2.0 * math.pi * generator.random(), 2.0 * math.pi * generator.random())
-        for frequency, share in _WANDER
-    ]
+def _wandering(generator: random.Random) -> list[tuple[float, ...]]:
+    """Return the waves of the fluctuating force as rows of ``wander`` in `TOUR`."""
+    waves: list[tuple[float, ...]] = []
+    for frequency, share in _WANDER:
+        phase, direction = (2.0 * math.pi * generator.random() for _ in range(2))
+        waves.append((2.0 * math.pi * frequency, share, phase, math.cos(direction), math.sin(direction)))
+    return waves
 
 
 def _lettered(settings: MinimumJerkSettings, workspace: Workspace) -> dict[str, Point]:

@@ -2,20 +2,39 @@
 
 from __future__ import annotations
 
-import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
-from devices.virtual.hand import GripSettings, Hand, HandSample, Tremor, Workspace
-from haptics.device import Vector
+from devices.virtual.hand import HAND_FIELDS, CompiledHand, GripSettings, Workspace
+from devices.virtual.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.lane import Lane
 from haptics.settings import bounded, free
 
 HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8")])
 """What the view publishes: where the mouse is on the plane [m], and 1 while it holds the handle, else 0."""
+
+MOUSE = np.dtype(
+    [
+        *HAND_FIELDS,
+        *TREMOR_FIELDS,
+        ("lock", "<i8"),
+        ("shown", "<i8"),
+        ("rate", "<f8"),
+        ("workspace_min", "<f8", (2,)),
+        ("workspace_max", "<f8", (2,)),
+        ("time", "<f8"),
+        ("version", "<i8"),
+        ("wanted", "<f8", (2,)),
+        ("velocity", "<f8", (2,)),
+        ("engaged", "<i8"),
+    ]
+)
+"""The hand in one record: where lock and record of the lane lie, the `rate` of the filter [1/s], the workspace [m];
+when it was last asked [s], what it saw then, and the velocity of the filter [m/s], whose position is the target."""
 
 
 @dataclass(frozen=True)
@@ -40,56 +59,33 @@ class MouseSettings(GripSettings):
 
     def build(self, seed: int, workspace: Workspace) -> MouseHand:
         """Attach to the view's file; `seed` decides the tremor, if there is any."""
-        return MouseHand(self, Tremor(self.tremor, seed), workspace)
+        return MouseHand(self, seed, workspace)
 
 
-class MouseHand(Hand):
+class MouseHand(CompiledHand):
     """A hand that follows the mouse. Build it with `MouseSettings.build`."""
 
-    def __init__(self, settings: MouseSettings, tremor: Tremor, workspace: Workspace) -> None:
+    def __init__(self, settings: MouseSettings, seed: int, workspace: Workspace) -> None:
         self.stiffness, self.damping = settings.stiffness, settings.damping
         self.start = workspace.centre
         self._lane = Lane(Path(settings.target), HAND_TARGET)
-        self._rate = 1.0 / settings.smoothing
-        self._tremor = tremor
-        self._workspace = workspace
+        record = np.zeros(1, MOUSE)
+        record["lock"], record["shown"] = self._lane.places
+        record["rate"] = 1.0 / settings.smoothing
+        record["workspace_min"], record["workspace_max"] = workspace
+        fill_tremor(record, settings.tremor, seed)
+        super().__init__(record)
         self.restart()
+
+    @property
+    def _part(self) -> Callable[..., None]:
+        from devices.virtual.hand_kernels import mouse
+
+        return mouse
 
     def restart(self) -> None:
         """Begin anew at time zero, with the hand off the handle."""
-        self._time = 0.0
-        self._version = -1
-        self._wanted = self._target = self.start
-        self._velocity = (0.0, 0.0)
-        self._engaged = False
-
-    def sample(self, time: float, handle: Vector) -> HandSample:
-        """Return the hand at `time` [s]; while the mouse is off, it floats along with the `handle`, (2,) [m]."""
-        self._look()
-        elapsed, self._time = time - self._time, time
-        if not self._engaged:
-            self._target, self._velocity = (float(handle[0]), float(handle[1])), (0.0, 0.0)
-            return HandSample(*self._target, 0.0, 0.0, 0.0)
-        self._follow(elapsed)
-        return HandSample(*self._target, *self._tremor.force(time))
-
-    def _look(self) -> None:
-        """Take over what the view has published since the last look."""
-        if self._lane.version == self._version:
-            return
-        latest = self._lane.read()
-        if latest is None:  # the view is writing at this very moment: the next tick will see it
-            return
-        self._version, value = latest
-        x, y = (float(part) for part in value["position"][0])
-        self._engaged = bool(value["engaged"][0]) and math.isfinite(x + y)
-        if self._engaged:
-            self._wanted = self._workspace.clamp(x, y)
-
-    def _follow(self, elapsed: float) -> None:
-        """Advance the critically damped filter exactly, the mouse standing still meanwhile."""
-        rate, decay = self._rate, math.exp(-self._rate * elapsed)
-        (x, y), (vx, vy), (wx, wy) = self._target, self._velocity, self._wanted
-        cx, cy = vx + rate * (x - wx), vy + rate * (y - wy)
-        self._target = wx + (x - wx + cx * elapsed) * decay, wy + (y - wy + cy * elapsed) * decay
-        self._velocity = (vx - rate * cx * elapsed) * decay, (vy - rate * cy * elapsed) * decay
+        record = self._record
+        record["time"], record["version"], record["engaged"] = 0.0, -1, 0
+        record["wanted"] = record["target"] = self.start
+        record["velocity"] = 0.0

@@ -7,17 +7,17 @@ continuous, and it never leaves the box that the samples span. It begins and end
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devices.linkage import FiveBar, Points
 from devices.virtual.csv_table import Table, read_table
-from devices.virtual.hand import GripSettings, Hand, HandSample, Tremor, Workspace
-from haptics.device import Vector
+from devices.virtual.hand import HAND_FIELDS, CompiledHand, GripSettings, Workspace
+from devices.virtual.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, free
 
@@ -32,6 +32,22 @@ LARGEST_SPEED = 10.0
 
 LONGEST = 1e6
 """Longer than any recording [s]: the time is in other units."""
+
+PIECE = np.dtype([("begin", "<f8"), ("end", "<f8"), ("cubic", "<f8", (2, 4))])
+"""A piece of the path: from when to when [s], and the coefficients of x and y in ascending powers of its time fraction
+[m]."""
+
+PATH = np.dtype(
+    [
+        *HAND_FIELDS,
+        *TREMOR_FIELDS,
+        ("pieces", "<i8"),
+        ("piece_count", "<i8"),
+        ("duration", "<f8"),
+        ("end", "<f8", (2,)),
+    ]
+)
+"""The hand in one record; ``pieces`` is where the path lies, ``end`` the last point of it [m]."""
 
 _LENGTHS = ("a1", "a2", "a3", "a4", "a5")
 _OFFSETS = ("q1", "q5")
@@ -80,10 +96,10 @@ class RecordedSettings(GripSettings):
         if not (speeds <= LARGEST_SPEED).all():
             row = int(np.argmin(speeds <= LARGEST_SPEED)) + 1
             raise table.error(f"the path moves at {speeds[row - 1]:.3g} m/s; are the columns in s, m and rad?", row)
-        return RecordedHand(self, times, path, Tremor(self.tremor, seed))
+        return RecordedHand(self, times, path, seed)
 
 
-class RecordedHand(Hand):
+class RecordedHand(CompiledHand):
     """A hand on a recorded path, which holds the last point for ever. Build it with `RecordedSettings.build`.
 
     Attributes
@@ -92,35 +108,22 @@ class RecordedHand(Hand):
         Length of the recording [s].
     """
 
-    def __init__(self, settings: RecordedSettings, times: NDArray[np.float64], path: Points, tremor: Tremor) -> None:
+    def __init__(self, settings: RecordedSettings, times: NDArray[np.float64], path: Points, seed: int) -> None:
         self.stiffness, self.damping = settings.stiffness, settings.damping
         self.start = (float(path[0, 0]), float(path[0, 1]))
         self.duration = float(times[-1])
-        self._end = (float(path[-1, 0]), float(path[-1, 1]))
-        self._times: list[float] = times.tolist()
-        self._cubics = _cubics(times, path)
-        self._tremor = tremor
-        self.restart()
+        self._table = _pieces(times, path)
+        record = np.zeros(1, PATH)
+        record["pieces"], record["piece_count"] = self._table.ctypes.data, len(self._table)
+        record["duration"], record["end"], record["grip"] = self.duration, path[-1], 1.0
+        fill_tremor(record, settings.tremor, seed)
+        super().__init__(record)
 
-    def restart(self) -> None:
-        """Begin anew at time zero."""
-        self._enter(0)
+    @property
+    def _part(self) -> Callable[..., None]:
+        from devices.virtual.hand_kernels import recorded
 
-    def _enter(self, segment: int) -> None:
-        self._segment = segment
-        self._begins, self._ends = self._times[segment], self._times[segment + 1]
-        self._cubic = self._cubics[segment].tolist()
-
-    def sample(self, time: float, handle: Vector) -> HandSample:
-        """Return the hand at `time` [s]; where the handle is does not matter to it."""
-        force = self._tremor.force(time)
-        if time >= self.duration:
-            return HandSample(*self._end, *force)
-        if not self._begins <= time < self._ends:
-            self._enter(bisect_right(self._times, time) - 1)
-        x0, x1, x2, x3, y0, y1, y2, y3 = self._cubic
-        u = (time - self._begins) / (self._ends - self._begins)
-        return HandSample(x0 + u * (x1 + u * (x2 + u * x3)), y0 + u * (y1 + u * (y2 + u * y3)), *force)
+        return recorded
 
 
 def positions_of(table: Table) -> Points:
@@ -198,15 +201,17 @@ def _require_inside(table: Table, path: Points, workspace: Workspace) -> None:
     )
 
 
-def _cubics(times: NDArray[np.float64], path: Points) -> NDArray[np.float64]:
-    """Return, per segment, the coefficients of x and y in ascending powers of its time fraction, (n - 1, 8)."""
+def _pieces(times: NDArray[np.float64], path: Points) -> NDArray[Any]:
+    """Return the path as pieces, (n - 1,) of dtype `PIECE`."""
     step, change = np.diff(times)[:, None], np.diff(path, axis=0)
     slope = np.zeros_like(path)
     slope[1:-1] = _inner_slopes(step, change / step)
     begin, end = step * slope[:-1], step * slope[1:]
     quadratic, cubic = 3.0 * change - 2.0 * begin - end, begin + end - 2.0 * change
-    axes = [np.column_stack((path[:-1, i], begin[:, i], quadratic[:, i], cubic[:, i])) for i in range(2)]
-    return np.hstack(axes)
+    pieces = np.zeros(len(step), PIECE)
+    pieces["begin"], pieces["end"] = times[:-1], times[1:]
+    pieces["cubic"] = np.stack((path[:-1], begin, quadratic, cubic), axis=2)
+    return pieces
 
 
 def _inner_slopes(step: NDArray[np.float64], chord: Points) -> Points:

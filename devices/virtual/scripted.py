@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_right
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from devices.virtual.csv_table import read_table
-from devices.virtual.hand import Hand, HandSample, HandSettings, Workspace, number_rows
-from haptics.device import Vector
+from devices.virtual.hand import HAND_FIELDS, CompiledHand, HandSettings, Workspace, number_rows
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, free
 
@@ -19,6 +18,12 @@ FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x
 
 LARGEST_FORCE = 100.0
 """More than a hand can do with a handle [N]."""
+
+ROW = np.dtype([("time", "<f8"), ("force", "<f8", (2,))])
+"""A row of the script."""
+
+SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period", "<f8")])
+"""The hand in one record; ``rows`` is where the script lies."""
 
 
 @dataclass(frozen=True)
@@ -62,26 +67,23 @@ class ScriptedForceSettings(HandSettings):
         return ScriptedForceHand(rows, self.repeat, workspace)
 
 
-class ScriptedForceHand(Hand):
+class ScriptedForceHand(CompiledHand):
     """A force as a function of time. Build it with `ScriptedForceSettings.build`."""
 
     def __init__(self, rows: tuple[tuple[float, ...], ...], repeat: float, workspace: Workspace) -> None:
         self.stiffness = self.damping = 0.0
         self.start = workspace.centre
-        self._rows = rows
-        self._times = [row[0] for row in rows]
-        self._repeat = repeat
+        self._table = np.array([(time, (x, y)) for time, x, y in rows], ROW)
+        record = np.zeros(1, SCRIPT)
+        record["rows"], record["row_count"] = self._table.ctypes.data, len(self._table)
+        record["period"], record["target"] = repeat, self.start
+        super().__init__(record)
 
-    def sample(self, time: float, handle: Vector) -> HandSample:
-        """Return the force at `time` [s]; the target is meaningless without a grip."""
-        now = time % self._repeat if self._repeat > 0.0 else time
-        after = bisect_right(self._times, now)
-        if after in {0, len(self._rows)}:
-            row = self._rows[min(after, len(self._rows) - 1)]
-            return HandSample(*self.start, row[1], row[2], 0.0)
-        (t0, x0, y0), (t1, x1, y1) = self._rows[after - 1], self._rows[after]
-        part = (now - t0) / (t1 - t0)
-        return HandSample(*self.start, x0 + part * (x1 - x0), y0 + part * (y1 - y0), 0.0)
+    @property
+    def _part(self) -> Callable[..., None]:
+        from devices.virtual.hand_kernels import scripted_force
+
+        return scripted_force
 
 
 def _rows_of(path: str) -> tuple[tuple[float, ...], ...]:
