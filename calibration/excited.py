@@ -178,6 +178,7 @@ class _Run:
         """Follow a reference, (n, 2), to its end; then the handle is let go."""
         clock, tick, count = self._clock, 0, len(position)
         clock.start()
+        self._trace.origin[:] = clock.origin_ns
         self._sum[:] = 0.0
         try:
             while tick < count:

@@ -20,11 +20,17 @@ class Clock:
     ----------
     period : float
         Nominal period of a tick [s].
+
+    Attributes
+    ----------
+    origin_ns : (int, int)
+        When it was started last: the system's monotonic clock, and the time since 1970 [ns]; zeros before.
     """
 
     def __init__(self, period: float) -> None:
         self.period = period
         self.tick = 0
+        self.origin_ns = (0, 0)
 
     @property
     def time(self) -> float:
@@ -34,6 +40,7 @@ class Clock:
     def start(self) -> None:
         """Make now the instant of tick 0."""
         self.tick = 0
+        self.origin_ns = time.monotonic_ns(), time.time_ns()
 
     def elapsed(self) -> float:
         """Time since the start [s], as this clock sees it; for a simulated clock that is `time`."""

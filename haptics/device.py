@@ -30,6 +30,10 @@ def _zeros() -> Vector:
     return np.zeros(2)
 
 
+_UNKNOWN = np.full(2, np.nan)
+_UNKNOWN.flags.writeable = False
+
+
 @dataclass(slots=True)
 class State:
     """What a device reports at one tick.
@@ -48,6 +52,9 @@ class State:
         Force of the hand on the end effector [N]; zeros where there is no sensor.
     buttons : int
         Buttons that are held, one bit each; bit 0 is the dead-man's, where the device has one.
+    hand_force : (2,) float array
+        What the hand really does to the handle [N], where the hand is virtual; nan elsewhere. It is recorded, and used
+        for nothing.
     """
 
     time: float = 0.0
@@ -55,6 +62,7 @@ class State:
     velocity: Vector = field(default_factory=_zeros)
     force: Vector = field(default_factory=_zeros)
     buttons: int = 0
+    hand_force: Vector = field(default_factory=lambda: _UNKNOWN)
 
 
 DEAD_MAN_BUTTON = 1

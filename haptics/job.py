@@ -29,8 +29,9 @@ LOOK_EVERY = 4e-3
 KEY_LASTS = 0.15
 """A dead-man's key counts as held for this long after the last sign that it is [s]."""
 
-CONTROL = np.dtype([("heartbeat_ns", "<i8"), ("stop", "<i8"), ("key_ns", "<i8")])
-"""What the application tells the servo besides settings; each field is one aligned store."""
+CONTROL = np.dtype([("heartbeat_ns", "<i8"), ("stop", "<i8"), ("key_ns", "<i8"), ("marker", "<i8")])
+"""What the application tells the servo besides settings; each field is one aligned store. ``marker`` goes into the row
+of every tick: the trial or stage that it belongs to."""
 
 DISMISSED = ("dismissed", None)
 """What the application says to a servo that it has no more need of."""

@@ -107,6 +107,10 @@ class ServoProcess:
         """Ask for the end of the run; the output fades out within a few periods."""
         self._control.record["stop"][0] = 1
 
+    def mark(self, marker: int) -> None:
+        """Let the rows from the next tick on carry `marker`, a whole number."""
+        self._control.record["marker"][0] = marker
+
     def publish(self, element: Element) -> int:
         """Put the parameters of `element` in force from the next tick on; return their version.
 

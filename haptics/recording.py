@@ -7,8 +7,8 @@ only at the end: to wait for a disk in mid-run would cost more than the seconds 
 =================  =============================================================================================
 file               holds
 =================  =============================================================================================
-recording.json     configuration, versions, device, columns with units; written before the first tick, and
-                   once more at the end with the result and the timing certificate
+recording.json     configuration, versions, device, columns with units; written before the first tick, with the
+                   first ones when tick 0 was, and at the end with the result and the timing certificate
 ticks.npy.part     every tick as a NumPy structured array, appended to; a valid ``.npy`` file at every moment
 ticks.npy          the same, renamed when the run was closed in order
 settings.jsonl     one line per change of parameters: version and the parameters in force from then on
@@ -24,7 +24,9 @@ import json
 import os
 import shutil
 import tempfile
+import threading
 import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +40,11 @@ PART = "ticks.npy.part"
 SETTINGS = "settings.jsonl"
 EVENTS = "events.jsonl"
 
-FORMAT = 2
+FORMAT = 3
 """Format of the recordings that are made; those of a higher one are refused."""
+
+ORIGIN, ORIGIN_UTC = "origin_monotonic_ns", "origin_utc"
+"""What a description calls the instant of tick 0: by the monotonic clock [ns], and as date and time."""
 
 LARGEST_JSON = 100_000_000
 """Bytes that a description or a journal may have."""
@@ -85,21 +90,25 @@ class Recorder:
         self.metadata: dict[str, Any] = {"format": FORMAT, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
         self._ticks = _begin(folder, self.metadata)
         self._reader: Reader | None = None
+        self._noting = threading.Lock()
 
     def note(self, **facts: Any) -> None:
         """Add facts to ``recording.json``; those that are no JSON are a `ValueError` and leave everything as it was."""
         json.dumps(facts, allow_nan=False)
-        self.metadata |= facts
-        write_json(self.folder / METADATA, self.metadata)
+        with self._noting:
+            self.metadata |= facts
+            write_json(self.folder / METADATA, self.metadata)
 
     def follow(self, reader: Reader) -> None:
         """Record what `reader` gives from now on."""
         self._reader = reader
 
     def drain(self) -> None:
-        """Write what the trace has gained since the last call."""
+        """Write what the trace has gained since the last call, and with the first rows the instant of tick 0."""
         if self._reader is not None:
             self._ticks.append(self._reader.read())
+            if self._ticks.count and ORIGIN not in self.metadata and (origin := _origin(self._reader)):
+                self.note(**origin)
 
     def rows(self) -> Rows:
         """Return every row recorded so far."""
@@ -118,6 +127,15 @@ class Recorder:
         self.note(state="complete" if complete else "interrupted", ticks_sha256=digest, **result)
         if complete:
             os.replace(self.folder / PART, self.folder / TICKS)
+
+
+def _origin(reader: Reader) -> dict[str, Any]:
+    """Return when tick 0 was, as a description says it; nothing where nobody has said it."""
+    monotonic, utc = reader.origin
+    if not monotonic:
+        return {}
+    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=utc // 1000)
+    return {ORIGIN: monotonic, ORIGIN_UTC: instant.isoformat(timespec="microseconds")}
 
 
 def _begin(folder: Path, metadata: dict[str, Any]) -> TickFile:
@@ -160,8 +178,10 @@ def salvage(folder: Path, reader: Reader | None) -> None:
         Reads the trace from its beginning; None if the application died before the trace could be had.
     """
     metadata = _parsed((folder / METADATA).read_text(encoding="utf-8"))
-    part, facts = folder / PART, {"state": "interrupted", "reason": "application lost"}
+    part = folder / PART
+    facts: dict[str, Any] = {"state": "interrupted", "reason": "application lost"}
     if reader is not None and part.exists():
+        facts |= _origin(reader)
         ticks = TickFile(part, append=True)
         rows = reader.read()
         newest = int(read_ticks(part)["tick"][-1]) if ticks.count else -1
@@ -183,7 +203,8 @@ class Recording:
     metadata : dict
         The content of ``recording.json``.
     rows : structured array
-        Every recorded tick, with the columns of `haptics.trace.ROW`.
+        Every recorded tick, with the columns of the file: those of `haptics.trace.ROW` as far as its format had them,
+        and others that it may have besides (`haptics.columns`).
     settings : list of dict
         The parameters of every version, in order.
     """

@@ -10,19 +10,24 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haptics.columns import column, missing_columns
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import RecordingError
-from haptics.recording import EVENTS, Recording
+from haptics.recording import EVENTS, ORIGIN, ORIGIN_UTC, Recording
 from haptics.servo import LATE_FRACTION
 from haptics.tick_file import digest_of
 from haptics.trace import ROW_UNITS, Permission, Rows, Status
 
 OK, VIOLATED, INCOMPLETE = "ok", "violated", "incomplete"
+
+ORIGIN_SINCE = 3
+"""Format from which on a recording says when tick 0 was."""
 
 _ROUNDING = 1e-9
 _STARTED_LATE, _ENDED_LATE = int(Status.STARTED_LATE), int(Status.ENDED_LATE)
@@ -80,8 +85,8 @@ def check_recording(recording: Recording) -> Iterator[Finding]:
         whole &= finding.verdict != INCOMPLETE or finding.rule == "state"
         yield finding
     yield from _hash(recording, whole)
-    if recording.metadata.get("columns") != ROW_UNITS:
-        yield Finding("columns", VIOLATED, "the description gives the columns other units than this version records.")
+    yield from _columns(recording)
+    yield from _origin(recording)
     yield from _versions(recording)
     if len(rows):
         period = 1.0 / recording.metadata["rate_hz"]
@@ -145,6 +150,37 @@ def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
             yield Finding("hash", VIOLATED, words)
 
 
+def _columns(recording: Recording) -> Iterator[Finding]:
+    """Yield what is wrong with the columns and their units."""
+    names, units = recording.rows.dtype.names or (), recording.metadata.get("columns", {})
+    missing = missing_columns(names, recording.metadata["format"])
+    if missing:
+        yield Finding("columns", INCOMPLETE, f"the table of ticks lacks {', '.join(missing)}.")
+    other = [name for name, unit in units.items() if unit != ROW_UNITS.get(name, unit)]
+    if other or sorted(names) != sorted(units):
+        words = "the description has other columns than the table of ticks, or gives them units that are not ours."
+        yield Finding("columns", VIOLATED, words)
+
+
+def _origin(recording: Recording) -> Iterator[Finding]:
+    """Yield what is wrong with the instant of tick 0, which recordings have from format 3 on."""
+    metadata = recording.metadata
+    told = [metadata.get(name) for name in (ORIGIN, ORIGIN_UTC)]
+    if metadata["format"] < ORIGIN_SINCE or not len(recording.rows):
+        return
+    if None in told:
+        yield Finding("origin", INCOMPLETE, "the recording does not say when tick 0 was.")
+    elif not _is_origin(*told):
+        yield Finding("origin", VIOLATED, f"no run begins at {str(told[0])[:40]} ns, {str(told[1])[:40]}.")
+
+
+def _is_origin(monotonic: Any, utc: Any) -> bool:
+    try:
+        return type(monotonic) is int and monotonic > 0 and datetime.fromisoformat(utc).utcoffset() == timedelta(0)
+    except (TypeError, ValueError):
+        return False
+
+
 def _versions(recording: Recording) -> Iterator[Finding]:
     """Yield what is wrong with the versions of the settings, in the journal and in the rows."""
     journal = [entry.get("version") for entry in recording.settings]
@@ -161,7 +197,7 @@ def _times(rows: Rows, period: float) -> Iterator[Finding]:
     """Yield what does not fit in the columns that have to do with time."""
     ticks, status = np.array(rows["tick"]), np.array(rows["status"])
     late, taken = np.array(rows["period_error"]), np.array(rows["tick_time"])
-    written = np.array(rows["write_time"])
+    written, gate = np.array(rows["write_time"]), column(rows, "gate")
     skipped = np.concatenate(([ticks[0] != 0], ticks[1:] != ticks[:-1] + 1))
     with np.errstate(all="ignore"):
         wrong = {
@@ -178,6 +214,7 @@ def _times(rows: Rows, period: float) -> Iterator[Finding]:
             "ended_late": (_flagged(status, _ENDED_LATE, late + taken > period), _flag("ENDED_LATE")),
             "after_skip": (_flagged(status, _AFTER_SKIP, skipped) & (status & _AFTER_SKIP != 0), _flag("AFTER_SKIP")),
             "status": ((status & ~np.uint32(_ALL_FLAGS)) != 0, "a flag is set that does not exist"),
+            "gate": (~((gate >= 0.0) & (gate <= 1.0)), "a gate lets through less than nothing, or more than all"),
         }
     for rule, (where, words) in wrong.items():
         yield from _first(rows, rule, where, words)

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from haptics.columns import completed
 from haptics.device import Causality, DeviceSpec
 from haptics.envelope import ENVELOPE_FLAGS, Limits
 from haptics.errors import RecordingError
@@ -96,7 +97,7 @@ def verify(recording: Recording) -> Verification:
 
 
 def again(recording: Recording, rows: Rows) -> Rows:
-    """Return `rows` of `recording`, from the first one on, with the computed columns computed once more."""
+    """Return `rows` of `recording`, from the first one on, as a trace has them, the computed columns computed anew."""
     parts = [computed for _, computed in _computed(recording, rows)]
     return np.concatenate(parts) if parts else rows
 
@@ -115,7 +116,7 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
             entry = journal[version]
             rendering.take(_program(recording, entry) if version else first, int(entry.get("program", 0)), version)
             for begin in range(start, stop, _AT_ONCE):
-                recorded = np.array(rows[begin : min(begin + _AT_ONCE, stop)])
+                recorded = completed(rows[begin : min(begin + _AT_ONCE, stop)])
                 yield recorded, rendering.again(recorded)
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error

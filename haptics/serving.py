@@ -171,6 +171,7 @@ def _build(job: Job, trace: Trace, application: int) -> Servo:
         supervisor=_Watch(control, application, period),
         before_tick=_NewSettings(lane),
         key_held=_Key(control),
+        marker=control.record["marker"],
     )
 
 

@@ -13,6 +13,9 @@ from collections.abc import Callable
 from enum import StrEnum
 from typing import Protocol
 
+import numpy as np
+from numpy.typing import NDArray
+
 from haptics.clock import Clock, WallClock
 from haptics.device import DEAD_MAN_BUTTON, Causality, Device, State
 from haptics.envelope import ASTRAY, FADE_OUT, IMPLAUSIBLE, NOT_FINITE, UNUSABLE, Limits
@@ -72,6 +75,8 @@ class Servo:
         Called with the rendering at the top of every tick, for instance to take over new settings.
     key_held : callable, optional
         Tells whether the person holds the dead-man's key; needed where the limits ask for it.
+    marker : (1,) int array, optional
+        Goes into the row of every tick, as it is at the tick's top.
 
     Attributes
     ----------
@@ -95,6 +100,7 @@ class Servo:
         supervisor: Supervisor | None = None,
         before_tick: Callable[[Rendering], None] | None = None,
         key_held: Callable[[], bool] | None = None,
+        marker: NDArray[np.int64] | None = None,
     ) -> None:
         limits = limits or Limits.of(device.spec)
         self.device = device
@@ -119,6 +125,8 @@ class Servo:
         slots = trace.slots
         self._write_time, self._tick_time = slots["write_time"], slots["tick_time"]
         self._status, self._buttons = slots["status"], slots["buttons"]
+        self._markers, self._hand_force = slots["marker"], slots["hand_force"]
+        self._marker = np.zeros(1, np.int64) if marker is None else marker
 
     def warm_up(self) -> None:
         """Compile and touch what a tick needs; the device is not involved."""
@@ -226,6 +234,7 @@ class Servo:
         fading = math.inf if count is None else count - min(self._brake_ticks, count // 2)
         last = math.inf if count is None else count
         clock.start()
+        self.trace.origin[:] = clock.origin_ns
         while tick < last:
             late = clock.wait(tick)
             flags = 0
@@ -254,7 +263,7 @@ class Servo:
         clock, trace, rendering = self._clock, self.trace, self.rendering
         if self._before_tick is not None:
             self._before_tick(rendering)
-        begun = clock.elapsed()
+        marker, begun = self._marker[0], clock.elapsed()
         state = self.device.read()
         now, slot = clock.time, self._count % trace.capacity
         if late > LATE_FRACTION * self.period:
@@ -270,7 +279,7 @@ class Servo:
             self.device.write(command)
         start = now + late
         self._write_time[slot] = clock.elapsed() - start
-        self._buttons[slot] = state.buttons
+        self._buttons[slot], self._markers[slot], self._hand_force[slot] = state.buttons, marker, state.hand_force
         self._tick_time[slot] = taken = clock.elapsed() - start
         if late + taken > self.period:
             self._status[slot] |= _ENDED_LATE

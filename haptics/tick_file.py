@@ -1,7 +1,8 @@
 """The table of ticks of a recording: a ``.npy`` file that is appended to, and may be read at every moment.
 
-Who reads one may have got it from anybody. So what the file says of itself is compared with what this version writes,
-column by column; its own description never becomes the format of the memory that is looked at.
+Who reads one may have got it from anybody. So what the file says of itself is judged column by column
+(`haptics.columns`): ours must be as this version writes them, others plain numbers of bounded size. The file's own
+description never becomes the format of the memory that is looked at.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from typing import IO, Any
 import numpy as np
 from numpy.lib import format as npy
 
+from haptics.columns import MOST_COLUMNS, missing_columns, safe_column
 from haptics.errors import RecordingError
 from haptics.reading import Header, read_header
 from haptics.trace import ROW, Rows
@@ -22,7 +24,6 @@ from haptics.trace import ROW, Rows
 MOST_ROWS = 100_000_000
 """Rows that a recording may have: 27 hours at 1 kHz."""
 
-_COLUMNS: dict[str, tuple[Any, ...]] = {entry[0]: entry for entry in npy.dtype_to_descr(ROW)}
 _AT_ONCE = 1 << 20
 
 
@@ -122,15 +123,16 @@ def _layout(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:
 
 
 def _row_format(path: Path, header: Header) -> np.dtype[Any]:
-    """Return the rows' format, built of our own columns in the order in which the header names them."""
+    """Return the rows' format: columns of the first formats at least, each of ours as it must be, no other unsafe."""
     entries = header.descr if isinstance(header.descr, list) and len(header.shape) == 1 else []
     names = [entry[0] for entry in entries if isinstance(entry, tuple) and entry and isinstance(entry[0], str)]
-    missing = [name for name in _COLUMNS if name not in names]
+    missing = missing_columns(names, version=1)
     if missing:
         raise RecordingError(f"{path} lacks the columns {', '.join(missing)}: it is not a recording of ours.")
-    if len(entries) != len(_COLUMNS) or any(entry != _COLUMNS.get(entry[0]) for entry in entries):
-        raise RecordingError(f"{path} has columns that no recording of ours has, or in another format.")
-    return np.dtype([_COLUMNS[name] for name in names])
+    columns = [column for column in map(safe_column, entries[:MOST_COLUMNS]) if column is not None]
+    if len(columns) < len(entries) or len(set(names)) < len(entries):
+        raise RecordingError(f"{path} has too many columns, one twice, or one in a format that no recording has.")
+    return np.dtype(columns)
 
 
 def _rows_to_append_to(path: Path, file: IO[bytes]) -> int:

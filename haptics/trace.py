@@ -26,6 +26,7 @@ Rows = NDArray[Any]
 
 _HEADER = 4096
 _COUNT_OFFSET = 0
+_ORIGIN_OFFSET = 16
 _LAYOUT_OFFSET = 64
 
 
@@ -95,6 +96,11 @@ ROW_UNITS = {
     "sticking": "0 or 1",
     "permission": "bit flags",
     "buttons": "bit flags",
+    "marker": "1",
+    "gate": "1",
+    "region": "1",
+    "normal_force": "N",
+    "hand_force": "N",
 }
 """Columns of a trace row with their units, in order."""
 
@@ -121,22 +127,44 @@ ROW = np.dtype(
         ("sticking", "<u4"),
         ("permission", "<u4"),
         ("buttons", "<u4"),
+        ("marker", "<i8"),
+        ("gate", "<f8"),
+        ("region", "<i8"),
+        ("normal_force", "<f8"),
+        ("hand_force", "<f8", (2,)),
     ]
 )
 """One tick. ``time`` is nominal (tick x period); ``period_error`` is how late the tick really started, ``write_time``
-how long after that the command had been handed to the device, ``tick_time`` how long the tick took in all."""
+how long after that the command had been handed to the device, ``tick_time`` how long the tick took in all. ``marker``
+says which trial or stage the tick belongs to, ``gate`` how much of the output was let through from outside, ``region``
+where in a scene the proxy was (-1: there is no scene), ``normal_force`` what it was pressed against a wall with (nan:
+there is none), ``hand_force`` what a virtual hand really did (nan where nobody knows)."""
+
+NEUTRAL = np.zeros(1, ROW)
+"""What a row, (1,), holds of which nothing is known: what a column stands for that nobody filled."""
+NEUTRAL["gate"], NEUTRAL["region"] = 1.0, -1
+NEUTRAL["normal_force"] = NEUTRAL["hand_force"] = np.nan
+NEUTRAL.flags.writeable = False
 
 
 class Ring:
     """A ring of fixed-size records in a mapped file.
 
     Use `create` in the writer and `attach` in readers.
+
+    Attributes
+    ----------
+    slots : (capacity,) structured array
+        The records.
+    origin : (2,) int array
+        The instant of tick 0, stored by the writer before its first record: monotonic clock, and time since 1970 [ns].
     """
 
     def __init__(self, path: Path, mapping: mmap.mmap, dtype: np.dtype[Any], capacity: int) -> None:
         self.path = path
         self.capacity = capacity
         self._count = np.frombuffer(mapping, "<i8", 1, _COUNT_OFFSET)
+        self.origin = np.frombuffer(mapping, "<i8", 2, _ORIGIN_OFFSET)
         self.slots: Rows = np.frombuffer(mapping, dtype, capacity, _HEADER)
 
     @classmethod
@@ -210,6 +238,12 @@ class Reader:
         self._next = 0
         self.lost = 0
 
+    @property
+    def origin(self) -> tuple[int, int]:
+        """The instant of tick 0: monotonic clock, and time since 1970 [ns]; known when there is a record."""
+        monotonic, utc = self._ring.origin.tolist()
+        return monotonic, utc
+
     def read(self) -> Rows:
         """Return the records published since the last call."""
         rows, following = self._ring._copy(self._next)
@@ -223,8 +257,10 @@ class Trace(Ring):
 
     @classmethod
     def create(cls, path: Path, dtype: np.dtype[Any] = ROW, capacity: int = 16384) -> Self:
-        """Make a trace at `path` and map it for writing."""
-        return super().create(path, dtype, capacity)
+        """Make a trace at `path` and map it for writing; what nobody fills of a row is as in `NEUTRAL`."""
+        trace = super().create(path, dtype, capacity)
+        trace.slots[:] = NEUTRAL
+        return trace
 
     def save(self, path: Path) -> None:
         """Write what the ring still holds to `path` as a ``.npy`` file (the flight recorder)."""

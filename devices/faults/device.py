@@ -50,11 +50,14 @@ class FaultyDevice:
         self._opened = True
 
     def read(self) -> State:
-        """Return what the faults left of the newest sample, or raise `OSError`."""
+        """Return what the faults left of the newest sample, or raise `OSError`; the hand's true force stays true."""
         state, now = copied(self._device.read()), self._clock.time
+        hand_force = state.hand_force
         for effect in self._effects:
             state = effect.read(state, now)
-        return copied(state)
+        state = copied(state)
+        state.hand_force = hand_force
+        return state
 
     def write(self, command: Vector) -> None:
         """Pass on what the faults leave of the command, (2,), or raise `OSError`."""

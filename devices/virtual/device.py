@@ -217,6 +217,7 @@ class VirtualDevice(ABC):
         record = self._record
         self._command, self._commanded, self._grip = record["command"][0], record["commanded"], record["grip"]
         self._state = State(0.0, record["position"][0], record["velocity"][0], record["force"][0])
+        self._state.hand_force = record["hand_force"][0]
         self._steps = 0
         if self._own_clock:
             self._clock.start()

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.lib.recfunctions
 import pytest
 
 from apps import cli
@@ -17,6 +18,7 @@ from apps.session.summary import certificate, felt, flags_seen
 from apps.verification import examine
 from devices import create_device
 from haptics.clock import Clock
+from haptics.columns import FORMATS
 from haptics.errors import RecordingError
 from haptics.recording import METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.servo import Servo
@@ -127,6 +129,8 @@ CHANGED_ROWS: dict[str, tuple[Callable[[Any], None], set[str]]] = {
     "a bit of permission": (setting("permission", 8), {"permission"}),
     "a flag that does not exist": (setting("status", 1 << 20), {"status"}),
     "a flag of lateness": (setting("status", 1 << 8), {"started_late"}),
+    "a gate beyond all": (setting("gate", 1.01), {"gate"}),
+    "a gate of nothing known": (setting("gate", np.nan), {"gate"}),
     "a flag of a skip": (setting("status", 1 << 10), {"after_skip"}),
     "shifted ticks": (lambda rows: rows["tick"].__iadd__(1), {"tick"}),
     "ticks shifted from one on": (lambda rows: rows["tick"][100:].__iadd__(1), {"tick", "time"}),
@@ -146,9 +150,11 @@ def test_changed_rows_are_noticed(
     assert expected <= found
 
 
-@pytest.mark.parametrize(("column", "value"), [("force", 2.0), ("buttons", 6)])
+@pytest.mark.parametrize(
+    ("column", "value"), [("force", 2.0), ("buttons", 6), ("marker", 2), ("region", 0), ("hand_force", 1.0)]
+)
 def test_what_nothing_depends_on_is_noticed_by_the_hash(forged: Path, column: str, value: Any) -> None:
-    """The force on an impedance device, and buttons that are no dead-man's: the element has no use for them."""
+    """The force on an impedance device, buttons that are no dead-man's, markers: the element has no use for them."""
     rewrite(forged, setting(column, value), hashed=False)
     assert rules(forged) == ("violated", {"hash"})
 
@@ -203,6 +209,15 @@ FORGED: list[tuple[str, Any, str]] = [
     ("device.identity", "another", "device"),
     ("device.name", "virtual-arm", "configuration"),
     ("columns.time", "ms", "columns"),
+    ("columns.gate", "N", "columns"),
+    ("columns", {}, "columns"),
+    ("columns.pressure", "Pa", "columns"),
+    ("origin_monotonic_ns", 0, "origin"),
+    ("origin_monotonic_ns", 1.5e12, "origin"),
+    ("origin_monotonic_ns", True, "origin"),
+    ("origin_utc", "yesterday", "origin"),
+    ("origin_utc", "2026-01-01T00:00:00.000000", "origin"),
+    ("origin_utc", 5, "origin"),
     ("rate_hz", 500.0, "time"),
 ]
 
@@ -222,6 +237,8 @@ def test_a_forged_description_is_noticed(forged: Path, path: str, value: Any, ru
         (put("state", "interrupted"), "state"),
         (lambda metadata: metadata.pop("certificate"), "certificate"),
         (lambda metadata: metadata["certificate"].pop("tick_us"), "certificate"),
+        (lambda metadata: metadata.pop("origin_utc"), "origin"),
+        (lambda metadata: metadata.pop("origin_monotonic_ns"), "origin"),
         (lambda metadata: metadata.pop("configuration"), "configuration"),
         (put("certificate.lost_ticks", 3), "rows"),
         (put("configuration.device.parameters", "/nowhere.toml"), "device"),
@@ -249,16 +266,43 @@ def test_the_data_sheet_of_another_version_is_named_and_no_forgery(forged: Path,
     assert rules(forged) == ("ok", {"device"})
 
 
+def without(*names: str) -> Callable[[Any], Any]:
+    def change(rows: Any) -> Any:
+        return np.lib.recfunctions.repack_fields(rows[[name for name in rows.dtype.names if name not in names]])
+
+    return change
+
+
+def test_a_column_that_its_format_did_not_have_is_not_missed(forged: Path) -> None:
+    rewrite(forged, without(*FORMATS), hashed=True)
+    assert rules(forged) == ("violated", {"columns"})  # described, and not there
+    describe(forged, lambda metadata: [metadata["columns"].pop(name) for name in FORMATS])
+    assert rules(forged) == ("incomplete", {"columns"})
+    describe(forged, lambda metadata: [metadata.pop("origin_utc"), metadata.update(format=2)])
+    assert rules(forged) == ("ok", set())
+
+
+def test_columns_of_others_are_no_violation_if_they_are_described(forged: Path) -> None:
+    def add(rows: Any) -> Any:
+        return np.lib.recfunctions.append_fields(rows, "pressure", np.arange(len(rows)) * 0.5, usemask=False)
+
+    rewrite(forged, add, hashed=True)
+    assert rules(forged) == ("violated", {"columns"})
+    describe(forged, lambda metadata: metadata["columns"].update(pressure="Pa"))
+    assert rules(forged) == ("ok", set())
+    assert Recording(forged).rows["pressure"][3] == 1.5
+
+
 def test_journals_of_settings_that_are_not_in_order_are_noticed(forged: Path) -> None:
     path = forged / SETTINGS
     path.write_text(path.read_text() * 2)
     assert rules(forged) == ("violated", {"settings"})
 
 
-@pytest.mark.parametrize("value", [3, 10**9, "2", 2.0, True, None, 0])
+@pytest.mark.parametrize("value", [4, 10**9, "3", 3.0, True, None, 0])
 def test_another_format_is_refused(forged: Path, value: Any) -> None:
     describe(forged, put("format", value))
-    with pytest.raises(RecordingError, match="this version reads up to 2"):
+    with pytest.raises(RecordingError, match="this version reads up to 3"):
         Recording(forged)
 
 

@@ -211,6 +211,7 @@ def test_perfect_sensor_under_a_weightless_handle_shows_the_truth():
     wait(device, clock, 700)
     np.testing.assert_allclose(device.read().force, device.hand_force, atol=0.01)
     assert np.hypot(*device.hand_force) > 1.0
+    np.testing.assert_array_equal(device.read().hand_force, device.hand_force)
 
 
 def test_sensor_does_not_see_what_moves_the_handle():

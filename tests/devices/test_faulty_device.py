@@ -139,6 +139,18 @@ def test_fields_that_are_no_vectors_pass_too() -> None:
     assert held == [0, 0, 1, 2]
 
 
+@pytest.mark.parametrize("name", SPOILING)
+@pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm"])
+def test_no_fault_touches_what_the_hand_really_does(device: str, name: str) -> None:
+    clock, inner, faulty = rig(device, f"{name}@0.3")
+    forces = []
+    for tick in range(360):
+        clock.wait(tick)
+        forces.append(faulty.read().hand_force.copy())
+        np.testing.assert_array_equal(forces[-1], inner.hand_force)
+    assert np.ptp(forces, axis=0).max() > 0.1
+
+
 class Dormant:
     """All faults at once, long after the end of any test."""
 

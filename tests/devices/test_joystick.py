@@ -221,6 +221,7 @@ def test_grip_pulls_the_handle_back_to_the_target():
     wait(device, clock, 2000)
     np.testing.assert_allclose(device.handle, (0.03 + 4.0 / 400.0, 0.02 - 2.0 / 400.0), atol=1e-7)
     np.testing.assert_allclose(device.hand_force, (-4.0, 2.0), atol=1e-5)
+    np.testing.assert_array_equal(device.read().hand_force, device.hand_force)
     device.write(np.zeros(2))
     wait(device, clock, 2000)
     np.testing.assert_allclose(device.handle, (0.03, 0.02), atol=1e-7)

@@ -2,6 +2,8 @@
 
 import time
 
+import pytest
+
 from haptics.clock import Clock, WallClock
 
 
@@ -11,6 +13,17 @@ def test_a_simulated_clock_does_not_wait() -> None:
     assert clock.wait(5000) == 0.0
     assert clock.time == 5.0
     assert clock.elapsed() == 5.0
+
+
+@pytest.mark.parametrize("kind", [Clock, WallClock])
+def test_a_clock_knows_when_it_was_started(kind: type[Clock]) -> None:
+    clock = kind(1e-3)
+    assert clock.origin_ns == (0, 0)
+    for _ in range(2):
+        before = time.monotonic_ns(), time.time_ns()
+        clock.start()
+        after = time.monotonic_ns(), time.time_ns()
+        assert all(a <= at <= b for a, at, b in zip(before, clock.origin_ns, after, strict=True))
 
 
 def test_the_wall_clock_never_wakes_before_a_deadline_and_does_not_drift() -> None:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -107,6 +108,30 @@ def test_a_changed_parameter_is_in_force_within_a_tick_of_being_published(start:
         rows = servo.trace.since(published + 1)
         assert (rows["settings_version"] == force).all()
         assert np.hypot(*rows["command"][-1]) == pytest.approx(force)
+
+
+def test_a_marker_is_in_the_rows_within_a_tick_of_being_set(start: Start, recorder: Recorder) -> None:
+    servo = start()
+    assert await_message(servo)[0] == "ready"
+    await_ticks(servo, 20)
+    assert set(servo.trace.since(0)["marker"]) == {0}
+    for marker in (7, -1, 2**62):
+        servo.mark(marker)
+        set_at = servo.trace.count
+        await_ticks(servo, set_at + 30)
+        assert set(servo.trace.since(set_at + 1)["marker"]) == {marker}
+
+
+def test_a_recording_says_when_its_tick_0_was(start: Start, recorder: Recorder) -> None:
+    before = time.monotonic_ns(), datetime.now(UTC)
+    servo = start(duration=0.1)
+    while await_message(servo)[0] != "ended":
+        recorder.drain()
+    recorder.drain()
+    after = time.monotonic_ns(), datetime.now(UTC)
+    metadata = Recording(recorder.folder).metadata
+    assert before[0] < metadata["origin_monotonic_ns"] < after[0] - 0.09e9
+    assert before[1] < datetime.fromisoformat(metadata["origin_utc"]) < after[1]
 
 
 def test_a_run_keeps_its_model_and_its_law(start: Start) -> None:

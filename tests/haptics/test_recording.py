@@ -101,6 +101,50 @@ def test_salvage_adds_what_the_dead_application_had_not_written(recorder: Record
     assert recording.metadata["state"] == "interrupted"
 
 
+def test_with_the_first_rows_the_recording_says_when_tick_0_was(recorder: Recorder, trace: Trace) -> None:
+    trace.origin[:] = 13_000_000_000_007, 1_700_000_000_123_456_789
+    recorder.drain()
+    assert "origin_utc" not in recorder.metadata
+    append(trace, ticks(0, 3))
+    recorder.drain()
+    for metadata in (recorder.metadata, Recording(recorder.folder).metadata):
+        assert metadata["origin_monotonic_ns"] == 13_000_000_000_007
+        assert metadata["origin_utc"] == "2023-11-14T22:13:20.123456+00:00"
+    trace.origin[:] = 5, 6
+    append(trace, ticks(3, 6))
+    recorder.drain()
+    assert recorder.metadata["origin_monotonic_ns"] == 13_000_000_000_007
+
+
+def test_what_nobody_has_timed_has_no_origin(recorder: Recorder, trace: Trace) -> None:
+    append(trace, ticks(0, 3))
+    recorder.drain()
+    recorder.close({}, complete=True)
+    assert not {"origin_monotonic_ns", "origin_utc"} & Recording(recorder.folder).metadata.keys()
+
+
+def test_salvage_says_when_tick_0_was(recorder: Recorder, trace: Trace) -> None:
+    trace.origin[:] = 7, 1_500_000_000_000_000_000
+    append(trace, ticks(0, 3))
+    salvage(recorder.folder, Reader(trace))
+    metadata = Recording(recorder.folder).metadata
+    assert (metadata["origin_monotonic_ns"], metadata["origin_utc"]) == (7, "2017-07-14T02:40:00.000000+00:00")
+
+
+def test_facts_from_two_threads_are_all_kept(recorder: Recorder) -> None:
+    def note(first: int) -> None:
+        for number in range(first, 100, 2):
+            recorder.note(**{f"fact_{number}": number})
+
+    threads = [threading.Thread(target=note, args=(first,)) for first in (0, 1)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    metadata = json.loads((recorder.folder / METADATA).read_text())
+    assert [metadata[f"fact_{number}"] for number in range(100)] == list(range(100))
+
+
 def test_salvage_of_what_died_before_its_first_tick(recorder: Recorder) -> None:
     salvage(recorder.folder, None)
     recording = Recording(recorder.folder)

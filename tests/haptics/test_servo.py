@@ -50,6 +50,30 @@ def test_every_tick_is_read_rendered_written_and_recorded_once(trace: Trace) -> 
     assert device.closed == 1
 
 
+def test_a_row_has_the_marker_of_the_top_of_its_tick_and_the_true_hand(trace: Trace) -> None:
+    """What comes in mid-tick belongs to the next; a device that knows no hand has none."""
+    clock, marker = Clock(1e-3), np.array([3])
+
+    def change(state: State, number: int) -> None:
+        if number == 40:
+            marker[0] = -8
+        if number >= 60:
+            state.hand_force = np.array((number, -0.5 * number))
+
+    run(BenchDevice(clock, disturb=change), trace, clock, marker=marker)
+    rows = trace.since(0)
+    assert rows["marker"].tolist() == [3] * 41 + [-8] * 59
+    assert np.isnan(rows["hand_force"][:60]).all()
+    assert rows["hand_force"][60:].tolist() == [[number, -0.5 * number] for number in range(60, 100)]
+    assert (rows["gate"] == 1.0).all() and (rows["region"] == -1).all() and np.isnan(rows["normal_force"]).all()
+
+
+def test_the_trace_knows_when_tick_0_was(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    run(BenchDevice(clock), trace, clock)
+    assert tuple(trace.origin) == clock.origin_ns > (0, 0)
+
+
 def test_the_friction_opposes_the_motion(trace: Trace) -> None:
     clock = Clock(1e-3)
     run(BenchDevice(clock), trace, clock, 0.5)

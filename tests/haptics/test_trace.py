@@ -98,6 +98,27 @@ def test_the_flight_recorder_is_a_plain_npy_file(tmp_path: Path) -> None:
     assert np.load(tmp_path / "flight.npy")["tick"].tolist() == list(range(10))
 
 
+def test_what_nobody_fills_of_a_row_is_neutral(tmp_path: Path) -> None:
+    trace = Trace.create(tmp_path / "trace", capacity=4)
+    for tick in range(9):
+        trace.slots["tick"][tick % 4] = tick
+        trace.publish(tick + 1)
+    rows = trace.since(0)
+    assert rows["tick"].tolist() == [6, 7, 8]
+    assert (rows["marker"].tolist(), rows["gate"].tolist(), rows["region"].tolist()) == ([0] * 3, [1.0] * 3, [-1] * 3)
+    assert np.isnan(rows["normal_force"]).all()
+    assert np.isnan(rows["hand_force"]).all()
+
+
+def test_every_reader_knows_when_tick_0_was(tmp_path: Path) -> None:
+    trace = Trace.create(tmp_path / "trace", capacity=4)
+    reader = Reader(Ring.attach(trace.path))
+    assert reader.origin == (0, 0)
+    trace.origin[:] = 12, 34
+    assert reader.origin == (12, 34)
+    assert trace.count == 0
+
+
 def test_every_column_has_a_unit() -> None:
     assert tuple(ROW_UNITS) == ROW.names
 
