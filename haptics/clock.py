@@ -66,24 +66,29 @@ class WallClock(Clock):
     def __init__(self, period: float, spin: float = SPIN) -> None:
         super().__init__(period)
         self._spin = spin
-        self._origin = time.perf_counter()
+        self._origin = time.monotonic()
+
+    @property
+    def spin_ns(self) -> int:
+        """The last stretch before a deadline that is waited out awake [ns]."""
+        return round(self._spin * 1e9)
 
     def start(self) -> None:
         """Make now the instant of tick 0."""
         super().start()
-        self._origin = time.perf_counter()
+        self._origin = 1e-9 * self.origin_ns[0]
 
     def elapsed(self) -> float:
         """Measured time since the start [s]."""
-        return time.perf_counter() - self._origin
+        return time.monotonic() - self._origin
 
     def wait(self, tick: int) -> float:
         """Sleep until the deadline of `tick` (the last stretch of it awake) and return how late it is [s]."""
         deadline = self._origin + tick * self.period
-        remaining = deadline - time.perf_counter() - self._spin
+        remaining = deadline - time.monotonic() - self._spin
         if remaining > 0.0:
             time.sleep(remaining)
-        while (now := time.perf_counter()) < deadline:
+        while (now := time.monotonic()) < deadline:
             pass
         self.tick = tick
         return now - deadline

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from haptics.errors import ConfigurationError
 from haptics.shared import map_new
@@ -24,6 +25,8 @@ class Lane:
 
     Attributes
     ----------
+    sequence : (1,) int64 array
+        Twice the number of values published; odd while one is being written.
     record : (1,) structured array
         The mapped record itself. Aligned 8-byte fields may be read and written here one by one (each is written in
         one store); values that belong together go through `publish` and `read`.
@@ -36,24 +39,24 @@ class Lane:
             mapping = map_new(path, size) if create else _map(path, size)
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"{path} cannot be used to pass settings: {error}") from error
-        self._sequence = np.frombuffer(mapping, "<i8", 1)
+        self.sequence: NDArray[np.int64] = np.frombuffer(mapping, "<i8", 1)
         self.record = np.frombuffer(mapping, dtype, 1, _RECORD_OFFSET)
 
     @property
     def version(self) -> int:
         """Number of values published so far."""
-        return int(self._sequence[0]) >> 1
+        return int(self.sequence[0]) >> 1
 
     @property
     def places(self) -> tuple[int, int]:
         """Where the version (twice, and one more while the writer is at work) and the record lie in memory."""
-        return self._sequence.ctypes.data, self.record.ctypes.data
+        return self.sequence.ctypes.data, self.record.ctypes.data
 
     def publish(self, value: Any) -> int:
         """Replace the record by `value` and return its version (one writer only)."""
-        self._sequence[0] += 1
+        self.sequence[0] += 1
         self.record[0] = value
-        self._sequence[0] += 1
+        self.sequence[0] += 1
         return self.version
 
     def read(self) -> tuple[int, Any] | None:
@@ -62,9 +65,9 @@ class Lane:
         None while the writer is in the middle of a value, or if it died there: keep what you have and ask again.
         """
         for _ in range(_ATTEMPTS):
-            before = int(self._sequence[0])
+            before = int(self.sequence[0])
             value = self.record.copy()
-            if before % 2 == 0 and before == int(self._sequence[0]):
+            if before % 2 == 0 and before == int(self.sequence[0]):
                 return before >> 1, value
         return None
 

@@ -66,6 +66,9 @@ if not COMPILED:
         """Return the number at `address`."""
         return ctypes.c_double.from_address(int(address)).value
 
+    def fence() -> None:
+        """Let every store before it be seen before every store after it."""
+
 else:
     from llvmlite import ir
     from numba import types
@@ -98,6 +101,16 @@ else:
             return context.get_dummy_value()
 
         return types.void(types.int64, record, types.float64, types.float64), generate
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def fence(typing: Any) -> Any:
+        """Let every store before it be seen before every store after it."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            builder.fence("seq_cst")
+            return context.get_dummy_value()
+
+        return types.void(), generate
 
     def _load(kind: Any, value: Any) -> Any:
         """Return what loads a `value` of numba's type `kind` from memory that others write to."""

@@ -31,7 +31,7 @@ PORT_FIELDS: list[tuple[Any, ...]] = [
 ``sequence`` is odd while a thread writes the sample, and as it was after each (0 for ever where a part takes it);
 ``fault`` is not 0 when ``read`` would raise; ``time`` to ``buttons`` are the sample (`haptics.device.State`), with
 ``hand_force`` the hand's true force where that is known [N], else nan; ``command`` and ``assistance`` are the servo's
-(`haptics.device.Compensating.compensate`), ``commands`` counts them and is stored last."""
+(`haptics.device.Compensating.compensate`), ``commands`` is odd while it writes them for a thread."""
 
 
 @dataclass(frozen=True)
@@ -64,3 +64,21 @@ class Ported(Protocol):
     def port(self) -> Port | None:
         """Return the port, once the device is open; None where, as it is set up, it has none."""
         ...
+
+
+def port_of(device: object) -> Port | None:
+    """Return the port of an opened `device`, None where it has none that stands for its ``read`` and ``write``.
+
+    A class that changes one of these methods of a device with a port, or an object around such a device, means the
+    methods to be called: the port counts only where it was defined together with them, or after them.
+    """
+    order = type(device).__mro__
+    if not all(any(name in vars(cls) for cls in order) for name in ("port", *_METHODS)):
+        return None
+    last = {name: next(k for k, cls in enumerate(order) if name in vars(cls)) for name in ("port", *_METHODS)}
+    replaced = any(last[name] < last["port"] or name in vars(device) for name in _METHODS)
+    port: Port | None = None if replaced else device.port()  # type: ignore[attr-defined]
+    return port
+
+
+_METHODS = ("read", "write")

@@ -17,13 +17,13 @@ from typing import Any
 
 import numpy as np
 
-from haptics.element_kernels import PARAMETERS
 from haptics.elements import Element, functions_of, write_parameters
 from haptics.errors import ConfigurationError, ServoLost
 from haptics.job import CONTROL, DISMISSED, FOR_THE_APPLICATION, SILENCE, Job
 from haptics.lane import Lane
 from haptics.realtime import ProcessState
 from haptics.serving import send, serve
+from haptics.supervision import SETTINGS
 from haptics.trace import Trace
 
 
@@ -55,7 +55,7 @@ class ServoProcess:
     def __init__(self, job: Job) -> None:
         self.job = job
         self.trace = Trace.create(job.paths.trace.path)
-        self._settings = Lane(job.paths.settings.path, PARAMETERS, create=True)
+        self._settings = Lane(job.paths.settings.path, SETTINGS, create=True)
         self._control = Lane(job.paths.control.path, CONTROL, create=True)
         context = multiprocessing.get_context("spawn")  # a fork would inherit windows, threads and locks
         self._connection, self._far_end = context.Pipe()
@@ -127,10 +127,12 @@ class ServoProcess:
                 f"model {element.model} with the law {element.law.name}: a run goes on with its model and law, "
                 f"{present.model} with {present.law.name}; start again for another one."
             )
-        parameters = np.zeros(1, PARAMETERS)
-        write_parameters(element, parameters)
-        parameters["law"]["address"] = 0
-        return self._settings.publish(parameters[0])
+        settings = np.zeros(1, SETTINGS)
+        settings["version"] = version = self.next_version
+        write_parameters(element, settings)
+        settings["law"]["address"] = 0
+        self._settings.publish(settings[0])
+        return version
 
     @property
     def next_version(self) -> int:

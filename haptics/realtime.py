@@ -25,10 +25,6 @@ _PR_SET_TIMERSLACK = 29
 _MCL_CURRENT_AND_FUTURE = 3
 _HALTED = (b"T", b"t")
 """States of a process, as /proc names them, in which it could go on but does not: stopped, traced."""
-_ENDED = (b"Z", b"X", b"x")
-"""States of a process that is no more."""
-_EXITING = 0x4
-"""The kernel's flag of a thread that is being taken down."""
 
 
 @dataclass(frozen=True)
@@ -201,29 +197,12 @@ class ProcessState:
     @property
     def halted(self) -> bool:
         """Whether the process was stopped, by a signal or a debugger; one that has ended is told by other signs."""
-        return self._look()[0] in _HALTED
-
-    @property
-    def lost(self) -> bool:
-        """Whether the process was stopped, is about to end, or has ended.
-
-        Its parent, its children and its pipes learn of the end only when the last of its threads is gone and its memory
-        is given back, which takes tens of milliseconds.
-        """
-        state, flags = self._look()
-        return state in _HALTED or state in _ENDED or flags & _EXITING != 0
-
-    def _look(self) -> tuple[bytes, int]:
-        """Return the state of the process and the kernel's flags of its first thread."""
         if self._file is None:
-            return b"", 0
+            return False
         try:
-            fields = os.pread(self._file, 128, 0).rpartition(b")")[2].split(maxsplit=7)
-            return fields[0], int(fields[6])
+            return os.pread(self._file, 128, 0).rpartition(b")")[2][1:2] in _HALTED
         except OSError:  # there was such a process, and there is none any more
-            return b"X", 0
-        except (IndexError, ValueError):
-            return b"", 0
+            return False
 
     def close(self) -> None:
         """Stop looking."""

@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from haptics.columns import column, missing_columns
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import RecordingError
+from haptics.loop_kernels import LATE_FRACTION
 from haptics.recording import EVENTS, ORIGIN, ORIGIN_UTC, Recording
-from haptics.servo import LATE_FRACTION
 from haptics.tick_file import digest_of
 from haptics.trace import ROW_UNITS, Permission, Rows, Status
 

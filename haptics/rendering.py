@@ -13,18 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec, State, Vector
-from haptics.element_kernels import PARAMETERS, STATE_FIELDS
+from haptics.element_kernels import STATE_FIELDS
 from haptics.elements import ELEMENTS
-from haptics.envelope import ENERGY, SPEED, Limits
+from haptics.envelope import Limits
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.motion import Motion
 from haptics.passivity import PASSIVITY_FIELDS, prepare_passivity
 from haptics.programs import Program, parameters_of
-from haptics.rendering_kernels import CORE, RENDERING_FIELDS, render_again, render_slot
+from haptics.rendering_kernels import CORE, RENDERING_FIELDS, assistance_of, configure, render_again, render_slot
 from haptics.trace import Rows
-
-_PARAMETER_NAMES = PARAMETERS.names or ()
-_NOT_DRIVEN = SPEED | ENERGY
 
 
 def require_pair(program: Program, spec: DeviceSpec) -> None:
@@ -66,10 +63,10 @@ class Rendering:
     ----------
     command : (2,) float array
         The command of the last tick.
-    version : int
-        Version of the settings in force.
-    status : int
-        Status bits of the last tick (`haptics.trace.Status`).
+    core : (1,) structured array
+        Everything that a tick needs and changes, as kernels read it (`haptics.rendering_kernels.CORE`).
+    words : (n,) int64 array
+        The same in words of 8 bytes.
 
     Raises
     ------
@@ -81,8 +78,9 @@ class Rendering:
         require_pair(program, spec)
         limits = limits or Limits.of(spec)
         limits.require_tighter(spec)
-        self._core: NDArray[Any] = np.zeros(1, CORE)
-        core, state = self._core, program.copy_record()
+        self.core: NDArray[Any] = np.zeros(1, CORE)
+        self.words = self.core.view(np.int64)
+        core, state = self.core, program.copy_record()
         for name in state.dtype.names or ():
             core[name] = state[name]
         for name in ("max_sample_age", "plausible_speed", "fade_in", "max_speed", "max_energy"):
@@ -96,15 +94,13 @@ class Rendering:
         self._present: tuple[Program, ...] = (program,)  # whose table the record may have
         self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
-        self._sample_age, self._permission, self._gain = core["sample_age"], core["permission"], core["gain"]
+        self._sample_age, self._permission = core["sample_age"], core["permission"]
         self.command: Vector = core["command"][0]
-        self.version = 0
-        self.status = 0
         self.begin()
 
     def begin(self) -> None:
         """Put everything to the start of a run: nothing is known of the device, nothing is let through yet."""
-        core = self._core
+        core = self.core
         for name, *_ in STATE_FIELDS:
             core[name] = self._element[name]
         for name, *_ in RENDERING_FIELDS + PASSIVITY_FIELDS:
@@ -120,7 +116,7 @@ class Rendering:
 
         None for an admittance device that has not given a good sample yet: it has not been told to move either.
         """
-        core = self._core
+        core = self.core
         if not core["admittance"][0]:
             last = core["last"][0]
             return (0.5 * last, 0.0 * last) if last.any() else (0.0 * last,)
@@ -129,7 +125,7 @@ class Rendering:
     @property
     def at_rest(self) -> bool:
         """Whether the last command was no force, or moved the reference no further."""
-        return not self._core["last"].any()
+        return not self.core["last"].any()
 
     @property
     def assistance(self) -> float:
@@ -137,7 +133,17 @@ class Rendering:
 
         As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
         """
-        return 0.0 if self.status & _NOT_DRIVEN else float(self._gain[0])
+        return assistance_of(self.core)
+
+    @property
+    def version(self) -> int:
+        """Version of the settings in force."""
+        return int(self.core["version"][0])
+
+    @property
+    def status(self) -> int:
+        """Status bits of the last tick (`haptics.trace.Status`)."""
+        return int(self.core["status"][0])
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace what the program is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
@@ -145,19 +151,8 @@ class Rendering:
         Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept.
         Those with another number of the program are of a new one, which begins at the next good sample.
         """
-        core = self._core
-        core["fresh"] |= parameters["program"] != core["program"]
-        before = [core[name].tobytes() for name in _PARAMETER_NAMES]
-        step, address = core["step"].copy(), core["law"]["address"].copy()
-        for name in _PARAMETER_NAMES:
-            core[name] = parameters[name]
-        if core["step"] == 0:
-            core["step"] = step
-        if core["law"]["address"] == 0:
-            core["law"]["address"] = address
-        if before != [core[name].tobytes() for name in _PARAMETER_NAMES]:
-            core["changed"] = 1
-        self.version = version
+        configure(self.core, self.words, parameters.view(np.int64))
+        self.core["version"] = version
 
     def take(self, program: Program, number: int, version: int) -> None:
         """Go on with another program, from the next tick on, or with other parameters of the one with this `number`.
@@ -165,23 +160,33 @@ class Rendering:
         Raises
         ------
         CausalityError, ConfigurationError
+            See `prepare`.
+        """
+        self.configure(self.prepare(program, number), version)
+
+    def prepare(self, program: Program, number: int) -> NDArray[Any]:
+        """Return the (1,) record of parameters of another program, whose table is kept as long as it may be needed.
+
+        Raises
+        ------
+        CausalityError, ConfigurationError
             See `require_pair`; also if its period is another one.
         """
         require_pair(program, self._spec)
-        if program.period != self._core["period"][0]:
+        if program.period != self.core["period"][0]:
             raise ConfigurationError(f"period = {program.period:g} s: a run keeps its period.")
-        self.configure(parameters_of(program, number), version)
-        self._present = (self._present[-1], program)
+        self._present = (*self._present[-2:], program)
+        return parameters_of(program, number)
 
     @property
     def program(self) -> int:
         """Number of the program that is in force."""
-        return int(self._core["program"][0])
+        return int(self.core["program"][0])
 
     @property
     def arrived(self) -> bool:
         """Whether a motion has come to its end, and stays there."""
-        core = self._core
+        core = self.core
         return bool(core["sticking"][0] and core["follower"]["begun"][0] and not core["fresh"][0])
 
     def tick(
@@ -220,17 +225,11 @@ class Rendering:
         self._sample_age[0] = age
         self._permission[0] = permission
         tick, time, period_error, flags = timing
-        self.status = render_slot(self._core, slots, slot, tick, time, period_error, self.version, flags)
+        render_slot(self.core, slots, slot, tick, time, period_error, flags)
         return self.command
 
     def again(self, recorded: Rows) -> Rows:
         """Render recorded samples once more; return rows like `recorded` whose physical columns are ours."""
         rows = recorded.copy()
-        render_again(self._core, recorded, rows)
+        render_again(self.core, recorded, rows)
         return rows
-
-    def warm_up(self, slots: Rows) -> None:
-        """Compile and touch everything a tick uses, without changing the state."""
-        before = self._core.copy()
-        self.tick(State(), 0.0, np.zeros_like(slots[:1]), 0, (0, 0.0, 0.0, 0))
-        self._core[:] = before

@@ -40,6 +40,7 @@ from haptics.envelope import (
 )
 from haptics.motion_kernels import FOLLOWER, MOVING
 from haptics.passivity import PASSIVITY_FIELDS, dissipate, forget, hold_last, observe, remember
+from haptics.sliding_kernels import LAW
 from haptics.trace import Permission, Rows
 
 _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
@@ -48,6 +49,7 @@ _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
     ("force", "<f8", (2,)),
     ("sample_age", "<f8"),
     ("permission", "<i8"),
+    ("version", "<i8"),
 ]
 _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
     ("admittance", "<i8"),
@@ -64,6 +66,7 @@ _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
     ("workspace_max", "<f8", (2,)),
 ]
 RENDERING_FIELDS: list[tuple[Any, ...]] = [
+    ("status", "<i8"),
     ("started", "<i8"),
     ("changed", "<i8"),
     ("fresh", "<i8"),
@@ -341,18 +344,64 @@ def render(s: Any, row: Any) -> None:
 
 
 @kernel
-def render_slot(
-    core: Rows, slots: Rows, slot: int, tick: int, time: float, period_error: float, version: int, timing_flags: int
-) -> int:
-    """Render the sample in `core` into the trace row `slot`, timing columns included; return its status."""
-    row = slots[slot]
+def assistance(s: Any) -> Any:
+    """Return how much of its own friction the device may make up for beside the last command, 0 to 1.
+
+    As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
+    """
+    return 0.0 if s.status & (SPEED | ENERGY) != 0 else s.gain
+
+
+@kernel
+def assistance_of(core: Rows) -> float:
+    """Call `assistance` for a (1,) array; for callers in Python."""
+    return float(assistance(core[0]))
+
+
+@kernel
+def render_row(s: Any, row: Any, tick: int, time: float, late: float, timing_flags: int) -> None:
+    """Render the sample in `s` into the trace `row`, all but the columns that are known only afterwards."""
     row.tick = tick
-    render(core[0], row)
+    render(s, row)
     row.time = time
-    row.period_error = period_error
-    row.settings_version = version
+    row.period_error = late
+    row.settings_version = s.version
     row.status |= timing_flags
-    return int(row.status)
+    s.status = row.status
+
+
+@kernel
+def render_slot(core: Rows, slots: Rows, slot: int, tick: int, time: float, late: float, timing_flags: int) -> None:
+    """Call `render_row` for the trace row `slot`; for callers in Python."""
+    render_row(core[0], slots[slot], tick, time, late, timing_flags)
+
+
+# --- new parameters ------------------------------------------------------------------------------------------------
+
+_WORDS = np.dtype(PARAMETER_FIELDS).itemsize // 8
+_STEP = 0
+_ADDRESS = int(CORE.fields["law"][1] + LAW.fields["address"][1]) // 8  # type: ignore[index]
+
+
+@kernel
+def configure(core: Rows, core_words: Any, parameters: Any) -> None:
+    """Replace what the program is by `parameters`, a record of dtype `PARAMETERS`; where it is stays as it is.
+
+    Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept. Those
+    with another number of the program are of a new one, which begins at the next good sample. The rendering's (1,)
+    record and the parameters are given in words of 8 bytes, too.
+    """
+    s = core[0]
+    program, changed = s.program, False
+    for i in range(_WORDS):
+        if i in (_STEP, _ADDRESS) and parameters[i] == 0:
+            continue
+        changed = changed or core_words[i] != parameters[i]
+        core_words[i] = parameters[i]
+    if changed:
+        s.changed = 1
+    if s.program != program:
+        s.fresh = 1
 
 
 @kernel

@@ -7,88 +7,25 @@ safe output; of an application that has died this process completes the recordin
 from __future__ import annotations
 
 import contextlib
-import math
 import multiprocessing
 import os
 import signal
-import time
 import traceback
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from haptics.clock import WallClock
-from haptics.element_kernels import PARAMETERS
 from haptics.errors import DeviceFault, HapticError, RecordingError
-from haptics.job import CONTROL, FOR_THE_APPLICATION, KEY_LASTS, LOOK_EVERY, SILENCE, Job
+from haptics.job import CONTROL, FOR_THE_APPLICATION, Job
 from haptics.kernel_cache import COMPILATION
 from haptics.lane import Lane
-from haptics.realtime import ProcessState, Usage, enter
+from haptics.realtime import Usage, enter
 from haptics.recording import EVENTS, append_line, salvage
-from haptics.rendering import Rendering
-from haptics.servo import End, Servo
+from haptics.servo import Servo
+from haptics.supervision import SETTINGS, Supervision
 from haptics.trace import Reader, Trace
-
-
-class _Watch:
-    """Notices a stop request and an application that is dead, stopped or silent; mostly a fraction of a microsecond."""
-
-    def __init__(self, control: Lane, application: int, period: float) -> None:
-        self._state = ProcessState(application)
-        self._patience = self._every = max(int(LOOK_EVERY / period), 1)
-        self._heartbeat = control.record["heartbeat_ns"]
-        self._stop = control.record["stop"]
-        self._parent = application
-        self._last_heartbeat, self._silent_ticks = 0, 0
-        self._silent_at = math.ceil(SILENCE / period)
-
-    def __call__(self) -> End | None:
-        if self._stop[0]:
-            return End.STOPPED
-        lost = self._silent() or os.getppid() != self._parent or self._look()
-        return End.APPLICATION_LOST if lost else None
-
-    def _silent(self) -> bool:
-        """Count ticks, not time: what this process slept through, with the whole machine, is nobody's silence."""
-        heartbeat = self._heartbeat[0]
-        if heartbeat != self._last_heartbeat:
-            self._last_heartbeat, self._silent_ticks = heartbeat, 0
-            return False
-        self._silent_ticks += 1
-        return self._silent_ticks > self._silent_at
-
-    def _look(self) -> bool:
-        """Ask the kernel, now and then, whether the application still lives."""
-        self._patience -= 1
-        if self._patience > 0:
-            return False
-        self._patience = self._every
-        return self._state.lost
-
-
-class _Key:
-    """Tells whether the person holds the dead-man's key."""
-
-    def __init__(self, control: Lane) -> None:
-        self._pressed = control.record["key_ns"]
-        self._lasts_ns = int(KEY_LASTS * 1e9)
-
-    def __call__(self) -> bool:
-        return bool(time.monotonic_ns() - self._pressed[0] < self._lasts_ns)
-
-
-class _NewSettings:
-    """Takes over new parameters at the top of a tick; otherwise compares one number."""
-
-    def __init__(self, lane: Lane) -> None:
-        self._lane = lane
-
-    def __call__(self, rendering: Rendering) -> None:
-        if self._lane.version != rendering.version:
-            latest = self._lane.read()
-            if latest is not None:
-                version, parameters = latest
-                rendering.configure(parameters, version)
 
 
 def serve(job: Job, connection: Connection) -> None:
@@ -119,6 +56,13 @@ def _run(job: Job, trace: Trace, connection: Connection) -> None:
     servo = _build(job, trace, application)
     servo.warm_up()
     signal.signal(signal.SIGTERM, lambda *_: servo.stop())
+    # Not in this thread: in a loop without Python it could not hear signals.
+    with ThreadPoolExecutor(1, "haptics loop") as threads:
+        threads.submit(_serve_device, job, servo, application, connection).result()
+
+
+def _serve_device(job: Job, servo: Servo, application: int, connection: Connection) -> None:
+    """Run the servo in this thread, as punctually as it may be."""
     real_time = enter(job.real_time)
     if os.getppid() != application:
         return
@@ -158,21 +102,10 @@ def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = N
 
 
 def _build(job: Job, trace: Trace, application: int) -> Servo:
-    period = job.element.period
-    clock = WallClock(period, job.real_time.spin)
-    lane = Lane(job.paths.settings.path, PARAMETERS)
-    control = Lane(job.paths.control.path, CONTROL)
-    return Servo(
-        job.factory(clock),
-        job.element,
-        trace,
-        clock=clock,
-        limits=job.limits,
-        supervisor=_Watch(control, application, period),
-        before_tick=_NewSettings(lane),
-        key_held=_Key(control),
-        marker=control.record["marker"],
-    )
+    clock = WallClock(job.element.period, job.real_time.spin)
+    control, settings = Lane(job.paths.control.path, CONTROL), Lane(job.paths.settings.path, SETTINGS)
+    supervision = Supervision(control, settings, application)
+    return Servo(job.factory(clock), job.element, trace, clock=clock, limits=job.limits, supervision=supervision)
 
 
 def send(connection: Connection, message: tuple[str, Any]) -> None:

@@ -155,16 +155,18 @@ class Ring:
     Attributes
     ----------
     slots : (capacity,) structured array
-        The records.
-    origin : (2,) int array
+        The mapped records.
+    counter : (1,) int64 array
+        The mapped number of records ever published.
+    origin : (2,) int64 array
         The instant of tick 0, stored by the writer before its first record: monotonic clock, and time since 1970 [ns].
     """
 
     def __init__(self, path: Path, mapping: mmap.mmap, dtype: np.dtype[Any], capacity: int) -> None:
         self.path = path
         self.capacity = capacity
-        self._count = np.frombuffer(mapping, "<i8", 1, _COUNT_OFFSET)
-        self.origin = np.frombuffer(mapping, "<i8", 2, _ORIGIN_OFFSET)
+        self.counter: NDArray[np.int64] = np.frombuffer(mapping, "<i8", 1, _COUNT_OFFSET)
+        self.origin: NDArray[np.int64] = np.frombuffer(mapping, "<i8", 2, _ORIGIN_OFFSET)
         self.slots: Rows = np.frombuffer(mapping, dtype, capacity, _HEADER)
 
     @classmethod
@@ -192,11 +194,11 @@ class Ring:
     @property
     def count(self) -> int:
         """Number of records ever published."""
-        return int(self._count[0])
+        return int(self.counter[0])
 
     def publish(self, count: int) -> None:
         """Make all records before `count` visible to readers (writer only)."""
-        self._count[0] = count
+        self.counter[0] = count
 
     def append(self, row: Any) -> None:
         """Copy one record in and publish it (writer only)."""

@@ -27,8 +27,8 @@ from apps.session.view_link import ViewLink, why_no_window
 from apps.words import wrapped
 from devices import is_virtual
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError
+from haptics.loop import End
 from haptics.recording import Recording
-from haptics.servo import End
 
 MOUSE = "mouse"
 

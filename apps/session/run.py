@@ -22,8 +22,8 @@ from devices.faults import describe, parse_fault
 from haptics.elements import Element
 from haptics.errors import DeviceFault, HapticError, ServoLost
 from haptics.job import SILENCE
+from haptics.loop import End
 from haptics.process import ServoProcess
-from haptics.servo import End
 from haptics.trace import Reader, Rows
 
 HEARTBEAT_EVERY = 0.01

@@ -67,10 +67,10 @@ def publish(path):
     position = lane.record["position"][0]
     while time.monotonic() < end:
         k = (k + 1) % 70
-        lane._sequence[0] += 1
+        lane.sequence[0] += 1
         position[0] = 1e-3 * k
         position[1] = -1e-3 * k
-        lane._sequence[0] += 1
+        lane.sequence[0] += 1
 
 
 def test_mouse_is_never_seen_half_moved(tmp_path):
@@ -101,8 +101,8 @@ def test_mouse_that_is_half_written_stays_where_it_was(lane):
     hand = make_hand({"name": "mouse", "target": str(lane.path), "smoothing": 1e-3}, 0, WORKSPACE)
     lane.publish(np.array(((0.05, 0.02), 1), HAND_TARGET))
     assert hand.sample(1.0, np.zeros(2))[:2] == (0.05, 0.02)
-    lane._sequence[0] += 1
+    lane.sequence[0] += 1
     lane.record["position"] = (-0.03, 0.02)
     assert hand.sample(2.0, np.zeros(2))[:2] == (0.05, 0.02)
-    lane._sequence[0] += 1
+    lane.sequence[0] += 1
     assert hand.sample(3.0, np.zeros(2))[:2] == (-0.03, 0.02)

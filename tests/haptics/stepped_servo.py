@@ -17,9 +17,9 @@ from haptics.elements import Element
 from haptics.envelope import Limits
 from haptics.errors import AmbiguousLawWarning
 from haptics.law import Law
+from haptics.loop import End
 from haptics.programs import parameters_of
 from haptics.rendering import Rendering
-from haptics.servo import End
 from haptics.trace import Status, Trace
 from tests.haptics.doubles import BenchDevice, Vector
 from tests.haptics.strategies import Grip, make

@@ -23,7 +23,7 @@ from haptics.envelope import (
     next_gain,
 )
 from haptics.errors import ConfigurationError
-from haptics.servo import End
+from haptics.loop import End
 from haptics.trace import Permission, Rows, Status, Trace
 from tests.haptics.doubles import BenchDevice
 from tests.haptics.drives import BAD, PERIOD, Begin, causality_of, every_kind, sample, stiff

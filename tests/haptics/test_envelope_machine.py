@@ -32,7 +32,8 @@ from haptics import Coulomb, CoulombViscous, Stribeck
 from haptics.device import Causality
 from haptics.envelope import ENVELOPE_FLAGS, UNUSABLE, Limits
 from haptics.law import Law
-from haptics.servo import FAULT_AFTER, End
+from haptics.loop import End
+from haptics.loop_kernels import FAULT_AFTER
 from haptics.trace import ROW, Rows, Status, Trace
 from tests.haptics.doubles import Vector
 from tests.haptics.judges import TINY, Judge, Twin
@@ -122,7 +123,7 @@ class Envelope(RuleBasedStateMachine):
         run = self.run
         assert run is not None
         assert len(rows) == 1
-        row, core = rows[0], run.servo.rendering._core
+        row, core = rows[0], run.servo.rendering.core
         self.judge.look(row, self._expected(row, kind))
         type(self).flags |= int(row["status"])
         refused = int(row["status"]) & UNUSABLE

@@ -117,13 +117,13 @@ def test_a_refused_sample_never_reaches_the_element(
     for k in range(200):
         drive(sample(0.05, -0.03, 0.1 * math.sin(0.1 * k), 0.05, 9.0 * math.sin(0.1 * k), 6.0))
     before = drive.rows[-1]
-    memory = drive.rendering._core["memory"].copy()
+    memory = drive.rendering.core["memory"].copy()
     for number in range(1, 60):
         row = drive(state, age)
         assert row["status"] == flag
         let_go = kind == "D" and number > 1  # what is held has no tension, which would move it when it comes up again
         assert row["displacement"].tolist() == ([0.0, 0.0] if let_go else before["displacement"].tolist())
-        assert drive.rendering._core["memory"].tolist() == memory.tolist()
+        assert drive.rendering.core["memory"].tolist() == memory.tolist()
         expected = before["command"] if kind in "AD" else (0.5 if number == 1 else 0.0) * before["command"]
         assert row["command"].tolist() == expected.tolist()
 

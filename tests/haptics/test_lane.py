@@ -51,7 +51,7 @@ def test_a_record_is_never_half_old_and_half_new(tmp_path: Path) -> None:
 def test_a_writer_that_died_half_way_does_not_hang_the_reader(tmp_path: Path) -> None:
     lane = Lane(tmp_path / "lane", PAIR, create=True)
     publish_many(lane.path, 2)
-    lane._sequence[0] += 1
+    lane.sequence[0] += 1
     assert lane.read() is None
     assert lane.version == 2
 

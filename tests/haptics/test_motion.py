@@ -115,7 +115,7 @@ def test_its_own_force_is_bounded_and_does_not_add_up_at_the_bound(trace: Trace)
     servo.run(duration)
     forces = np.hypot(*trace.since(0)["command"].T)
     assert forces[:-20].max() == pytest.approx(2.0, rel=1e-12)  # 16 N were asked for
-    assert not servo.rendering._core["follower"]["load"].any()
+    assert not servo.rendering.core["follower"]["load"].any()
 
 
 @pytest.mark.parametrize("causality", [Causality.IMPEDANCE, Causality.ADMITTANCE])

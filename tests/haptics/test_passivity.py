@@ -75,7 +75,7 @@ def test_skipped_deadlines_are_time_under_the_last_command(delay: float, periods
     generator = np.random.default_rng(seed)
     element = MasslessImpedance(Coulomb(1e-9), 0.0, 1.0)  # no store
     rendering, row = Rendering(element, data_sheet(delay=delay * T)), np.zeros(1, ROW)
-    core = rendering._core
+    core = rendering.core
     starts, forces = [], []
     tick, found = 0, 0.0
     for following in [*periods, 0]:

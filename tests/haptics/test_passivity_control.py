@@ -120,7 +120,7 @@ def test_credit_is_what_the_dampers_took_out_in_the_last_swing(own: float) -> No
     for tick in range(1000):
         state = State(position=np.array([0.01 * tick * T, 0.0]), velocity=np.array([0.01, 0.0]))
         rendering.tick(state, 0.0, row, 0, (tick, tick * T, 0.0, 0))
-    assert rendering._core["excess"][0] == pytest.approx(-(10.0 + own) * 0.01**2 * LINGERING, rel=0.05)
+    assert rendering.core["excess"][0] == pytest.approx(-(10.0 + own) * 0.01**2 * LINGERING, rel=0.05)
 
 
 def test_a_slide_gives_the_controller_no_credit() -> None:
@@ -128,7 +128,7 @@ def test_a_slide_gives_the_controller_no_credit() -> None:
     for ticks in (100, 5000):
         rendering = Rendering(model_c(), data_sheet(delay=2e-3, damping=0.0))
         ring_after_a_slide(ticks, rendering)
-        found.append(rendering._core["excess"][0])
+        found.append(rendering.core["excess"][0])
     assert found[0] > 1e-4
     assert found[1] == pytest.approx(found[0], rel=1e-2)
 
@@ -199,7 +199,7 @@ def test_the_damper_only_brakes(
     force: tuple[float, float], velocity: tuple[float, float], excess: float, added: float, sticking: bool
 ) -> None:
     rendering = Rendering(model_c(), data_sheet(delay=2e-3), Limits.of(data_sheet(), {"passivity_control": True}))
-    core = rendering._core
+    core = rendering.core
     core["velocity"], core["excess"], core["added_damping"], core["sticking"] = velocity, excess, added, sticking
     core["moving"] = 1
     x, y, flag = _damped(core, *force)

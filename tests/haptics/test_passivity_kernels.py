@@ -47,7 +47,7 @@ def core_of(stiffness: float = 0.0, coupling: float = 10.0, **facts: Any) -> Any
     """Return the record of a rendering of model C, of a stiffness and damping, on a handle with these facts."""
     spec = data_sheet(**{"damping": 0.0, **facts})
     element = MasslessImpedance(Coulomb(100.0), stiffness, coupling)
-    return Rendering(element, spec, Limits.of(spec, {"passivity_control": True}))._core
+    return Rendering(element, spec, Limits.of(spec, {"passivity_control": True})).core
 
 
 def see(core: Any, x: float, periods: int = 1, velocity: float = 0.0, displacement: float = 0.0) -> float:
@@ -83,7 +83,7 @@ def test_the_force_in_effect_is_the_command_of_then(delay: float) -> None:
 
 def test_spring_and_mass_are_a_store() -> None:
     element = InertialImpedance(Coulomb(4.0), 0.3, 2000.0, 10.0)
-    core = Rendering(element, data_sheet())._core
+    core = Rendering(element, data_sheet()).core
     see(core, 0.0)
     core["mass_velocity"] = (0.4, -0.3)
     assert see(core, 0.0, displacement=2e-3) == pytest.approx(0.5 * 0.3 * 0.25 + 0.5 * 2000.0 * 4e-6)
@@ -91,7 +91,7 @@ def test_spring_and_mass_are_a_store() -> None:
 
 def test_the_springs_of_iwan_are_stores_of_their_own() -> None:
     element = CLASSICS["iwan"][Causality.IMPEDANCE](Coulomb(4.0), period=T)  # type: ignore[call-arg]
-    core = Rendering(element, data_sheet())._core
+    core = Rendering(element, data_sheet()).core
     springs, stiffness = int(core["numbers"][0, 0]), core["stiffness"][0]
     see(core, 0.0)
     core["memory"][0, : 2 * springs] = 1e-4
@@ -125,7 +125,7 @@ def test_to_and_fro_by_one_count_is_no_motion() -> None:
 
 
 def test_of_an_arm_the_mean_of_the_hands_force_counts() -> None:
-    core = Rendering(RigidAdmittance(Coulomb(4.0), 2.0), make_spec(Causality.ADMITTANCE))._core
+    core = Rendering(RigidAdmittance(Coulomb(4.0), 2.0), make_spec(Causality.ADMITTANCE)).core
     core["force"] = (-6.0, 0.0)
     see(core, 0.0)
     core["force"] = (-2.0, 0.0)

@@ -1,6 +1,7 @@
 """The loop: order, deadlines, skipping, and the safe output however it ends."""
 
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +9,10 @@ import pytest
 from haptics import CausalityError, ConfigurationError, Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
 from haptics.clock import Clock
 from haptics.device import Causality, State
-from haptics.servo import End
+from haptics.job import CONTROL
+from haptics.lane import Lane
+from haptics.loop import End
+from haptics.supervision import Supervision
 from haptics.trace import Permission, Status, Trace
 from tests.haptics.doubles import BenchDevice, Vector
 
@@ -50,17 +54,19 @@ def test_every_tick_is_read_rendered_written_and_recorded_once(trace: Trace) -> 
     assert device.closed == 1
 
 
-def test_a_row_has_the_marker_of_the_top_of_its_tick_and_the_true_hand(trace: Trace) -> None:
+def test_a_row_has_the_marker_of_the_top_of_its_tick_and_the_true_hand(trace: Trace, tmp_path: Path) -> None:
     """What comes in mid-tick belongs to the next; a device that knows no hand has none."""
-    clock, marker = Clock(1e-3), np.array([3])
+    lane = Lane(tmp_path / "control", CONTROL, create=True)
+    clock, control = Clock(1e-3), lane.record
+    control["marker"] = 3
 
     def change(state: State, number: int) -> None:
         if number == 40:
-            marker[0] = -8
+            control["marker"] = -8
         if number >= 60:
             state.hand_force = np.array((number, -0.5 * number))
 
-    run(BenchDevice(clock, disturb=change), trace, clock, marker=marker)
+    run(BenchDevice(clock, disturb=change), trace, clock, supervision=Supervision(lane))
     rows = trace.since(0)
     assert rows["marker"].tolist() == [3] * 41 + [-8] * 59
     assert np.isnan(rows["hand_force"][:60]).all()

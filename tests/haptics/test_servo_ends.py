@@ -10,7 +10,7 @@ import pytest
 from haptics import Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
 from haptics.clock import Clock
 from haptics.device import Causality
-from haptics.servo import End
+from haptics.loop import End
 from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice, Vector
 
@@ -65,7 +65,8 @@ def test_the_end_was_noticed_when_it_was_and_not_when_the_output_had_faded(
     trace: Trace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = Clock(1e-3)
-    monkeypatch.setattr("haptics.servo.time", SimpleNamespace(monotonic_ns=lambda: 1 + clock.tick))
+    for module in ("haptics.loop", "haptics.servo"):
+        monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic_ns=lambda: 1 + clock.tick))
     answer = {20: End.APPLICATION_LOST}
     servo = Servo(BenchDevice(clock), element(), trace, clock=clock, supervisor=lambda: answer.get(clock.tick))
     assert servo.run(1.0) is End.APPLICATION_LOST
