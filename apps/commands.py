@@ -11,7 +11,7 @@ from apps.session.models import Table
 from apps.words import wrapped
 
 if TYPE_CHECKING:
-    from apps.session.ending import Outcome
+    from apps.session.outcome import Outcome
     from haptics.recording import Recording
 
 DEMO_DURATION = 30.0

@@ -12,11 +12,11 @@ from collections.abc import Iterator
 from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
-from apps.session.fitness import Fitness
 from apps.session.record import program_hash
-from apps.session.summary import certificate, felt, flags_seen
+from haptics.certificate import certificate, felt, flags_seen
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
+from haptics.fitness import Fitness
 from haptics.recording_checks import INCOMPLETE, OK, VIOLATED, Finding
 from haptics.settings import build
 

@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.excited import PARTS
+from calibration.excited import AXES
 from calibration.measured_files import Source
 from calibration.measurements import Measurement
+from calibration.motions import rows_of
 from calibration.signals import Motion, best_cutoff, motion, smooth
+from haptics.envelope import UNUSABLE
 from haptics.errors import ConfigurationError
 from haptics.recording import Recording
 from haptics.tick_file import digest_of
@@ -23,9 +25,8 @@ from haptics.trace import Rows
 
 Array = NDArray[np.float64]
 
-AXES = ("x", "y")
-
-_USED = ("time", "period_error", "sample_age", "position", "command", "proxy")
+PARTS = "excited_ticks"
+"""Key of ``recording.json`` with which older versions told the rounds."""
 
 _LATEST = 0.02
 """Longest delay that is looked for [s]."""
@@ -60,38 +61,51 @@ def measurements_of(folder: Path) -> dict[str, list[Measurement]]:
         If it is none.
     """
     recording = Recording(folder)
-    parts = recording.metadata.get(PARTS)
-    if parts is None or not _are_parts(parts):
+    if not is_excitation(recording):
         raise ConfigurationError(f"{folder}: is no recording of an excitation.")
     device = recording.metadata.get("device", {})
     name = f"{device.get('name', '')} {device.get('identity', '')}".strip()
     source = Source(str(folder), digest_of(recording.ticks), name)
-    rows = recording.rows
-    if not all(np.isfinite(rows[column]).all() for column in _USED):
-        raise ConfigurationError(f"{folder}: has values that are not finite numbers.")
-    last = int(rows["tick"][-1]) if len(rows) else -1
-    whole = [[part for part in rounds if part[1] <= last + 1] for rounds in parts]
-    if not all(whole):
+    whole = _whole_rounds(recording)
+    if not (whole and all(whole)):
         raise ConfigurationError(f"{folder}: was interrupted before both axes had been moved.")
-    return {
-        axis: [_round(rows[(rows["tick"] >= begin) & (rows["tick"] < end)], k, source) for begin, end in whole[k]]
-        for k, axis in enumerate(AXES)
-    }
+    return {axis: [_round(rows, k, source) for rows in whole[k]] for k, axis in enumerate(AXES)}
 
 
-def _are_parts(parts: Any) -> bool:
-    """Tell whether these are, for each axis, the first ticks of its rounds and those after them."""
+def is_excitation(recording: Recording) -> bool:
+    """Tell whether it is the recording of a device that was moved to be measured, and not of a session."""
+    return PARTS in recording.metadata or any(label.startswith(AXES) for label, _ in rows_of(recording))
+
+
+def _whole_rounds(recording: Recording) -> list[list[Rows]]:
+    """Return the rows of every round that came to its end, of x and of y."""
+    parts = recording.metadata.get(PARTS)
+    if parts is not None:
+        return _rounds_by_tick(recording, parts)
+    whole: list[list[Rows]] = [[] for _ in AXES]
+    for label, rows in rows_of(recording):
+        axis = label.partition(" ")[0]
+        if axis in AXES and len(rows) and rows["sticking"][-1]:
+            whole[AXES.index(axis)].append(rows)
+    return whole
+
+
+def _rounds_by_tick(recording: Recording, parts: Any) -> list[list[Rows]]:
+    """Return the rounds of a recording that has their first ticks and those after them, as older versions wrote it."""
+    rows = recording.rows
+    ticks = rows["tick"]
     try:
-        return len(parts) == len(AXES) and all(
-            type(begin) is type(end) is int and 0 <= begin < end for rounds in parts for begin, end in rounds
-        )
-    except (TypeError, ValueError):
-        return False
+        pairs = [[(int(begin), int(end)) for begin, end in rounds] for rounds in parts]
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{recording.folder}: {PARTS} must be pairs of ticks ({error}).") from error
+    last = int(ticks[-1]) if len(rows) else -1
+    return [[rows[(ticks >= a) & (ticks < b)] for a, b in rounds if b <= last + 1] for rounds in pairs[: len(AXES)]]
 
 
 def _round(rows: Rows, axis: int, source: Source) -> Measurement:
     sampled = rows["time"] + rows["period_error"] - rows["sample_age"]
-    new = np.diff(np.maximum.accumulate(sampled), prepend=-np.inf) > _SAME
+    good = (rows["status"] & UNUSABLE) == 0
+    new = good & (np.diff(np.maximum.accumulate(np.where(good, sampled, -np.inf)), prepend=-np.inf) > _SAME)
     time, position = sampled[new], np.array(rows["position"][new, axis])
     reference = np.array(rows["proxy"][new, axis])
     moved = motion(time, position, min(_LOOK, best_cutoff(time, position)))

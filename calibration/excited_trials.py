@@ -14,19 +14,17 @@ from pathlib import Path
 
 import numpy as np
 
-import devices
 from calibration.excitation import Excitation
 from calibration.excited import excite
 from calibration.excited_measurements import measurements_of
 from calibration.friction import FitSettings, FrictionFit, fit_friction, joined
 from calibration.identification import AUTOMATIC, Wishes, samples_of
-from haptics.clock import Clock
+from calibration.motions import Mover
 
 TRIALS = 30
 TRUTH = {"inertia": 0.2, "viscosity": 1.0}
 """Of the virtual joystick."""
 
-_PERIOD = 1e-3
 _USUAL = Excitation()
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 _WISHES = Wishes(smooth=AUTOMATIC, settings=FitSettings(fit_inertia=True))
@@ -75,10 +73,9 @@ def fits_of(handle: Handle, seed: int, excitation: Excitation = _USUAL) -> list[
     """Move a handle and return what is found of its axes."""
     level = {"coulomb_forward": handle.coulomb, "coulomb_backward": handle.coulomb}
     friction = {"friction": {"x": level, "y": level}} if handle.coulomb else {}
-    clock = Clock(_PERIOD)
-    device = devices.create_device("virtual-joystick", {"hand": _NOBODY, **friction}, clock=clock)
+    mover = Mover.of("virtual-joystick", {"hand": _NOBODY, **friction})
     with tempfile.TemporaryDirectory() as place:
-        measured = measurements_of(excite(device, varied(excitation, seed), Path(place) / "run", clock))
+        measured = measurements_of(excite(mover, varied(excitation, seed), Path(place) / "run"))
     settings = _WISHES.settings or FitSettings()
     return [
         fit_friction(joined([samples_of(one, _WISHES) for one in rounds]), handle.model, settings)

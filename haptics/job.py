@@ -15,8 +15,8 @@ import numpy as np
 
 from haptics.clock import Clock
 from haptics.device import Device
-from haptics.elements import Element
 from haptics.envelope import Limits
+from haptics.programs import Program
 from haptics.realtime import RealTimeSettings
 from haptics.shared import SharedFile
 
@@ -76,8 +76,8 @@ class Job:
     ----------
     factory : callable
         Builds the device, given the clock of the run.
-    element : Element
-        What to render.
+    element : Element or Motion
+        What to begin with.
     limits : Limits or None
         The envelope; the device's own limits if None.
     duration : float or None
@@ -91,7 +91,7 @@ class Job:
     """
 
     factory: DeviceFactory
-    element: Element
+    element: Program
     limits: Limits | None
     duration: float | None
     recording: Path

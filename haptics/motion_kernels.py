@@ -80,6 +80,7 @@ def _advance(s: Any) -> bool:
     """Go on to the next row, if there is one; tell whether the reference moved.
 
     It waits while the output is not let through whole: nothing that is let go of, or not yet held, is left behind.
+    Where deadlines were missed, a handle has moved on under the last force, and so has its reference; an arm stood.
     """
     f = s.follower
     if f.begun == 0:
@@ -91,7 +92,7 @@ def _advance(s: Any) -> bool:
         return False
     if s.gain < 1.0 or f.row + 1 >= s.motion.rows:
         return False
-    f.row += 1
+    f.row = f.row + 1 if s.admittance != 0 else min(f.row + s.periods, s.motion.rows - 1)
     return True
 
 

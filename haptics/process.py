@@ -21,6 +21,7 @@ from haptics.elements import Element, functions_of, write_parameters
 from haptics.errors import ConfigurationError, ServoLost
 from haptics.job import CONTROL, DISMISSED, FOR_THE_APPLICATION, SILENCE, Job
 from haptics.lane import Lane
+from haptics.motion import Motion
 from haptics.realtime import ProcessState
 from haptics.serving import send, serve
 from haptics.supervision import SETTINGS
@@ -59,7 +60,9 @@ class ServoProcess:
         self._control = Lane(job.paths.control.path, CONTROL, create=True)
         context = multiprocessing.get_context("spawn")  # a fork would inherit windows, threads and locks
         self._connection, self._far_end = context.Pipe()
-        self._process = context.Process(target=serve, args=(job, self._far_end), name="haptics servo")
+        self._far_programs, self._programs = context.Pipe(duplex=False)
+        ends = self._far_end, self._far_programs
+        self._process = context.Process(target=serve, args=(job, *ends), name="haptics servo")
         self._state: ProcessState | None = None
         self.used: dict[str, Any] = {}
 
@@ -74,6 +77,7 @@ class ServoProcess:
         with without_signals():  # from its first instruction on; see `serve`
             self._process.start()
         self._far_end.close()  # so that the pipe reports the end of the process
+        self._far_programs.close()
         atexit.register(self._connection.close)  # an application that leaves without `close` is not waited for
 
     def beat(self) -> None:
@@ -122,6 +126,8 @@ class ServoProcess:
             If it is of another model, or has a law with other functions, than the one that runs.
         """
         present = self.job.element
+        if isinstance(present, Motion):
+            raise ConfigurationError("this run is not one of an element: it goes on with motions.")
         if functions_of(element) != functions_of(present):
             raise ConfigurationError(
                 f"model {element.model} with the law {element.law.name}: a run goes on with its model and law, "
@@ -133,6 +139,16 @@ class ServoProcess:
         settings["law"]["address"] = 0
         self._settings.publish(settings[0])
         return version
+
+    def go_on_with(self, line: dict[str, Any]) -> None:
+        """Put another program in force as soon as it has arrived, between two ticks.
+
+        Parameters
+        ----------
+        line : dict
+            What the journal of the recording says of it, its version included (`haptics.programs`).
+        """
+        send(self._programs, line)
 
     @property
     def next_version(self) -> int:
@@ -186,6 +202,8 @@ class ServoProcess:
             self._end()
         else:
             self._far_end.close()
+            self._far_programs.close()
+        self._programs.close()
         self._connection.close()
         atexit.unregister(self._connection.close)
         if self._state is not None:

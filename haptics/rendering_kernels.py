@@ -75,6 +75,7 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("rise", "<f8"),
     ("bad_ticks", "<i8"),
     ("last_tick", "<i8"),
+    ("periods", "<i8"),
     ("good_tick", "<i8"),
     ("trusted_tick", "<i8"),
     ("trusted", "<f8", (2,)),
@@ -326,7 +327,7 @@ def render(s: Any, row: Any) -> None:
             s.reference[0], s.reference[1] = s.position[0], s.position[1]
         if s.fresh != 0:
             _begin(s)
-        periods = max(tick - s.last_tick, 1)
+        periods = s.periods = max(tick - s.last_tick, 1)
         if periods * s.period > s.watchdog:  # the device has let go meanwhile: this is a start
             s.gain = s.last[0] = s.last[1] = 0.0
             s.rise = s.fade_in

@@ -16,6 +16,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from haptics.arrivals import Arrivals
 from haptics.clock import WallClock
 from haptics.errors import DeviceFault, HapticError, RecordingError
 from haptics.job import CONTROL, FOR_THE_APPLICATION, Job
@@ -28,18 +29,18 @@ from haptics.supervision import SETTINGS, Supervision
 from haptics.trace import Reader, Trace
 
 
-def serve(job: Job, connection: Connection) -> None:
+def serve(job: Job, connection: Connection, programs: Connection) -> None:
     """Run `job`; the target of the servo process. Everything that happens is reported through `connection`.
 
-    After the run the process stays until the application has all of it; if that dies first, this one completes the
-    recording.
+    What comes through `programs` takes over in mid-run (`haptics.arrivals`). After the run the process stays until the
+    application has all of it; if that dies first, this one completes the recording.
     """
     for number in FOR_THE_APPLICATION:
         signal.signal(number, signal.SIG_IGN)
     trace: Trace | None = None
     try:
         trace = Trace.attach(job.paths.trace.path)
-        _run(job, trace, connection)
+        _run(job, trace, connection, programs)
     except HapticError as error:
         send(connection, ("error", error))
     if not _dismissed(connection):
@@ -48,13 +49,14 @@ def serve(job: Job, connection: Connection) -> None:
             salvage(job.recording, Reader(trace) if trace is not None else None)
 
 
-def _run(job: Job, trace: Trace, connection: Connection) -> None:
+def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -> None:
     """Build everything and run it to its end; an application that dies before the device is open spares it that."""
     parent = multiprocessing.parent_process()
     application = parent.pid if parent is not None and parent.pid is not None else os.getppid()
     COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))
     servo = _build(job, trace, application)
     servo.warm_up()
+    Arrivals(programs, job, servo).start()
     signal.signal(signal.SIGTERM, lambda *_: servo.stop())
     # Not in this thread: in a loop without Python it could not hear signals.
     with ThreadPoolExecutor(1, "haptics loop") as threads:
@@ -108,7 +110,7 @@ def _build(job: Job, trace: Trace, application: int) -> Servo:
     return Servo(job.factory(clock), job.element, trace, clock=clock, limits=job.limits, supervision=supervision)
 
 
-def send(connection: Connection, message: tuple[str, Any]) -> None:
+def send(connection: Connection, message: Any) -> None:
     """Say something to the other side; one that is gone hears nothing."""
     with contextlib.suppress(OSError):  # an application that is gone reads nothing
         connection.send(message)

@@ -10,10 +10,10 @@ import math
 import tempfile
 from pathlib import Path
 
-from apps.session.background import FROZEN
 from apps.session.config import complete
 from apps.session.run import HEARTBEAT_EVERY
 from devices.faults import FAULTS
+from haptics.background import FROZEN
 from haptics.envelope import FADE_OUT
 from haptics.job import LOOK_EVERY
 from tests.safety_runs import DEVICES, LASTING, PERIOD, PHASES, Finding, find_all

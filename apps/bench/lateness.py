@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.session.summary import quantiles
+from haptics.certificate import quantiles
 from haptics.trace import Rows
 
 LATE = 1e-3

@@ -12,7 +12,7 @@ from apps.bench.beside import ENOUGH
 from apps.bench.lateness import SETTLING, Figures, figures, medians, ratios
 from apps.bench.outcome import Outcome, table
 from apps.bench.servo_slices import DEVICE, MODEL, Condition, ServoSlice, Slice, Trial
-from apps.session.summary import quantiles
+from haptics.certificate import quantiles
 
 _COUNTS = ("ticks", "skipped", "lost_ticks", "overruns")
 

@@ -21,7 +21,7 @@ from apps.bench.memory import Watch
 from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.stop import Stop
 from apps.session.config import SessionConfig, complete
-from apps.session.ending import Outcome as SessionOutcome
+from apps.session.outcome import Outcome as SessionOutcome
 from apps.session.progress import Quiet
 from apps.session.run import Session
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError

@@ -109,8 +109,9 @@ def _find_handle(options: argparse.Namespace, device: Device, clock: Clock, pose
     places, holds = plan_poses(poses, device.spec, clock.period)
     limits = f"to {len(holds)} poses with up to {poses.speed:g} m/s"
     file = place_of(options, f"{_POSES}.csv")
-    with moving(device, len(places) * clock.period, limits, file) as progress:
-        wrenches, source = measure_wrenches(device, poses, file, clock, progress)
+    duration = len(places) * clock.period
+    with moving(device.spec, duration, limits, file) as progress:
+        wrenches, source = measure_wrenches(device, poses, file, clock, lambda share: progress(share * duration))
     return identify_handle(wrenches), source
 
 

@@ -1,11 +1,10 @@
-"""Measuring on a device for ``haptics calibrate friction --device``: its motors move the handle, which nobody holds."""
+"""Measuring on a device for ``haptics calibrate ... --device``: its motors move it, and nobody holds the handle."""
 
 from __future__ import annotations
 
 import argparse
 import contextlib
 import datetime
-import os
 from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
@@ -20,13 +19,13 @@ from haptics.settings import build, unknown
 if TYPE_CHECKING:
     from calibration.excitation import Excitation
     from calibration.measurements import Measurement
+    from calibration.motions import Mover
     from haptics.clock import Clock
-    from haptics.device import Device
+    from haptics.device import Device, DeviceSpec
 
     Measured = dict[str, list[Measurement]]
 
 _RATE = 1000.0
-_PRIORITY = 80
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """The hand of a virtual or emulated device that is left alone."""
 
@@ -51,6 +50,19 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="where the recording goes"
     )
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "off"),
+        help="by the wall's clock in a servo process, or as fast as the machine can (virtual devices, by default)",
+    )
+    parser.add_argument(
+        "--fault",
+        dest="faults",
+        metavar="NAME@SECONDS[+DURATION]",
+        action="append",
+        default=[],
+        help="let the device go bad on demand, as haptics run does (repeatable)",
+    )
 
 
 def measure(options: argparse.Namespace) -> Measured:
@@ -61,24 +73,26 @@ def measure(options: argparse.Namespace) -> Measured:
     HapticError
         If the device or a setting cannot be used, or the device fails; what was recorded stays.
     """
-    device, clock, tables = device_for(options, EXCITATION)
+    mover, tables = mover_for(options, EXCITATION)
     table = tables.get(EXCITATION, {})
-    if device.spec.causality is Causality.ADMITTANCE:
+    if mover.spec.causality is Causality.ADMITTANCE:
+        device, clock, _ = device_for(options, EXCITATION)
         return measure_joints(device, clock, table, place_of(options, f"{EXCITATION}.csv"))
-    return _handle(device, clock, table, place_of(options, EXCITATION))
+    return _handle(mover, table, place_of(options, EXCITATION))
 
 
-def _handle(device: Device, clock: Clock, table: dict[str, Any], folder: Path) -> Measured:
+def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
     """Measure on a device that takes forces."""
+    from apps.session.record import made_by
     from calibration.excitation import Excitation, plan
     from calibration.excited import excite
     from calibration.excited_measurements import measurements_of
 
-    excitation = build(Excitation, table, "excitation")
-    duration = len(plan(excitation, device.spec, clock.period)) * clock.period
-    limits = f"with up to {excitation.fastest:g} m/s and {device.spec.max_force:g} N"
-    with moving(device, duration, limits, folder) as progress, _punctually(clock):
-        excite(device, excitation, folder, clock, progress)
+    excitation, spec = build(Excitation, table, "excitation"), mover.spec
+    duration = len(plan(excitation, spec, mover.period)) * mover.period
+    limits = f"with up to {excitation.fastest:g} m/s and {spec.max_force:g} N"
+    with moving(spec, duration, limits, folder) as progress:
+        excite(mover, excitation, folder, made_by(), progress)
     return measurements_of(folder)
 
 
@@ -90,8 +104,9 @@ def measure_joints(device: Device, clock: Clock, table: dict[str, Any], file: Pa
     excitation = joint_excitation(table)
     angles, _ = plan_joints(device.body, excitation, device.spec, clock.period)  # type: ignore[attr-defined]
     limits = f"its joints with up to {excitation.fastest:g} rad/s"
-    with moving(device, len(angles) * clock.period, limits, file) as progress:
-        return excite_arm(device, excitation, file, clock, progress)
+    duration = len(angles) * clock.period
+    with moving(device.spec, duration, limits, file) as progress:
+        return excite_arm(device, excitation, file, clock, lambda share: progress(share * duration))
 
 
 def joint_excitation(table: dict[str, Any]) -> Excitation:
@@ -109,25 +124,11 @@ def joint_excitation(table: dict[str, Any]) -> Excitation:
 
 
 @contextlib.contextmanager
-def _punctually(clock: Clock) -> Iterator[None]:
-    """Go before the other programs while a clock is kept step with, where that is permitted; threads begun do too."""
-    from haptics.clock import WallClock
+def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Iterator[Callable[[float], None]]:
+    """Say what is going to happen, show how far it is, and say what is left if it does not come to its end.
 
-    granted = False
-    if isinstance(clock, WallClock):
-        with contextlib.suppress(AttributeError, OSError):  # not on this system, or not for this user
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(_PRIORITY))
-            granted = True
-    try:
-        yield
-    finally:
-        if granted:
-            os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-
-
-@contextlib.contextmanager
-def moving(device: Device, duration: float, limits: str, place: Path) -> Iterator[Callable[[float], None]]:
-    """Say what is going to happen, show how far it is, and say what is left if it does not come to its end."""
+    What it gives takes the time that has gone by [s].
+    """
     from apps.calibrate.terminal import say
 
     try:
@@ -137,16 +138,42 @@ def moving(device: Device, duration: float, limits: str, place: Path) -> Iterato
             f"--record = {str(place.parent)!r}: no recording can be made there ({error.strerror or error})."
         ) from error
     say(
-        f"{device.spec.name} is going to move by itself for {duration:.0f} s, {limits}: let go of the handle and keep "
+        f"{spec.name} is going to move by itself for {duration:.0f} s, {limits}: let go of the handle and keep "
         f"clear of it. Ctrl-C ends it at any time. Recording to {place}."
     )
     with orderly_end(), Line() as line:
         try:
-            yield lambda share: line.show(f"{bar(share)} {share:.0%}")
+            yield lambda seconds: line.show(_share(seconds / duration))
         except (HapticError, KeyboardInterrupt):
             if place.exists():
                 say(f"What was recorded is in {place}.")
             raise
+
+
+def _share(part: float) -> str:
+    done = min(part, 1.0)
+    return f"{bar(done)} {done:.0%}"
+
+
+def mover_for(options: argparse.Namespace, *motions: str) -> tuple[Mover, dict[str, dict[str, Any]]]:
+    """Return what is to be moved, and the tables of settings, of which those of `motions` are known.
+
+    Raises
+    ------
+    ConfigurationError
+        If the device is not known or a setting makes no sense.
+    """
+    from calibration.motions import Mover
+    from devices import is_virtual
+    from devices.faults import parse_fault
+
+    settings, tables = _settings(options, motions)
+    if options.clock == "off" and not is_virtual(options.device):
+        raise ConfigurationError(f"--clock = 'off': {options.device} is no virtual device; its time is the wall's.")
+    live = None if options.clock is None else options.clock == "wall"
+    mover = Mover.of(options.device, settings, [parse_fault(text) for text in options.faults], live=live)
+    mover.spec  # noqa: B018 - what makes no sense is refused before anything moves
+    return mover, tables
 
 
 def device_for(options: argparse.Namespace, *motions: str) -> tuple[Device, Clock, dict[str, dict[str, Any]]]:
@@ -157,8 +184,19 @@ def device_for(options: argparse.Namespace, *motions: str) -> tuple[Device, Cloc
     ConfigurationError
         If the device is not known or a setting makes no sense.
     """
-    from devices import BACKENDS, create_device, has_simulated_hand, is_virtual
+    from devices import create_device, is_virtual
     from haptics.clock import Clock, WallClock
+
+    settings, tables = _settings(options, motions)
+    clock = Clock(1.0 / _RATE) if is_virtual(options.device) else WallClock(1.0 / _RATE)
+    return create_device(options.device, settings, clock=clock), clock, tables
+
+
+def _settings(
+    options: argparse.Namespace, motions: tuple[str, ...]
+) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
+    """Return the settings of a device that nobody holds, and all tables of settings."""
+    from devices import BACKENDS, has_simulated_hand
 
     if options.device not in BACKENDS:
         raise unknown("device", options.device, BACKENDS)
@@ -173,8 +211,7 @@ def device_for(options: argparse.Namespace, *motions: str) -> tuple[Device, Cloc
         raise ConfigurationError("device.friction_parameters: that is the file to be made; name it with --out.")
     if has_simulated_hand(name, settings):
         settings["hand"] = _NOBODY
-    clock = Clock(1.0 / _RATE) if is_virtual(name) else WallClock(1.0 / _RATE)
-    return create_device(name, settings, clock=clock), clock, tables
+    return settings, tables
 
 
 def _tables(assignments: list[str], motions: tuple[str, ...]) -> dict[str, dict[str, Any]]:

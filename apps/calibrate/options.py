@@ -159,10 +159,10 @@ def _is_excitation(path: Path) -> bool:
     """Tell whether it is the recording of a device that was moved to be measured, and not of a session."""
     if not path.is_dir():
         return False
-    from calibration.excited import PARTS
+    from calibration.excited_measurements import is_excitation
     from haptics.recording import Recording
 
-    return PARTS in Recording(path).metadata
+    return is_excitation(Recording(path))
 
 
 def chosen(joints: dict[str, list[Measurement]], names: Sequence[str]) -> dict[str, list[Measurement]]:

@@ -9,7 +9,7 @@ from apps.doctor.child import ask
 from apps.doctor.finding import Finding, Severity
 from apps.doctor.machine import Machine, program
 from apps.progress import bar
-from apps.session.fitness import Fitness
+from haptics.fitness import Fitness
 
 DURATION, RATE = 2.0, 1000.0
 """Length [s] and rate [Hz] of the measurement."""

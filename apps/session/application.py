@@ -16,9 +16,9 @@ from typing import Any
 
 from apps.session import messages as say
 from apps.session.config import SessionConfig, complete
-from apps.session.ending import Outcome
 from apps.session.models import Table, causality_of, fitting
 from apps.session.mouse import Mouse
+from apps.session.outcome import Outcome
 from apps.session.picture import draw
 from apps.session.preparation import NeverStarted
 from apps.session.run import HEARTBEAT_EVERY, Session

@@ -12,10 +12,10 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.session.fitness import Fitness
 from apps.session.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
 from devices.faults import parse_fault
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
+from haptics.fitness import Fitness
 from haptics.reading import parse_toml, read_toml, sha256_of
 from haptics.realtime import RealTimeSettings
 from haptics.settings import bounded, build, check, free, unknown

@@ -88,6 +88,13 @@ def _facts(config: SessionConfig, spec: DeviceSpec) -> dict[str, Any]:
         "limits": asdict(config.make_limits(spec)),
         "parameter_file_hash": config.parameter_file_hash,
         "friction_file_hash": config.friction_file_hash,
+        **made_by(),
+    }
+
+
+def made_by() -> dict[str, Any]:
+    """Return which program made a recording."""
+    return {
         "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
         "program_sha256": program_hash(),
     }

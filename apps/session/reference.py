@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterator
 
 from apps.session.config import SessionSettings
-from apps.session.fitness import Fitness
 from apps.session.models import LAW_DEFAULTS, element_defaults
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import OdriveSettings
@@ -21,6 +20,7 @@ from devices.virtual.hands import HANDS
 from devices.virtual.joystick import JoystickSettings
 from devices.virtual.wrench import WrenchSettings
 from haptics.envelope import Limits
+from haptics.fitness import Fitness
 from haptics.friction import LAWS
 from haptics.realtime import RealTimeSettings
 from haptics.settings import allowed_text

@@ -8,18 +8,19 @@ from collections.abc import Callable, Iterable, Iterator
 from multiprocessing.connection import wait
 from typing import Any
 
-from apps.session.background import Background, FrozenWatch
 from apps.session.config import SessionConfig
 from apps.session.counsel import Counsel
-from apps.session.ending import FAULT, Ending, Outcome, not_written
 from apps.session.held_key import HeldKey
 from apps.session.job import make_job
+from apps.session.outcome import Outcome
 from apps.session.preparation import NeverStarted, Preparation
 from apps.session.progress import Progress
 from apps.session.record import journal_entry, new_recorder
-from apps.session.summary import NOT_PRINTED, certificate, felt, flags_seen
 from devices.faults import describe, parse_fault
+from haptics.background import Background, FrozenWatch
+from haptics.certificate import NOT_PRINTED, certificate, felt, flags_seen
 from haptics.elements import Element
+from haptics.ending import FAULT, Ending, not_written
 from haptics.errors import DeviceFault, HapticError, ServoLost
 from haptics.job import SILENCE
 from haptics.loop import End

@@ -4,7 +4,7 @@
 around a device.
 """
 
-from devices.faults.device import FaultyDevice
+from devices.faults.device import FaultyDevice, create_faulty
 from devices.faults.table import FAULTS, Fault, FaultKind, describe, parse_fault
 
-__all__ = ["FAULTS", "Fault", "FaultKind", "FaultyDevice", "describe", "parse_fault"]
+__all__ = ["FAULTS", "Fault", "FaultKind", "FaultyDevice", "create_faulty", "describe", "parse_fault"]

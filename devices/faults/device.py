@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self
 
+from devices import create_device
 from devices.faults.effects import Effect, Situation, copied
 from devices.faults.table import FAULTS, Fault
 from haptics.clock import Clock
@@ -92,3 +93,9 @@ class FaultyDevice:
             FAULTS[fault.name].effect(Situation(fault.start, fault.length, spec, seed + k))
             for k, fault in enumerate(self._faults)
         ]
+
+
+def create_faulty(name: str, settings: Mapping[str, Any], faults: Sequence[Fault], seed: int, clock: Clock) -> Device:
+    """Build the device `name`, with its faults on demand around it, if there are any; see `devices.create_device`."""
+    device = create_device(name, settings, clock=clock)
+    return FaultyDevice(device, faults, clock, seed) if faults else device

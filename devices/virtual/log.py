@@ -19,6 +19,9 @@ from numpy.lib import format as npy
 from haptics.errors import DeviceOpenError
 from haptics.files import in_place_of_own
 
+DEVICE_LOG = "device_log.npy"
+"""Name of the log in a recording."""
+
 CAPACITY = 16384
 """Rows of the ring: 16 s at 1 kHz."""
 

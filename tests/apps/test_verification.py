@@ -14,9 +14,9 @@ import pytest
 from apps import cli
 from apps.session.config import complete
 from apps.session.record import new_recorder
-from apps.session.summary import certificate, felt, flags_seen
 from apps.verification import examine
 from devices import create_device
+from haptics.certificate import certificate, felt, flags_seen
 from haptics.clock import Clock
 from haptics.columns import FORMATS
 from haptics.errors import RecordingError

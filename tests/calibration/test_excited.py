@@ -1,6 +1,7 @@
 """From a device whose friction nobody knows to one that is made up for: excite, identify, compensate, feel."""
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -9,19 +10,21 @@ import pytest
 
 import devices
 from calibration.excitation import Excitation
-from calibration.excited import PARTS, excite
+from calibration.excited import excite
 from calibration.excited_measurements import measurements_of
 from calibration.excited_trials import HANDLES, Handle, fits_of
 from calibration.excited_trials import held as how_often
 from calibration.friction import FitSettings
 from calibration.friction.commanded import Commanded
 from calibration.identification import Wishes, identify
+from calibration.motions import Mover, rows_of
 from calibration.parameter_files import write_parameter_file
 from calibration.parameters import ParameterFile, Provenance
 from haptics import Clock, Coulomb, MasslessImpedance
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.recording import PART, Recording
+from haptics.recording import TICKS, Recording
+from haptics.replay import verify
 from tests.devices.felt import FRICTION, ToAndFro, feel
 from tests.haptics.doubles import BenchDevice
 
@@ -31,15 +34,25 @@ SHORT = Excitation(speeds=6, rounds=2, strokes=1, stroke_time=0.5)
 WISHES = Wishes("stribeck-asymmetric", "auto", settings=FitSettings(fit_inertia=True))
 
 
-def joystick(clock: Clock | None, **changes: Any) -> Any:
+def joystick(clock: Clock | None = None, **changes: Any) -> Any:
     return devices.create_device("virtual-joystick", {"friction": FRICTION, "hand": NOBODY, **changes}, clock=clock)
+
+
+def mover(**changes: Any) -> tuple[Mover, list[Any]]:
+    """Return what moves a joystick here, and the list of the joysticks that were made for it."""
+    made: list[Any] = []
+
+    def make(more: Mapping[str, Any], clock: Clock) -> Any:
+        made.append(joystick(clock, **changes))
+        return made[-1]
+
+    return Mover(make, live=False), made
 
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The recording of an excitation."""
-    clock = Clock(PERIOD)
-    return excite(joystick(clock), SHORT, tmp_path_factory.mktemp("excited") / "run", clock)
+    return excite(mover()[0], SHORT, tmp_path_factory.mktemp("excited") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -99,26 +112,46 @@ def test_the_levels_and_the_mass_are_found(folder: Path) -> None:
 
 def test_forces_come_at_the_time_at_which_they_act(folder: Path) -> None:
     """Half a millisecond of delay, and half a period since a force holds for one."""
-    recording = Recording(folder)
-    (begin, end), *_ = recording.metadata[PARTS][0]
-    rows = recording.rows[begin:end]
+    rows = dict(rows_of(Recording(folder)))["x 1"]
     effort = measurements_of(folder)["x"][0].effort
     lags = np.arange(4)
     misfits = [np.sum((rows["command"][10 - lag : -10 - lag, 0] + effort[10:-10]) ** 2) for lag in lags]
     assert lags[int(np.argmin(misfits))] == 1
 
 
-def test_what_was_interrupted_before_both_axes_moved_is_refused(folder: Path, tmp_path: Path) -> None:
-    clock = Clock(PERIOD)
+def test_a_run_is_replayed_bit_by_bit(folder: Path) -> None:
+    found = verify(Recording(folder))
+    assert (found.mismatches, found.verdict) == (0, "ok")
+    assert [label for label, _ in rows_of(Recording(folder))] == ["hold", "x 1", "x 2", "y 1", "y 2"]
+
+
+def test_recordings_of_older_versions_are_read(folder: Path) -> None:
+    """Their motions were no programs: the description had the ticks of the rounds."""
+    ours = measurements_of(folder)
+    path = folder.parent / "older"
+    path.mkdir()
+    metadata, rows = json.loads((folder / "recording.json").read_text()), Recording(folder).rows
+    parts: list[list[list[int]]] = [[], []]
+    for label, part in rows_of(Recording(folder)):
+        if label[0] in "xy" and label[1] == " ":
+            parts["xy".index(label[0])].append([int(part["tick"][0]), int(part["tick"][-1]) + 1])
+    (path / "recording.json").write_text(json.dumps({**metadata, "excited_ticks": parts}))
+    np.save(path / TICKS, rows)
+    for axis, rounds in measurements_of(path).items():
+        assert len(rounds) == 2
+        np.testing.assert_array_equal(rounds[0].effort, ours[axis][0].effort)
+
+
+def test_what_was_interrupted_before_both_axes_moved_is_refused(tmp_path: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
-        excite(joystick(clock), SHORT, tmp_path / "run", clock, interrupt_after(0.3))
+        excite(mover()[0], SHORT, tmp_path / "run", progress=interrupt_after(4.0))
     with pytest.raises(ConfigurationError, match="interrupted before both axes"):
         measurements_of(tmp_path / "run")
 
 
-def interrupt_after(share: float) -> Callable[[float], None]:
-    def progress(done: float) -> None:
-        if done > share:
+def interrupt_after(moment: float) -> Callable[[float], None]:
+    def progress(seconds: float) -> None:
+        if seconds > moment:
             raise KeyboardInterrupt
 
     return progress
@@ -128,16 +161,15 @@ def interrupt_after(share: float) -> Callable[[float], None]:
 
 
 def test_an_interrupt_leaves_no_force_and_loses_nothing(tmp_path: Path) -> None:
-    clock = Clock(PERIOD)
-    device = joystick(clock)
+    moved, made = mover()
     with pytest.raises(KeyboardInterrupt):
-        excite(device, SHORT, tmp_path / "run", clock, interrupt_after(0.1))
-    assert not device._command.any()
+        excite(moved, SHORT, tmp_path / "run", progress=interrupt_after(2.0))
+    assert not made[-1]._command.any()
     recording = Recording(tmp_path / "run")
-    assert (tmp_path / "run" / PART).exists()
-    assert recording.metadata["state"] == "interrupted"
-    assert recording.rows["tick"][-1] == clock.tick
+    assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "interrupted")
+    assert len(recording.rows) == recording.metadata["certificate"]["ticks"] > 2000
     np.testing.assert_array_equal(np.diff(recording.rows["tick"]), 1)
+    assert verify(recording).mismatches == 0
 
 
 def holding(place: float) -> dict[str, Any]:
@@ -147,12 +179,11 @@ def holding(place: float) -> dict[str, Any]:
 
 
 def test_a_handle_that_is_held_is_let_go(tmp_path: Path) -> None:
-    clock = Clock(PERIOD)
-    device = joystick(clock, hand=holding(0.0))
-    with pytest.raises(DeviceFault, match="mm from where it should be"):
-        excite(device, SHORT, tmp_path / "run", clock)
-    assert not device._command.any()
-    assert Recording(tmp_path / "run").metadata["state"] == "interrupted"
+    moved, made = mover(hand=holding(0.0))
+    with pytest.raises(DeviceFault, match="20 mm from where it should be"):
+        excite(moved, SHORT, tmp_path / "run")
+    assert not made[-1]._command.any()
+    assert Recording(tmp_path / "run").metadata["reason"] == "fault"
 
 
 class Wrong:
@@ -169,18 +200,16 @@ class Wrong:
 
 
 def test_a_handle_that_runs_away_is_let_go(tmp_path: Path) -> None:
-    clock = Clock(PERIOD)
-    device = joystick(clock, friction=None)
-    with pytest.raises(DeviceFault, match=r"runs at|from where it should be"):
-        excite(Wrong(device), SHORT, tmp_path / "run", clock)
-    assert not device._command.any()
+    moved, made = mover(friction=None)
+    with pytest.raises(DeviceFault, match="did not follow its motion"):
+        excite(Mover(lambda more, clock: Wrong(moved.factory(more, clock)), live=False), SHORT, tmp_path / "run")
+    assert not made[-1]._command.any()
 
 
 def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:
-    clock = Clock(PERIOD)
-    arm = BenchDevice(clock, Causality.ADMITTANCE)
+    arm = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
     with pytest.raises(ConfigurationError, match="takes positions"):
-        excite(arm, SHORT, tmp_path / "run", clock)
+        excite(arm, SHORT, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -257,6 +257,18 @@ def test_samples_that_are_lost_are_waited_for(trace: Trace) -> None:
     assert 0.0 <= steps.min() and steps.max() < 1.1e-5  # it goes on from where it was
 
 
+@pytest.mark.parametrize(("causality", "rows"), [(Causality.IMPEDANCE, 12), (Causality.ADMITTANCE, 1)])
+def test_missed_deadlines_move_the_reference_of_a_handle_and_not_that_of_an_arm(
+    trace: Trace, causality: Causality, rows: int
+) -> None:
+    line = np.linspace((0.0, 0.0), (0.05, 0.0), 501)
+    rendering = Rendering(motion(reference(line), causality, bound=0.5, max_error=0.1), make_spec(causality))
+    for tick in [*range(20), 31]:
+        rendering.tick(State(), 0.0, trace.slots, tick, (tick, tick * PERIOD, 0.0, 0))
+    moved = trace.slots["displacement"][19, 0] - trace.slots["displacement"][31, 0]
+    assert moved == pytest.approx(rows * 1e-4)
+
+
 # --- from one to the next ---------------------------------------------------------------------------------------------
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from apps.doctor import timer, timing
 from apps.doctor.child import ask
-from apps.session.fitness import Fitness
+from haptics.fitness import Fitness
 from tests.apps.doctor.machines import expect, machine
 
 PERIOD = 1e-3

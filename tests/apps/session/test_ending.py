@@ -17,9 +17,10 @@ import pytest
 from apps.cli import main
 from apps.commands import _answer
 from apps.session import run as run_module
-from apps.session.ending import Ending, Outcome
+from apps.session.outcome import Outcome
 from apps.session.run import Session
-from apps.session.summary import certificate
+from haptics.certificate import certificate
+from haptics.ending import Ending
 from haptics.errors import ConfigurationError, DeviceFault, ServoLost
 from haptics.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recorder, Recording
 from haptics.replay import verify

@@ -11,11 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from apps.session.fitness import Fitness
 from apps.session.picture import draw
-from apps.session.summary import certificate
 from apps.view.theme import LIGHT
+from haptics.certificate import certificate
 from haptics.device import Causality
+from haptics.fitness import Fitness
 from haptics.recording import Recorder, Recording
 from haptics.trace import ROW, Reader, Status, Trace
 from tests.haptics.doubles import make_spec

@@ -38,7 +38,7 @@ class Fitness:
     def judge(self, timing: dict[str, Any], fault: str | None = None) -> list[str]:
         """Return why a run with the timing certificate `timing` is not fit, one sentence each; empty if it is.
 
-        See `apps.session.summary.certificate` for what `timing` holds. A run that ended with a `fault` is never fit.
+        See `haptics.certificate` for what `timing` holds. A run that ended with a `fault` is never fit.
         """
         executed, deadlines = max(timing["ticks"], 1), max(timing["ticks"] + timing["skipped"], 1)
         gap = timing["longest_gap_us"]

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from apps.session.fitness import Fitness
-from apps.session.summary import certificate, felt, flags_seen, quantiles
+from haptics.certificate import certificate, felt, flags_seen, quantiles
 from haptics.device import Causality
+from haptics.fitness import Fitness
 from haptics.trace import ROW, Status
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import contextlib
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
@@ -17,25 +16,6 @@ from haptics.recording import EVENTS, Recorder, append_line
 from haptics.trace import Rows, Trace
 
 FAULT = "fault"
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """How a session went.
-
-    Attributes
-    ----------
-    summary : dict
-        The keys of the command's JSON output.
-    reason : str
-        ``completed``, ``stopped``, ``interrupted`` or ``fault``.
-    fault : HapticError or None
-        What went wrong, if anything did; the recording was kept.
-    """
-
-    summary: dict[str, Any]
-    reason: str
-    fault: HapticError | None = None
 
 
 def not_written(error: OSError, consequence: str) -> DeviceFault:

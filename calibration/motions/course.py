@@ -1,0 +1,65 @@
+"""A procedure under way: the program in force, what was recorded of it, and what comes next."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Generator
+from typing import Any
+
+import numpy as np
+
+from haptics.motion import Motion
+from haptics.programs import keep_motion
+from haptics.recording import Recorder
+from haptics.trace import Rows
+
+Procedure = Generator[Motion, Rows, None]
+"""Gives motions; gets for each of them the rows that were recorded while it was in force, in order."""
+
+
+class Course:
+    """Takes a procedure from one motion to the next, and writes each down before it comes into force.
+
+    Parameters
+    ----------
+    procedure : Procedure
+        Not yet begun.
+
+    Attributes
+    ----------
+    motion : Motion
+        The one in force, or on its way there.
+    number : int
+        Its number in the run, which is the version of the settings, too: nothing else changes in such a run.
+    """
+
+    def __init__(self, procedure: Procedure) -> None:
+        self._procedure = procedure
+        self.motion = next(procedure)
+        self.number = 0
+
+    def write(self, recorder: Recorder) -> dict[str, Any]:
+        """Write the motion into a recording; return its line of the journal."""
+        entry = keep_motion(recorder.folder, self.motion, self.number)
+        recorder.journal_settings(self.number, entry)
+        return {"version": self.number, **entry}
+
+    def go_on(self, rows: Rows) -> bool:
+        """Ask the procedure for the next motion, given all rows that were recorded; tell whether there is one."""
+        try:
+            self.motion = self._procedure.send(own_rows(rows, self.number))
+        except StopIteration:
+            return False
+        self.number += 1
+        return True
+
+    def close(self) -> None:
+        """Let the procedure go, unless a thread of its own is still in it."""
+        with contextlib.suppress(ValueError):
+            self._procedure.close()
+
+
+def own_rows(rows: Rows, number: int) -> Rows:
+    """Return the rows that were recorded while the program `number` was in force."""
+    versions = rows["settings_version"]
+    return np.array(rows[np.searchsorted(versions, number) : np.searchsorted(versions, number, side="right")])

@@ -1,0 +1,65 @@
+"""Running a procedure on a virtual device as fast as the machine can, in this process."""
+
+from __future__ import annotations
+
+from calibration.motions.stage import Stage
+from haptics.clock import Clock
+from haptics.ending import Ending
+from haptics.errors import HapticError
+from haptics.rendering import Rendering
+from haptics.servo import Servo
+from haptics.shared import SharedFile
+from haptics.trace import Reader, Trace
+
+_DRAIN = 100
+"""Ticks after which they are written to the disk."""
+
+
+def run_offline(stage: Stage) -> None:
+    """Run to the end, whatever that is; raise what went wrong. The next motion follows in the very next tick."""
+    shared = SharedFile("trace")
+    try:
+        trace = Trace.create(shared.path)
+        stage.recorder.follow(Reader(trace))
+        ending = Ending(stage.recorder, trace, stage.warn)
+        _run(stage, trace, ending)
+        stage.recorder.drain()
+        stage.settle(ending, trace)
+    finally:
+        shared.close()
+
+
+def _run(stage: Stage, trace: Trace, ending: Ending) -> None:
+    mover, clock = stage.mover, Clock(stage.mover.period)
+
+    def opened() -> None:
+        stage.started = True
+
+    def before_tick(rendering: Rendering) -> None:
+        if clock.tick % _DRAIN == 0:
+            stage.recorder.drain()
+            stage.progress(clock.time)
+        if rendering.arrived and stage.error is None:
+            go_on(rendering)
+
+    def go_on(rendering: Rendering) -> None:
+        course = stage.course
+        stage.recorder.drain()
+        try:
+            if course.go_on(stage.recorder.rows()):
+                course.write(stage.recorder)
+                rendering.take(course.motion, course.number, course.number)
+                return
+        except Exception as error:  # the procedure's own, of which the device is not to blame
+            stage.error = error
+        servo.stop()
+
+    servo = Servo(
+        mover.factory({}, clock), stage.course.motion, trace, clock=clock, limits=stage.limits, before_tick=before_tick
+    )
+    try:
+        servo.run(None, opened)
+    except HapticError as error:
+        ending.fail(error)
+    except BaseException as error:
+        stage.error = error

@@ -1,0 +1,21 @@
+"""What a recording of a procedure holds of each of its motions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from calibration.motions.course import own_rows
+from haptics.motion import Motion
+from haptics.recording import Recording
+from haptics.trace import Rows
+
+
+def rows_of(recording: Recording) -> Iterator[tuple[str, Rows]]:
+    """Yield the label of every motion of a recording and its rows, as far as it came; nothing of other programs.
+
+    Of a motion that came to its end, the last row says so (``sticking``).
+    """
+    for entry in recording.settings:
+        motion = entry.get("motion")
+        if entry.get("model") == Motion.model and isinstance(motion, dict):
+            yield str(motion.get("label", "")), own_rows(recording.rows, int(entry["version"]))
