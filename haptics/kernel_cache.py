@@ -235,6 +235,10 @@ def _numba_cache(folder: Path, function: Callable[..., Any]) -> Any:
     class Kept(FunctionCache):  # type: ignore[misc]
         _impl_class = Implementation
 
+        def _index_key(self, sig: Any, codegen: Any) -> tuple[Any, ...]:
+            """Tell signature and processor; numba adds what a kernel encloses, told apart anew in every process."""
+            return sig, codegen.magic_tuple()
+
     return Kept(function)
 
 

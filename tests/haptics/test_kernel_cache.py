@@ -44,6 +44,15 @@ from CALLED_MODULE import ROW, called
 @kernel
 def caller(x):
     return called(x) + CALLED_MODULE.GAIN
+
+def _made(inner):
+    @kernel
+    def made(x):
+        return inner(x)
+
+    return made
+
+made = _made(called)
 """
 
 
@@ -144,6 +153,19 @@ def test_a_kept_kernel_is_loaded_and_a_damaged_file_is_compiled_again(
         path.write_bytes(path.read_bytes()[:20])
     assert third(1.0) == 6.0
     assert not third.stats.cache_hits
+
+
+def test_a_kernel_that_was_made_with_another_one_is_found_again(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("haptics._jit._FOLDER", tmp_path)
+    for found in (0, 1):
+        pair.load()
+        made = sys.modules["kernel_cache_caller"].made
+        assert made(1.0) == 4.0
+        assert sum(made.stats.cache_hits.values()) == found
+    pair.load(("GAIN = 2.0", "GAIN = 3.0"))
+    assert sys.modules["kernel_cache_caller"].made(1.0) == 5.0
 
 
 def test_a_changed_callee_is_never_served_from_the_old_file(
