@@ -187,6 +187,11 @@ def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> No
     parser.add_argument(
         "--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)"
     )
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "off"),
+        help="off: as fast as the machine can, on a virtual device, with the same result (default wall)",
+    )
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the live view")
 
 

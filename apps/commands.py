@@ -39,7 +39,7 @@ def _session(options: Namespace, tables: dict[str, Table]) -> Answer:
 
 def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
     """Lay the options of the command line over the tables of the settings."""
-    session = {name: getattr(options, name) for name in ("model", "rate", "duration", "seed", "record")}
+    session = {name: getattr(options, name) for name in ("model", "rate", "duration", "seed", "record", "clock")}
     tables.setdefault("session", {}).update({name: value for name, value in session.items() if value is not None})
     if options.faults:
         tables["session"]["faults"] = options.faults

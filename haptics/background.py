@@ -14,6 +14,9 @@ from haptics.recording import Recorder
 RECORD_EVERY = 0.02
 """The recorder writes the trace to disk this often [s]: what a killed application can lose from its file."""
 
+RECORD_AT_ONCE = 5e-4
+"""The same for a run without a clock [s], which waits for it."""
+
 FROZEN = 1.0
 """A servo that has not executed a tick for this long [s] counts as lost."""
 
@@ -31,10 +34,21 @@ class Background(threading.Thread):
         What to drain.
     on_error : callable
         Called once with what the disk says if it refuses: a run that cannot be recorded must not go on.
+    written : callable
+        Called with the number of rows that are written, after every look.
+    every : float
+        Time between two looks [s].
     """
 
-    def __init__(self, recorder: Recorder, on_error: Callable[[OSError], None]) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        on_error: Callable[[OSError], None],
+        written: Callable[[int], None] = lambda count: None,
+        every: float = RECORD_EVERY,
+    ) -> None:
         super().__init__(name="haptics recorder", daemon=True)
+        self._written, self._every = written, every
         self._recorder = recorder
         self._on_error = on_error
         self._finished = threading.Event()
@@ -42,8 +56,9 @@ class Background(threading.Thread):
     def run(self) -> None:
         """Drain until told to finish, and once more then."""
         try:
-            while not self._finished.wait(RECORD_EVERY):
+            while not self._finished.wait(self._every):
                 self._recorder.drain()
+                self._written(self._recorder.count)
             self._recorder.drain()
         except OSError as error:
             self._on_error(error)

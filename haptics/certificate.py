@@ -87,6 +87,20 @@ def certificate(rows: Rows, executed: int, planned: int | None, period: float) -
     }
 
 
+def real_time_factor(simulated: float, used: dict[str, Any]) -> float | None:
+    """Return how many times faster than a clock a run was that did not follow one.
+
+    Parameters
+    ----------
+    simulated : float
+        Time in the run [s].
+    used : dict
+        What it used of the machine (`haptics.realtime.Usage`), the time in which it ran among it.
+    """
+    taken = used.get("elapsed_s")
+    return round(simulated / taken, 1) if taken else None
+
+
 def _histogram(durations: NDArray[np.float64]) -> list[int]:
     """Return how many of `durations` [s] lie in each bin; what is no number in none."""
     finite = np.clip(durations[np.isfinite(durations)] * 1e6, 0.0, BIN_EDGES_US[-1])

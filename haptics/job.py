@@ -29,9 +29,12 @@ LOOK_EVERY = 4e-3
 KEY_LASTS = 0.15
 """A dead-man's key counts as held for this long after the last sign that it is [s]."""
 
-CONTROL = np.dtype([("heartbeat_ns", "<i8"), ("stop", "<i8"), ("key_ns", "<i8"), ("marker", "<i8")])
+CONTROL = np.dtype(
+    [("heartbeat_ns", "<i8"), ("stop", "<i8"), ("key_ns", "<i8"), ("marker", "<i8"), ("recorded", "<i8")]
+)
 """What the application tells the servo besides settings; each field is one aligned store. ``marker`` goes into the row
-of every tick: the trial or stage that it belongs to."""
+of every tick: the trial or stage that it belongs to. ``recorded`` counts the rows that are on the disk, for which a run
+without a clock waits."""
 
 DISMISSED = ("dismissed", None)
 """What the application says to a servo that it has no more need of."""
@@ -88,6 +91,8 @@ class Job:
         The connecting files, already made.
     real_time : RealTimeSettings
         What to ask the operating system for.
+    live : bool
+        Whether the run follows the clock of the wall; without, it is as fast as the machine can.
     """
 
     factory: DeviceFactory
@@ -97,3 +102,4 @@ class Job:
     recording: Path
     paths: Paths
     real_time: RealTimeSettings = field(default_factory=RealTimeSettings)
+    live: bool = True

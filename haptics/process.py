@@ -115,6 +115,10 @@ class ServoProcess:
         """Let the rows from the next tick on carry `marker`, a whole number."""
         self._control.record["marker"][0] = marker
 
+    def recorded(self, count: int) -> None:
+        """Say that so many rows are on the disk: a run without a clock goes on only as fast as they are."""
+        self._control.record["recorded"][0] = count
+
     def publish(self, element: Element) -> int:
         """Put the parameters of `element` in force from the next tick on; return their version.
 

@@ -14,6 +14,7 @@ import gc
 import os
 import platform
 import struct
+import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -117,9 +118,18 @@ def enter(settings: RealTimeSettings | None = None) -> RealTime:
     gc.collect()
     gc.freeze()
     gc.disable()
+    return _granted(settings.priority if fifo else 0, low_latency, locked)
+
+
+def granted_nothing() -> RealTime:
+    """Return what a run has that asks for no punctuality."""
+    return _granted(0, low_latency=False, locked=False)
+
+
+def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
     return RealTime(
-        scheduling="fifo" if fifo else "other",
-        priority=settings.priority if fifo else 0,
+        scheduling="fifo" if priority else "other",
+        priority=priority,
         low_latency=low_latency,
         memory_locked=locked,
         processors=_listed(_processors()),
@@ -137,6 +147,8 @@ class Usage:
 
     Attributes
     ----------
+    elapsed_s : float
+        Time on the monotonic clock [s].
     stolen_s : float or None
         Time in which the hypervisor ran something else although this machine had work [s], summed over processors.
     involuntary_switches, voluntary_switches : int or None
@@ -145,6 +157,7 @@ class Usage:
         How often it waited for a page from the disk, or for an empty one.
     """
 
+    elapsed_s: float
     stolen_s: float | None
     involuntary_switches: int | None
     voluntary_switches: int | None
@@ -159,13 +172,13 @@ class Usage:
 
             used = resource.getrusage(resource.RUSAGE_THREAD)
         except (ImportError, AttributeError, ValueError, OSError):  # not on this system
-            return cls(stolen_time(), None, None, None, None)
-        return cls(stolen_time(), used.ru_nivcsw, used.ru_nvcsw, used.ru_majflt, used.ru_minflt)
+            return cls(time.monotonic(), stolen_time(), None, None, None, None)
+        return cls(time.monotonic(), stolen_time(), used.ru_nivcsw, used.ru_nvcsw, used.ru_majflt, used.ru_minflt)
 
     def until_now(self) -> dict[str, Any]:
         """Return how much each counter has grown since, for a recording."""
         return {
-            name: None if now is None or then is None else round(now - then, 3)
+            name: None if now is None or then is None else round(now - then, 6)
             for (name, now), then in zip(asdict(Usage.now()).items(), asdict(self).values(), strict=True)
         }
 

@@ -103,6 +103,11 @@ class Recorder:
         """Record what `reader` gives from now on."""
         self._reader = reader
 
+    @property
+    def count(self) -> int:
+        """Rows that are written."""
+        return self._ticks.count
+
     def drain(self) -> None:
         """Write what the trace has gained since the last call, and with the first rows the instant of tick 0."""
         if self._reader is not None:

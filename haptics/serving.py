@@ -10,6 +10,7 @@ import contextlib
 import multiprocessing
 import os
 import signal
+import time
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
@@ -17,16 +18,20 @@ from pathlib import Path
 from typing import Any
 
 from haptics.arrivals import Arrivals
-from haptics.clock import WallClock
+from haptics.clock import Clock, WallClock
 from haptics.errors import DeviceFault, HapticError, RecordingError
-from haptics.job import CONTROL, FOR_THE_APPLICATION, Job
+from haptics.job import CONTROL, FOR_THE_APPLICATION, SILENCE, Job
 from haptics.kernel_cache import COMPILATION
 from haptics.lane import Lane
-from haptics.realtime import Usage, enter
+from haptics.loop import AT_ONCE
+from haptics.realtime import Usage, enter, granted_nothing
 from haptics.recording import EVENTS, append_line, salvage
 from haptics.servo import Servo
 from haptics.supervision import SETTINGS, Supervision
 from haptics.trace import Reader, Trace
+
+_LOOK_AGAIN = 1e-4
+"""A run without a clock looks so often whether its recorder has kept up [s]."""
 
 
 def serve(job: Job, connection: Connection, programs: Connection) -> None:
@@ -64,20 +69,44 @@ def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -
 
 
 def _serve_device(job: Job, servo: Servo, application: int, connection: Connection) -> None:
-    """Run the servo in this thread, as punctually as it may be."""
-    real_time = enter(job.real_time)
+    """Run the servo in this thread, as punctually as it may be where there is a clock to follow."""
+    real_time = enter(job.real_time) if job.live else granted_nothing()
     if os.getppid() != application:
         return
+    recorder = None if job.live else _Recorder(servo, Lane(job.paths.control.path, CONTROL), application)
     send(connection, ("opening", None))
     used = Usage.now()
+
+    def ready() -> None:
+        nonlocal used
+        used = Usage.now()
+        send(connection, ("ready", real_time.as_dict()))
+
     try:
-        end = servo.run(job.duration, lambda: send(connection, ("ready", real_time.as_dict())))
+        end = servo.run(job.duration, ready, recorder)
     except DeviceFault as error:
         error.used = used.until_now()
         _journal_end(job.recording, servo, "fault", "".join(traceback.format_exception(error)))
         raise
     _journal_end(job.recording, servo, end)
     send(connection, ("ended", (str(end), used.until_now())))
+
+
+class _Recorder:
+    """Lets a run without a clock wait for the application, which records it; without one the run ends."""
+
+    def __init__(self, servo: Servo, control: Lane, application: int) -> None:
+        self._servo, self._application = servo, application
+        self._recorded, self._heartbeat = control.record["recorded"], control.record["heartbeat_ns"]
+
+    def __call__(self) -> None:
+        trace = self._servo.trace
+        while trace.count - self._recorded[0] > trace.capacity - 2 * AT_ONCE:
+            silent = time.monotonic_ns() - self._heartbeat[0] > SILENCE * 1e9
+            if silent or os.getppid() != self._application:
+                self._servo.stop()
+                return
+            time.sleep(_LOOK_AGAIN)
 
 
 def _dismissed(connection: Connection) -> bool:
@@ -104,9 +133,10 @@ def _journal_end(folder: Path, servo: Servo, event: str, details: str | None = N
 
 
 def _build(job: Job, trace: Trace, application: int) -> Servo:
-    clock = WallClock(job.element.period, job.real_time.spin)
+    period = job.element.period
+    clock = WallClock(period, job.real_time.spin) if job.live else Clock(period)
     control, settings = Lane(job.paths.control.path, CONTROL), Lane(job.paths.settings.path, SETTINGS)
-    supervision = Supervision(control, settings, application)
+    supervision = Supervision(control, settings, application if job.live else 0)
     return Servo(job.factory(clock), job.element, trace, clock=clock, limits=job.limits, supervision=supervision)
 
 

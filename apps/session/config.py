@@ -18,7 +18,7 @@ from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.fitness import Fitness
 from haptics.reading import parse_toml, read_toml, sha256_of
 from haptics.realtime import RealTimeSettings
-from haptics.settings import bounded, build, check, free, unknown
+from haptics.settings import bounded, build, check, choice, free, unknown
 
 if TYPE_CHECKING:
     from haptics.device import Causality, Device, DeviceSpec
@@ -44,6 +44,9 @@ class SessionSettings:
     )
     seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
     record: str = free("recordings", "a folder", "where the recordings are made, each in a folder of its own")
+    clock: str = choice(
+        "wall", ("wall", "off"), "off: as fast as the machine can, on a virtual device, with the same result"
+    )
     faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, "faults on demand (docs/faults.md): the device turns bad")
 
     def __post_init__(self) -> None:
@@ -164,6 +167,7 @@ class SessionConfig:
                 "rate": session.rate,
                 "duration": session.duration,
                 "seed": session.seed,
+                "clock": session.clock,
                 "faults": list(session.faults),
             },
             "device": {"name": self.device, **self.device_settings},
@@ -278,10 +282,25 @@ def _hash_of(device: Table, name: str) -> str | None:
     return sha256_of(file, f"device.{name} = {file!r}")
 
 
+def _require_clock(config: SessionConfig) -> None:
+    """Refuse a run without a clock where something keeps to the time of the world."""
+    from devices import is_virtual
+
+    if config.session.clock == "wall":
+        return
+    others = "" if is_virtual(config.device) else f"{config.device} has a clock of its own: use a virtual device"
+    others = others or ("the mouse moves by the clock: choose another hand" if config.hand == "mouse" else "")
+    endless = "there is nothing that would end it: give session.duration (--duration)"
+    others = others or ("" if config.session.duration is not None else endless)
+    if others:
+        raise ConfigurationError(f"session.clock = 'off': {others}.")
+
+
 def _prove(config: SessionConfig) -> None:
     """Build everything once, so that whatever is wrong shows now."""
     from haptics.rendering import require_pair
 
+    _require_clock(config)
     element = config.make_element()
     spec = config.make_device().spec
     config.make_limits(spec)

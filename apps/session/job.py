@@ -26,10 +26,11 @@ def make_job(config: SessionConfig, spec: DeviceSpec, faults: Sequence[Fault], r
     faults : sequence of Fault
         What goes wrong with the device on demand.
     recording : Path
-        Folder of the recording, where a virtual or emulated device keeps its log, too.
+        Folder of the recording, where a virtual or emulated device on the wall's clock keeps its log, too.
     """
     settings = dict(config.device_settings)
-    if devices.has_simulated_hand(config.device, settings):
+    live = config.session.clock == "wall"
+    if live and devices.has_simulated_hand(config.device, settings):
         settings.setdefault("log", str(recording / DEVICE_LOG))
     return Job(
         factory=functools.partial(create_faulty, config.device, settings, faults, config.session.seed),
@@ -39,4 +40,5 @@ def make_job(config: SessionConfig, spec: DeviceSpec, faults: Sequence[Fault], r
         recording=recording,
         paths=Paths.unique(),
         real_time=config.servo,
+        live=live,
     )

@@ -17,8 +17,8 @@ from apps.session.preparation import NeverStarted, Preparation
 from apps.session.progress import Progress
 from apps.session.record import journal_entry, new_recorder
 from devices.faults import describe, parse_fault
-from haptics.background import Background, FrozenWatch
-from haptics.certificate import NOT_PRINTED, certificate, felt, flags_seen
+from haptics.background import RECORD_AT_ONCE, RECORD_EVERY, Background, FrozenWatch
+from haptics.certificate import NOT_PRINTED, certificate, felt, flags_seen, real_time_factor
 from haptics.elements import Element
 from haptics.ending import FAULT, Ending, not_written
 from haptics.errors import DeviceFault, HapticError, ServoLost
@@ -192,7 +192,9 @@ class Session:
 
     def _run(self, attend: Callable[[], None], listen: Listen) -> Outcome:
         self._announce()
-        background = Background(self._recorder, self._not_written)
+        live = self.config.session.clock == "wall"
+        every = RECORD_EVERY if live else RECORD_AT_ONCE
+        background = Background(self._recorder, self._not_written, self._servo.recorded, every)
         background.start()
         with contextlib.ExitStack() as servo:
             servo.callback(self._servo.close)
@@ -302,4 +304,6 @@ class Session:
             "reason": reason,
             "advice": self._counsel.warnings,
         }
+        if self.config.session.clock == "off":
+            summary["real_time_factor"] = real_time_factor(len(rows) / rate, self._servo.used)
         return Outcome(summary, reason, self._ending.fault)

@@ -93,6 +93,8 @@ def _counts(summary: Mapping[str, Any]) -> list[Line]:
 
 
 def _scheduling(summary: Mapping[str, Any]) -> list[Line]:
+    if summary.get("real_time_factor"):
+        return [("clock", f"off: {grouped(round(float(summary['real_time_factor'])))} times real time")]
     granted = summary.get("realtime", summary.get("scheduling"))
     if granted is None:
         return []
