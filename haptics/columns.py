@@ -3,18 +3,26 @@
 A recording has the columns of its format. One that its format did not have is not made up in the table; who needs it
 (`column`, `completed`) gets its neutral value (`haptics.trace.NEUTRAL`). Columns that this version does not know are
 carried along if they are plain numbers.
+
+What else a device measures (`haptics.device.DeviceSpec.channels`) are columns too, after ours and named so that they
+are never taken for one of ours: the channel ``joint_angles`` is the column ``channel_joint_angles``.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
 from numpy.typing import NDArray
 
-from haptics.trace import NEUTRAL, ROW, Rows
+from haptics.device import Channel
+from haptics.trace import COLUMNS, NEUTRAL, ROW, ROW_UNITS, Rows
+
+CHANNEL = "channel_"
+"""What the columns of channels begin with."""
 
 FORMATS: dict[str, int] = {"marker": 3, "gate": 3, "region": 3, "normal_force": 3, "hand_force": 3}
 """Columns that the first formats did not have, and the format from which on they are there."""
@@ -25,9 +33,20 @@ MOST_COLUMNS = 100
 WIDEST = 64
 """Numbers that a column of others may have in a row."""
 
-_OURS: dict[str, tuple[Any, ...]] = {entry[0]: entry for entry in npy.dtype_to_descr(ROW)}
+_OURS: dict[str, tuple[Any, ...]] = {entry[0]: entry for entry in npy.dtype_to_descr(COLUMNS)}
 _NAME = re.compile(r"[a-z][a-z0-9_]{0,63}")
 _NUMBERS = ("<f4", "<f8", "<i4", "<i8", "<u4", "<u8", "|i1", "|u1")
+
+
+def columns_with(channels: Iterable[Channel]) -> np.dtype[Any]:
+    """Return what a recording has of a tick of a device with `channels`: what a row of the trace begins with."""
+    further = [(CHANNEL + name, "<f8", *([(size,)] if size > 1 else [])) for name, _, size in channels]
+    return np.dtype([*_OURS.values(), *further])
+
+
+def units_with(channels: Iterable[Channel]) -> dict[str, str]:
+    """Return all columns of a recording of a device with `channels`, and their units."""
+    return ROW_UNITS | {CHANNEL + name: unit for name, unit, _ in channels}
 
 
 def missing_columns(names: Any, version: int) -> list[str]:
@@ -59,8 +78,9 @@ def column(rows: Rows, name: str) -> NDArray[Any]:
 
 
 def completed(rows: Rows) -> Rows:
-    """Return a copy of `rows` with all of our columns, dtype `ROW`, and no others."""
+    """Return a copy of `rows` as a trace has them, dtype `ROW`: all of our columns, and none of others nor channels."""
     whole = np.empty(len(rows), ROW)
+    whole["channels"] = NEUTRAL["channels"]
     for name in _OURS:
         whole[name] = column(rows, name)
     return whole

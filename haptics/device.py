@@ -6,15 +6,24 @@ SI throughout; whatever the wire speaks is converted inside the driver.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
+from haptics.errors import ConfigurationError
+
 Vector = NDArray[np.float64]
 """A float64 array of shape (2,): x and y."""
+
+Channel = tuple[str, str, int]
+"""Something else that a device measures: name, unit, and how many numbers it is."""
+
+MOST_CHANNELS = 24
+"""Numbers that all channels of a device may have together."""
 
 
 class Causality(StrEnum):
@@ -55,6 +64,9 @@ class State:
     hand_force : (2,) float array
         What the hand really does to the handle [N], where the hand is virtual; nan elsewhere. It is recorded, and used
         for nothing.
+    channels : (n,) float array or None
+        The numbers of all `DeviceSpec.channels`, one after the other; None where there are none, or none yet. They are
+        recorded, and used for nothing.
     """
 
     time: float = 0.0
@@ -63,6 +75,7 @@ class State:
     force: Vector = field(default_factory=_zeros)
     buttons: int = 0
     hand_force: Vector = field(default_factory=lambda: _UNKNOWN)
+    channels: NDArray[np.float64] | None = None
 
 
 DEAD_MAN_BUTTON = 1
@@ -126,6 +139,14 @@ class DeviceSpec:
         The smallest virtual mass with which a sliding contact does not shake the device in that grip [kg], as a device
         finds it that knows its servo law, gears and force sensor (`haptics.design.SampledArm`); without it the advice
         goes by the servo's frequency (admittance).
+    channels : tuple of (str, str, int)
+        What else it measures, in the order of `State.channels`: name (small letters, digits, underscores), unit, and
+        how many numbers. A recording has them as columns (`haptics.columns`).
+
+    Raises
+    ------
+    ConfigurationError
+        If the channels cannot be columns.
     """
 
     name: str
@@ -158,6 +179,42 @@ class DeviceSpec:
     handle_mass: float | None = None
     least_mass: float | None = None
     least_friction: float | None = None
+    channels: tuple[Channel, ...] = ()
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "channels", checked_channels(self.channels, self.name))
+
+
+_CHANNEL_NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def checked_channels(channels: Any, device: str) -> tuple[Channel, ...]:
+    """Return `channels`, which may come from a file, as a data sheet has them.
+
+    Raises
+    ------
+    ConfigurationError
+        If they cannot be columns of a recording; `device` is its name.
+    """
+    if not isinstance(channels, list | tuple):
+        raise ConfigurationError(f"{device}: the channels must be rows of name, unit and size.")
+    checked = tuple(_checked_channel(channel, device) for channel in channels)
+    if len({name for name, _, _ in checked}) < len(checked):
+        raise ConfigurationError(f"{device}: has two channels of one name.")
+    if sum(size for _, _, size in checked) > MOST_CHANNELS:
+        raise ConfigurationError(f"{device}: has channels of more than {MOST_CHANNELS} numbers together.")
+    return checked
+
+
+def _checked_channel(channel: Any, device: str) -> Channel:
+    match channel:
+        case [str(name), str(unit), int(size)] if size > 0 and size is not True:
+            if _CHANNEL_NAME.fullmatch(name) and unit:
+                return name, unit, size
+    raise ConfigurationError(
+        f"{device}: the channel {str(channel)[:60]} must be a name of small letters, digits and underscores, a unit, "
+        "and a whole number of at least 1."
+    )
 
 
 class Compensating(Protocol):

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.clock import Clock, WallClock
-from haptics.device import DEAD_MAN_BUTTON, Causality, Device, State
+from haptics.device import DEAD_MAN_BUTTON, Causality, Device, DeviceSpec, State
 from haptics.envelope import ASTRAY, FADE_OUT, IMPLAUSIBLE, NOT_FINITE, Limits
 from haptics.errors import DeviceFault
 from haptics.loop_kernels import (
@@ -108,7 +108,8 @@ class Loop:
         self.compensate: Callable[[float], None] = getattr(device, "compensate", _nothing_to_make_up_for)
         self.compiled = False
         self.noticed_ns = 0
-        self._record = _new_record(clock.period, device.spec.causality, limits)
+        self._record = _new_record(clock.period, device.spec, limits)
+        self._channels = int(self._record["channels"][0])
         self._core = rendering.core
 
     @property
@@ -213,6 +214,7 @@ class Loop:
         age = now + (clock.elapsed() - begun) - state.time  # a read that takes its time makes no young sample
         port["position"], port["velocity"], port["force"] = state.position, state.velocity, state.force
         port["hand_force"], port["buttons"] = state.hand_force, state.buttons
+        port["channels"][: self._channels] = math.nan if state.channels is None else state.channels
         start = now + loop["late"][0]
         if render_next(loop, core, ports, trace.slots, now, age, marker, self._released(state)):
             self.compensate(float(port["assistance"]))
@@ -280,7 +282,7 @@ class Loop:
         )
 
 
-def _new_record(period: float, causality: Causality, limits: Limits) -> NDArray[Any]:
+def _new_record(period: float, spec: DeviceSpec, limits: Limits) -> NDArray[Any]:
     """Return the record of a run, (1,) of dtype `haptics.loop_kernels.LOOP`."""
 
     def ticks_in(duration: float) -> int:
@@ -289,8 +291,9 @@ def _new_record(period: float, causality: Causality, limits: Limits) -> NDArray[
     record = np.zeros(1, LOOP)
     record["period"] = period
     record["dead_man"] = _DEAD_MEN[limits.dead_man]
+    record["channels"] = sum(size for _, _, size in spec.channels)
     record["fade_ticks"] = record["brake_ticks"] = ticks_in(FADE_OUT)
-    if causality is Causality.ADMITTANCE:  # a reference brakes by its limits
+    if spec.causality is Causality.ADMITTANCE:  # a reference brakes by its limits
         record["brake_ticks"] = max(ticks_in(FADE_OUT), ticks_in(limits.max_speed / limits.max_acceleration))
     return record
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from haptics._jit import kernel
-from haptics.device import DEAD_MAN_BUTTON
+from haptics.device import DEAD_MAN_BUTTON, MOST_CHANNELS
 from haptics.envelope import UNUSABLE
 from haptics.parts import call_part, fence
 from haptics.ports import PORT_FIELDS
@@ -63,12 +63,15 @@ LOOP = np.dtype(
         ("flags", "<i8"),
         ("late", "<f8"),
         ("count", "<i8"),
+        ("channels", "<i8"),
+        ("incoming", "<f8", (MOST_CHANNELS,)),
         ("bad_ticks", "<i8"),
         ("first_bad", "<i8"),
         *WATCH_FIELDS,
     ]
 )
-"""A run: what it is, how far it is, and whom it watches. ``end`` is 0 until a reason to end comes (`END_REASONS`)."""
+"""A run: what it is, how far it is, and whom it watches. ``end`` is 0 until a reason to end comes (`END_REASONS`);
+``channels`` is how many numbers a device gives beside its sample."""
 
 _ATTEMPTS = 100
 """A thread that writes a sample needs less time than that many looks at it."""
@@ -119,6 +122,8 @@ def render_tick(s: Any, c: Any, port: Any, row: Any, now: float, age: float, mar
     render_row(c, row, s.tick, now, s.late, s.flags)
     row.marker, row.buttons = marker, port.buttons
     row.hand_force[0], row.hand_force[1] = port.hand_force[0], port.hand_force[1]
+    for i in range(s.channels):
+        row.channels[i] = port.channels[i]
     port.command[0], port.command[1] = c.command[0], c.command[1]
     port.assistance = assistance(c)
     return not math.isnan(c.command[0])
@@ -207,11 +212,15 @@ def _take_sample(s: Any, port: Any, sample: Any, now: float) -> None:
         time, buttons = port.time, port.buttons
         px, py, vx, vy = port.position[0], port.position[1], port.velocity[0], port.velocity[1]
         fx, fy, hx, hy = port.force[0], port.force[1], port.hand_force[0], port.hand_force[1]
+        for i in range(s.channels):
+            s.incoming[i] = port.channels[i]
         fence()
         if before % 2 == 0 and port.sequence == before:
             sample.time, sample.buttons = time, buttons
             sample.position[0], sample.position[1], sample.velocity[0], sample.velocity[1] = px, py, vx, vy
             sample.force[0], sample.force[1], sample.hand_force[0], sample.hand_force[1] = fx, fy, hx, hy
+            for i in range(s.channels):
+                sample.channels[i] = s.incoming[i]
             return
 
 

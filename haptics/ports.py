@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
+from haptics.device import MOST_CHANNELS
 from haptics.trace import Rows
 
 PORT_FIELDS: list[tuple[Any, ...]] = [
@@ -25,13 +26,15 @@ PORT_FIELDS: list[tuple[Any, ...]] = [
     ("command", "<f8", (2,)),
     ("assistance", "<f8"),
     ("commands", "<i8"),
+    ("channels", "<f8", (MOST_CHANNELS,)),
 ]
 """What the record of a port begins with.
 
 ``sequence`` is odd while a thread writes the sample, and as it was after each (0 for ever where a part takes it);
 ``fault`` is not 0 when ``read`` would raise; ``time`` to ``buttons`` are the sample (`haptics.device.State`), with
 ``hand_force`` the hand's true force where that is known [N], else nan; ``command`` and ``assistance`` are the servo's
-(`haptics.device.Compensating.compensate`), ``commands`` is odd while it writes them for a thread."""
+(`haptics.device.Compensating.compensate`), ``commands`` is odd while it writes them for a thread. ``channels`` begins
+with the numbers of the device's channels (`haptics.device.DeviceSpec.channels`); they belong to the sample."""
 
 
 @dataclass(frozen=True)

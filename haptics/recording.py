@@ -30,9 +30,12 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+from haptics.columns import columns_with, units_with
 from haptics.errors import RecordingError
 from haptics.tick_file import TickFile, read_ticks
-from haptics.trace import ROW_UNITS, Reader, Rows
+from haptics.trace import Reader, Rows
 
 METADATA = "recording.json"
 TICKS = "ticks.npy"
@@ -77,7 +80,7 @@ class Recorder:
     folder : Path
         A folder that does not exist yet.
     metadata : dict
-        What `recording.json` shall say besides the columns.
+        What `recording.json` shall say besides the columns; the channels in its table ``device`` become columns.
 
     Attributes
     ----------
@@ -87,8 +90,10 @@ class Recorder:
 
     def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
         self.folder = folder
-        self.metadata: dict[str, Any] = {"format": FORMAT, "state": "running", **metadata, "columns": dict(ROW_UNITS)}
-        self._ticks = _begin(folder, self.metadata)
+        channels = metadata.get("device", {}).get("channels", ())
+        self.metadata: dict[str, Any] = {"format": FORMAT, "state": "running", **metadata}
+        self.metadata["columns"] = units_with(channels)
+        self._ticks = _begin(folder, self.metadata, columns_with(channels))
         self._reader: Reader | None = None
         self._noting = threading.Lock()
 
@@ -143,7 +148,7 @@ def _origin(reader: Reader) -> dict[str, Any]:
     return {ORIGIN: monotonic, ORIGIN_UTC: instant.isoformat(timespec="microseconds")}
 
 
-def _begin(folder: Path, metadata: dict[str, Any]) -> TickFile:
+def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> TickFile:
     """Make a new recording without ticks under a hidden name, then give it its own."""
     if os.path.lexists(folder):  # an empty folder would be replaced
         raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
@@ -153,7 +158,7 @@ def _begin(folder: Path, metadata: dict[str, Any]) -> TickFile:
         unborn = Path(hidden) / folder.name
         unborn.mkdir()
         write_json(unborn / METADATA, metadata)
-        ticks = TickFile(unborn / PART)
+        ticks = TickFile(unborn / PART, columns)
         try:
             os.rename(unborn, folder)
         except OSError as error:
@@ -208,8 +213,8 @@ class Recording:
     metadata : dict
         The content of ``recording.json``.
     rows : structured array
-        Every recorded tick, with the columns of the file: those of `haptics.trace.ROW` as far as its format had them,
-        and others that it may have besides (`haptics.columns`).
+        Every recorded tick, with the columns of the file: those of `haptics.trace.COLUMNS` as far as its format had
+        them, the channels of its device, and others that it may have besides (`haptics.columns`).
     settings : list of dict
         The parameters of every version, in order.
     """

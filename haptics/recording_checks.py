@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.columns import column, missing_columns
-from haptics.device import DEAD_MAN_BUTTON
-from haptics.errors import RecordingError
+from haptics.columns import column, columns_with, missing_columns, units_with
+from haptics.device import DEAD_MAN_BUTTON, checked_channels
+from haptics.errors import ConfigurationError, RecordingError
 from haptics.loop_kernels import LATE_FRACTION
 from haptics.recording import EVENTS, ORIGIN, ORIGIN_UTC, Recording
 from haptics.tick_file import digest_of
@@ -152,14 +152,24 @@ def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
 
 def _columns(recording: Recording) -> Iterator[Finding]:
     """Yield what is wrong with the columns and their units."""
-    names, units = recording.rows.dtype.names or (), recording.metadata.get("columns", {})
+    dtype, units = recording.rows.dtype, recording.metadata.get("columns", {})
+    names = dtype.names or ()
     missing = missing_columns(names, recording.metadata["format"])
     if missing:
         yield Finding("columns", INCOMPLETE, f"the table of ticks lacks {', '.join(missing)}.")
-    other = [name for name, unit in units.items() if unit != ROW_UNITS.get(name, unit)]
-    if other or sorted(names) != sorted(units):
+    try:
+        channels = checked_channels(recording.metadata.get("device", {}).get("channels", []), "the device described")
+    except ConfigurationError as error:
+        yield Finding("columns", VIOLATED, str(error))
+        return
+    ours, expected = units_with(channels), columns_with(channels)
+    described = sorted(names) == sorted(units) and all(unit == ours.get(name, unit) for name, unit in units.items())
+    if not described:
         words = "the description has other columns than the table of ticks, or gives them units that are not ours."
         yield Finding("columns", VIOLATED, words)
+    for name in ours.keys() - ROW_UNITS.keys():
+        if name not in names or dtype[name] != expected[name]:
+            yield Finding("columns", VIOLATED, f"the table of ticks has not the {name} that its device measures.")
 
 
 def _origin(recording: Recording) -> Iterator[Finding]:

@@ -19,7 +19,7 @@ from numpy.lib import format as npy
 from haptics.columns import MOST_COLUMNS, missing_columns, safe_column
 from haptics.errors import RecordingError
 from haptics.reading import Header, read_header
-from haptics.trace import ROW, Rows
+from haptics.trace import COLUMNS, ROW, Rows
 
 MOST_ROWS = 100_000_000
 """Rows that a recording may have: 27 hours at 1 kHz."""
@@ -33,19 +33,34 @@ class TickFile:
     NumPy pads the header so that the number of rows can grow in place; each append writes the rows first and the new
     header after them, so that a reader, or a crash, in between finds a shorter but valid file. The header is one write
     within the first page of the file: a kill comes before it or after it.
+
+    Parameters
+    ----------
+    path : Path
+        The file; it must not exist yet.
+    columns : dtype
+        What it is to have of a row: `haptics.columns.columns_with`.
+    append : bool
+        Whether it is one that this version has made already, with its columns.
     """
 
-    def __init__(self, path: Path, *, append: bool = False) -> None:
+    def __init__(self, path: Path, columns: np.dtype[Any] = COLUMNS, *, append: bool = False) -> None:
         self._file: IO[bytes] = open(path, "rb+" if append else "xb+")
-        self.count = _rows_to_append_to(path, self._file) if append else 0
-        self._data_offset = self._file.tell() if append else self._write_header()
+        try:
+            self.count, self._columns = _rows_to_append_to(path, self._file) if append else (0, columns)
+            self._data_offset = self._file.tell() if append else self._write_header()
+        except BaseException:
+            self._file.close()
+            raise
 
     def append(self, rows: Rows) -> None:
-        """Write `rows` at the end and make them part of the file."""
+        """Write `rows` of a trace at the end, as much of each as the file has columns, and make them part of it."""
         if not len(rows):
             return
-        self._file.seek(self._data_offset + self.count * ROW.itemsize)  # a write that failed may have left it elsewhere
-        self._file.write(np.ascontiguousarray(rows, dtype=ROW).tobytes())
+        size = self._columns.itemsize
+        self._file.seek(self._data_offset + self.count * size)  # a write that failed may have left it elsewhere
+        whole = np.ascontiguousarray(rows, dtype=ROW).view(np.uint8).reshape(len(rows), ROW.itemsize)
+        self._file.write(whole[:, :size].tobytes())
         self._file.flush()
         self.count += len(rows)
         self._write_header()
@@ -64,7 +79,7 @@ class TickFile:
     def _write_header(self) -> int:
         """Write the header for the present number of rows and return its length, which never changes."""
         header = io.BytesIO()
-        facts = {"descr": npy.dtype_to_descr(ROW), "fortran_order": False, "shape": (self.count,)}
+        facts = {"descr": npy.dtype_to_descr(self._columns), "fortran_order": False, "shape": (self.count,)}
         npy.write_array_header_1_0(header, facts)
         return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
 
@@ -135,8 +150,11 @@ def _row_format(path: Path, header: Header) -> np.dtype[Any]:
     return np.dtype(columns)
 
 
-def _rows_to_append_to(path: Path, file: IO[bytes]) -> int:
+def _rows_to_append_to(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:
     count, dtype = _layout(path, file)
-    if dtype != ROW:
+    entries = npy.dtype_to_descr(dtype)
+    ours = npy.dtype_to_descr(COLUMNS)
+    further = entries[len(ours) :]
+    if entries[: len(ours)] != ours or dtype.itemsize > ROW.itemsize or any(one[1] != "<f8" for one in further):
         raise RecordingError(f"{path} holds other columns than this version records.")
-    return count
+    return count, dtype

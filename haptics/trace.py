@@ -16,8 +16,10 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.lib import format as npy
 from numpy.typing import NDArray
 
+from haptics.device import MOST_CHANNELS
 from haptics.errors import ConfigurationError
 from haptics.shared import map_new
 
@@ -102,9 +104,9 @@ ROW_UNITS = {
     "normal_force": "N",
     "hand_force": "N",
 }
-"""Columns of a trace row with their units, in order."""
+"""Columns of a recording with their units, in order; the channels of its device follow (`haptics.columns`)."""
 
-ROW = np.dtype(
+COLUMNS = np.dtype(
     [
         ("tick", "<i8"),
         ("time", "<f8"),
@@ -134,16 +136,20 @@ ROW = np.dtype(
         ("hand_force", "<f8", (2,)),
     ]
 )
-"""One tick. ``time`` is nominal (tick x period); ``period_error`` is how late the tick really started, ``write_time``
-how long after that the command had been handed to the device, ``tick_time`` how long the tick took in all. ``marker``
-says which trial or stage the tick belongs to, ``gate`` how much of the output was let through from outside, ``region``
-where in a scene the proxy was (-1: there is no scene), ``normal_force`` what it was pressed against a wall with (nan:
-there is none), ``hand_force`` what a virtual hand really did (nan where nobody knows)."""
+"""What a recording has of a tick. ``time`` is nominal (tick x period); ``period_error`` is how late the tick really
+started, ``write_time`` how long after that the command had been handed to the device, ``tick_time`` how long the tick
+took in all. ``marker`` says which trial or stage the tick belongs to, ``gate`` how much of the output was let through
+from outside, ``region`` where in a scene the proxy was (-1: there is no scene), ``normal_force`` what it was pressed
+against a wall with (nan: there is none), ``hand_force`` what a virtual hand really did (nan where nobody knows)."""
+
+ROW = np.dtype([*npy.dtype_to_descr(COLUMNS), ("channels", "<f8", (MOST_CHANNELS,))])
+"""One tick in a trace: `COLUMNS`, and room for what else a device measures. It is the same for all devices, so that no
+kernel is compiled anew for one."""
 
 NEUTRAL = np.zeros(1, ROW)
 """What a row, (1,), holds of which nothing is known: what a column stands for that nobody filled."""
 NEUTRAL["gate"], NEUTRAL["region"] = 1.0, -1
-NEUTRAL["normal_force"] = NEUTRAL["hand_force"] = np.nan
+NEUTRAL["normal_force"] = NEUTRAL["hand_force"] = NEUTRAL["channels"] = np.nan
 NEUTRAL.flags.writeable = False
 
 

@@ -94,6 +94,13 @@ class DeviceContract:
                 assert vector.dtype == np.float64
                 assert np.isfinite(vector).all()
 
+    def test_channels_are_those_of_the_data_sheet(self, device):
+        size = sum(size for _, _, size in device.spec.channels)
+        for _ in range(20):
+            channels = device.read().channels
+            assert (0 if channels is None else channels.shape) in {0, (size,)}
+            assert size or channels is None
+
     def test_sample_is_inside_the_workspace(self, device):
         position, spec = device.read().position, device.spec
         assert (position >= np.array(spec.workspace_min)).all()

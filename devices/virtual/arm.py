@@ -21,7 +21,7 @@ from devices.arm.body import ArmBody
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.servo.sliding import Grip, least_mass
-from devices.virtual.arm_kernels import ARM, advance_arm, begin_arm, sensor_gravity
+from devices.virtual.arm_kernels import ARM, CHANNELS, advance_arm, begin_arm, sensor_gravity
 from devices.virtual.device import MAX_SAMPLE_AGE, PlantSettings, VirtualDevice, split
 from devices.virtual.hand import Hand
 from devices.virtual.plant import require_stable
@@ -101,6 +101,7 @@ class VirtualArm(VirtualDevice):
             grip_damping=hand.damping,
             handle_mass=self.body.handle_mass,
             least_mass=self._least_mass,
+            channels=CHANNELS,
         )
 
     @property
@@ -153,6 +154,10 @@ class VirtualArm(VirtualDevice):
         """What the finest step of the encoders is at the end effector, at most, in the middle of the workspace [m]."""
         jacobian = self.body.linkage.jacobians(np.array([self.body.linkage.home]))[0]
         return float(np.linalg.norm(jacobian, 2)) * self.body.resolution
+
+    def _begin(self) -> None:
+        super()._begin()
+        self._state.channels = self._record["channels"][0]
 
     def _new_record(self) -> NDArray[Any]:
         record, own, body = np.zeros(1, ARM), self.settings, self.body

@@ -19,6 +19,7 @@ from devices.velocity import update_velocity
 from devices.virtual.plant import PLANT_FIELDS, expect_hand, pull_handle, quantise, settle_hand
 from devices.virtual.wrench import WRENCH, gravity_seen, hand_force, measure_wrench, true_wrench
 from haptics._jit import kernel, merged_kernel
+from haptics.device import Channel
 from haptics.trace import Rows
 
 BODY_FIELDS: list[tuple[Any, ...]] = [
@@ -32,6 +33,10 @@ BODY_FIELDS: list[tuple[Any, ...]] = [
 [N m]."""
 
 BODY = np.dtype(BODY_FIELDS)
+
+CHANNELS: tuple[Channel, ...] = (("joint_angles", "rad", 2), ("motor_torques", "N m", 2), ("raw_wrench", "N, N m", 6))
+"""What the arm shows beside its handle: its joints as the encoders show them, what the motors give at their shafts, and
+the force sensor in its own axes, bias and weight in it: three forces, three torques."""
 
 ARM = np.dtype(
     [
@@ -47,10 +52,12 @@ ARM = np.dtype(
         ("last_velocity", "<f8", (2,)),
         ("workspace_min", "<f8", (2,)),
         ("workspace_max", "<f8", (2,)),
+        ("channels", "<f8", (sum(size for _, _, size in CHANNELS),)),
     ]
 )
 """The whole virtual arm. Steps of the encoders are seen at the joint [rad]; ``shows_joint`` tells which of them
-``measured`` and the sample's position come from. ``angle_command`` is where the last command was in joint angles."""
+``measured`` and the sample's position come from. ``angle_command`` is where the last command was in joint angles.
+``channels`` are `CHANNELS`, one after the other."""
 
 
 @kernel
@@ -116,6 +123,10 @@ def _sense(s: Any, period: float) -> None:
     true_wrench(s.sensor, flange_angle(s.arm, s.arm.angle[0], s.arm.angle[1]), s.hand_force[0], s.hand_force[1], ax, ay)
     measure_wrench(s.sensor, period)
     s.force[0], s.force[1] = hand_force(s.sensor, flange_angle(s.arm, q1, q2))
+    for i in range(2):
+        s.channels[i], s.channels[2 + i] = s.measured[i], s.motor_torque[i]
+    for i in range(6):
+        s.channels[4 + i] = s.sensor.shown[i]
     xx, xy, yx, yy = jacobian(s.arm, q1, q2)
     s.servo.hand[0] = xx * s.force[0] + yx * s.force[1]
     s.servo.hand[1] = xy * s.force[0] + yy * s.force[1]

@@ -19,7 +19,7 @@ from devices import create_device
 from haptics.certificate import certificate, felt, flags_seen
 from haptics.clock import Clock
 from haptics.columns import FORMATS
-from haptics.errors import RecordingError
+from haptics.errors import HapticError, RecordingError
 from haptics.recording import METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.servo import Servo
 from haptics.trace import Reader, Trace
@@ -291,6 +291,48 @@ def test_columns_of_others_are_no_violation_if_they_are_described(forged: Path) 
     describe(forged, lambda metadata: metadata["columns"].update(pressure="Pa"))
     assert rules(forged) == ("ok", set())
     assert Recording(forged).rows["pressure"][3] == 1.5
+
+
+@pytest.fixture(scope="module")
+def honest_arm(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return make(tmp_path_factory.mktemp("arm") / "run", "virtual-arm")
+
+
+def test_a_recording_has_the_channels_of_its_device(honest_arm: Path) -> None:
+    rows = Recording(honest_arm).rows
+    assert np.isfinite(rows["channel_raw_wrench"]).all()
+    assert rows["channel_joint_angles"].shape == (TICKS_RUN - 2, 2)
+    assert np.ptp(rows["channel_motor_torques"], axis=0).min() > 0.0
+
+
+@pytest.mark.parametrize(
+    ("channels", "rule"),
+    [
+        ([["joint_angles", "rad", 2], ["motor_torques", "N m", 2]], "device"),  # the third is one of others then
+        ([["joint_angles", "deg", 2], ["motor_torques", "N m", 2], ["raw_wrench", "N, N m", 6]], "columns"),
+        ([["joint_angles", "rad", 1], ["motor_torques", "N m", 2], ["raw_wrench", "N, N m", 6]], "columns"),
+        ([["joint_angles", "rad", 2], ["more", "V", 1]], "columns"),
+    ],
+)
+def test_channels_that_are_not_those_of_the_table_are_noticed(
+    honest_arm: Path, tmp_path: Path, channels: list[Any], rule: str
+) -> None:
+    shutil.copytree(honest_arm, tmp_path / "forged")
+    describe(tmp_path / "forged", put("device.channels", channels))
+    verdict, found = rules(tmp_path / "forged")
+    assert verdict == "violated"
+    assert rule in found
+
+
+@pytest.mark.parametrize("channels", [5, [5], [["joint_angles", "rad"]], [["Tick", "1", 1]], [["a", "V", 10**9]]])
+def test_channels_that_no_device_can_have_are_refused(forged: Path, channels: Any) -> None:
+    describe(forged, put("device.channels", channels))
+    with pytest.raises(HapticError, match="channel"):
+        examine(Recording(forged))
+    rewrite(forged, lambda rows: rows[:0], hashed=True)  # nothing to compute again
+    verdict, found = rules(forged)
+    assert verdict == "violated"
+    assert "columns" in found
 
 
 def test_journals_of_settings_that_are_not_in_order_are_noticed(forged: Path) -> None:

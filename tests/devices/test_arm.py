@@ -206,6 +206,21 @@ def test_without_a_tare_the_bias_is_seen_turned_like_the_outer_link():
     np.testing.assert_allclose(force, (2.0 * math.cos(link), 2.0 * math.sin(link)), atol=1e-4)
 
 
+def test_channels_show_joints_motors_and_the_raw_sensor():
+    device, clock = arm(hand={"name": "minimum-jerk"})
+    assert device.spec.channels == (
+        ("joint_angles", "rad", 2),
+        ("motor_torques", "N m", 2),
+        ("raw_wrench", "N, N m", 6),
+    )
+    for ticks in (0, 1, 400):
+        wait(device, clock, ticks)
+        channels = device.read().channels
+        shown = (device.joint_angles, device.motor_torques, device.raw_wrench)
+        np.testing.assert_array_equal(channels, np.concatenate(shown))
+    assert np.abs(channels).min() > 0.0
+
+
 def test_perfect_sensor_under_a_weightless_handle_shows_the_truth():
     device, clock = arm(hand={"name": "minimum-jerk"}, arm=WEIGHTLESS, sensor=PERFECT)
     wait(device, clock, 700)

@@ -43,6 +43,8 @@ def take(s: Any, now: float, _unused: float) -> None:
         s.time = now
     s.buttons = 1 if now < 0.2 else 0
     s.reads += 1
+    for i in range(len(s.channels)):
+        s.channels[i] = s.reads + 0.01 * i
 
 
 @kernel
@@ -83,7 +85,8 @@ class PortedBench:
         getattr(take, "py_func", take)(one, self.clock.time, 0.0)
         if s["fault"]:
             raise DeviceFault("bench: the cable was pulled; plug it in again.")
-        return State(float(s["time"]), s["position"], s["velocity"], s["force"], int(s["buttons"]))
+        channels = s["channels"][: sum(size for _, _, size in self.spec.channels)]
+        return State(float(s["time"]), s["position"], s["velocity"], s["force"], int(s["buttons"]), channels=channels)
 
     def write(self, command: Vector) -> None:
         getattr(give, "py_func", give)(self.record.view(np.recarray)[0], float(command[0]), float(command[1]))
@@ -133,7 +136,7 @@ class ThreadedBench(PortedBench):
         while self._going_on:
             number += 1
             record["sequence"] += 1
-            record["position"] = record["velocity"] = number * 1e-9
+            record["position"] = record["velocity"] = record["channels"] = number * 1e-9
             record["time"] = self.clock.elapsed()
             record["sequence"] += 1
 

@@ -10,10 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.lib import format as npy
 
-from haptics.columns import FORMATS, WIDEST, column, completed, missing_columns, safe_column
-from haptics.trace import NEUTRAL, ROW
+from haptics.columns import FORMATS, WIDEST, column, columns_with, completed, missing_columns, safe_column, units_with
+from haptics.device import MOST_CHANNELS, Channel
+from haptics.trace import COLUMNS, NEUTRAL, ROW, ROW_UNITS
 
-ENTRIES: dict[str, Any] = {entry[0]: entry for entry in npy.dtype_to_descr(ROW)}
+ENTRIES: dict[str, Any] = {entry[0]: entry for entry in npy.dtype_to_descr(COLUMNS)}
 
 
 def rows_without(*absent: str) -> np.ndarray:
@@ -51,6 +52,7 @@ def test_what_is_missing_is_neutral_and_the_rest_is_untouched(absent: set[str]) 
         expected = np.broadcast_to(NEUTRAL[name], full[name].shape) if name in absent else full[name]
         np.testing.assert_array_equal(column(rows, name), expected)
         np.testing.assert_array_equal(whole[name], expected)
+    assert np.isnan(whole["channels"]).all()
     whole["tick"] = 0
     assert rows["tick"].tolist() == [7, 8, 9]
 
@@ -118,3 +120,37 @@ def test_ours_and_plain_numbers_are_safe(entry: Any) -> None:
 )
 def test_what_is_not_plain_is_refused(entry: Any) -> None:
     assert safe_column(entry) is None
+
+
+# --- channels ---------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def channels(draw: st.DrawFn) -> tuple[Channel, ...]:
+    sizes = draw(st.lists(st.integers(1, 7), max_size=8).filter(lambda sizes: sum(sizes) <= MOST_CHANNELS))
+    return tuple((f"c_{number}", "V", size) for number, size in enumerate(sizes))
+
+
+@given(channels())
+def test_a_recorded_row_is_the_beginning_of_a_row_of_the_trace(declared: tuple[Channel, ...]) -> None:
+    columns, row = columns_with(declared), np.zeros(1, ROW)
+    row["tick"], row["hand_force"], row["channels"] = 7, (1.5, 2.5), np.arange(MOST_CHANNELS)
+    recorded = np.frombuffer(row.tobytes(), columns, 1)[0]
+    assert (recorded["tick"], recorded["hand_force"].tolist()) == (7, [1.5, 2.5])
+    numbers = [np.atleast_1d(recorded[f"channel_{name}"]).tolist() for name, _, _ in declared]
+    assert [len(values) for values in numbers] == [size for _, _, size in declared]
+    assert [number for values in numbers for number in values] == list(range(sum(size for _, _, size in declared)))
+
+
+@given(channels())
+def test_every_column_of_a_channel_is_safe_and_has_its_unit(declared: tuple[Channel, ...]) -> None:
+    entries, units = npy.dtype_to_descr(columns_with(declared)), units_with(declared)
+    assert all(safe_column(entry) == entry for entry in entries)
+    assert list(units) == [entry[0] for entry in entries]
+    assert list(units.values()) == [*ROW_UNITS.values(), *(unit for _, unit, _ in declared)]
+
+
+def test_a_channel_is_never_taken_for_a_column_of_ours() -> None:
+    names = columns_with([("force", "N", 2), ("tick", "1", 1)]).names or ()
+    assert names[-2:] == ("channel_force", "channel_tick")
+    assert len(set(names)) == len(names)

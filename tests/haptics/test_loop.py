@@ -21,6 +21,7 @@ from haptics import (
     Stribeck,
 )
 from haptics.clock import Clock, WallClock
+from haptics.device import MOST_CHANNELS
 from haptics.elements import Element, write_parameters
 from haptics.envelope import Limits
 from haptics.job import CONTROL
@@ -95,6 +96,15 @@ def test_both_loops_end_alike(changes: dict[str, object], words: str, tmp_path: 
     compiled = run(PortedBench, "C", tmp_path, **changes)
     assert words in compiled.fault
     assert_same(compiled, run(PlainBench, "C", tmp_path, **changes))
+
+
+def test_both_loops_record_the_channels_that_were_declared(tmp_path: Path) -> None:
+    channels = (("joint_angles", "rad", 2), ("temperature", "degC", 1))
+    compiled = run(PortedBench, "C", tmp_path, channels=channels)
+    assert_same(compiled, run(PlainBench, "C", tmp_path, channels=channels))
+    expected = np.arange(1, 301)[:, None] + (0.0, 0.01, 0.02)
+    np.testing.assert_allclose(compiled.rows["channels"][:, :3], expected, rtol=1e-15)
+    assert np.isnan(compiled.rows["channels"][:, 3:]).all()
 
 
 def test_who_follows_a_run_without_a_clock_can_keep_up(tmp_path: Path) -> None:
@@ -200,15 +210,16 @@ def test_the_key_of_the_dead_man_is_looked_at(told: tuple[Lane, Lane], tmp_path:
 
 
 def test_a_sample_that_a_thread_writes_is_never_torn(tmp_path: Path) -> None:
-    """Position, velocity and time of a sample tell the same number here; half of one sample would not."""
+    """Position, velocity and channels of a sample tell the same number here; half of one sample would not."""
     clock = WallClock(1e-3)
-    device = ThreadedBench(clock)
+    device = ThreadedBench(clock, channels=(("everything", "1", MOST_CHANNELS),))
     servo = Servo(device, make("C"), Trace.create(tmp_path / "t"), clock=clock)
     servo.run(1.0)
     rows = servo.trace.since(0)
     assert servo.compiled
     np.testing.assert_array_equal(rows["position"][:, 0], rows["position"][:, 1])
     np.testing.assert_array_equal(rows["position"], rows["velocity"])
+    np.testing.assert_array_equal(rows["channels"], np.repeat(rows["position"][:, :1], MOST_CHANNELS, axis=1))
     assert len(np.unique(rows["position"][:, 0])) > 50
     assert device.commands >= len(rows)
 

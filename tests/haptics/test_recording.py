@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from haptics.errors import RecordingError
 from haptics.recording import METADATA, PART, SETTINGS, TICKS, Recorder, Recording, salvage
 from haptics.tick_file import TickFile
-from haptics.trace import ROW, Reader, Trace
+from haptics.trace import COLUMNS, ROW, Reader, Trace
 
 
 def ticks(start: int, stop: int) -> np.ndarray:
@@ -58,7 +58,7 @@ def test_rows_cut_off_by_a_crash_do_not_spoil_those_before(recorder: Recorder, t
     append(trace, ticks(0, 100))
     recorder.drain()
     with open(recorder.folder / PART, "ab") as file:  # rows were written, the header was not yet
-        file.write(b"\0" * (3 * ROW.itemsize + 17))
+        file.write(b"\0" * (3 * COLUMNS.itemsize + 17))
     assert np.load(recorder.folder / PART)["tick"].tolist() == list(range(100))
 
 
@@ -66,7 +66,7 @@ def test_of_a_file_that_was_cut_short_the_whole_rows_are_read(recorder: Recorder
     append(trace, ticks(0, 100))
     recorder.drain()
     part = recorder.folder / PART
-    os.truncate(part, part.stat().st_size - 2 * ROW.itemsize - 17)
+    os.truncate(part, part.stat().st_size - 2 * COLUMNS.itemsize - 17)
     assert Recording(recorder.folder).rows["tick"].tolist() == list(range(97))
 
 
@@ -121,6 +121,59 @@ def test_what_nobody_has_timed_has_no_origin(recorder: Recorder, trace: Trace) -
     recorder.drain()
     recorder.close({}, complete=True)
     assert not {"origin_monotonic_ns", "origin_utc"} & Recording(recorder.folder).metadata.keys()
+
+
+CHANNELS = [("joint_angles", "rad", 2), ("temperature", "degC", 1)]
+
+
+def with_channels(folder: Path, trace: Trace) -> Recorder:
+    """Begin a recording of a device with two channels, and fill three ticks of the trace; one has no channels."""
+    rows = ticks(0, 3)
+    rows["hand_force"] = [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
+    rows["channels"] = np.nan
+    rows["channels"][[0, 2], :3] = [(0.1, 0.2, 21.0), (0.3, 0.4, 22.0)]
+    rows["channels"][:, 3] = 99.0  # whatever stands behind them
+    recorder = Recorder(folder, {"device": {"name": "bench", "channels": CHANNELS}})
+    recorder.follow(Reader(trace))
+    append(trace, rows)
+    return recorder
+
+
+def the_channels_are_there(folder: Path) -> None:
+    recording = Recording(folder)
+    rows, written = recording.rows, np.load(recording.ticks)
+    assert rows.dtype.names == written.dtype.names == tuple(recording.metadata["columns"])
+    assert recording.metadata["columns"]["channel_joint_angles"] == "rad"
+    assert rows["tick"].tolist() == [0, 1, 2]
+    assert rows["hand_force"].tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    np.testing.assert_array_equal(rows["channel_joint_angles"], [(0.1, 0.2), (np.nan, np.nan), (0.3, 0.4)])
+    np.testing.assert_array_equal(rows["channel_temperature"], [21.0, np.nan, 22.0])
+    assert rows.dtype.names[-2:] == ("channel_joint_angles", "channel_temperature")
+
+
+def test_what_else_a_device_measures_is_recorded_by_name(tmp_path: Path, trace: Trace) -> None:
+    recorder = with_channels(tmp_path / "run", trace)
+    recorder.drain()
+    recorder.close({}, complete=True)
+    the_channels_are_there(recorder.folder)
+
+
+def test_salvage_keeps_the_channels(tmp_path: Path, trace: Trace) -> None:
+    recorder = with_channels(tmp_path / "run", trace)
+    salvage(recorder.folder, Reader(trace))
+    the_channels_are_there(recorder.folder)
+    recorder._ticks.close()
+
+
+def test_a_table_of_others_is_not_appended_to(tmp_path: Path) -> None:
+    for number, more in enumerate(("<f8", "<i8", "<f4")):
+        path = tmp_path / f"{number}.npy"
+        TickFile(path, np.dtype([*np.lib.format.dtype_to_descr(COLUMNS), ("more", more)])).close()
+        if more == "<f8":
+            TickFile(path, append=True).close()
+        else:
+            with pytest.raises(RecordingError, match="other columns"):
+                TickFile(path, append=True)
 
 
 def test_salvage_says_when_tick_0_was(recorder: Recorder, trace: Trace) -> None:
@@ -193,7 +246,7 @@ def test_salvage_of_a_file_that_was_cut_short_fills_the_gap(recorder: Recorder, 
     recorder.drain()
     append(trace, ticks(60, 100))
     part = recorder.folder / PART
-    os.truncate(part, part.stat().st_size - 2 * ROW.itemsize - 17)
+    os.truncate(part, part.stat().st_size - 2 * COLUMNS.itemsize - 17)
     salvage(recorder.folder, Reader(trace))
     assert Recording(recorder.folder).rows["tick"].tolist() == list(range(100))
 

@@ -74,6 +74,34 @@ def test_a_row_has_the_marker_of_the_top_of_its_tick_and_the_true_hand(trace: Tr
     assert (rows["gate"] == 1.0).all() and (rows["region"] == -1).all() and np.isnan(rows["normal_force"]).all()
 
 
+def test_a_row_has_the_channels_of_its_sample_and_no_older_ones(tmp_path: Path) -> None:
+    """The ring is shorter than the run: what stood in a slot before must not show through."""
+    clock, trace = Clock(1e-3), Trace.create(tmp_path / "short", capacity=16)
+
+    def measure(state: State, number: int) -> None:
+        state.channels = np.array((number, -number, 0.5)) if number % 3 else None
+
+    channels = (("joint_angles", "rad", 2), ("temperature", "degC", 1))
+    run(BenchDevice(clock, disturb=measure, channels=channels), trace, clock)
+    rows = trace.since(0)
+    assert len(rows) == 15
+    for row in rows:
+        number = row["tick"]
+        expected = (number, -number, 0.5) if number % 3 else (np.nan,) * 3
+        np.testing.assert_array_equal(row["channels"][:3], expected)
+
+
+def test_channels_of_another_number_are_a_fault(trace: Trace) -> None:
+    def measure(state: State, number: int) -> None:
+        state.channels = np.zeros(3)
+
+    clock = Clock(1e-3)
+    device = BenchDevice(clock, disturb=measure, channels=(("joint_angles", "rad", 2),))
+    with pytest.raises(DeviceFault, match="bench failed at tick 0"):
+        run(device, trace, clock)
+    assert device.closed == 1
+
+
 def test_the_trace_knows_when_tick_0_was(trace: Trace) -> None:
     clock = Clock(1e-3)
     run(BenchDevice(clock), trace, clock)

@@ -13,12 +13,13 @@ from haptics import tick_file
 from haptics.columns import FORMATS
 from haptics.errors import RecordingError
 from haptics.tick_file import TickFile, digest_of, read_ticks
+from haptics.trace import COLUMNS as COLUMN_TYPES
 from haptics.trace import ROW
 
-COLUMNS: list[Any] = list(npy.dtype_to_descr(ROW))
+COLUMNS: list[Any] = list(npy.dtype_to_descr(COLUMN_TYPES))
 
 
-def table(path: Path, descr: Any, shape: Any = (2,), data: bytes = b"\0" * (2 * ROW.itemsize)) -> Path:
+def table(path: Path, descr: Any, shape: Any = (2,), data: bytes = b"\0" * (2 * COLUMN_TYPES.itemsize)) -> Path:
     """Write a table whose header says anything."""
     header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
@@ -130,7 +131,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
 
 def test_a_table_damaged_anywhere_in_its_header_is_read_or_refused(tmp_path: Path) -> None:
     good, rng = whole(tmp_path / "good.npy").read_bytes(), np.random.default_rng(3)
-    end = len(good) - 5 * ROW.itemsize
+    end = len(good) - 5 * COLUMN_TYPES.itemsize
     refusals = 0
     for _ in range(150):
         data = bytearray(good)
@@ -139,7 +140,7 @@ def test_a_table_damaged_anywhere_in_its_header_is_read_or_refused(tmp_path: Pat
         path = tmp_path / "ticks.npy"
         path.write_bytes(data)
         try:
-            assert set(ROW.names or ()) - set(read_ticks(path).dtype.names or ()) <= set(FORMATS)
+            assert set(COLUMN_TYPES.names or ()) - set(read_ticks(path).dtype.names or ()) <= set(FORMATS)
         except RecordingError as error:
             refusals += 1
             assert "\n" not in str(error)

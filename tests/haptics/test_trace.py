@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from haptics.errors import ConfigurationError
-from haptics.trace import ROW, ROW_UNITS, Reader, Ring, Trace
+from haptics.trace import COLUMNS, ROW, ROW_UNITS, Reader, Ring, Trace
 
 SMALL = np.dtype([("number", "<i8"), ("twice", "<i8"), ("vector", "<f8", (2,))])
 
@@ -108,6 +108,7 @@ def test_what_nobody_fills_of_a_row_is_neutral(tmp_path: Path) -> None:
     assert (rows["marker"].tolist(), rows["gate"].tolist(), rows["region"].tolist()) == ([0] * 3, [1.0] * 3, [-1] * 3)
     assert np.isnan(rows["normal_force"]).all()
     assert np.isnan(rows["hand_force"]).all()
+    assert np.isnan(rows["channels"]).all()
 
 
 def test_every_reader_knows_when_tick_0_was(tmp_path: Path) -> None:
@@ -120,7 +121,8 @@ def test_every_reader_knows_when_tick_0_was(tmp_path: Path) -> None:
 
 
 def test_every_column_has_a_unit() -> None:
-    assert tuple(ROW_UNITS) == ROW.names
+    assert tuple(ROW_UNITS) == COLUMNS.names
+    assert ROW.names == (*ROW_UNITS, "channels")
 
 
 @pytest.mark.parametrize("content", [b"", b"not a ring" * 1000])
