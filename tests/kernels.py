@@ -16,6 +16,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from tests.processes import NO_PICTURE
+
 ROOT = Path(__file__).resolve().parents[1]
 
 
@@ -34,7 +36,7 @@ def _commands(*commands: list[str]) -> None:
 
 
 def _joystick() -> None:
-    _commands(["run", "--device", "virtual-joystick", "--model", "C", "--headless", "--duration", "0.2"])
+    _commands(["run", "--device", "virtual-joystick", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE])
 
 
 def _conformance() -> None:
@@ -42,7 +44,7 @@ def _conformance() -> None:
 
 
 def _arm() -> None:
-    _commands(["run", "--device", "virtual-arm", "--model", "A", "--headless", "--duration", "0.2"])
+    _commands(["run", "--device", "virtual-arm", "--model", "A", "--headless", "--duration", "0.2", *NO_PICTURE])
 
 
 def _offline() -> None:

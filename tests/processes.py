@@ -19,7 +19,10 @@ from devices.virtual.log import LOG_ROW
 
 ROOT = Path(__file__).parents[1]
 
-RUN = ("-m", "apps", "run", "--json")
+NO_PICTURE = ("--set", "session.picture=false")
+"""A picture takes a second, which most tests can do without."""
+
+RUN = ("-m", "apps", "run", "--json", *NO_PICTURE)
 """What Python is told so that it runs a session."""
 
 Array = np.ndarray[Any, np.dtype[Any]]

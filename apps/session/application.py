@@ -161,7 +161,8 @@ class Application:
         outcome = session.run(self._attend, self._connections)
         self._session = None
         self._send(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
-        outcome.summary["picture"] = self._draw(outcome)
+        if config.session.picture:
+            outcome.summary["picture"] = self._draw(outcome)
         return outcome, session.config
 
     def _connections(self) -> tuple[Any, ...]:

@@ -47,6 +47,7 @@ class SessionSettings:
     clock: str = choice(
         "wall", ("wall", "off"), "off: as fast as the machine can, on a virtual device, with the same result"
     )
+    picture: bool = free(True, "true or false", "whether the recording gets a picture, which takes a second")
     faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, "faults on demand (docs/faults.md): the device turns bad")
 
     def __post_init__(self) -> None:
@@ -60,6 +61,8 @@ class SessionSettings:
                 f"session.duration = {duration!r}: must be a time greater than 0 s and less than {LONGEST:g} s "
                 f"({LONGEST / 86400:.0f} days). Leave it out for a run that lasts until it is stopped."
             )
+        if not isinstance(self.picture, bool):
+            raise ConfigurationError(f"session.picture = {self.picture!r}: must be true or false.")
         if not isinstance(self.record, str) or not self.record:
             raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
         object.__setattr__(self, "faults", _checked_faults(self.faults))
@@ -168,6 +171,7 @@ class SessionConfig:
                 "duration": session.duration,
                 "seed": session.seed,
                 "clock": session.clock,
+                "picture": session.picture,
                 "faults": list(session.faults),
             },
             "device": {"name": self.device, **self.device_settings},

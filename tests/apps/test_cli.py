@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from tests.processes import ROOT, RUN, ended, program, until, until_running
+from tests.processes import NO_PICTURE, ROOT, RUN, ended, program, until, until_running
 
 JSON_KEYS = {
     "recording",
@@ -36,8 +36,11 @@ JSON_KEYS = {
 }
 
 
-def haptics(*arguments: str, folder: Path, timeout: float = 100.0) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "apps", *arguments]
+def haptics(
+    *arguments: str, folder: Path, timeout: float = 100.0, picture: bool = False
+) -> subprocess.CompletedProcess[str]:
+    plain = NO_PICTURE if arguments[:1] == ("run",) and not picture else ()
+    command = [sys.executable, "-m", "apps", *arguments, *plain]
     environment = {key: value for key, value in os.environ.items() if key not in {"DISPLAY", "WAYLAND_DISPLAY"}}
     environment["PYTHONPATH"] = str(ROOT)
     return subprocess.run(
@@ -61,7 +64,7 @@ def answer_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 )
 def test_a_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path: Path, model: str, device: str) -> None:
     arguments = ("run", "--device", device, "--model", model, "--duration", "3", "--headless", "--json")
-    done = haptics(*arguments, folder=tmp_path)
+    done = haptics(*arguments, folder=tmp_path, picture=True)
     assert done.returncode == 0, done.stderr
     answer = answer_of(done)
     assert set(answer) >= JSON_KEYS

@@ -14,6 +14,7 @@ import pytest
 from apps.cli import main
 from haptics.recording import Recording
 from haptics.trace import Rows, Status
+from tests.processes import NO_PICTURE
 
 TIMING = ("sample_age", "period_error", "tick_time", "write_time")
 LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
@@ -21,7 +22,7 @@ LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 
 def run(folder: Path, *arguments: str, status: int = 0) -> dict[str, Any]:
     out = io.StringIO()
-    command = ["run", "--headless", "--json", "--record", str(folder), *arguments]
+    command = ["run", "--headless", "--json", *NO_PICTURE, "--record", str(folder), *arguments]
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(io.StringIO()):
         assert main(command) == status
     answer: dict[str, Any] = json.loads(out.getvalue())

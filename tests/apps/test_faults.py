@@ -15,10 +15,22 @@ from apps.session.config import complete, gather
 from haptics.errors import ConfigurationError
 from haptics.recording import Recording
 from haptics.trace import Status
+from tests.processes import NO_PICTURE
 
 
 def run(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str], Recording]:
-    command = [sys.executable, "-m", "apps", "run", "--headless", "--json", "--record", str(folder), *arguments]
+    command = [
+        sys.executable,
+        "-m",
+        "apps",
+        "run",
+        "--headless",
+        "--json",
+        *NO_PICTURE,
+        "--record",
+        str(folder),
+        *arguments,
+    ]
     environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300.0, check=False)
     return done, Recording(Path(json.loads(done.stdout)["recording"]))

@@ -254,7 +254,18 @@ def rubber(speed, static=4.0, kinetic=3.0, width=0.2):
     """Level [N] that falls slowly with the sliding speed [m/s]."""
     return kinetic + (static - kinetic) / (1.0 + speed / width)
 '''
-SESSION = ("--device", "virtual-joystick", "--model", "C", "--duration", "0.5", "--headless", "--record", "runs")
+SESSION = (
+    "--device",
+    "virtual-joystick",
+    "--model",
+    "C",
+    "--duration",
+    "0.5",
+    "--headless",
+    "--record",
+    "runs",
+    *NO_PICTURE,
+)
 
 
 def test_a_file_is_a_law_from_the_command_line_to_the_replay(tmp_path: Path) -> None:

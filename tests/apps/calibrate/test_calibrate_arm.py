@@ -12,7 +12,7 @@ from apps.cli import main
 from calibration.parameter_files import format_parameter_file, parse_parameter_file, read_parameter_file
 from haptics.errors import ConfigurationError
 from tests.apps.calibrate.commands import calibrate, refusal
-from tests.processes import program
+from tests.processes import NO_PICTURE, program
 
 VERTICAL = ("--set=device.arm.gravity=9.8", "--set=device.arm.handle_mass=0.3")
 SLOWLY = ("--set=poses.columns=3", "--set=poses.rows=2", "--set=poses.rounds=1")
@@ -47,7 +47,15 @@ def test_one_file_tells_an_arm_what_it_carries_and_what_its_joints_rub(
     assert len(told["sensor"]["handle_centre"]) == 3
     config = tmp_path / "session.toml"
     config.write_text(answer["configuration"])
-    session = ["run", "--device=virtual-arm", "--model=A", f"--config={config}", "--headless", "--duration=0.2"]
+    session = [
+        "run",
+        "--device=virtual-arm",
+        "--model=A",
+        f"--config={config}",
+        "--headless",
+        "--duration=0.2",
+        *NO_PICTURE,
+    ]
     ended = main([*session, "--set=device.servo.law=flatness", f"--record={record}", "--json"])
     assert ended == 0, capsys.readouterr().err
 

@@ -7,6 +7,7 @@ import pytest
 
 from apps.cli import main
 from tests.devices.felt import FRICTION
+from tests.processes import NO_PICTURE
 
 QUICK = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1", "stroke_time=0.25")]
 OWN = [f"--set=device.friction.{axis}.{name}={value}" for axis in FRICTION for name, value in FRICTION[axis].items()]
@@ -32,7 +33,14 @@ def test_a_device_is_measured_and_its_file_used(tmp_path: Path, capsys: pytest.C
     (recording,) = record.iterdir()
     assert json.loads((recording / "recording.json").read_text())["state"] == "complete"
 
-    session = ["run", "--device=virtual-joystick", *OWN, f"--set=device.friction_parameters={out}", "--headless"]
+    session = [
+        "run",
+        "--device=virtual-joystick",
+        *OWN,
+        f"--set=device.friction_parameters={out}",
+        "--headless",
+        *NO_PICTURE,
+    ]
     ended = main([*session, "--duration=0.3", "--set=law.force=0.01", f"--record={record}", "--json"])
     captured = capsys.readouterr()
     assert ended == 0, captured.err

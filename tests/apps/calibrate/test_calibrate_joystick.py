@@ -15,12 +15,12 @@ from apps.calibrate.places import require_place
 from devices.joystick.parameters import parse_parameters, read_parameters
 from haptics.errors import ConfigurationError
 from tests.devices.joystick.test_parameters import GOOD
-from tests.processes import ROOT
+from tests.processes import NO_PICTURE, ROOT
 
 CALIBRATE = ("calibrate", "joystick", "--out", "stick.toml")
 TRAVEL = ("--travel-x", "0.14", "--travel-y", "0.12", "--stated-max-force", "6")
 EMULATED = ("--set", "device.emulated=true", "--set", "device.emulator=arduino")
-RUN = ("run", "--device", "pid-joystick", "--headless", "--duration", "1")
+RUN = ("run", "--device", "pid-joystick", "--headless", "--duration", "1", *NO_PICTURE)
 
 Calibrated = tuple[Path, subprocess.CompletedProcess[str]]
 
