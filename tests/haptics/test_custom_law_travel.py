@@ -30,6 +30,7 @@ from haptics.recording import Recording
 from haptics.rendering import Rendering
 from haptics.replay import again, verify
 from haptics.trace import ROW, Status, Trace
+from tests.processes import NO_PICTURE
 
 from .changing import record_change
 from .doubles import BenchDevice, make_spec
