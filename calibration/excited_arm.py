@@ -2,7 +2,7 @@
 
 An arm goes where it is told, so its reference is the motion, and the torques of its motors are what moves it against
 friction. What the links' weight and the motion of the other joint take is known from the model of the arm; inertia
-is found with the friction. The recording is a CSV file that is written as it goes.
+is found with the friction. Every round of a joint is a motion of its own (`haptics.motion`), found by its label.
 
 Where a joint turns back, its gear is first wound up the other way: the motor moves, and the friction of the joint is
 still turning over. What was measured on that way is left out.
@@ -10,10 +10,11 @@ still turning over. What was measured on that way is left out.
 
 from __future__ import annotations
 
-import hashlib
+import functools
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,17 +22,25 @@ from numpy.typing import NDArray
 from calibration.excitation import Excitation, approach, to_and_fro
 from calibration.measured_files import Source
 from calibration.measurements import Measurement
+from calibration.motions import Mover, Procedure, drive, rows_of, source_of
 from calibration.signals import motion, smooth
 from devices.arm.body import ArmBody
-from haptics.clock import Clock
-from haptics.device import Causality, Device, DeviceSpec
-from haptics.errors import ConfigurationError, DeviceFault
+from haptics.columns import CHANNEL
+from haptics.device import Causality, DeviceSpec
+from haptics.envelope import UNUSABLE
+from haptics.errors import ConfigurationError
+from haptics.motion import Motion, holding, reference
+from haptics.recording import Recording
+from haptics.trace import Rows
 
 Array = NDArray[np.float64]
 
 JOINTS = ("1", "2")
 DEFAULT = Excitation(slowest=5e-3, fastest=0.5, stroke_time=1.5, strokes=1)
 """Speeds of joints [rad/s] and their acceleration [rad/s^2]."""
+
+ANGLES, TORQUES = "joint_angles", "motor_torques"
+"""Channels that an arm must have: of both joints [rad], and of both motors at their shafts [N m]."""
 
 _WOUND_UP = 3.0
 """A gear has turned over, and what that set swinging has died down, after so many times the way that its model takes
@@ -43,89 +52,87 @@ _ROOM = 0.9
 _ASTRAY = 0.02
 """An end effector farther from where it should be does not follow [m]."""
 
-_WRITE = 100
-"""Ticks after which they are written to the disk."""
+_CATCHING_UP = 1.5
+"""The reference may be so much faster than it was planned, where it has fallen behind."""
 
-_QUANTITIES = ("position_rad", "velocity_rad_per_s", "torque_nm")
-_COLUMNS = ["time_s", *(f"{joint}.{quantity}" for joint in JOINTS for quantity in _QUANTITIES)]
-
-
-class ShowsJoints(Protocol):
-    """What an arm must show besides."""
-
-    body: ArmBody
-
-    @property
-    def joint_angles(self) -> Array:
-        """Of both joints [rad]."""
-        ...
-
-    @property
-    def motor_torques(self) -> Array:
-        """Of both motors, at their shafts [N m]."""
-        ...
+_HOLD = 0.05
+"""The arm is held where it is for so long before it moves [s]."""
 
 
 def excite_arm(
-    device: Any,
+    mover: Mover,
     excitation: Excitation,
-    file: Path,
-    clock: Clock,
-    progress: Callable[[float], None] = lambda share: None,
+    folder: Path,
+    facts: dict[str, Any] | None = None,
+    progress: Callable[[float], None] = lambda seconds: None,
 ) -> dict[str, list[Measurement]]:
     """Move the joints of an arm and return what was measured of each, round by round.
 
     Parameters
     ----------
-    device : Device with `ShowsJoints`
-        Not yet open, nobody's hand on it.
+    mover : Mover
+        An arm that shows its joints, nobody's hand on it.
     excitation : Excitation
         The motions of each joint: speeds in rad/s, acceleration in rad/s^2.
-    file : Path
-        The recording, a CSV file that does not exist yet.
-    clock : Clock
-        The device's clock.
+    folder : Path
+        The recording, which does not exist yet.
+    facts : dict, optional
+        What the recording is to say besides.
     progress : callable
-        Gets the share that is done.
+        Gets the time that has gone by [s].
 
     Raises
     ------
     ConfigurationError
         If the device is no arm that shows its joints, or cannot do the motions.
-    DeviceFault
-        If it does not follow. What was recorded stays.
+    HapticError
+        As of `calibration.motions.drive`; also if it does not follow. What was recorded stays.
     """
-    require_joints(device)
-    body = device.body
-    angles, parts = plan_joints(body, excitation, device.spec, clock.period)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    device.open()
-    try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(f"# {device.spec.name} {device.spec.identity}, moved by itself\n")
-            log = _Log(body, out, clock.period)
-            try:
-                _follow(device, body.linkage.positions(angles), clock, log, progress)
-            finally:
-                log.write()
-    finally:
-        device.close()
-    source = Source(
-        str(file), hashlib.sha256(file.read_bytes()).hexdigest(), f"{device.spec.name} {device.spec.identity}"
-    )
-    table = np.concatenate(log.tables)
-    way = _WOUND_UP * 2.0 * (body.lost_motion + body.static_friction / body.stiffness)
-    return {joint: [_measured(table[part], k, way, source) for part in parts[k]] for k, joint in enumerate(JOINTS)}
+    body = body_of(mover)
+    configuration = {"configuration": {"excitation": asdict(excitation)}}
+    procedure = rounds(body, excitation, mover.spec, mover.period)
+    recording = drive(mover, procedure, folder, {**(facts or {}), **configuration}, progress)
+    return joint_measurements(recording, body)
 
 
-def require_joints(device: Device) -> None:
-    """Raise `ConfigurationError` unless the device is an arm that shows its joints and what its motors do."""
-    shows = all(hasattr(type(device), name) for name in ("joint_angles", "motor_torques")) and hasattr(device, "body")
-    if device.spec.causality is not Causality.ADMITTANCE or not shows:
+def body_of(mover: Mover) -> ArmBody:
+    """Return the model of an arm; raise `ConfigurationError` unless it shows its joints and what its motors do."""
+    spec, body = mover.spec, getattr(mover.make(), "body", None)
+    shown = {name for name, *_ in spec.channels}
+    if spec.causality is not Causality.ADMITTANCE or not {ANGLES, TORQUES} <= shown or not isinstance(body, ArmBody):
         raise ConfigurationError(
-            f"{device.spec.name} does not show its joints and the torques of its motors here: record them and give the "
-            "file with --data."
+            f"{spec.name} does not show its joints and the torques of its motors here: record them and give the file "
+            "with --data."
         )
+    return body
+
+
+def is_of_joints(recording: Recording) -> bool:
+    """Tell whether it is the recording of an arm whose joints were moved to be measured."""
+    return any(label.partition(" ")[0] in JOINTS for label, _ in rows_of(recording))
+
+
+def recorded_joints(recording: Recording) -> dict[str, list[Measurement]]:
+    """Return what `joint_measurements` does, for the arm that the recording says it was made on."""
+    table = dict(recording.metadata.get("configuration", {}).get("device", {}))
+    mover = Mover.of(str(table.pop("name", "")), table)
+    return joint_measurements(recording, body_of(mover))
+
+
+def rounds(body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
+    """Give the motions of an excitation: hold, go to the home of the joints, and each round of each joint."""
+    angles, parts = plan_joints(body, excitation, spec, period)
+    places = body.linkage.positions(angles)
+    fastest = float(np.hypot(*np.diff(places, axis=0).T).max()) / period
+    move = functools.partial(Motion, Causality.ADMITTANCE, max_error=_ASTRAY, period=period)
+    held = yield move(holding(_HOLD, period), bound=spec.max_speed, relative=True, label="hold")
+    way = approach(held["proxy"][-1], places[0], period)
+    if len(way[0]):
+        yield move(reference(*way), bound=spec.max_speed, label="approach")
+    for joint, own in zip(JOINTS, parts, strict=True):
+        for number, part in enumerate(own, 1):
+            bound = min(_CATCHING_UP * fastest, spec.max_speed)
+            yield move(reference(places[part], period=period), bound=bound, label=f"{joint} {number}")
 
 
 def plan_joints(
@@ -153,74 +160,31 @@ def _reach(body: ArmBody, joint: int, spec: DeviceSpec) -> float:
     return float(_ROOM * turns[max(last, 0)])
 
 
-class _Log:
-    """What is measured of an arm, tick by tick; it is written to a file as it comes."""
+def joint_measurements(recording: Recording, body: ArmBody) -> dict[str, list[Measurement]]:
+    """Return what was measured of each joint, round by round; of an interrupted recording, the rounds that are whole.
 
-    def __init__(self, body: ArmBody, out: IO[str], period: float) -> None:
-        self._links, self._reduction = body.model_links, body.reduction
-        self._out, self._period = out, period
-        self._new: list[tuple[float, ...]] = []
-        self._last: Array | None = None
-        self.tables: list[Array] = []
-        out.write(f"{','.join(_COLUMNS)}\n")
-
-    def append(self, time: float, device: Any) -> None:
-        """Take what the arm shows now, as often as it was missed before."""
-        self._new.append((time, *device.joint_angles, *device.motor_torques))
-
-    def write(self) -> None:
-        """Write what is new. A torque is minus what is left of the motor's for friction and inertia."""
-        if not self._new:
-            return
-        rows = np.array(self._new)
-        angles = rows[:, 1:3]
-        before = angles[:1] if self._last is None else self._last
-        speeds = np.diff(angles, axis=0, prepend=before) / self._period
-        terms = self._links.terms(angles, speeds)
-        load = terms["gravity"] + np.einsum("nij,nj->ni", terms["coriolis"], speeds)
-        torques = load - self._reduction * rows[:, 3:5]
-        table = np.column_stack((rows[:, 0], np.stack((angles, speeds, torques), axis=2).reshape(len(rows), -1)))
-        np.savetxt(self._out, table, "%.9g", ",")
-        self._out.flush()
-        self.tables.append(table)
-        self._last = angles[-1:]
-        self._new.clear()
+    Raises
+    ------
+    ConfigurationError
+        If a joint was not moved.
+    """
+    found: dict[str, list[Measurement]] = {joint: [] for joint in JOINTS}
+    for label, rows in rows_of(recording):
+        joint = label.partition(" ")[0]
+        if joint in found and len(rows) and rows["sticking"][-1]:
+            found[joint].append(_measured(rows, JOINTS.index(joint), body, source_of(recording)))
+    if not all(found.values()):
+        raise ConfigurationError(f"{recording.folder}: was interrupted before both joints had been moved.")
+    return found
 
 
-def _follow(device: Any, positions: Array, clock: Clock, log: _Log, progress: Callable[[float], None]) -> None:
-    """Go to the first position and follow them all, with a row of the log for each of them."""
-    clock.start()
-    way, _ = approach(np.array(device.read().position), positions[0], clock.period)
-    places, begun, tick = np.concatenate((way, positions)), len(way), 0
-    done = begun
-    while tick < len(places):
-        late = clock.wait(tick)
-        if late >= clock.period:
-            tick = min(tick + int(late / clock.period), len(places) - 1)
-            clock.tick = tick
-        _step(device, places[tick], tick)
-        for missed in range(done, tick + 1):  # what was missed is as it is now
-            log.append(missed * clock.period, device)
-        done, tick = max(done, tick + 1), tick + 1
-        if tick % _WRITE == 0:
-            log.write()
-            progress(tick / len(places))
-    log.write()
-
-
-def _step(device: Any, place: Array, tick: int) -> None:
-    away = float(np.hypot(*(device.read().position - place)))
-    if not away <= _ASTRAY:
-        raise DeviceFault(
-            f"{device.spec.name}: the end effector is {1e3 * away:.0f} mm from where it should be at tick {tick}; see "
-            "that nothing is in its way, or choose slower motions."
-        )
-    device.write(place)
-
-
-def _measured(table: Array, joint: int, way: float, source: Source) -> Measurement:
-    time, position, effort = table[:, 0], table[:, 1 + 3 * joint], table[:, 3 + 3 * joint]
+def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> Measurement:
+    rows = rows[(rows["status"] & UNUSABLE) == 0]
+    time, angles = np.array(rows["time"]), np.array(rows[CHANNEL + ANGLES])
+    position = angles[:, joint]
+    effort = _load(body, time, angles)[:, joint] - body.reduction * rows[CHANNEL + TORQUES][:, joint]
     moved = motion(time, position)
+    way = _WOUND_UP * 2.0 * (body.lost_motion + body.static_friction / body.stiffness)
     kept = _since_turning(moved.position, moved.velocity) > way
     return Measurement(
         joint=JOINTS[joint],
@@ -233,6 +197,13 @@ def _measured(table: Array, joint: int, way: float, source: Source) -> Measureme
         instrument=moved.instrument[kept],
         velocity_noise=moved.velocity_noise,
     )
+
+
+def _load(body: ArmBody, time: Array, angles: Array) -> Array:
+    """Return what the links take for their weight and for their motion, (n, 2) [N m]."""
+    speeds = np.diff(angles, axis=0, prepend=angles[:1]) / np.diff(time, prepend=time[0] - 1.0)[:, None]
+    terms = body.model_links.terms(angles, speeds)
+    return np.asarray(terms["gravity"] + np.einsum("nij,nj->ni", terms["coriolis"], speeds))
 
 
 def _since_turning(position: Array, velocity: Array) -> Array:

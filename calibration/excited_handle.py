@@ -1,16 +1,17 @@
 """Bringing an arm to several poses and recording what its force sensor shows there, with nobody at the handle.
 
 The poses are a grid in the workspace, so that the flange turns as far as it can, there and back again, so that a bias
-that wanders is not taken for weight. The recording is a CSV file that is written as it goes.
+that wanders is not taken for weight. The way to a pose and the rest there are motions (`haptics.motion`), found by
+their labels.
 """
 
 from __future__ import annotations
 
-import hashlib
+import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,12 +19,21 @@ from numpy.typing import NDArray
 from calibration.excitation import approach
 from calibration.handle import LEAST_POSES, RestingWrenches
 from calibration.measured_files import Source
-from haptics.clock import Clock
-from haptics.device import Device, DeviceSpec
+from calibration.motions import Mover, Procedure, drive, rows_of, source_of
+from haptics.columns import CHANNEL
+from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault
+from haptics.motion import Motion, holding, reference
+from haptics.recording import Recording
 from haptics.settings import bounded, check
+from haptics.trace import Rows
 
 Array = NDArray[np.float64]
+
+WRENCH, GRAVITY = "raw_wrench", "sensor_gravity"
+"""Channels that an arm must have: what its sensor shows in its own axes [N], [N m]; gravity in them [m/s^2]."""
+
+_POSE = "pose"
 
 _ROOM = 0.9
 """Part of the workspace that is used."""
@@ -31,16 +41,11 @@ _ROOM = 0.9
 _USABLE = 0.5
 """At least this part of what the sensor showed in a pose must be usable."""
 
-_ASTRAY, _PATIENCE = 0.01, 1.0
-"""An end effector farther than this from where it should be [m] is waited for, so long [s]."""
+_ASTRAY = 0.02
+"""An end effector farther from where it should be does not follow [m]."""
 
-_WRITE = 100
-"""Ticks after which they are written to the disk."""
-
-_COLUMNS = (
-    "time_s,x_m,y_m,gravity_x_m_per_s2,gravity_y_m_per_s2,gravity_z_m_per_s2,"
-    "force_x_n,force_y_n,force_z_n,torque_x_nm,torque_y_nm,torque_z_nm"
-)
+_HOLD = 0.05
+"""The arm is held where it is for so long before it moves [s]."""
 
 
 @dataclass(frozen=True)
@@ -76,77 +81,63 @@ class Poses:
             raise ConfigurationError(f"poses: there are {count} of them; must be at least {LEAST_POSES}.")
 
 
-class ShowsWrench(Protocol):
-    """What an arm must show besides."""
-
-    @property
-    def raw_wrench(self) -> Array:
-        """What its sensor shows in its own axes, (6,) [N], [N m]; nan where that cannot be trusted."""
-        ...
-
-    @property
-    def sensor_gravity(self) -> Array:
-        """Gravity in the axes of the sensor, (3,) [m/s^2]."""
-        ...
-
-
-def require_wrench(device: Device) -> None:
+def require_wrench(spec: DeviceSpec) -> None:
     """Raise `ConfigurationError` unless the device is an arm that shows what its force sensor shows."""
-    if not all(hasattr(type(device), name) for name in ("raw_wrench", "sensor_gravity")):
-        raise ConfigurationError(
-            f"{device.spec.name}: has no force sensor that carries a handle; choose virtual-arm or arm."
-        )
+    if not {WRENCH, GRAVITY} <= {name for name, *_ in spec.channels}:
+        raise ConfigurationError(f"{spec.name}: has no force sensor that carries a handle; choose virtual-arm or arm.")
 
 
 def measure_wrenches(
-    device: Any,
+    mover: Mover,
     poses: Poses,
-    file: Path,
-    clock: Clock,
-    progress: Callable[[float], None] = lambda share: None,
+    folder: Path,
+    facts: dict[str, Any] | None = None,
+    progress: Callable[[float], None] = lambda seconds: None,
 ) -> tuple[RestingWrenches, Source]:
     """Bring an arm to the poses; return what its sensor showed there, and the recording.
 
     Parameters
     ----------
-    device : Device with `ShowsWrench`
-        Not yet open, nobody's hand on it.
+    mover : Mover
+        An arm with a force sensor, nobody's hand on it.
     poses : Poses
         Where to go.
-    file : Path
-        The recording, a CSV file that does not exist yet.
-    clock : Clock
-        The device's clock.
+    folder : Path
+        The recording, which does not exist yet.
+    facts : dict, optional
+        What the recording is to say besides.
     progress : callable
-        Gets the share that is done.
+        Gets the time that has gone by [s].
 
     Raises
     ------
     ConfigurationError
         If the device is no such arm.
-    DeviceFault
-        If it does not follow, or its sensor shows nothing usable. What was recorded stays.
+    HapticError
+        As of `calibration.motions.drive`; also if it does not follow, or its sensor shows nothing usable. What was
+        recorded stays.
     """
-    require_wrench(device)
-    places, holds = plan_poses(poses, device.spec, clock.period)
-    file.parent.mkdir(parents=True, exist_ok=True)
-    device.open()
-    try:
-        with file.open("x", encoding="utf-8") as out:
-            out.write(f"# {device.spec.name} {device.spec.identity}, its handle left alone\n{_COLUMNS}\n")
-            log = _Log(out)
-            try:
-                _visit(device, places, clock, log, progress)
-            finally:
-                log.write()
-    finally:
-        device.close()
-    source = Source(
-        str(file), hashlib.sha256(file.read_bytes()).hexdigest(), f"{device.spec.name} {device.spec.identity}"
-    )
-    table = np.concatenate(log.tables)
-    means = np.array([_mean(table[hold], device.spec.name) for hold in holds])
-    return RestingWrenches(means[:, 0], means[:, 3:6], means[:, 6:]), source
+    spec = mover.spec
+    require_wrench(spec)
+    configuration = {"configuration": {"poses": asdict(poses)}}
+    recording = drive(mover, visits(poses, spec, mover.period), folder, {**(facts or {}), **configuration}, progress)
+    return wrenches_of(recording)
+
+
+def visits(poses: Poses, spec: DeviceSpec, period: float) -> Procedure:
+    """Give the motions: hold, go to the first pose, and from each to the next, with a rest in each."""
+    places, holds = plan_poses(poses, spec, period)
+    move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
+    held = yield move(holding(_HOLD, period), relative=True, label="hold")
+    way = approach(held["proxy"][-1], places[0], period)
+    if len(way[0]):
+        yield move(reference(*way), label="approach")
+    begin = 0
+    for number, hold in enumerate(holds, 1):
+        if hold.start > begin:
+            yield move(reference(places[begin : hold.start], period=period), label=f"to {number}")
+        yield move(reference(places[hold], period=period), label=f"{_POSE} {number}")
+        begin = hold.stop
 
 
 def plan_poses(poses: Poses, spec: DeviceSpec, period: float) -> tuple[Array, list[slice]]:
@@ -166,66 +157,29 @@ def plan_poses(poses: Poses, spec: DeviceSpec, period: float) -> tuple[Array, li
     return np.concatenate(ways), holds
 
 
-def _visit(device: Any, places: Array, clock: Clock, log: _Log, progress: Callable[[float], None]) -> None:
-    """Go to the first place and on through all of them, with a row of the log for each."""
-    clock.start()
-    way, _ = approach(np.array(device.read().position), places[0], clock.period)
-    whole, tick, k, waited = np.concatenate((way, places)), 0, 0, 0
-    while k < len(whole):
-        late = clock.wait(tick)
-        if late >= clock.period:  # then it takes longer; nothing goes faster for it
-            tick += int(late / clock.period)
-            clock.tick = tick
-        away = float(np.hypot(*(device.read().position - whole[k])))
-        device.write(whole[k])
-        tick += 1
-        if not away <= _ASTRAY:  # the way waits for the arm, for a while
-            waited += 1
-            if waited * clock.period > _PATIENCE:
-                raise DeviceFault(
-                    f"{device.spec.name}: the end effector is {1e3 * away:.0f} mm from where it should be at tick "
-                    f"{tick}; see that nothing is in its way."
-                )
-            continue
-        if k >= len(way):
-            log.append(tick * clock.period, device)
-        if k % _WRITE == 0:
-            log.write()
-            progress(k / len(whole))
-        waited, k = 0, k + 1
+def wrenches_of(recording: Recording) -> tuple[RestingWrenches, Source]:
+    """Return the mean position, gravity and wrench of every pose of a recording, and where they come from.
+
+    Raises
+    ------
+    DeviceFault
+        If the sensor showed nothing usable in a pose.
+    """
+    poses = [rows for label, rows in rows_of(recording) if label.startswith(_POSE)]
+    means = np.array([_mean(rows, recording.metadata["device"]["name"]) for rows in poses])
+    return RestingWrenches(means[:, 0], means[:, 3:6], means[:, 6:]), source_of(recording)
 
 
 def _spread(count: int) -> Array:
     return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)
 
 
-def _mean(rows: Array, name: str) -> Array:
-    usable = rows[np.isfinite(rows).all(axis=1)]
-    if len(usable) < _USABLE * len(rows):
+def _mean(rows: Rows, name: str) -> Array:
+    columns = rows["time"], rows["position"], rows[CHANNEL + GRAVITY], rows[CHANNEL + WRENCH]
+    table = np.column_stack(columns)
+    usable = table[np.isfinite(table).all(axis=1)]
+    if len(usable) < _USABLE * len(table):
         raise DeviceFault(
-            f"{name}: only {len(usable)} of {len(rows)} measurements of its force sensor were usable in a pose."
+            f"{name}: only {len(usable)} of {len(table)} measurements of its force sensor were usable in a pose."
         )
     return np.asarray(usable.mean(axis=0))
-
-
-class _Log:
-    """Where the end effector is and what the sensor shows, tick by tick; written to a file as it comes."""
-
-    def __init__(self, out: IO[str]) -> None:
-        self._out = out
-        self._new: list[Array] = []
-        self.tables: list[Array] = []
-
-    def append(self, time: float, device: Any) -> None:
-        """Take what the arm shows now."""
-        self._new.append(np.array([time, *device.read().position, *device.sensor_gravity, *device.raw_wrench]))
-
-    def write(self) -> None:
-        """Write what is new."""
-        if not self._new:
-            return
-        table = np.array(self._new)
-        np.savetxt(self._out, table, "%.9g", ",")
-        self._out.flush()
-        self.tables.append(table)
-        self._new.clear()

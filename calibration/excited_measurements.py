@@ -15,12 +15,11 @@ from numpy.typing import NDArray
 from calibration.excited import AXES
 from calibration.measured_files import Source
 from calibration.measurements import Measurement
-from calibration.motions import rows_of
+from calibration.motions import rows_of, source_of
 from calibration.signals import Motion, best_cutoff, motion, smooth
 from haptics.envelope import UNUSABLE
 from haptics.errors import ConfigurationError
 from haptics.recording import Recording
-from haptics.tick_file import digest_of
 from haptics.trace import Rows
 
 Array = NDArray[np.float64]
@@ -63,10 +62,7 @@ def measurements_of(folder: Path) -> dict[str, list[Measurement]]:
     recording = Recording(folder)
     if not is_excitation(recording):
         raise ConfigurationError(f"{folder}: is no recording of an excitation.")
-    device = recording.metadata.get("device", {})
-    name = f"{device.get('name', '')} {device.get('identity', '')}".strip()
-    source = Source(str(folder), digest_of(recording.ticks), name)
-    whole = _whole_rounds(recording)
+    source, whole = source_of(recording), _whole_rounds(recording)
     if not (whole and all(whole)):
         raise ConfigurationError(f"{folder}: was interrupted before both axes had been moved.")
     return {axis: [_round(rows, k, source) for rows in whole[k]] for k, axis in enumerate(AXES)}

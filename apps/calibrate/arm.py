@@ -10,9 +10,9 @@ from apps.answer import Answer
 from apps.calibrate.device import (
     EXCITATION,
     add_device_options,
-    device_for,
     joint_excitation,
     measure_joints,
+    mover_for,
     moving,
     place_of,
 )
@@ -28,9 +28,8 @@ if TYPE_CHECKING:
     from calibration.handle import Handle
     from calibration.identification import Identified
     from calibration.measured_files import Source
+    from calibration.motions import Mover
     from calibration.parameters import JointParameters
-    from haptics.clock import Clock
-    from haptics.device import Device
 
 HANDLE, JOINTS = "handle", "joints"
 _POSES = "poses"
@@ -63,18 +62,18 @@ def run(options: argparse.Namespace) -> Answer:
     require_place(options.out)
     from calibration.excited_handle import Poses, require_wrench
 
-    device, clock, tables = device_for(options, EXCITATION, _POSES)
-    require_wrench(device)
+    mover, tables = mover_for(options, EXCITATION, _POSES)
+    require_wrench(mover.spec)
     poses, motions = build(Poses, tables.get(_POSES, {}), _POSES), tables.get(EXCITATION, {})
     joint_excitation(motions)  # what makes no sense is refused before anything moves
     _require_model(options.model)
-    wanted = _wanted(options, device)
+    wanted = _wanted(options, mover)
     handle, identified, sources = None, [], []
     if HANDLE in wanted:
-        handle, source = _find_handle(options, device, clock, poses)
+        handle, source = _find_handle(options, mover, poses)
         sources.append(source)
     if JOINTS in wanted:
-        identified = _find_joints(options, device, clock, motions)
+        identified = _find_joints(options, mover, motions)
         sources += [one.source for joint in identified for one in joint.measurements]
     return _deliver(options, wanted, handle, identified, sources)
 
@@ -86,14 +85,14 @@ def _require_model(name: str) -> None:
         raise unknown("friction model", name, [AUTOMATIC, *MODELS])
 
 
-def _wanted(options: argparse.Namespace, device: Device) -> list[str]:
+def _wanted(options: argparse.Namespace, mover: Mover) -> list[str]:
     """Return what is to be found: what was asked for, or all that the arm shows."""
-    from calibration.excited_arm import require_joints
+    from calibration.excited_arm import body_of
 
     if options.only == HANDLE:
         return [HANDLE]
     try:
-        require_joints(device)
+        body_of(mover)
     except ConfigurationError:
         if options.only == JOINTS:
             raise
@@ -101,26 +100,27 @@ def _wanted(options: argparse.Namespace, device: Device) -> list[str]:
     return [JOINTS] if options.only == JOINTS else [HANDLE, JOINTS]
 
 
-def _find_handle(options: argparse.Namespace, device: Device, clock: Clock, poses: Poses) -> tuple[Handle, Source]:
+def _find_handle(options: argparse.Namespace, mover: Mover, poses: Poses) -> tuple[Handle, Source]:
     """Bring the arm to several poses, and return what its sensor carries."""
+    from apps.session.record import made_by
     from calibration.excited_handle import measure_wrenches, plan_poses
     from calibration.handle import identify_handle
 
-    places, holds = plan_poses(poses, device.spec, clock.period)
+    spec = mover.spec
+    places, holds = plan_poses(poses, spec, mover.period)
     limits = f"to {len(holds)} poses with up to {poses.speed:g} m/s"
-    file = place_of(options, f"{_POSES}.csv")
-    duration = len(places) * clock.period
-    with moving(device.spec, duration, limits, file) as progress:
-        wrenches, source = measure_wrenches(device, poses, file, clock, lambda share: progress(share * duration))
+    folder = place_of(options, _POSES)
+    with moving(spec, len(places) * mover.period, limits, folder) as progress:
+        wrenches, source = measure_wrenches(mover, poses, folder, made_by(), progress)
     return identify_handle(wrenches), source
 
 
-def _find_joints(options: argparse.Namespace, device: Device, clock: Clock, table: dict[str, Any]) -> list[Identified]:
+def _find_joints(options: argparse.Namespace, mover: Mover, table: dict[str, Any]) -> list[Identified]:
     """Move the joints of the arm, and return their friction and inertia."""
     from calibration.friction import FitSettings
     from calibration.identification import Wishes
 
-    joints = measure_joints(device, clock, table, place_of(options, f"{EXCITATION}.csv"))
+    joints = measure_joints(mover, table, place_of(options, EXCITATION))
     return identify_all(joints, Wishes(options.model, settings=FitSettings(fit_inertia=True)))
 
 

@@ -20,12 +20,10 @@ if TYPE_CHECKING:
     from calibration.excitation import Excitation
     from calibration.measurements import Measurement
     from calibration.motions import Mover
-    from haptics.clock import Clock
-    from haptics.device import Device, DeviceSpec
+    from haptics.device import DeviceSpec
 
     Measured = dict[str, list[Measurement]]
 
-_RATE = 1000.0
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """The hand of a virtual or emulated device that is left alone."""
 
@@ -76,8 +74,7 @@ def measure(options: argparse.Namespace) -> Measured:
     mover, tables = mover_for(options, EXCITATION)
     table = tables.get(EXCITATION, {})
     if mover.spec.causality is Causality.ADMITTANCE:
-        device, clock, _ = device_for(options, EXCITATION)
-        return measure_joints(device, clock, table, place_of(options, f"{EXCITATION}.csv"))
+        return measure_joints(mover, table, place_of(options, EXCITATION))
     return _handle(mover, table, place_of(options, EXCITATION))
 
 
@@ -96,17 +93,16 @@ def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
     return measurements_of(folder)
 
 
-def measure_joints(device: Device, clock: Clock, table: dict[str, Any], file: Path) -> Measured:
+def measure_joints(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
     """Move the joints of an arm by its servo, and return what was measured of them."""
-    from calibration.excited_arm import excite_arm, plan_joints, require_joints
+    from apps.session.record import made_by
+    from calibration.excited_arm import body_of, excite_arm, plan_joints
 
-    require_joints(device)
-    excitation = joint_excitation(table)
-    angles, _ = plan_joints(device.body, excitation, device.spec, clock.period)  # type: ignore[attr-defined]
+    spec, excitation = mover.spec, joint_excitation(table)
+    angles, _ = plan_joints(body_of(mover), excitation, spec, mover.period)
     limits = f"its joints with up to {excitation.fastest:g} rad/s"
-    duration = len(angles) * clock.period
-    with moving(device.spec, duration, limits, file) as progress:
-        return excite_arm(device, excitation, file, clock, lambda share: progress(share * duration))
+    with moving(spec, len(angles) * mover.period, limits, folder) as progress:
+        return excite_arm(mover, excitation, folder, made_by(), progress)
 
 
 def joint_excitation(table: dict[str, Any]) -> Excitation:
@@ -174,22 +170,6 @@ def mover_for(options: argparse.Namespace, *motions: str) -> tuple[Mover, dict[s
     mover = Mover.of(options.device, settings, [parse_fault(text) for text in options.faults], live=live)
     mover.spec  # noqa: B018 - what makes no sense is refused before anything moves
     return mover, tables
-
-
-def device_for(options: argparse.Namespace, *motions: str) -> tuple[Device, Clock, dict[str, dict[str, Any]]]:
-    """Return the device, not yet open, its clock, and the tables of settings, of which those of `motions` are known.
-
-    Raises
-    ------
-    ConfigurationError
-        If the device is not known or a setting makes no sense.
-    """
-    from devices import create_device, is_virtual
-    from haptics.clock import Clock, WallClock
-
-    settings, tables = _settings(options, motions)
-    clock = Clock(1.0 / _RATE) if is_virtual(options.device) else WallClock(1.0 / _RATE)
-    return create_device(options.device, settings, clock=clock), clock, tables
 
 
 def _settings(

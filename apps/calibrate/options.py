@@ -148,21 +148,24 @@ def recordings(options: argparse.Namespace, path: str) -> dict[str, list[Measure
     ConfigurationError
         If the file cannot be used.
     """
-    if not _is_excitation(Path(path)):
+    found = _excited(Path(path))
+    if found is None:
         return {one.joint: [one] for one in measured(options, path)}
-    from calibration.excited_measurements import measurements_of
-
-    return chosen(measurements_of(Path(path)), options.joints)
+    return chosen(found, options.joints)
 
 
-def _is_excitation(path: Path) -> bool:
-    """Tell whether it is the recording of a device that was moved to be measured, and not of a session."""
+def _excited(path: Path) -> dict[str, list[Measurement]] | None:
+    """Return what a device was moved for by itself, if it is such a recording, and not of a session."""
     if not path.is_dir():
-        return False
-    from calibration.excited_measurements import is_excitation
+        return None
+    from calibration.excited_arm import is_of_joints, recorded_joints
+    from calibration.excited_measurements import is_excitation, measurements_of
     from haptics.recording import Recording
 
-    return is_excitation(Recording(path))
+    recording = Recording(path)
+    if is_of_joints(recording):
+        return recorded_joints(recording)
+    return measurements_of(path) if is_excitation(recording) else None
 
 
 def chosen(joints: dict[str, list[Measurement]], names: Sequence[str]) -> dict[str, list[Measurement]]:

@@ -8,13 +8,18 @@ from typing import Any
 
 import numpy as np
 
+from haptics.errors import DeviceFault
 from haptics.motion import Motion
 from haptics.programs import keep_motion
 from haptics.recording import Recorder
-from haptics.trace import Rows
+from haptics.trace import Permission, Rows
 
 Procedure = Generator[Motion, Rows, None]
 """Gives motions; gets for each of them the rows that were recorded while it was in force, in order."""
+
+
+PATIENCE = 10.0
+"""A motion that has had to wait for so long in all, with the dead-man held, will not come to its end [s]."""
 
 
 class Course:
@@ -37,6 +42,7 @@ class Course:
         self._procedure = procedure
         self.motion = next(procedure)
         self.number = 0
+        self._watched, self._begun = -1, 0
 
     def write(self, recorder: Recorder) -> dict[str, Any]:
         """Write the motion into a recording; return its line of the journal."""
@@ -52,6 +58,16 @@ class Course:
             return False
         self.number += 1
         return True
+
+    def require_progress(self, tick: int, permission: int) -> None:
+        """Raise `DeviceFault` if the motion in force should have come to its end long ago by `tick`."""
+        if self._watched != self.number or permission & Permission.RELEASED:
+            self._watched, self._begun = self.number, tick
+        if (tick - self._begun) * self.motion.period > self.motion.duration + PATIENCE:
+            raise DeviceFault(
+                f"the motion {self.motion.label!r} did not come to its end by tick {tick}, since samples were refused "
+                "again and again: see that nothing is in its way and nobody pulls at it."
+            )
 
     def close(self) -> None:
         """Let the procedure go, unless a thread of its own is still in it."""

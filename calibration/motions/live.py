@@ -143,6 +143,8 @@ class _Live:
         elif row["sticking"]:
             self._thinking = threading.Thread(target=self._think, args=(int(row["tick"]),), daemon=True)
             self._thinking.start()
+        else:
+            stage.course.require_progress(int(row["tick"]), int(row["permission"]))
 
     def _think(self, tick: int) -> None:
         """Give the procedure all rows up to that of `tick`, and the servo what it says to them."""

@@ -35,6 +35,8 @@ class Mover:
         Whether it can keep a log of its commands.
     real_time : RealTimeSettings
         What to ask the operating system for.
+    clock_of : callable or None
+        Returns the clock of a device that lives by one of its own, as one that is emulated in this process may.
     """
 
     factory: Callable[[Mapping[str, Any], Clock], Device]
@@ -43,6 +45,7 @@ class Mover:
     device: Mapping[str, Any] = field(default_factory=dict)
     logs: bool = False
     real_time: RealTimeSettings = field(default_factory=RealTimeSettings)
+    clock_of: Callable[[Any], Clock] | None = None
 
     @classmethod
     def of(
@@ -61,10 +64,14 @@ class Mover:
         """Time between two ticks [s]."""
         return 1.0 / self.rate
 
+    def make(self) -> Device:
+        """Return a device of the kind, to look at: not open, and not the one that will be moved."""
+        return self.factory({}, Clock(self.period))
+
     @property
     def spec(self) -> DeviceSpec:
         """The data sheet; nothing is opened."""
-        return self.factory({}, Clock(self.period)).spec
+        return self.make().spec
 
 
 def _make(

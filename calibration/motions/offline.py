@@ -31,6 +31,9 @@ def run_offline(stage: Stage) -> None:
 
 def _run(stage: Stage, trace: Trace, ending: Ending) -> None:
     mover, clock = stage.mover, Clock(stage.mover.period)
+    device = mover.factory({}, clock)
+    if mover.clock_of is not None:
+        clock = mover.clock_of(device)
 
     def opened() -> None:
         stage.started = True
@@ -39,6 +42,7 @@ def _run(stage: Stage, trace: Trace, ending: Ending) -> None:
         if clock.tick % _DRAIN == 0:
             stage.recorder.drain()
             stage.progress(clock.time)
+            stage.course.require_progress(clock.tick, 0)
         if rendering.arrived and stage.error is None:
             go_on(rendering)
 
@@ -54,9 +58,7 @@ def _run(stage: Stage, trace: Trace, ending: Ending) -> None:
             stage.error = error
         servo.stop()
 
-    servo = Servo(
-        mover.factory({}, clock), stage.course.motion, trace, clock=clock, limits=stage.limits, before_tick=before_tick
-    )
+    servo = Servo(device, stage.course.motion, trace, clock=clock, limits=stage.limits, before_tick=before_tick)
     try:
         servo.run(None, opened)
     except HapticError as error:

@@ -4,10 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from calibration.measured_files import Source
 from calibration.motions.course import own_rows
 from haptics.motion import Motion
 from haptics.recording import Recording
+from haptics.tick_file import digest_of
 from haptics.trace import Rows
+
+
+def source_of(recording: Recording) -> Source:
+    """Return where measurements from a recording come from."""
+    device = recording.metadata.get("device", {})
+    name = f"{device.get('name', '')} {device.get('identity', '')}".strip()
+    return Source(str(recording.folder), digest_of(recording.ticks), name)
 
 
 def rows_of(recording: Recording) -> Iterator[tuple[str, Rows]]:

@@ -28,12 +28,20 @@ from devices.arm.settings import ArmSettings
 from devices.virtual.hands import make_hand
 from devices.virtual.log import CommandLog
 from haptics.clock import Clock, WallClock
-from haptics.device import Causality, DeviceSpec, State, Vector
+from haptics.device import Causality, Channel, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
 from haptics.waiting import go_on, pause
 
 NAME = "arm"
+
+CHANNELS: tuple[Channel, ...] = (
+    ("joint_angles", "rad", 2),
+    ("raw_wrench", "N, N m", 6),
+    ("sensor_gravity", "m/s^2", 3),
+)
+"""What it shows beside its handle: its joints, what the force sensor shows in its own axes (nan where that is not
+usable), and gravity in those axes."""
 
 AGREE = 1e-3
 """Two samples in a row that agree are this close to each other before the first tick [m]."""
@@ -89,6 +97,7 @@ class Arm:
         self._force, self._load, self._goal = record["force"][0], record["load"][0], record["goal"][0]
         self._orientation = record["orientation"][0]
         self._state = State(0.0, record["position"][0], record["velocity"][0], self._force)
+        self._channels = self._state.channels = np.full(sum(size for _, _, size in CHANNELS), math.nan)
         self._stage: MotorStage | None = None
         self._sensor: ForceSensor | None = None
         self._log: CommandLog | None = None
@@ -117,6 +126,7 @@ class Arm:
             mass=float(np.linalg.eigvalsh(self._body.mass_at(0.0, 0.0))[0]),
             delay=2.0 * self._clock.period,
             servo_knows_velocity=True,
+            channels=CHANNELS,
         )
 
     # --- the contract ------------------------------------------------------------------------------------------------
@@ -169,7 +179,8 @@ class Arm:
         self._look(stage)
         reading = sensor.latest(self._orientation)
         take_force(self._record, reading.wrench[0], reading.wrench[1])
-        state = self._state
+        state, channels = self._state, self._channels
+        channels[2:8], channels[8:11] = sensor.raw(), sensor.gravity(self._orientation)
         state.time = self._clock.elapsed() - max(time.perf_counter() - stage.sampled, reading.age)
         return state
 
@@ -248,6 +259,7 @@ class Arm:
         first, second = stage.look().tolist()
         first_speed, second_speed = stage.speeds.tolist()
         take_joints(self._record, first, second, first_speed, second_speed)
+        self._channels[0], self._channels[1] = first, second
 
     def _warm_up(self) -> None:
         """Compile what a tick needs before anything moves."""

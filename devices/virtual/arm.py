@@ -21,7 +21,7 @@ from devices.arm.body import ArmBody
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.servo.sliding import Grip, least_mass
-from devices.virtual.arm_kernels import ARM, CHANNELS, advance_arm, begin_arm, sensor_gravity
+from devices.virtual.arm_kernels import ARM, CHANNELS, advance_arm, begin_arm
 from devices.virtual.device import MAX_SAMPLE_AGE, PlantSettings, VirtualDevice, split
 from devices.virtual.hand import Hand
 from devices.virtual.plant import require_stable
@@ -122,7 +122,7 @@ class VirtualArm(VirtualDevice):
     @property
     def sensor_gravity(self) -> NDArray[np.float64]:
         """Gravity in the axes of the force sensor, (3,) [m/s^2]."""
-        return np.array(sensor_gravity(self._record))
+        return np.array(self._record["channels"][0, 10:])
 
     @property
     def tracking_error(self) -> NDArray[np.float64]:

@@ -34,9 +34,14 @@ BODY_FIELDS: list[tuple[Any, ...]] = [
 
 BODY = np.dtype(BODY_FIELDS)
 
-CHANNELS: tuple[Channel, ...] = (("joint_angles", "rad", 2), ("motor_torques", "N m", 2), ("raw_wrench", "N, N m", 6))
-"""What the arm shows beside its handle: its joints as the encoders show them, what the motors give at their shafts, and
-the force sensor in its own axes, bias and weight in it: three forces, three torques."""
+CHANNELS: tuple[Channel, ...] = (
+    ("joint_angles", "rad", 2),
+    ("motor_torques", "N m", 2),
+    ("raw_wrench", "N, N m", 6),
+    ("sensor_gravity", "m/s^2", 3),
+)
+"""What the arm shows beside its handle: its joints as the encoders show them, what the motors give at their shafts,
+the force sensor in its own axes, bias and weight in it (three forces, three torques), and gravity in those axes."""
 
 ARM = np.dtype(
     [
@@ -127,16 +132,10 @@ def _sense(s: Any, period: float) -> None:
         s.channels[i], s.channels[2 + i] = s.measured[i], s.motor_torque[i]
     for i in range(6):
         s.channels[4 + i] = s.sensor.shown[i]
+    s.channels[10], s.channels[11], s.channels[12] = gravity_seen(s.sensor, flange_angle(s.arm, q1, q2))
     xx, xy, yx, yy = jacobian(s.arm, q1, q2)
     s.servo.hand[0] = xx * s.force[0] + yx * s.force[1]
     s.servo.hand[1] = xy * s.force[0] + yy * s.force[1]
-
-
-@kernel
-def sensor_gravity(record: Rows) -> tuple[float, float, float]:
-    """Return gravity in the axes of the sensor [m/s^2], the flange being where the encoders say; `record` is (1,)."""
-    s = record[0]
-    return gravity_seen(s.sensor, flange_angle(s.arm, s.measured[0], s.measured[1]))
 
 
 @kernel

@@ -8,16 +8,19 @@ import pytest
 
 import devices
 from calibration.excitation import Excitation
-from calibration.excited_arm import DEFAULT, JOINTS, excite_arm, plan_joints
+from calibration.excited_arm import DEFAULT, JOINTS, excite_arm, plan_joints, recorded_joints
 from calibration.friction import FitSettings
 from calibration.identification import Wishes, identify
-from calibration.measurements import Measurement, read_measurements
+from calibration.measurements import Measurement
+from calibration.motions import Mover, rows_of
 from calibration.parameter_files import write_parameter_file
 from calibration.parameters import ParameterFile, Provenance
 from devices.arm.body import ArmBody
 from haptics import Clock, Coulomb, RigidAdmittance, Servo, Trace
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
+from haptics.recording import Recording
+from haptics.replay import verify
 from tests.devices.felt import ToAndFro
 from tests.haptics.doubles import BenchDevice
 
@@ -33,10 +36,13 @@ def arm(clock: Clock, **changes: Any) -> Any:
     return devices.create_device("virtual-arm", {"hand": NOBODY, **changes}, clock=clock)
 
 
+def mover(**changes: Any) -> Mover:
+    return Mover.of("virtual-arm", {"hand": NOBODY, **changes})
+
+
 @pytest.fixture(scope="module")
 def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Measurement]]:
-    clock = Clock(PERIOD)
-    return excite_arm(arm(clock), SHORT, tmp_path_factory.mktemp("arm") / "run.csv", clock)
+    return excite_arm(mover(), SHORT, tmp_path_factory.mktemp("arm") / "run")
 
 
 @pytest.fixture(scope="module")
@@ -49,8 +55,8 @@ def own_file(measured: dict[str, list[Measurement]], tmp_path_factory: pytest.Te
 
 def test_friction_and_inertia_of_both_joints_are_found(tmp_path: Path) -> None:
     """With the motions of the command itself; most intervals hold the truth although joint 1 sticks and slips."""
-    clock, body, held = Clock(PERIOD), ArmBody(), []
-    measured = excite_arm(arm(clock), DEFAULT, tmp_path / "run.csv", clock)
+    body, held = ArmBody(), []
+    measured = excite_arm(mover(), DEFAULT, tmp_path / "run")
     inertias = np.diag(body.links.terms(body.linkage.home)["inertia"][0]) + body.rotor_inertia * body.reduction**2
     for joint, inertia in zip(JOINTS, inertias, strict=True):
         fit = identify(measured[joint], WISHES).fit
@@ -103,32 +109,32 @@ def test_an_arm_that_believes_what_was_found_goes_where_it_is_told(own_file: str
     assert found < 1.2 * true
 
 
-def test_the_recording_is_data_like_any_other(measured: dict[str, list[Measurement]]) -> None:
-    read = {one.joint: one for one in read_measurements(measured["1"][0].source.path)}
-    assert set(read) == set(JOINTS)
-    assert all(one.rotary for one in read.values())
-    body, spec = ArmBody(), arm(Clock(PERIOD)).spec
-    angles, parts = plan_joints(body, SHORT, spec, PERIOD)
-    assert len(read["1"].time) == len(angles)
-    for k, joint in enumerate(JOINTS):
-        position = read[joint].position
-        assert position is not None
-        np.testing.assert_allclose(position, angles[:, k], atol=2e-3)
-        assert len(parts[k]) == SHORT.rounds
+def test_a_run_is_replayed_bit_by_bit_and_its_recording_is_data(measured: dict[str, list[Measurement]]) -> None:
+    recording = Recording(Path(measured["1"][0].source.path))
+    found = verify(recording)
+    assert (found.mismatches, found.verdict) == (0, "ok")
+    again = recorded_joints(recording)
+    assert set(again) == set(JOINTS)
+    for joint in JOINTS:
+        assert len(again[joint]) == SHORT.rounds
+        np.testing.assert_array_equal(again[joint][0].effort, measured[joint][0].effort)
+    angles, _ = plan_joints(ArmBody(), SHORT, mover().spec, PERIOD)
+    moved = np.concatenate([rows["channel_joint_angles"] for label, rows in rows_of(recording) if label[0] in "12"])
+    for extreme in (np.min, np.max):
+        np.testing.assert_allclose(extreme(moved, axis=0), extreme(angles, axis=0), atol=2e-3)
 
 
 def test_what_hinders_it_ends_it_and_what_was_recorded_stays(tmp_path: Path) -> None:
-    clock = Clock(PERIOD)
     point = [0.0, 0.0]
     held = {"name": "minimum-jerk", "points": [point, point], "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0}
-    device = arm(clock, hand=held | {"stiffness": 3000.0, "tremor": 0.0}, arm={"torque_limit": 0.3})
-    with pytest.raises(DeviceFault, match="mm from where it should be"):
-        excite_arm(device, SHORT, tmp_path / "run.csv", clock)
-    assert (tmp_path / "run.csv").read_text().count("\n") > 100
+    stopped = mover(hand=held | {"stiffness": 3000.0, "tremor": 0.0}, arm={"torque_limit": 0.3})
+    with pytest.raises(DeviceFault, match=r"mm from where it should be|beyond the range of its sensor"):
+        excite_arm(stopped, SHORT, tmp_path / "run")
+    assert len(Recording(tmp_path / "run").rows) > 100
 
 
 def test_a_device_that_does_not_show_its_joints_is_refused(tmp_path: Path) -> None:
-    clock = Clock(PERIOD)
+    bench = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
     with pytest.raises(ConfigurationError, match="does not show its joints"):
-        excite_arm(BenchDevice(clock, Causality.ADMITTANCE), SHORT, tmp_path / "run.csv", clock)
-    assert not (tmp_path / "run.csv").exists()
+        excite_arm(bench, SHORT, tmp_path / "run")
+    assert not (tmp_path / "run").exists()

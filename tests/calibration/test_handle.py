@@ -13,10 +13,13 @@ from scipy import stats
 import devices
 from calibration.excited_handle import Poses, measure_wrenches, plan_poses
 from calibration.handle import BIASES, CENTRES, MASS, NAMES, Handle, RestingWrenches, identify_handle
+from calibration.motions import Mover
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, Mounting, SensorSettings, turn
 from haptics import Clock
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
+from haptics.recording import Recording
+from haptics.replay import verify
 from tests.devices.arm.arm_rig import ArmHere, settings
 from tests.haptics.doubles import BenchDevice
 
@@ -178,6 +181,10 @@ def arm(clock: Clock, **changes: Any) -> Any:
     return devices.create_device("virtual-arm", {"hand": NOBODY, **changes}, clock=clock)
 
 
+def mover(**changes: Any) -> Mover:
+    return Mover.of("virtual-arm", {"hand": NOBODY, **changes})
+
+
 def vertical(centre: tuple[float, ...], rotation: tuple[float, ...] = (0.0, 0.0, 0.0)) -> dict[str, Any]:
     return {
         "arm": {"gravity": STANDARD_GRAVITY, "handle_mass": 0.3},
@@ -208,10 +215,10 @@ FEW = Poses(columns=3, rows=2, rounds=1, settle=0.2, hold=0.1, speed=0.3)
     ],
 )
 def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, asked: Poses, tmp_path: Path) -> None:
-    clock, centre = Clock(1e-3), (0.01, -0.02, 0.05)
+    centre = (0.01, -0.02, 0.05)
     changes = vertical(centre, (0.0, 30.0, 20.0))
     changes["arm"]["kind"] = kind
-    poses, source = measure_wrenches(arm(clock, **changes), asked, tmp_path / "poses.csv", clock)
+    poses, source = measure_wrenches(mover(**changes), asked, tmp_path / "poses")
     found = identify_handle(poses)
     assert not found.unknown and not found.warnings
     assert found.values[MASS] == pytest.approx(0.3, abs=0.01)
@@ -219,14 +226,14 @@ def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, asked: Poses, tm
     off = deviations(found, truth(0.3, centre))
     assert max(abs(off[name]) for name in (MASS, *CENTRES)) < ERRORS
     assert [found.values[name] for name in BIASES] == pytest.approx(BIAS, abs=0.05)  # it has wandered a little
-    ticks = asked.columns * asked.rows * asked.rounds * round((asked.settle + asked.hold) / clock.period)
-    assert (tmp_path / "poses.csv").read_text().count("\n") > ticks
+    recording = Recording(tmp_path / "poses")
+    assert len(recording.rows) > asked.columns * asked.rows * asked.rounds * (asked.settle + asked.hold) / 1e-3
+    assert verify(recording).mismatches == 0
     assert source.device == "virtual-arm virtual, seed 0"
 
 
 def test_a_virtual_arm_in_a_horizontal_plane_tells_what_it_shows_at_rest(tmp_path: Path) -> None:
-    clock = Clock(1e-3)
-    poses, _ = measure_wrenches(arm(clock), Poses(rounds=1), tmp_path / "poses.csv", clock)
+    poses, _ = measure_wrenches(mover(), Poses(rounds=1), tmp_path / "poses")
     found = identify_handle(poses)
     assert {MASS, *CENTRES} <= set(found.unknown)
     assert found.resting[2] == pytest.approx(BIAS[2] - 0.3 * STANDARD_GRAVITY, abs=0.05)
@@ -246,8 +253,8 @@ def test_the_driver_of_a_real_arm_tells_the_same(
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     centre = (0.0, 0.01, 0.05)
     own = vertical(centre) | {"half_width": size, "half_height": size}
-    device = ArmHere(settings(**own))
-    found = identify_handle(measure_wrenches(device, poses, tmp_path / "poses.csv", device.clock)[0])
+    here = Mover(lambda more, clock: ArmHere(settings(**own)), live=False, clock_of=lambda device: device.clock)
+    found = identify_handle(measure_wrenches(here, poses, tmp_path / "poses")[0])
     assert not found.unknown
     off = deviations(found, truth(0.3, centre))
     assert max(abs(off[name]) for name in (MASS, *CENTRES)) < 6.0
@@ -255,24 +262,37 @@ def test_the_driver_of_a_real_arm_tells_the_same(
 
 
 def test_a_sensor_of_which_nothing_can_be_used_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    clock = Clock(1e-3)
-    device = arm(clock)
-    monkeypatch.setattr(type(device), "raw_wrench", property(lambda self: np.full(6, math.nan)))
-    with pytest.raises(DeviceFault, match=r"only 0 of 50 measurements"):
-        measure_wrenches(device, Poses(2, 2, 1, 0.0, 0.05), tmp_path / "poses.csv", clock)
-    assert (tmp_path / "poses.csv").exists()
+    class Blind:
+        """An arm whose force sensor shows nothing that can be used."""
+
+        def __init__(self, device: Any) -> None:
+            self._device = device
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(self._device, name)
+
+        def read(self) -> Any:
+            state = self._device.read()
+            state.channels[4:10] = math.nan
+            return state
+
+    blind = Mover(lambda more, clock: Blind(arm(clock)), live=False)
+    with pytest.raises(DeviceFault, match=r"only 0 of 5\d measurements"):
+        measure_wrenches(blind, Poses(2, 2, 1, 0.0, 0.05), tmp_path / "poses")
+    assert (tmp_path / "poses").exists()
 
 
 def test_a_device_without_such_a_sensor_is_refused(tmp_path: Path) -> None:
-    clock = Clock(1e-3)
+    bench = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
     with pytest.raises(ConfigurationError, match="has no force sensor that carries a handle"):
-        measure_wrenches(BenchDevice(clock, Causality.ADMITTANCE), Poses(), tmp_path / "poses.csv", clock)
+        measure_wrenches(bench, Poses(), tmp_path / "poses")
 
 
-def test_an_arm_that_is_held_is_waited_for_and_then_a_fault(tmp_path: Path) -> None:
-    clock, point = Clock(1e-3), [0.0, 0.0]
+def test_an_arm_that_is_held_is_a_fault(tmp_path: Path) -> None:
+    """It stands where its force sensor is at the end of its range, and gets no farther."""
+    point = [0.0, 0.0]
     held = {"name": "minimum-jerk", "points": [point, point], "rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0}
-    device = arm(clock, hand=held | {"stiffness": 3000.0, "tremor": 0.0}, arm={"torque_limit": 0.3})
-    with pytest.raises(DeviceFault, match="mm from where it should be"):
-        measure_wrenches(device, Poses(), tmp_path / "poses.csv", clock)
-    assert (tmp_path / "poses.csv").exists()
+    stopped = mover(hand=held | {"stiffness": 3000.0, "tremor": 0.0}, arm={"torque_limit": 0.3})
+    with pytest.raises(DeviceFault, match="'approach' did not come to its end"):
+        measure_wrenches(stopped, Poses(), tmp_path / "poses")
+    assert (tmp_path / "poses").exists()

@@ -212,13 +212,15 @@ def test_channels_show_joints_motors_and_the_raw_sensor():
         ("joint_angles", "rad", 2),
         ("motor_torques", "N m", 2),
         ("raw_wrench", "N, N m", 6),
+        ("sensor_gravity", "m/s^2", 3),
     )
     for ticks in (0, 1, 400):
         wait(device, clock, ticks)
         channels = device.read().channels
-        shown = (device.joint_angles, device.motor_torques, device.raw_wrench)
+        shown = (device.joint_angles, device.motor_torques, device.raw_wrench, device.sensor_gravity)
         np.testing.assert_array_equal(channels, np.concatenate(shown))
-    assert np.abs(channels).min() > 0.0
+    assert np.abs(channels[:10]).min() > 0.0
+    assert channels[12] == pytest.approx(-9.80665)
 
 
 def test_perfect_sensor_under_a_weightless_handle_shows_the_truth():

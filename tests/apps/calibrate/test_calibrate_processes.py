@@ -24,6 +24,8 @@ from tests.processes import Application, device_log, recordings, until, until_ru
 QUICK = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1", "stroke_time=0.25")]
 COMMANDS = {
     "joystick": ["friction", "--device=virtual-joystick", *QUICK],
+    "joints": ["friction", "--device=virtual-arm", *QUICK],
+    "poses": ["arm", "--device=virtual-arm", "--only=handle"],
 }
 MOVING = 1500
 """Ticks after which each of them is in the middle of a motion."""
