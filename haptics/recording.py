@@ -118,7 +118,8 @@ class Recorder:
         if self._reader is not None:
             self._ticks.append(self._reader.read())
             if self._ticks.count and ORIGIN not in self.metadata and (origin := _origin(self._reader)):
-                self.note(**origin)
+                with contextlib.suppress(OSError):  # rows come first; whatever is noted next says it too
+                    self.note(**origin)
 
     def rows(self) -> Rows:
         """Return every row recorded so far."""

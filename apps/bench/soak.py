@@ -24,13 +24,14 @@ from apps.session.config import SessionConfig, complete
 from apps.session.outcome import Outcome as SessionOutcome
 from apps.session.progress import Quiet
 from apps.session.run import Session
+from haptics.columns import columns_with
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.realtime import stolen_time
 from haptics.recording import Recording
 from haptics.recording_checks import INCOMPLETE
 from haptics.replay import verify
 from haptics.settings import bounded, build, check, free
-from haptics.trace import ROW, Ring
+from haptics.trace import Ring
 
 TITLE = "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)"
 
@@ -98,7 +99,8 @@ def _config(settings: Settings, folder: Path) -> SessionConfig:
     session = {name: getattr(settings, name) for name in ("model", "rate", "duration")}
     config = complete({"session": {**session, "record": str(folder)}, "device": {"name": settings.device}})
     folder.mkdir(parents=True, exist_ok=True)
-    needed = _SPARE * settings.duration * settings.rate * ROW.itemsize
+    row = columns_with(config.make_device().spec.channels)
+    needed = _SPARE * settings.duration * settings.rate * row.itemsize
     if shutil.disk_usage(folder).free < needed:
         raise ConfigurationError(
             f"no room in {folder} for a recording of {needed / 1e6:.0f} MB: name another folder with --record."

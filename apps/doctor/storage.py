@@ -30,9 +30,9 @@ _RINGS = 16 << 20
 
 def need() -> float:
     """Return what a recording at the highest rate grows by [bytes/s]."""
-    from haptics.trace import ROW
+    from haptics.trace import COLUMNS
 
-    return HIGHEST_RATE * ROW.itemsize
+    return HIGHEST_RATE * COLUMNS.itemsize
 
 
 def write_speed(folder: Path) -> float:

@@ -116,6 +116,19 @@ def test_with_the_first_rows_the_recording_says_when_tick_0_was(recorder: Record
     assert recorder.metadata["origin_monotonic_ns"] == 13_000_000_000_007
 
 
+def test_an_instant_that_cannot_be_written_down_keeps_no_row_from_the_disk(recorder: Recorder, trace: Trace) -> None:
+    trace.origin[:] = 5, 6_000
+    (recorder.folder / "recording.tmp").mkdir()  # the description cannot be replaced
+    for start in (0, 10):
+        append(trace, ticks(start, start + 10))
+        recorder.drain()
+    (recorder.folder / "recording.tmp").rmdir()
+    recorder.close({}, complete=True)
+    recording = Recording(recorder.folder)
+    assert recording.rows["tick"].tolist() == list(range(20))
+    assert recording.metadata["origin_monotonic_ns"] == 5
+
+
 def test_what_nobody_has_timed_has_no_origin(recorder: Recorder, trace: Trace) -> None:
     append(trace, ticks(0, 3))
     recorder.drain()

@@ -10,14 +10,14 @@ import pytest
 from apps.doctor import storage
 from apps.doctor.storage import need
 from haptics.errors import ConfigurationError
-from haptics.trace import ROW
+from haptics.trace import COLUMNS
 from tests.apps.doctor.machines import ROOT, expect, machine
 
 HOUR = 3600.0
 
 
 def test_a_recording_needs_a_row_per_tick() -> None:
-    assert need() == 4000 * ROW.itemsize
+    assert need() == 4000 * COLUMNS.itemsize
 
 
 def test_the_disk_is_really_written_and_left_as_it_was(tmp_path: Path) -> None:
