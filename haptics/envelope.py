@@ -23,8 +23,8 @@ order  flag            impedance device                                       ad
 
 The *safe output* of an impedance device is zero force, reached in two ticks: half of the last force, then none. That of
 an admittance device is its last reference: it holds. Both come at once: the limits of change (rule 8) do not apply to
-them, nor to what rules 9 to 11 take away. Except for the passivity controller, which adds a damper, no rule turns a
-force round or makes it larger.
+them, nor to what rules 9 to 11 take away. Except for the passivity controller, which adds a damper, and for the force
+before a change of parameters, from which it eases (6), no rule turns a force round or makes it larger.
 
 Rules 4 and 10 are for elements, which are passive: what they gave a hand can be told from what they must not give. A
 motion (`haptics.motion`) is meant to drive. It has bounds of its own, and the ledger of energy rests while it runs.

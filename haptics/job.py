@@ -29,12 +29,10 @@ LOOK_EVERY = 4e-3
 KEY_LASTS = 0.15
 """A dead-man's key counts as held for this long after the last sign that it is [s]."""
 
-CONTROL = np.dtype(
-    [("heartbeat_ns", "<i8"), ("stop", "<i8"), ("key_ns", "<i8"), ("marker", "<i8"), ("recorded", "<i8")]
-)
+CONTROL = np.dtype([(name, "<i8") for name in ("heartbeat_ns", "stop", "key_ns", "marker", "recorded", "gate_closed")])
 """What the application tells the servo besides settings; each field is one aligned store. ``marker`` goes into the row
 of every tick: the trial or stage that it belongs to. ``recorded`` counts the rows that are on the disk, for which a run
-without a clock waits."""
+without a clock waits; while ``gate_closed`` is not 0 the output goes down and stays there."""
 
 DISMISSED = ("dismissed", None)
 """What the application says to a servo that it has no more need of."""

@@ -145,7 +145,7 @@ class Loop:
             run_ticks(*of_run, **self._told.arrays, most=0)
         else:
             due_now(loop, core, 0.0, 0)
-            render_next(loop, core, ports, slots, 0.0, 0.0, 0, False)
+            render_next(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
             end_of_tick(loop, core, slots, count, 0.0, 0.0)
 
     def prepare(self, count: int | None) -> None:
@@ -156,6 +156,7 @@ class Loop:
         loop["last"] = NEVER if count is None else count
         for name in ("tick", "end", "noticed_ns", "bad_ticks"):
             loop[name] = 0
+        loop["opening"] = 1.0
         self._told.prepare(loop)
 
     def run(self, between: Callable[[], None] | None = None) -> End:
@@ -208,7 +209,8 @@ class Loop:
     def _tick(self, ports: NDArray[Any]) -> None:
         """Read, render, write, record."""
         clock, trace, loop, core, port = self._clock, self._trace, self._record, self._core, ports[0]
-        marker, begun = self._told.marker, clock.elapsed()
+        marker, closed = self._told.marker, self._told.gate_closed
+        begun = clock.elapsed()
         state = self._device.read()
         now = clock.time
         age = now + (clock.elapsed() - begun) - state.time  # a read that takes its time makes no young sample
@@ -216,7 +218,7 @@ class Loop:
         port["hand_force"], port["buttons"] = state.hand_force, state.buttons
         port["channels"][: self._channels] = math.nan if state.channels is None else state.channels
         start = now + loop["late"][0]
-        if render_next(loop, core, ports, trace.slots, now, age, marker, self._released(state)):
+        if render_next(loop, core, ports, trace.slots, now, age, marker, closed, self._released(state)):
             self.compensate(float(port["assistance"]))
             self._device.write(self._rendering.command)
         written = clock.elapsed() - start

@@ -41,6 +41,9 @@ LATE_FRACTION = 0.5
 FAULT_AFTER = 0.1
 """Without a usable sample for this long [s] the device counts as failed."""
 
+GATE_TIME = 0.05
+"""Time in which the gate lets the output down or up, along half a period of a cosine [s]."""
+
 PORT = np.dtype(PORT_FIELDS)
 
 LOOP = np.dtype(
@@ -62,6 +65,7 @@ LOOP = np.dtype(
         ("noticed_ns", "<i8"),
         ("flags", "<i8"),
         ("late", "<f8"),
+        ("opening", "<f8"),
         ("count", "<i8"),
         ("channels", "<i8"),
         ("incoming", "<f8", (MOST_CHANNELS,)),
@@ -71,7 +75,7 @@ LOOP = np.dtype(
     ]
 )
 """A run: what it is, how far it is, and whom it watches. ``end`` is 0 until a reason to end comes (`END_REASONS`);
-``channels`` is how many numbers a device gives beside its sample."""
+``opening`` is how far the gate is open, 0 to 1; ``channels`` is how many numbers a device gives beside its sample."""
 
 _ATTEMPTS = 100
 """A thread that writes a sample needs less time than that many looks at it."""
@@ -109,7 +113,17 @@ def due(s: Any, c: Any, late: float, asked: int) -> bool:
 
 
 @kernel
-def render_tick(s: Any, c: Any, port: Any, row: Any, now: float, age: float, marker: int, released: bool) -> bool:
+def _move_gate(s: Any, closed: bool) -> float:
+    """Return what the gate lets through in this tick, 0 to 1."""
+    step = s.period / GATE_TIME
+    s.opening = max(s.opening - step, 0.0) if closed else min(s.opening + step, 1.0)
+    return 0.5 - 0.5 * math.cos(math.pi * s.opening)
+
+
+@kernel
+def render_tick(
+    s: Any, c: Any, port: Any, row: Any, now: float, age: float, marker: int, closed: bool, released: bool
+) -> bool:
     """Render the sample in `port`, `age` [s] old, into the trace `row`, and put the command into `port`.
 
     Returns whether it may be given: an admittance device without a good sample has no reference to hold yet.
@@ -118,6 +132,7 @@ def render_tick(s: Any, c: Any, port: Any, row: Any, now: float, age: float, mar
         c.position[i], c.velocity[i], c.force[i] = port.position[i], port.velocity[i], port.force[i]
     # Taken within this tick, or by another clock: such a time says nothing.
     c.sample_age = age if age >= 0.0 else (0.0 if age > -s.period else math.inf)
+    c.gate = _move_gate(s, closed)
     c.permission = (_TOLD_TO_END if s.tick >= s.fading else 0) | (_RELEASED if released else 0)
     render_row(c, row, s.tick, now, s.late, s.flags)
     row.marker, row.buttons = marker, port.buttons
@@ -161,11 +176,11 @@ def due_now(loop: Rows, core: Rows, late: float, asked: int) -> bool:
 
 @kernel
 def render_next(
-    loop: Rows, core: Rows, port: Rows, slots: Rows, now: float, age: float, marker: int, released: bool
+    loop: Rows, core: Rows, port: Rows, slots: Rows, now: float, age: float, marker: int, closed: bool, released: bool
 ) -> bool:
     """Call `render_tick` for the next slot of the trace."""
     s = loop[0]
-    return render_tick(s, core[0], port[0], slots[s.count % len(slots)], now, age, marker, released)
+    return render_tick(s, core[0], port[0], slots[s.count % len(slots)], now, age, marker, closed, released)
 
 
 @kernel
@@ -278,7 +293,8 @@ def run_ticks(
         take_settings(core, core_words, sequence, settings, latest, seen[:1])
         take_settings(core, core_words, local_sequence, local_settings, latest, seen[1:])
         now = s.tick * s.period
-        marker, begun = control.marker, _elapsed(s, now, scratch)
+        marker, closed = control.marker, control.gate_closed != 0
+        begun = _elapsed(s, now, scratch)
         _take_sample(s, port, sample, now)
         if port.fault != 0:
             return DEVICE_FAULT
@@ -287,7 +303,7 @@ def run_ticks(
         released = released or (s.dead_man == BUTTON and sample.buttons & DEAD_MAN_BUTTON == 0)
         row = slots[s.count % len(slots)]
         start = now + s.late
-        if render_tick(s, c, sample, row, now, age, marker, released):
+        if render_tick(s, c, sample, row, now, age, marker, closed, released):
             _give_command(s, port, sample, scratch)
             if port.fault != 0:
                 return DEVICE_FAULT

@@ -90,7 +90,7 @@ def _advance(s: Any) -> bool:
             if s.motion.relative != 0:
                 f.origin[i] = s.reference[i] if s.admittance != 0 else s.position[i]
         return False
-    if s.gain < 1.0 or f.row + 1 >= s.motion.rows:
+    if s.gain * s.gate < 1.0 or f.row + 1 >= s.motion.rows:
         return False
     f.row = f.row + 1 if s.admittance != 0 else min(f.row + s.periods, s.motion.rows - 1)
     return True
@@ -118,7 +118,7 @@ def _pull(s: Any, first: bool, force_x: float, force_y: float) -> None:
             f.load[0] = f.load[1] = 0.0
     x, y = x + f.load[0], y + f.load[1]
     x, y, cut = limit_norm(x, y, bound)
-    if cut == 0 and s.gain == 1.0:  # what is cut, or not let through, does not add up
+    if cut == 0 and s.gain * s.gate == 1.0:  # what is cut, or not let through, does not add up
         f.load[0] -= rate * s.period * e[0]
         f.load[1] -= rate * s.period * e[1]
     s.output[0], s.output[1] = -x, -y

@@ -115,6 +115,10 @@ class ServoProcess:
         """Let the rows from the next tick on carry `marker`, a whole number."""
         self._control.record["marker"][0] = marker
 
+    def gate(self, closed: bool) -> None:
+        """Let the output down, as between two trials, or up again, within `haptics.loop_kernels.GATE_TIME`."""
+        self._control.record["gate_closed"][0] = closed
+
     def recorded(self, count: int) -> None:
         """Say that so many rows are on the disk: a run without a clock goes on only as fast as they are."""
         self._control.record["recorded"][0] = count

@@ -58,6 +58,8 @@ class Rendering:
         The device's data sheet.
     limits : Limits, optional
         The envelope; the device's own limits by default.
+    eases_down : bool
+        Whether the force eases to a smaller one, too, when parameters change; in recordings before format 3 it did not.
 
     Attributes
     ----------
@@ -74,7 +76,9 @@ class Rendering:
         See `require_pair`; also where a limit is wider than the device's own.
     """
 
-    def __init__(self, program: Program, spec: DeviceSpec, limits: Limits | None = None) -> None:
+    def __init__(
+        self, program: Program, spec: DeviceSpec, limits: Limits | None = None, *, eases_down: bool = True
+    ) -> None:
         require_pair(program, spec)
         limits = limits or Limits.of(spec)
         limits.require_tighter(spec)
@@ -86,6 +90,7 @@ class Rendering:
         for name in ("max_sample_age", "plausible_speed", "fade_in", "max_speed", "max_energy"):
             core[name] = getattr(limits, name)
         core["admittance"] = admittance = spec.causality is Causality.ADMITTANCE
+        core["eases_down"], core["gate"] = eases_down, 1.0
         core["sensor_range"] = spec.max_force if admittance else math.inf
         core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
@@ -109,6 +114,7 @@ class Rendering:
         core["reference"] = np.nan  # until the first good sample says where an admittance device is
         core["rise"] = core["fade_in"]
         core["last_tick"] = core["good_tick"] = -1
+        core["last_gate"] = 1.0
 
     @property
     def safe_outputs(self) -> tuple[Vector, ...]:

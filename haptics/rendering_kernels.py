@@ -49,10 +49,12 @@ _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
     ("force", "<f8", (2,)),
     ("sample_age", "<f8"),
     ("permission", "<i8"),
+    ("gate", "<f8"),
     ("version", "<i8"),
 ]
 _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
     ("admittance", "<i8"),
+    ("eases_down", "<i8"),
     ("max_sample_age", "<f8"),
     ("plausible_speed", "<f8"),
     ("sensor_range", "<f8"),
@@ -73,6 +75,10 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("follower", FOLLOWER),
     ("gain", "<f8"),
     ("rise", "<f8"),
+    ("last_gate", "<f8"),
+    ("ease", "<f8"),
+    ("held", "<f8", (2,)),
+    ("held_share", "<f8"),
     ("bad_ticks", "<i8"),
     ("last_tick", "<i8"),
     ("periods", "<i8"),
@@ -143,17 +149,39 @@ def _fade(s: Any) -> int:
     s.gain = next_gain(s.gain, released or (s.permission & _TOLD_ENDING) != 0, s.rise, s.period)
     if s.gain == 1.0 or released:
         s.rise = s.fade_in
-    return (RELEASED if released else 0) | (FADE if s.gain < 1.0 else 0)
+    return (RELEASED if released else 0) | (FADE if s.gain < 1.0 or s.gate < 1.0 else 0)
 
 
 @kernel
-def _ease(s: Any, x: float, y: float) -> None:
-    """After a change of parameters, go on from the norm of the last force: more comes up as after the start."""
+def _begin_easing(s: Any, x: float, y: float) -> None:
+    """After a change of parameters, hold the force that was there, to go on from it.
+
+    In recordings of the first formats only more force came up slowly, as after the start; less came at once.
+    """
     s.changed = 0
-    s.rise = s.fade_in
-    asked, present = math.hypot(x, y), math.hypot(s.last[0], s.last[1])
-    if s.gain * asked > present:
-        s.gain = present / asked
+    share = s.gain * s.gate
+    if s.eases_down == 0:
+        s.rise = s.fade_in
+        asked, present = math.hypot(x, y), math.hypot(s.last[0], s.last[1])
+        if s.gain * asked > present:
+            s.gain = present / asked
+    elif s.fade_in > 0.0 and share > 0.0:
+        s.ease, s.held_share = 1.0, share
+        s.held[0], s.held[1] = s.last[0], s.last[1]
+
+
+@kernel
+def _eased(s: Any, x: float, y: float, share: float) -> tuple[float, float, int]:
+    """Return what lies between the force that is held and (x, y), nearer to that from tick to tick, with its flag.
+
+    Of (x, y) only a `share` was let through; what is held goes down with it.
+    """
+    if s.ease <= 0.0:
+        return x, y, 0
+    part = 0.5 - 0.5 * math.cos(math.pi * s.ease)
+    s.ease = max(s.ease - s.period / s.fade_in, 0.0)
+    left = min(share / s.held_share, 1.0)
+    return x + part * (left * s.held[0] - x), y + part * (left * s.held[1] - y), FADE
 
 
 @kernel
@@ -178,14 +206,17 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     if s.follower.astray != 0:
         return ASTRAY
     if s.changed != 0:
-        _ease(s, x, y)
+        _begin_easing(s, x, y)
     flags = _fade(s)
     passive = _account(s, periods)
     most = s.max_energy if passive else math.inf
     if passive and s.passivity_control != 0:
         x, y, flag = dissipate(s, x, y)
         flags |= flag
-    x, y, flag = _limited(s, s.gain * x, s.gain * y)
+    share = s.gain * s.gate
+    x, y, flag = _eased(s, share * x, share * y, share)
+    flags |= flag
+    x, y, flag = _limited(s, x, y)
     flags |= flag
     x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
     flags |= flag
@@ -211,12 +242,13 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
 @merged_kernel
 def _admittance(s: Any, row: Any, periods: int) -> int:
     """Force in, motion out: the reference moves on with the element's velocity."""
-    T, before = s.period, s.gain
+    T, before = s.period, s.gain * s.last_gate
     s.changed = 0  # the mass does not let the velocity jump
     flags = _fade(s)
-    braking = s.gain < before or s.gain == 0.0
-    share = 1.0 if braking else s.gain  # of the hand's force, while it fades in
-    step_element(s, share * s.force[0], share * s.force[1])
+    share = s.gain * s.gate
+    braking = share < before or share == 0.0
+    heard = 1.0 if braking else share  # of the hand's force, while it fades in
+    step_element(s, heard * s.force[0], heard * s.force[1])
     vx, vy = s.output[0], s.output[1]
     row.command_unlimited[0] = s.reference[0] + T * vx
     row.command_unlimited[1] = s.reference[1] + T * vy
@@ -226,7 +258,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
         return ASTRAY
     most = s.max_energy if _account(s, periods) else math.inf
     if braking:
-        vx, vy = s.gain * vx, s.gain * vy
+        vx, vy = share * vx, share * vy
     vx, vy, flag = _limited(s, vx, vy)
     flags |= flag
     vx, vy, flag = limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, most)
@@ -238,7 +270,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
         flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
         _follow_only(s, vx, vy)
-    if s.gain == 0.0:
+    if share == 0.0:
         _relax(s)
     s.last[0], s.last[1] = vx, vy
     s.reference[0] += T * vx
@@ -275,6 +307,7 @@ def _lose_trust(s: Any, tick: int) -> None:
     elif s.bad_ticks == 1 and s.gain == 1.0:
         s.rise = min(FADE_OUT, s.fade_in)
     s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
+    s.ease = 0.0
     forget(s)
 
 
@@ -313,6 +346,7 @@ def _report(s: Any, row: Any, flags: int) -> None:
     row.injected_energy = s.injected
     row.sticking = s.sticking
     row.permission = s.permission
+    row.gate = s.gate
     row.status = flags
 
 
@@ -341,6 +375,7 @@ def render(s: Any, row: Any) -> None:
     if s.admittance == 0:
         remember(s, s.command[0], s.command[1])
     s.last_tick = tick
+    s.last_gate = s.gate
     _report(s, row, flags)
 
 
@@ -350,7 +385,7 @@ def assistance(s: Any) -> Any:
 
     As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
     """
-    return 0.0 if s.status & (SPEED | ENERGY) != 0 else s.gain
+    return 0.0 if s.status & (SPEED | ENERGY) != 0 else s.gain * s.gate
 
 
 @kernel
@@ -416,5 +451,5 @@ def render_again(core: Rows, recorded: Rows, rows: Rows) -> None:
             s.velocity[i] = sample.velocity[i]
             s.force[i] = sample.force[i]
         s.sample_age = sample.sample_age
-        s.permission = sample.permission
+        s.permission, s.gate = sample.permission, sample.gate
         render(s, rows[k])

@@ -40,6 +40,9 @@ COMPUTED = (
 MOST_LAWS = 4
 """Functions of custom laws that a recording may have; a session changes their values, not their text."""
 
+EASES_DOWN = 3
+"""Since this format of recordings the force eases to a smaller one, too, when parameters change."""
+
 _AT_ONCE = 100_000
 """Rows that are computed at a time: an hour of them at once would need gigabytes."""
 
@@ -109,8 +112,10 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
     try:
         _require_few_laws(recording)
         journal = {entry["version"]: entry for entry in recording.settings}
-        first = _program(recording, journal[0])
-        rendering = Rendering(first, spec_of(recording.metadata), Limits(**recording.metadata["limits"]))
+        first, eases = _program(recording, journal[0]), recording.metadata["format"] >= EASES_DOWN
+        rendering = Rendering(
+            first, spec_of(recording.metadata), Limits(**recording.metadata["limits"]), eases_down=eases
+        )
         for start, stop in _stretches(np.array(rows["settings_version"])):
             version = int(rows["settings_version"][start])
             entry = journal[version]

@@ -150,6 +150,11 @@ class Supervision:
         }
 
     @property
+    def gate_closed(self) -> bool:
+        """Whether the output is to be let down."""
+        return bool(self._control["gate_closed"][0])
+
+    @property
     def marker(self) -> int:
         """What is to go into the row of a tick, to tell which trial or stage it belongs to."""
         return int(self._control["marker"][0])

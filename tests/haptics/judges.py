@@ -30,6 +30,7 @@ class Judge:
         self.reference: Vector | None = None
         self.bad = self.released = 0
         self.ever_held = limits.dead_man == "none"
+        self.version, self.easing, self.held = 0, 0, 0.0
 
     def look(self, row: np.void, expected: int) -> None:
         """Judge a tick in whose sample `expected` was wrong."""
@@ -50,13 +51,24 @@ class Judge:
         else:
             self._look_at_change(force, last, status)
             self._look_at_what_was_taken(row, status)
+            self._look_at_easing(row, before)
             if not status & Status.PASSIVITY:
-                assert norm <= max(math.hypot(*asked), before) * (1 + TINY) + TINY
+                assert norm <= max(math.hypot(*asked), before, self.held) * (1 + TINY) + TINY
         if not self.ever_held:
             assert not force.any()
         if self.released > math.ceil(8e-3 / self.period) + 1:
             assert norm <= max(before - self.step, 0.0) + TINY
         self.last = force.copy()
+
+    def _look_at_easing(self, row: np.void, before: float) -> None:
+        """Know which force was there when parameters changed: while it eases to another, it may be as large as that."""
+        if row["settings_version"] != self.version:
+            self.version, self.held = int(row["settings_version"]), max(before, self.held)
+            self.easing = math.ceil(self.limits.fade_in / self.period) + 2
+        elif self.easing > 0:
+            self.easing -= 1
+        else:
+            self.held = 0.0
 
     def _look_at_what_was_taken(self, row: np.void, status: int) -> None:
         force, v, x = row["command"], row["velocity"], row["position"]
