@@ -64,6 +64,7 @@ class ServoProcess:
         ends = self._far_end, self._far_programs
         self._process = context.Process(target=serve, args=(job, *ends), name="haptics servo")
         self._state: ProcessState | None = None
+        self._version, self._by_pipe = 0, False
         self.used: dict[str, Any] = {}
 
     @property
@@ -146,6 +147,7 @@ class ServoProcess:
         write_parameters(element, settings)
         settings["law"]["address"] = 0
         self._settings.publish(settings[0])
+        self._version = version
         return version
 
     def go_on_with(self, line: dict[str, Any]) -> None:
@@ -156,12 +158,31 @@ class ServoProcess:
         line : dict
             What the journal of the recording says of it, its version included (`haptics.programs`).
         """
+        self._version, self._by_pipe = int(line["version"]), True
         send(self._programs, line)
+
+    def take(self, element: Element, line: dict[str, Any]) -> None:
+        """Put an element in force: at the next tick, or as soon as functions that it needs are compiled.
+
+        Once one has gone by the pipe, all do, so that none overtakes another.
+
+        Parameters
+        ----------
+        element : Element
+            Of the causality and period of the run.
+        line : dict
+            What the journal of the recording says of it, with `next_version`.
+        """
+        present = self.job.element
+        if self._by_pipe or isinstance(present, Motion) or functions_of(element) != functions_of(present):
+            self.go_on_with(line)
+        else:
+            self.publish(element)
 
     @property
     def next_version(self) -> int:
-        """The version that the next `publish` will get."""
-        return self._settings.version + 1
+        """The version that the next settings will get."""
+        return self._version + 1
 
     @property
     def connection(self) -> Connection:

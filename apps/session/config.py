@@ -30,6 +30,9 @@ LONGEST = 1e7
 
 _FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
 _FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters")
+_LAW_NAMES = {"name", "file"}
+"""Keys of a table of a law that say which it is."""
+
 TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
 
 
@@ -159,6 +162,41 @@ class SessionConfig:
             raise unknown("parameter", key, names)
         changed = replace(self, **{table: {**getattr(self, table), name: value}})  # type: ignore[arg-type]
         changed.make_element()
+        return changed
+
+    def with_tables(self, tables: Mapping[str, Table]) -> SessionConfig:
+        """Return this configuration with another law, model or parameters, validated as a whole.
+
+        Parameters
+        ----------
+        tables : mapping
+            ``session`` with ``model``, ``law``, ``element``, each with what changes. A law that is named, or a custom
+            one, begins with its defaults, and so does the element of another model; all else is kept.
+
+        Raises
+        ------
+        ConfigurationError
+            If something cannot be changed in mid-run, or is not allowed.
+        """
+        allowed = {"session": ("model",), "law": None, "element": None}
+        for name, table in tables.items():
+            if name not in allowed:
+                raise ConfigurationError(f"{name}: a run goes on with its own; start again for another one.")
+            kept = [key for key in table if allowed[name] is not None and key not in (allowed[name] or ())]
+            if kept:
+                raise ConfigurationError(f"{name}.{kept[0]}: a run goes on with its own; start again for another one.")
+        model = tables.get("session", {}).get("model", self.session.model)
+        law, element = tables.get("law", {}), dict(tables.get("element", {}))
+        changed = replace(
+            self,
+            session=replace(self.session, model=model),
+            law=law_table({**law}, self.causality) if _LAW_NAMES & law.keys() else {**self.law, **law},
+            element={
+                **(self.element if model == self.session.model else element_defaults(model, self.causality)),
+                **element,
+            },
+        )
+        _prove(changed)
         return changed
 
     def as_dict(self) -> Table:

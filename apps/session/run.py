@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from multiprocessing.connection import wait
 from typing import Any
 
@@ -12,6 +12,7 @@ from apps.session.config import SessionConfig
 from apps.session.counsel import Counsel
 from apps.session.held_key import HeldKey
 from apps.session.job import make_job
+from apps.session.models import Table
 from apps.session.outcome import Outcome
 from apps.session.preparation import NeverStarted, Preparation
 from apps.session.progress import Progress
@@ -67,6 +68,7 @@ class Session:
         self._warn = warn or tell
         self._counsel = Counsel(self._spec)
         self._counsel.consider(config.make_element(), 0)
+        self._program = 0
         self._interrupted = False
         self._stopping = False
         self._progress = progress or Progress(config.session.duration)
@@ -134,11 +136,42 @@ class Session:
         ConfigurationError
             If the value is not allowed; nothing changes.
         """
-        config = self.config.with_parameter(key, value)
+        self._go_on_with(self.config.with_parameter(key, value))
+
+    def configure(self, tables: Mapping[str, Table]) -> None:
+        """Go on with another law, another model of the same causality, or other parameters, all at one tick.
+
+        An element keeps its state where the model stays, and begins at its beginning where it does not; the force
+        eases from the old one. It is written down first; what cannot be written ends the run.
+
+        Parameters
+        ----------
+        tables : mapping
+            See `apps.session.config.SessionConfig.with_tables`.
+
+        Raises
+        ------
+        ConfigurationError
+            If something cannot be changed in mid-run, or is not allowed; nothing changes.
+        """
+        self._go_on_with(self.config.with_tables(tables))
+
+    def gate(self, closed: bool) -> None:
+        """Let the output down, as between two trials, or up again (`haptics.loop_kernels.GATE_TIME`)."""
+        self._servo.gate(closed)
+
+    def mark(self, marker: int) -> None:
+        """Let the rows from the next tick on carry `marker`: the trial or stage that they belong to."""
+        self._servo.mark(marker)
+
+    def _go_on_with(self, config: SessionConfig) -> None:
+        """Put the program of `config` in force, at the next tick or as soon as its functions are compiled."""
         element, version = config.make_element(), self._servo.next_version
+        self._program += config.session.model != self.config.session.model
         with self._writing():
-            self._recorder.journal_settings(version, journal_entry(config))
-            self._servo.publish(element)
+            entry = {**journal_entry(config), "program": self._program}
+            self._recorder.journal_settings(version, entry)
+            self._servo.take(element, {"version": version, **entry})
             self.config = config
             self._advise(element, version)
 

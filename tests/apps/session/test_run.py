@@ -72,6 +72,63 @@ def test_a_change_that_is_not_allowed_changes_nothing(tmp_path: Path) -> None:
     assert len(recording.settings) == 1
 
 
+RUBBER = """
+def rubber(speed, static=4.0, kinetic=3.0, width=2.0):
+    return kinetic + (static - kinetic) / (1.0 + speed / width)
+"""
+CHANGES: list[dict[str, Any]] = [
+    {"law": {"name": "coulomb", "force": 3.0}},
+    {"law": {"name": "coulomb", "force": 1.0}},
+    {"law": {"name": "stribeck", "static_force": 4.0, "kinetic_force": 3.0, "stribeck_velocity": 2.0}},
+    {"law": {"name": "custom", "source": RUBBER}},
+    {"law": {"name": "custom", "source": RUBBER, "static": 5.0}},
+    {"session": {"model": "B"}},
+    {"session": {"model": "C"}},
+    {"session": {"model": "lugre"}, "law": {"name": "coulomb-viscous"}},
+    {"session": {"model": "iwan"}},
+    {"element": {"stiffness": 3000.0}},
+]
+
+
+def test_law_model_and_gate_change_at_random_and_all_of_it_replays(tmp_path: Path) -> None:
+    session = make_session(tmp_path, law={"name": "coulomb", "force": 6.0})
+    random = np.random.default_rng(3)
+    steps: list[tuple[int, Any]] = []
+    for k in range(50):
+        change, tick = CHANGES[random.integers(len(CHANGES))], 100 + 60 * k
+        closed = bool(random.integers(2))
+        steps.append((tick, lambda change=change: session.configure(change)))
+        steps.append((tick, lambda closed=closed: session.gate(closed)))
+        steps.append((tick, lambda k=k: session.mark(k)))
+    outcome = session.run(Script(session, [*steps, (3600, session.stop)]))
+    assert outcome.reason == "stopped", outcome.fault
+    recording = Recording(Path(outcome.summary["recording"]))
+    rows = recording.rows
+    assert [entry["version"] for entry in recording.settings] == list(range(51))
+    assert rows["settings_version"][-1] == 50
+    assert (np.diff(rows["settings_version"]) >= 0).all()
+    assert {entry["model"] for entry in recording.settings} >= {"B", "C", "lugre"}
+    assert len(np.unique(rows["marker"])) > 40
+    assert (rows["gate"] == 0.0).any() and (rows["gate"] == 1.0).any()
+    found = verify(recording)
+    assert found.mismatches == 0
+    assert found.verdict == "ok"
+
+
+@pytest.mark.parametrize(
+    ("tables", "words"),
+    [
+        ({"session": {"rate": 500.0}}, r"session\.rate: a run goes on with its own"),
+        ({"device": {"mass": 1.0}}, "device: a run goes on with its own"),
+        ({"session": {"model": "A"}}, "model"),
+        ({"law": {"name": "coulomb", "force": -1.0}}, r"law\.force = -1"),
+    ],
+)
+def test_what_cannot_change_in_mid_run_is_refused(tables: dict[str, Any], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        complete({}).with_tables({"element": {"stiffness": 3000.0}, **tables})
+
+
 def test_a_run_that_cannot_be_recorded_any_more_is_stopped(tmp_path: Path) -> None:
     session = make_session(tmp_path)
 
