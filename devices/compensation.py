@@ -16,18 +16,22 @@ What is added must never be more than what the friction takes, or the handle wou
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from devices.friction import AXIS_LAWS, axis_friction, law_records
+from devices.friction import AXIS_LAWS, axis_friction, law_kinds, law_records
 from devices.friction_file import OwnFriction, read_own_friction
-from haptics._jit import kernel
+from haptics._jit import kernel, merged_kernel
 from haptics.device import Vector
 from haptics.friction import GaussianStribeck, Stribeck
 from haptics.law import Law
+from haptics.parts import address_of_part, run_part
 from haptics.settings import bounded, free
 
 TRAVEL = 2e-4
@@ -53,6 +57,7 @@ _LEAST_LEVEL = 0.01
 
 COMPENSATION = np.dtype(
     [
+        ("step", "<i8"),
         AXIS_LAWS,
         ("share", "<f8"),
         ("gain", "<f8"),
@@ -61,10 +66,13 @@ COMPENSATION = np.dtype(
         ("damping", "<f8", (2,)),
         ("displacement", "<f8", (2,)),
         ("friction_force", "<f8", (2,)),
+        ("command", "<f8", (2,)),
         ("force", "<f8", (2,)),
+        ("total", "<f8", (2,)),
     ]
 )
-"""All of it in one record: ``friction_force`` is what the contact has, ``force`` what was added to the last command."""
+"""All of it in one record: where its part lies (``step``), the laws and the contact, whose force is ``friction_force``;
+``force`` is what is added to a ``command``, ``total`` both together."""
 
 
 @dataclass(frozen=True)
@@ -85,22 +93,14 @@ class CompensationSettings:
     )
 
 
-@kernel
-def _contact_force(s: Any, i: int, u: float) -> float:
-    """Friction f [N] of the massless contact of axis i, whose far end moves at u [m/s]; (38). It relaxes at rest."""
-    T, K, B, e = s.period, s.stiffness[i], s.damping[i], s.displacement[i]
-    x = u + K / (B + T * K) * e
-    f, v = axis_friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
-    e = e + T * u if v == 0.0 else (B * e + T * f) / (B + T * K)
-    if abs(u) < REST_SPEED:
-        e *= math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION)
-    s.displacement[i] = e
-    s.friction_force[i] = f
-    return f
+@merged_kernel
+def _relaxed(e: float, u: float, T: float) -> Any:
+    """Return the displacement e [m] of the contact a period later, as far as it relaxes at rest."""
+    return e * math.exp(-(1.0 - abs(u) / REST_SPEED) * T / RELAXATION) if abs(u) < REST_SPEED else e
 
 
-@kernel
-def _restrained(f: float, command: float, share: float) -> float:
+@merged_kernel
+def _restrained(f: float, command: float, share: float) -> Any:
     """Return how much of the friction f [N] to make up for under a command [N] along the same axis.
 
     A share of it, and of the rest as much as the command takes from the motion by itself.
@@ -109,20 +109,38 @@ def _restrained(f: float, command: float, share: float) -> float:
     return math.copysign(min(abs(f), share * abs(f) + against), f)
 
 
-@kernel
-def add_friction(record: Any, vx: float, vy: float, x: float, y: float) -> tuple[float, float]:
-    """Return the force (x, y) [N] with the friction added that acts at the velocity (vx, vy) [m/s].
+@functools.cache
+def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
+    """Return the part that adds to ``command`` the friction of laws of these kinds."""
+    friction = axis_friction(kinds)
 
-    To be called once a period. With a gain of zero nothing is added, and the contact is forgotten.
-    """
-    s = record[0]
-    if s.gain == 0.0:
+    @merged_kernel
+    def contact_force(s: Any, i: int, u: float) -> Any:
+        """Friction f [N] of the massless contact of axis i, whose far end moves at u [m/s]; (38). It relaxes."""
+        T, K, B, e = s.period, s.stiffness[i], s.damping[i], s.displacement[i]
+        x = u + K / (B + T * K) * e
+        f, v = friction(s.axis_laws[i, 0 if x >= 0.0 else 1], x, 1.0 / (B + T * K))
+        e = e + T * u if v == 0.0 else (B * e + T * f) / (B + T * K)
+        s.displacement[i] = _relaxed(e, u, T)
+        s.friction_force[i] = f
+        return f
+
+    @kernel
+    def add(s: Any, vx: float, vy: float) -> None:
+        """Add the friction that acts at the velocity (vx, vy) [m/s]; once a period.
+
+        With a gain of zero nothing is added, and the contact is forgotten.
+        """
         for i in range(2):
-            s.displacement[i] = s.friction_force[i] = s.force[i] = 0.0
-        return x, y
-    s.force[0] = s.gain * _restrained(_contact_force(s, 0, vx), x, s.share)
-    s.force[1] = s.gain * _restrained(_contact_force(s, 1, vy), y, s.share)
-    return x + s.force[0], y + s.force[1]
+            if s.gain == 0.0:
+                s.displacement[i] = s.friction_force[i] = s.force[i] = 0.0
+                s.total[i] = s.command[i]
+            else:
+                f = contact_force(s, i, vx if i == 0 else vy)
+                s.force[i] = s.gain * _restrained(f, s.command[i], s.share)
+                s.total[i] = s.command[i] + s.force[i]
+
+    return add
 
 
 class Compensation:
@@ -152,8 +170,23 @@ class Compensation:
             record["stiffness"][0, i], record["damping"][0, i] = stiffness, damping
             slope = STEEPNESS * (damping + period * stiffness)
             gentle.append((_gentler(laws[0], slope), _gentler(laws[1], slope)))
-        record["axis_laws"] = law_records((gentle[0], gentle[1]))
-        self._own, self._share = own, share
+        rendered = gentle[0], gentle[1]
+        record["axis_laws"] = law_records(rendered)
+        self._own, self._share, self._kinds = own, share, law_kinds(rendered)
+
+    @property
+    def record(self) -> NDArray[Any]:
+        """All of it but where the part lies, (1,) of dtype `COMPENSATION`: what a device in kernels takes over."""
+        return self._record
+
+    @functools.cached_property
+    def address(self) -> int:
+        """Where the part lies that adds to ``command``, compiled now if it never was."""
+        return address_of_part(_part(self._kinds), COMPENSATION)
+
+    @functools.cached_property
+    def _add(self) -> Callable[[float, float], None]:
+        return functools.partial(run_part, self.address, self._record.ctypes.data)
 
     @property
     def least_friction(self) -> float:
@@ -170,11 +203,14 @@ class Compensation:
 
     def added_to(self, command: Vector, velocity: Vector) -> tuple[float, float]:
         """Return a command [N] with the friction added that acts at a velocity [m/s]; once a period."""
-        return add_friction(self._record, velocity[0], velocity[1], command[0], command[1])
+        self._record["command"] = command
+        self._add(float(velocity[0]), float(velocity[1]))
+        x, y = self._record["total"][0].tolist()
+        return x, y
 
     def warm_up(self) -> None:
         """Compile what a tick needs."""
-        add_friction(self._record.copy(), 0.0, 0.0, 0.0, 0.0)
+        self.added_to(np.zeros(2), np.zeros(2))
 
     @property
     def force(self) -> Vector:

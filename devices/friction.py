@@ -6,20 +6,21 @@ That is what the handle of a stick or a table with two slides has of its own: a 
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics._jit import kernel
+from haptics._jit import inlined_kernel, kernel
 from haptics.errors import ConfigurationError
 from haptics.friction import Stribeck
 from haptics.law import Law
 from haptics.settings import bounded, build, check, unknown
-from haptics.sliding_kernels import LAW, implicit_sliding
+from haptics.sliding_kernels import LAW, SLIDING
 
 AXES = ("x", "y")
 DIRECTIONS = ("forward", "backward")
@@ -105,14 +106,41 @@ def law_records(laws: AxisLaws) -> NDArray[Any]:
     return np.array([[law.record[0] for law in axis] for axis in laws], dtype=LAW)
 
 
-@kernel
-def axis_friction(law: Any, x: float, Z: float) -> tuple[float, float]:
-    """Return (f, v): f = Phi_Z(x) along one axis and v = x - Z f, exactly zero when sticking; (16).
+def law_kinds(laws: AxisLaws) -> tuple[int, ...]:
+    """Return which kinds of laws there are among `laws`, in order."""
+    return tuple(sorted({int(law.record["kind"][0]) for axis in laws for law in axis}))
 
-    The law is that of the direction of x, which is also the direction of the motion: Z f never exceeds x.
+
+@functools.cache
+def _sliding(kinds: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the kernel that solves laws of these kinds while they slide (`haptics.sliding_kernels`), and no others."""
+    first, others = SLIDING[kinds[0]], kinds[1:]
+    if not others:
+        return first
+    kind, rest = kinds[0], _sliding(others)
+
+    @kernel
+    def sliding(law: Any, r: float, Z: float) -> Any:
+        return first(law, r, Z) if law.kind == kind else rest(law, r, Z)
+
+    return sliding
+
+
+@functools.cache
+def axis_friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the kernel ``(law, x, Z)`` of friction along one axis, for laws of these `kinds` alone (`law_kinds`).
+
+    It returns (f, v): f = Phi_Z(x) and v = x - Z f, exactly zero when sticking; (16). The law is that of the direction
+    of x, which is also the direction of the motion: Z f never exceeds x.
     """
-    r = abs(x)
-    if r <= Z * law.numbers[0]:
-        return x / Z, 0.0
-    g, s = implicit_sliding(law, r, Z)
-    return math.copysign(g, x), math.copysign(s, x)
+    sliding = _sliding(kinds)
+
+    @inlined_kernel
+    def friction(law: Any, x: float, Z: float) -> tuple[float, float]:
+        r = abs(x)
+        if r <= Z * law.numbers[0]:
+            return x / Z, 0.0
+        g, s = sliding(law, r, Z)
+        return math.copysign(g, x), math.copysign(s, x)
+
+    return friction

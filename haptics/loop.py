@@ -143,10 +143,9 @@ class Loop:
         if self._may_be_compiled and hasattr(type(self._device), "port"):
             of_run = loop, core, words, ports, ports, self._trace.slots, count
             run_ticks(*of_run, **self._told.arrays, most=0)
-        else:
-            due_now(loop, core, 0.0, 0)
-            render_next(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
-            end_of_tick(loop, core, slots, count, 0.0, 0.0)
+        due_now(loop, core, 0.0, 0)  # once it is open it may say that it has no port
+        render_next(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
+        end_of_tick(loop, core, slots, count, 0.0, 0.0)
 
     def prepare(self, count: int | None) -> None:
         """Prepare a run of so many ticks, or without an end."""

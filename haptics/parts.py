@@ -14,8 +14,10 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable
+from types import FunctionType
 from typing import Any
 
+import numba
 import numpy as np
 
 from haptics._jit import COMPILED, kept, kernel
@@ -130,11 +132,12 @@ else:
         """Return the number at `address`."""
         return _load(types.float64, ir.DoubleType())
 
-    def _compiled(function: Callable[..., None], dtype: np.dtype[Any]) -> tuple[int, object]:
-        def part(address: int, x: float, y: float) -> None:
-            function(record_at(address, dtype), x, y)
-
-        signature = types.void(types.int64, types.float64, types.float64)
+    def _compiled(function: Any, dtype: np.dtype[Any]) -> tuple[int, object]:
+        """Compile a kernel's own Python as a C function of a pointer and two numbers: no kernel lies between."""
+        own = function.py_func
+        part = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
+        part.__qualname__ = f"{own.__qualname__}.part"  # kept apart from the kernel, which others may call
+        signature = types.void(numba.from_dtype(dtype), types.float64, types.float64)
         options = {"nopython": True, "nogil": True, "error_model": "numpy"}
         callback: Any = CFunc(part, sigutils.normalize_signature(signature), {}, options)
         callback._cache = kept(part)

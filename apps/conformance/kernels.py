@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.velocity import VELOCITY_FIELDS, update_velocity
+from devices.velocity import VELOCITY, update_velocity
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
 from devices.virtual.plant import quantise
 from haptics._jit import kernel
@@ -46,10 +46,10 @@ PLANT = np.dtype(
         ("force", "<f8", (2,)),
         ("acting", "<f8", (2,)),
         ("reference", "<f8", (2,)),
-        *VELOCITY_FIELDS,
+        ("estimator", VELOCITY),
     ]
 )
-"""The plant: parameters, state, and the latest sample (``position`` and ``velocity``, or ``force``)."""
+"""The plant: parameters, state, and the latest sample (``position`` and the estimator's velocity, or ``force``)."""
 
 ROW = np.dtype([("position", "<f8", (2,)), ("velocity", "<f8", (2,)), ("force", "<f8", (2,)), ("felt", "<f8", (2,))])
 """A tick as the metrics see it.
@@ -73,7 +73,7 @@ def _sample(s: Any, drive: NDArray[np.float64], tick: int) -> None:
     if s.admittance == 0:
         s.position[0] = quantise(s.handle[0], s.resolution)
         s.position[1] = quantise(s.handle[1], s.resolution)
-        update_velocity(s, tick * s.period, s.position[0], s.position[1])
+        update_velocity(s.estimator, tick * s.period, s.position[0], s.position[1])
         return
     before = max(tick * s.substeps - 1, 0)
     noise = normal_pair(s)
@@ -145,7 +145,7 @@ def run_element(elements: Rows, plants: Rows, drive: NDArray[np.float64], rows: 
             step_element(e, s.force[0], s.force[1])
             fine = _arm(s, e.output, e.friction_force, drive, tick, rows[tick])
         else:
-            step_element(e, s.velocity[0], s.velocity[1])
+            step_element(e, s.estimator.velocity[0], s.estimator.velocity[1])
             fine = _joystick(s, -e.output[0], -e.output[1], drive, tick, rows[tick])
         if not fine:
             return tick

@@ -14,7 +14,7 @@ from apps.conformance import cells
 from apps.conformance.cells import Cell, Grip
 from apps.conformance.kernels import PLANT, ROW, command_joystick, run_element, sample_joystick
 from apps.conformance.motions import Motion
-from devices.velocity import VelocitySettings, fill_velocity
+from devices.velocity import VelocitySettings, fill_velocity, prepare_velocity
 from haptics.device import Causality
 from haptics.elements import Element
 from haptics.errors import ConfigurationError
@@ -62,7 +62,8 @@ def new_plant(cell: Cell, causality: Causality, motion: Motion) -> Rows:
     record["period"], record["substeps"], record["resolution"] = 1.0 / cell.rate, count, cell.quantisation
     record["grip_stiffness"], record["grip_damping"] = stiffness, cell.grip.damping
     record["max_force"] = cells.HANDLE_MAX_FORCE
-    fill_velocity(record, VelocitySettings(cell.velocity), cell.quantisation, 1.0 / cell.rate)
+    fill_velocity(record["estimator"], VelocitySettings(cell.velocity), cell.quantisation, 1.0 / cell.rate)
+    prepare_velocity(record["estimator"])
     mass, damping = cells.HANDLE_MASS, cells.HANDLE_DAMPING
     if causality is Causality.ADMITTANCE:
         speed = 2.0 * math.pi * cells.ARM_FREQUENCY
@@ -103,7 +104,7 @@ def run_python(renderer: Renderer, cell: Cell, motion: Motion) -> Rows | None:
     drive = drive_of(motion, cell.grip, cell.rate)
     rows = np.zeros(motion.ticks(cell.rate), ROW)
     plant = new_plant(cell, Causality.IMPEDANCE, motion)
-    position, velocity = plant["position"][0], plant["velocity"][0]
+    position, velocity = plant["position"][0], plant["estimator"]["velocity"][0]
     for tick in range(len(rows)):
         sample_joystick(plant, tick)
         x, y = _pair(renderer(position.copy(), velocity.copy()))

@@ -20,7 +20,7 @@ from apps.conformance.cells import CELLS, DAMPING, FRICTION, REFERENCE, STIFFNES
 from apps.conformance.kernels import ROW, run_element
 from apps.conformance.motions import Motion
 from apps.conformance.plant import drive_of, new_plant
-from devices.velocity import VelocityEstimator, VelocitySettings, fill_velocity
+from devices.velocity import VelocityEstimator, VelocitySettings, fill_velocity, prepare_velocity
 from haptics.device import Causality
 from haptics.elements import MasslessImpedance
 from haptics.friction import Coulomb
@@ -84,7 +84,8 @@ def run(settings: VelocitySettings, cell: Cell, motion: Motion, damping: float =
     """Put model C through `motion` in `cell` with the estimator of `settings`."""
     element = MasslessImpedance(Coulomb(FRICTION), STIFFNESS, damping, 1.0 / cell.rate)
     plant, rows = new_plant(cell, Causality.IMPEDANCE, motion), np.zeros(motion.ticks(cell.rate), ROW)
-    fill_velocity(plant, settings, cell.quantisation, 1.0 / cell.rate)
+    fill_velocity(plant["estimator"], settings, cell.quantisation, 1.0 / cell.rate)
+    prepare_velocity(plant["estimator"])
     run_element(element.copy_record(), plant, drive_of(motion, cell.grip, cell.rate), rows)
     return rows[round(motion.settling * cell.rate) :]
 

@@ -21,7 +21,7 @@ from devices.pantograph.mechanisms import MAX_TORQUE
 from devices.pantograph.ports import find_port, open_port
 from devices.pantograph.settings import PantographSettings
 from devices.pantograph.wire import WireError
-from devices.velocity import velocity_lag
+from devices.velocity import prepare_velocity, velocity_lag
 from devices.virtual.log import CommandLog
 from haptics.clock import Clock, WallClock
 from haptics.device import Causality, DeviceSpec, State, Vector
@@ -73,7 +73,7 @@ class Pantograph(Compensated):
         self._record = new_record(self._mechanism, self.settings, self._resolution, self._clock.period)
         self._torques = self._record["torques"][0]
         self._compensation = compensation_of(self.settings, NAME, self._identity, self._clock.period, self._resolution)
-        self._state = State(0.0, self._record["position"][0], self._record["velocity"][0])
+        self._state = State(0.0, self._record["position"][0], self._record["estimator"]["velocity"][0])
         self._exchange: Exchange | None = None
         self._log: CommandLog | None = None
         self._resources = contextlib.ExitStack()
@@ -133,6 +133,7 @@ class Pantograph(Compensated):
                 "device.at_home=true; the board takes it from there where its arms are."
             )
         take_force(self._record.copy(), 0.0, 0.0)  # compiled before anything moves
+        prepare_velocity(self._record["estimator"])
         if self._compensation is not None:
             self._compensation.warm_up()
         take_angles(self._record.copy(), 0.0, *self._mechanism.home)
@@ -151,7 +152,7 @@ class Pantograph(Compensated):
                 resources.close()
             raise
         self._exchange, self._resources = exchange, resources
-        self._record["velocity_samples"] = 0
+        self._record["estimator"]["samples"] = 0
 
     def read(self) -> State:
         """Return the newest sample at once; the arrays are reused.

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from devices.linkage import close_linkage, motor_torques
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, Mechanism
-from devices.velocity import VELOCITY_FIELDS, VelocitySettings, fill_velocity, update_velocity
+from devices.velocity import VELOCITY, VelocitySettings, fill_velocity, update_velocity
 from haptics._jit import kernel
 
 _close = kernel(close_linkage)
@@ -26,7 +26,7 @@ PANTOGRAPH = np.dtype(
         ("angles", "<f8", (2,)),
         ("position", "<f8", (2,)),
         ("torques", "<f8", (2,)),
-        *VELOCITY_FIELDS,
+        ("estimator", VELOCITY),
     ]
 )
 """The whole pantograph in one record."""
@@ -39,7 +39,7 @@ def new_record(mechanism: Mechanism, settings: VelocitySettings, resolution: flo
         record[name] = value
     record["centre"] = mechanism.centre
     record["angles"] = np.radians(mechanism.home)
-    fill_velocity(record, settings, resolution, period)
+    fill_velocity(record["estimator"], settings, resolution, period)
     return record
 
 
@@ -55,9 +55,9 @@ def take_angles(record: Any, time: float, left: float, right: float) -> None:
         s.angles[0], s.angles[1], s.left_inner, s.left_outer, s.right_outer, s.right_inner, s.motor_distance, s.side
     )
     s.position[0], s.position[1] = x - s.centre[0], y - s.centre[1]
-    if time < s.velocity_time:
-        s.velocity_samples = 0
-    update_velocity(s, time, s.position[0], s.position[1])
+    if time < s.estimator.time:
+        s.estimator.samples = 0
+    update_velocity(s.estimator, time, s.position[0], s.position[1])
 
 
 @kernel

@@ -11,22 +11,24 @@
 ``tracker``            the increments of a tracked position: what drivers use by default (`devices.velocity.tracker`)
 =====================  ==============================================================================================
 
-A device derives its settings from `VelocitySettings` and calls `VelocityEstimator`, or, if it is a kernel, puts
-`VELOCITY_FIELDS` into its record, fills them with `fill_velocity` and calls `update_velocity`. How the estimators
+A device derives its settings from `VelocitySettings` and calls `VelocityEstimator`, or, if it is a kernel, puts a field
+of dtype `VELOCITY` into its record, fills it with `fill_velocity`, compiles what was chosen with `prepare_velocity`
+before anything depends on its speed, and calls `update_velocity`. How the estimators
 compare is in ``docs/velocity.md``.
 """
 
-from devices.velocity.estimator import VELOCITY_FIELDS, VelocityEstimator, fill_velocity, update_velocity
+from devices.velocity.estimator import VELOCITY, VelocityEstimator, fill_velocity, prepare_velocity, update_velocity
 from devices.velocity.settings import ESTIMATORS, LONGEST_WINDOW, VelocitySettings, check_velocity, velocity_lag
 
 __all__ = [
     "ESTIMATORS",
     "LONGEST_WINDOW",
-    "VELOCITY_FIELDS",
+    "VELOCITY",
     "VelocityEstimator",
     "VelocitySettings",
     "check_velocity",
     "fill_velocity",
+    "prepare_velocity",
     "update_velocity",
     "velocity_lag",
 ]

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from devices.velocity.difference import LENGTH
+from devices.velocity.difference import LENGTH, remember
 from devices.velocity.settings import LONGEST_FIT
-from haptics._jit import kernel
+from haptics._jit import kernel, merged_kernel
 
 _ROUNDING = 1e-6
 """Part of a count by which a sample may miss the line besides: positions are rounded numbers."""
@@ -21,44 +21,46 @@ _ROUNDING = 1e-6
 @kernel
 def _fits(s: Any, i: int, count: int, slope: float, time: float, position: float) -> bool:
     """Tell whether the latest ``count + 1`` samples lie within a count of the line through (time, position)."""
-    margin = (1.0 + _ROUNDING) * s.velocity_resolution
+    margin = (1.0 + _ROUNDING) * s.resolution
     for k in range(count + 1):
-        place = (s.velocity_samples - k) % LENGTH
+        place = (s.samples - k) % LENGTH
         if abs(s.past_positions[place, i] - position - slope * (s.past_times[place] - time)) > margin:
             return False
     return True
 
 
-@kernel
-def end_fit(s: Any) -> None:
-    """Set ``s.velocity`` by the end-fit variant (their section III-A); the latest sample is remembered."""
-    new = s.velocity_samples % LENGTH
+@merged_kernel
+def end_fit(s: Any, x: float, y: float) -> None:
+    """Take the position (x, y) [m] and set ``s.velocity`` by the end-fit variant (their section III-A)."""
+    remember(s, x, y)
+    new = s.samples % LENGTH
     time = s.past_times[new]
     for i in range(2):
         position = s.past_positions[new, i]
-        for count in range(1, min(s.velocity_samples, LONGEST_FIT) + 1):
-            old = (s.velocity_samples - count) % LENGTH
+        for count in range(1, min(s.samples, LONGEST_FIT) + 1):
+            old = (s.samples - count) % LENGTH
             slope = (position - s.past_positions[old, i]) / (time - s.past_times[old])
             if count > 1 and not _fits(s, i, count, slope, time, position):
                 break
             s.velocity[i] = slope
 
 
-@kernel
-def best_fit(s: Any) -> None:
-    """Set ``s.velocity`` by the best-fit variant (their section III-B); the latest sample is remembered.
+@merged_kernel
+def best_fit(s: Any, x: float, y: float) -> None:
+    """Take the position (x, y) [m] and set ``s.velocity`` by the best-fit variant (their section III-B).
 
     Times and positions are taken relative to the latest sample, so that the sums lose no digits.
     """
-    new = s.velocity_samples % LENGTH
+    remember(s, x, y)
+    new = s.samples % LENGTH
     time = s.past_times[new]
     for i in range(2):
         position = s.past_positions[new, i]
         sum_t = sum_x = sum_tt = sum_tx = 0.0
-        for count in range(1, min(s.velocity_samples, LONGEST_FIT) + 1):
-            old = (s.velocity_samples - count) % LENGTH
-            t, x = s.past_times[old] - time, s.past_positions[old, i] - position
-            sum_t, sum_x, sum_tt, sum_tx = sum_t + t, sum_x + x, sum_tt + t * t, sum_tx + t * x
+        for count in range(1, min(s.samples, LONGEST_FIT) + 1):
+            old = (s.samples - count) % LENGTH
+            t, z = s.past_times[old] - time, s.past_positions[old, i] - position
+            sum_t, sum_x, sum_tt, sum_tx = sum_t + t, sum_x + z, sum_tt + t * t, sum_tx + t * z
             n = count + 1
             slope = (n * sum_tx - sum_t * sum_x) / (n * sum_tt - sum_t * sum_t)
             middle = position + (sum_x - slope * sum_t) / n

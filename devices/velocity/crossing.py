@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from haptics._jit import kernel
+from haptics._jit import merged_kernel
 
 CROSSING_FIELDS: list[tuple[Any, ...]] = [
     ("counted", "<f8", (2,)),
@@ -23,18 +23,18 @@ CROSSING_FIELDS: list[tuple[Any, ...]] = [
 """Per coordinate: the position at the last change, the edge crossed then, when, and the velocity found."""
 
 
-@kernel
-def begin_crossing(s: Any, time: float, x: float, y: float) -> None:
+@merged_kernel
+def begin_crossing(s: Any, x: float, y: float) -> None:
     """Begin at (x, y) [m], in the middle of a count."""
     s.counted[0], s.counted[1] = s.edge[0], s.edge[1] = x, y
-    s.edge_time[0] = s.edge_time[1] = time
+    s.edge_time[0] = s.edge_time[1] = s.time
     s.edge_velocity[0] = s.edge_velocity[1] = 0.0
 
 
-@kernel
-def crossing(s: Any, time: float, x: float, y: float) -> None:
-    """Take the position (x, y) [m] at `time` [s] and set ``s.velocity``."""
-    q = s.velocity_resolution
+@merged_kernel
+def crossing(s: Any, x: float, y: float) -> None:
+    """Take the position (x, y) [m] and set ``s.velocity``."""
+    q, time = s.resolution, s.time
     for i in range(2):
         step = (x if i == 0 else y) - s.counted[i]
         if abs(step) >= 0.5 * q:

@@ -10,31 +10,32 @@ from __future__ import annotations
 from typing import Any
 
 from devices.velocity.settings import LONGEST_WINDOW
-from haptics._jit import kernel
+from haptics._jit import merged_kernel
 
 LENGTH = LONGEST_WINDOW + 1
 
 HISTORY_FIELDS: list[tuple[Any, ...]] = [
-    ("velocity_window", "<i8"),
+    ("window", "<i8"),
     ("past_times", "<f8", (LENGTH,)),
     ("past_positions", "<f8", (LENGTH, 2)),
 ]
 """The latest samples, in a ring: number k is in place k modulo `LENGTH`."""
 
 
-@kernel
-def remember(s: Any, time: float, x: float, y: float) -> None:
-    """Keep sample number ``s.velocity_samples``."""
-    place = s.velocity_samples % LENGTH
-    s.past_times[place] = time
+@merged_kernel
+def remember(s: Any, x: float, y: float) -> None:
+    """Keep the sample (x, y) [m], which has number ``s.samples``."""
+    place = s.samples % LENGTH
+    s.past_times[place] = s.time
     s.past_positions[place, 0], s.past_positions[place, 1] = x, y
 
 
-@kernel
-def difference(s: Any) -> None:
-    """Set ``s.velocity`` to the mean over the window, or over what there is of it; the latest sample is remembered."""
-    last = s.velocity_samples
-    new, old = last % LENGTH, (last - min(s.velocity_window, last)) % LENGTH
+@merged_kernel
+def difference(s: Any, x: float, y: float) -> None:
+    """Take the position (x, y) [m] and set ``s.velocity`` to the mean over the window, or over what there is of it."""
+    remember(s, x, y)
+    last = s.samples
+    new, old = last % LENGTH, (last - min(s.window, last)) % LENGTH
     elapsed = s.past_times[new] - s.past_times[old]
     for i in range(2):
         s.velocity[i] = (s.past_positions[new, i] - s.past_positions[old, i]) / elapsed

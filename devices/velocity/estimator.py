@@ -1,8 +1,10 @@
-"""The estimators behind one kernel and one class."""
+"""The estimators, each a part of its own, behind one kernel and one class."""
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -14,71 +16,75 @@ from devices.velocity.difference import HISTORY_FIELDS, difference, remember
 from devices.velocity.kalman import KALMAN_FIELDS, begin_kalman, kalman
 from devices.velocity.settings import ESTIMATORS, VelocitySettings
 from devices.velocity.tracker import TRACKER_FIELDS, begin_tracker, tracker
-from haptics._jit import kernel
+from haptics._jit import kernel, merged_kernel
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
+from haptics.parts import address_of_part, call_part
 
-VELOCITY_FIELDS: list[tuple[Any, ...]] = [
-    ("velocity_kind", "<i8"),
-    ("velocity_resolution", "<f8"),
-    ("velocity_period", "<f8"),
-    ("velocity_memory", "<f8"),
-    ("velocity_acceleration", "<f8"),
-    ("velocity_rest_gain", "<f8"),
-    ("velocity_samples", "<i8"),
-    ("velocity_time", "<f8"),
-    *HISTORY_FIELDS,
-    *TRACKER_FIELDS,
-    *KALMAN_FIELDS,
-    *CROSSING_FIELDS,
-    ("velocity", "<f8", (2,)),
-]
-"""Fields a kernel's record needs for `update_velocity`; `fill_velocity` fills them, the result is in ``velocity``."""
+VELOCITY = np.dtype(
+    [
+        ("kind", "<i8"),
+        ("step", "<i8"),
+        ("resolution", "<f8"),
+        ("period", "<f8"),
+        ("memory", "<f8"),
+        ("acceleration", "<f8"),
+        ("rest_gain", "<f8"),
+        ("samples", "<i8"),
+        ("time", "<f8"),
+        ("elapsed", "<f8"),
+        *HISTORY_FIELDS,
+        *TRACKER_FIELDS,
+        *KALMAN_FIELDS,
+        *CROSSING_FIELDS,
+        ("velocity", "<f8", (2,)),
+    ]
+)
+"""An estimator in one record, to be a field of a device's: which one and where its part lies, its numbers, how many
+samples it has had, the time of the latest and since the one before [s], what it remembers of them, the result [m/s]."""
 
-_DIFFERENCE, _END_FIT, _BEST_FIT, _KALMAN, _CROSSING, _TRACKER = range(len(ESTIMATORS))
-
-
-@kernel
-def _begin(s: Any, time: float, x: float, y: float) -> None:
-    """Take the first sample."""
-    s.velocity[0] = s.velocity[1] = 0.0
-    begin_tracker(s, x, y)
-    begin_kalman(s)
-    begin_crossing(s, time, x, y)
-
-
-@kernel
-def _estimate(s: Any, time: float, x: float, y: float) -> None:
-    """Take a sample that is not the first."""
-    if s.velocity_kind == _DIFFERENCE:
-        difference(s)
-    elif s.velocity_kind == _END_FIT:
-        end_fit(s)
-    elif s.velocity_kind == _BEST_FIT:
-        best_fit(s)
-    elif s.velocity_kind == _KALMAN:
-        kalman(s, time - s.velocity_time, x, y)
-    elif s.velocity_kind == _CROSSING:
-        crossing(s, time, x, y)
-    elif s.velocity_kind == _TRACKER:
-        tracker(s, time - s.velocity_time, x, y)
+_STEPS: dict[str, tuple[Callable[..., None], Callable[..., None]]] = {
+    "difference": (remember, difference),
+    "end-fit": (remember, end_fit),
+    "best-fit": (remember, best_fit),
+    "kalman": (begin_kalman, kalman),
+    "level-crossing": (begin_crossing, crossing),
+    "tracker": (begin_tracker, tracker),
+}
+"""What each does with the first sample, and with every other: kernels ``(record, x, y)``."""
 
 
-@kernel
+@functools.cache
+def _part(name: str) -> Callable[..., None]:
+    begin, estimate = _STEPS[name]
+
+    @kernel
+    def step(s: Any, x: float, y: float) -> None:
+        if s.samples == 0:
+            s.velocity[0], s.velocity[1] = 0.0, 0.0
+            begin(s, x, y)
+        else:
+            estimate(s, x, y)
+
+    return step
+
+
+@merged_kernel
 def update_velocity(s: Any, time: float, x: float, y: float) -> None:
-    """Take the sample (x, y) [m] at `time` [s] and update ``s.velocity`` [m/s].
+    """Take the sample (x, y) [m] at `time` [s] and update ``s.velocity`` [m/s]; `s` is a record of dtype `VELOCITY`.
 
-    A sample whose time does not advance, or that is no number, is ignored.
+    A sample whose time does not advance, or that is no number, is ignored. The velocity is nan in a record that was not
+    prepared.
     """
-    if not math.isfinite(time + x + y) or (s.velocity_samples > 0 and time <= s.velocity_time):
+    if s.step == 0:
+        s.velocity[0] = s.velocity[1] = math.nan
         return
-    remember(s, time, x, y)
-    if s.velocity_samples == 0:
-        _begin(s, time, x, y)
-    else:
-        _estimate(s, time, x, y)
-    s.velocity_time = time
-    s.velocity_samples += 1
+    if not math.isfinite(time + x + y) or (s.samples > 0 and time <= s.time):
+        return
+    s.elapsed = time - s.time
+    s.time = time
+    call_part(s.step, s, x, y)
+    s.samples += 1
 
 
 @kernel
@@ -87,12 +93,12 @@ def _update(record: Any, time: float, x: float, y: float) -> None:
 
 
 def fill_velocity(record: NDArray[Any], settings: VelocitySettings, resolution: float, period: float) -> None:
-    """Make a kernel's record ready for `update_velocity`.
+    """Write an estimator into a record; it is ready for `update_velocity` after `prepare_velocity`.
 
     Parameters
     ----------
     record : (1,) structured array
-        With the fields of `VELOCITY_FIELDS`; whatever it had estimated is forgotten.
+        Of dtype `VELOCITY`; whatever it had estimated is forgotten.
     settings : VelocitySettings
         Which estimator, and its numbers.
     resolution : float
@@ -110,11 +116,16 @@ def fill_velocity(record: NDArray[Any], settings: VelocitySettings, resolution: 
         raise ConfigurationError(
             f"velocity_estimator = {name!r}: needs an encoder, that is a resolution greater than 0 m."
         )
-    record["velocity_kind"] = ESTIMATORS.index(name)
-    record["velocity_resolution"], record["velocity_period"] = resolution, period
-    for field in ("velocity_window", "velocity_memory", "velocity_acceleration", "velocity_rest_gain"):
-        record[field] = getattr(settings, field)
-    record["velocity_samples"], record["velocity"] = 0, 0.0
+    record["kind"] = ESTIMATORS.index(name)
+    record["resolution"], record["period"] = resolution, period
+    for field in ("window", "memory", "acceleration", "rest_gain"):
+        record[field] = getattr(settings, f"velocity_{field}")
+    record["samples"], record["velocity"] = 0, 0.0
+
+
+def prepare_velocity(record: NDArray[Any]) -> None:
+    """Compile the estimator that `fill_velocity` wrote into a record, it alone, if it never was; note where it lies."""
+    record["step"] = address_of_part(_part(ESTIMATORS[int(record["kind"][0])]), VELOCITY)
 
 
 class VelocityEstimator:
@@ -141,16 +152,18 @@ class VelocityEstimator:
     """
 
     def __init__(self, resolution: float, period: float, settings: VelocitySettings | None = None) -> None:
-        self._record = np.zeros(1, np.dtype(VELOCITY_FIELDS))
+        self._record = np.zeros(1, VELOCITY)
         fill_velocity(self._record, settings or VelocitySettings(), resolution, period)
         self.velocity: Vector = self._record["velocity"][0]
 
     def reset(self) -> None:
         """Forget every sample."""
-        self._record["velocity_samples"] = 0
+        self._record["samples"] = 0
         self.velocity[:] = 0.0
 
     def update(self, time: float, x: float, y: float) -> Vector:
         """Take a position (x, y) [m] measured at `time` [s] and return the velocity, (2,) [m/s]."""
+        if not self._record["step"][0]:
+            prepare_velocity(self._record)
         _update(self._record, time, x, y)
         return self.velocity

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from haptics._jit import kernel
+from devices.velocity.tracker import begin_tracker
+from haptics._jit import merged_kernel
 
 _UNKNOWN = 1.0
 """Standard deviation of the velocity before anything is known [m/s]."""
@@ -18,22 +19,23 @@ KALMAN_FIELDS: list[tuple[Any, ...]] = [("covariance", "<f8", (2, 2))]
 """Covariance of position and velocity; the estimates are in the fields of the tracker."""
 
 
-@kernel
-def begin_kalman(s: Any) -> None:
+@merged_kernel
+def begin_kalman(s: Any, x: float, y: float) -> None:
     """Know the position to a count, and nothing of the velocity."""
-    s.covariance[0, 0], s.covariance[1, 1] = s.velocity_resolution**2 / 12.0, _UNKNOWN**2
+    begin_tracker(s, x, y)
+    s.covariance[0, 0], s.covariance[1, 1] = s.resolution**2 / 12.0, _UNKNOWN**2
     s.covariance[0, 1] = s.covariance[1, 0] = 0.0
 
 
-@kernel
-def kalman(s: Any, elapsed: float, x: float, y: float) -> None:
-    """Predict by `elapsed` [s], correct with the position (x, y) [m], set ``s.velocity``."""
-    P, T = s.covariance, elapsed
-    S = s.velocity_acceleration**2 * s.velocity_memory
+@merged_kernel
+def kalman(s: Any, x: float, y: float) -> None:
+    """Predict by the time that went by, correct with the position (x, y) [m], set ``s.velocity``."""
+    P, T = s.covariance, s.elapsed
+    S = s.acceleration**2 * s.memory
     P[0, 0] += 2.0 * T * P[0, 1] + T * T * P[1, 1] + S * T**3 / 3.0
     P[0, 1] += T * P[1, 1] + S * T * T / 2.0
     P[1, 1] += S * T
-    total = P[0, 0] + s.velocity_resolution**2 / 12.0
+    total = P[0, 0] + s.resolution**2 / 12.0
     gain, velocity_gain = P[0, 0] / total, P[0, 1] / total
     for i in range(2):
         miss = (x if i == 0 else y) - s.tracked_position[i] - T * s.tracked_velocity[i]

@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from haptics._jit import kernel
+from haptics._jit import merged_kernel
 
 LARGEST_MISS = 1.5
 """How far the tracked position may be from the sample [counts]."""
@@ -58,7 +58,7 @@ TRACKER_FIELDS: list[tuple[Any, ...]] = [
 """Estimated position and velocity; place of rest and its speed; the position whose increments are the velocity."""
 
 
-@kernel
+@merged_kernel
 def begin_tracker(s: Any, x: float, y: float) -> None:
     """Begin at rest in (x, y) [m]."""
     s.tracked_position[0], s.tracked_position[1] = x, y
@@ -67,23 +67,22 @@ def begin_tracker(s: Any, x: float, y: float) -> None:
         s.rest_position[i] = s.passed_position[i] = s.tracked_position[i]
 
 
-@kernel
-def _memory(s: Any) -> float:
+@merged_kernel
+def _memory(s: Any) -> Any:
     """Return how long the tracker remembers at present [s]."""
     speed = min(math.hypot(s.tracked_velocity[0], s.tracked_velocity[1]), s.rest_speed)
-    reach, a = LONGEST_REACH * s.velocity_resolution, s.velocity_acceleration
-    memory: float = s.velocity_memory + (reach / speed if speed * speed > a * reach else speed / a)
-    return memory
+    reach, a = LONGEST_REACH * s.resolution, s.acceleration
+    return s.memory + (reach / speed if speed * speed > a * reach else speed / a)
 
 
-@kernel
+@merged_kernel
 def _track(s: Any, elapsed: float, x: float, y: float) -> None:
     """Correct the tracked position and velocity with the sample (x, y) [m], `elapsed` [s] after the last one."""
     fading = math.exp(-elapsed / _memory(s))
     for i in range(2):
         s.tracked_position[i] += elapsed * s.tracked_velocity[i]
     miss_x, miss_y = x - s.tracked_position[0], y - s.tracked_position[1]
-    miss, allowed = math.hypot(miss_x, miss_y), LARGEST_MISS * s.velocity_resolution
+    miss, allowed = math.hypot(miss_x, miss_y), LARGEST_MISS * s.resolution
     if fading * fading * miss > allowed:
         fading = math.sqrt(allowed / miss)
     gain, velocity_gain = 1.0 - fading * fading, (1.0 - fading) ** 2 / elapsed
@@ -93,15 +92,16 @@ def _track(s: Any, elapsed: float, x: float, y: float) -> None:
     s.tracked_velocity[1] += velocity_gain * miss_y
 
 
-@kernel
-def tracker(s: Any, elapsed: float, x: float, y: float) -> None:
-    """Take the position (x, y) [m], `elapsed` [s] after the last one, and set ``s.velocity``."""
+@merged_kernel
+def tracker(s: Any, x: float, y: float) -> None:
+    """Take the position (x, y) [m] and set ``s.velocity``."""
+    elapsed = s.elapsed
     _track(s, elapsed, x, y)
-    lead, zone = LEAD * s.velocity_period, REST_ZONE * s.velocity_resolution
+    lead, zone = LEAD * s.period, REST_ZONE * s.resolution
     away_x = s.tracked_position[0] + lead * s.tracked_velocity[0] - s.rest_position[0]
     away_y = s.tracked_position[1] + lead * s.tracked_velocity[1] - s.rest_position[1]
     away = math.hypot(away_x, away_y)
-    gain, rate = s.velocity_rest_gain, REST_RATE
+    gain, rate = s.rest_gain, REST_RATE
     if away > zone:
         gain = 1.0 - (1.0 - gain) * zone / away
         rate *= FASTEST_FOLLOWING if away > FASTEST_FOLLOWING * zone else away / zone

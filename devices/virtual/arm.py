@@ -21,8 +21,8 @@ from devices.arm.body import ArmBody
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.servo.sliding import Grip, least_mass
-from devices.virtual.arm_kernels import ARM, CHANNELS, advance_arm, begin_arm
-from devices.virtual.device import MAX_SAMPLE_AGE, PlantSettings, VirtualDevice, split
+from devices.virtual.arm_kernels import ARM, CHANNELS, begin_arm, give_arm, take_arm
+from devices.virtual.device import MAX_SAMPLE_AGE, Part, PlantSettings, VirtualDevice, split
 from devices.virtual.hand import Hand
 from devices.virtual.plant import require_stable
 from devices.virtual.wrench import TARE_SAMPLES, WrenchSettings, fill_wrench, tare_wrench
@@ -58,8 +58,6 @@ class VirtualArm(VirtualDevice):
     ConfigurationError
         On a wrong setting, or an arm that does not reach its workspace.
     """
-
-    advance = staticmethod(advance_arm)
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
         own = dict(settings or {})
@@ -122,7 +120,7 @@ class VirtualArm(VirtualDevice):
     @property
     def sensor_gravity(self) -> NDArray[np.float64]:
         """Gravity in the axes of the force sensor, (3,) [m/s^2]."""
-        return np.array(self._record["channels"][0, 10:])
+        return np.array(self._record["channels"][0, 10:13])
 
     @property
     def tracking_error(self) -> NDArray[np.float64]:
@@ -157,7 +155,15 @@ class VirtualArm(VirtualDevice):
 
     def _begin(self) -> None:
         super()._begin()
-        self._state.channels = self._record["channels"][0]
+        self._state.channels = self._record["channels"][0, : sum(size for _, _, size in CHANNELS)]
+
+    @property
+    def _take_part(self) -> Part:
+        return take_arm
+
+    @property
+    def _give_part(self) -> Part:
+        return give_arm
 
     def _new_record(self) -> NDArray[Any]:
         record, own, body = np.zeros(1, ARM), self.settings, self.body
@@ -189,7 +195,7 @@ class VirtualArm(VirtualDevice):
         )
 
     def _safe_command(self) -> tuple[float, float]:
-        x, y = self._command.tolist()
+        x, y = self._record["acting"][0].tolist()
         return x, y
 
 

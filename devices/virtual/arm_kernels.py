@@ -15,8 +15,7 @@ from devices.arm.joint_kernels import DRIVE
 from devices.arm.linkage_kernels import FIVE_BAR, close_bars, directions, inverse, jacobian, position
 from devices.arm.plant import PLANT, step_plant
 from devices.arm.servo.kernels import SERVO, servo_start, servo_step
-from devices.velocity import update_velocity
-from devices.virtual.plant import PLANT_FIELDS, expect_hand, pull_handle, quantise, settle_hand
+from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, quantise, taking
 from devices.virtual.wrench import WRENCH, gravity_seen, hand_force, measure_wrench, true_wrench
 from haptics._jit import kernel, merged_kernel
 from haptics.device import Channel
@@ -57,12 +56,11 @@ ARM = np.dtype(
         ("last_velocity", "<f8", (2,)),
         ("workspace_min", "<f8", (2,)),
         ("workspace_max", "<f8", (2,)),
-        ("channels", "<f8", (sum(size for _, _, size in CHANNELS),)),
     ]
 )
 """The whole virtual arm. Steps of the encoders are seen at the joint [rad]; ``shows_joint`` tells which of them
-``measured`` and the sample's position come from. ``angle_command`` is where the last command was in joint angles.
-``channels`` are `CHANNELS`, one after the other."""
+``measured`` and the sample's position come from. ``acting`` is the command as far as it is in the workspace [m],
+``angle_command`` where the last one was in joint angles. ``channels`` begins with `CHANNELS`, one after the other."""
 
 
 @kernel
@@ -120,7 +118,7 @@ def _sense(s: Any, period: float) -> None:
     _look(s)
     q1, q2 = s.measured[0], s.measured[1]
     s.position[0], s.position[1] = position(s.arm, q1, q2)
-    update_velocity(s, s.steps * s.substep, s.position[0], s.position[1])
+    estimate_velocity(s)
     rate = 1.0 / period if period > 0.0 else 0.0
     ax = rate * (s.handle_velocity[0] - s.last_velocity[0])
     ay = rate * (s.handle_velocity[1] - s.last_velocity[1])
@@ -139,27 +137,31 @@ def _sense(s: Any, period: float) -> None:
 
 
 @kernel
+def _act(s: Any, x: float, y: float) -> None:
+    """Go to (x, y) [m], or to where the workspace ends on the way: an arm cannot be sent out of it."""
+    s.acting[0] = min(max(x, s.workspace_min[0]), s.workspace_max[0])
+    s.acting[1] = min(max(y, s.workspace_min[1]), s.workspace_max[1])
+
+
+@kernel
 def begin_arm(record: Rows) -> None:
     """Put the handle where the arm is, and the servo's reference and the command where its encoders see it."""
     s = record[0]
     place_handle(s)
     _look(s)
-    s.command[0], s.command[1] = position(s.arm, s.measured[0], s.measured[1])
+    x, y = position(s.arm, s.measured[0], s.measured[1])
+    _act(s, x, y)
     s.angle_command[0], s.angle_command[1] = s.measured[0], s.measured[1]
     servo_start(s.servo, s.measured[0], s.measured[1])
 
 
-@kernel
-def advance_arm(record: Rows, steps: int, x: float, y: float, push_x: float, push_y: float, grip: float) -> None:
-    """Integrate up to substep number `steps`, the hand being there then, and take the sample; `record` is (1,).
+@merged_kernel
+def _advance(s: Any, steps: int) -> None:
+    """Integrate up to substep number `steps`, the hand being there then, and take the sample.
 
     The reference of the servo moves linearly from one command to the next, in joint angles.
     """
-    s = record[0]
-    expect_hand(s, x, y, push_x, push_y, grip)
-    for i in range(2):  # an arm cannot be sent out of its workspace
-        s.command[i] = min(max(s.command[i], s.workspace_min[i]), s.workspace_max[i])
-    q1, q2 = inverse(s.arm, s.command[0], s.command[1])
+    q1, q2 = inverse(s.arm, s.acting[0], s.acting[1])
     way_1, way_2 = q1 - s.angle_command[0], q2 - s.angle_command[1]
     count = steps - s.steps
     rate = 1.0 / (max(count, 1) * s.substep)
@@ -169,5 +171,14 @@ def advance_arm(record: Rows, steps: int, x: float, y: float, push_x: float, pus
         move_body(s, k / count, rate)
     pull_handle(s, 1.0, rate)
     s.angle_command[0], s.angle_command[1] = q1, q2
-    settle_hand(s)
     _sense(s, count * s.substep)
+
+
+take_arm = taking(_advance)
+
+
+@kernel
+def give_arm(s: Any, x: float, y: float) -> None:
+    """Act on a position reference [m]."""
+    if accept(s, x, y):
+        _act(s, x, y)

@@ -1,31 +1,37 @@
-"""What the virtual devices share: time, opening and closing, the hand, the log.
+"""What the virtual devices share: time, opening and closing, the hand, the port, the log.
 
 Time is the run's nominal time, so the same code runs in step with the wall's clock and as fast as the machine can. A
 plant advances in whole substeps to the nominal time of the tick; after missed ticks it has simply further to go.
+
+A plant is a record and two parts, which take the sample and act on a command. They are the device's port
+(`haptics.ports`); ``read`` and ``write`` call the very same parts.
 """
 
 from __future__ import annotations
 
-import math
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.velocity import VelocitySettings, check_velocity, fill_velocity
-from devices.virtual.hand import Hand, Workspace
+from devices.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
+from devices.virtual.hand import HAND, CompiledHand, Hand, Workspace
 from devices.virtual.hands import make_hand
 from devices.virtual.log import CommandLog
+from devices.virtual.plant import steps_due
 from haptics.clock import Clock
-from haptics.device import DEAD_MAN_BUTTON, DeviceSpec, State, Vector
+from haptics.device import DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.parts import address_of_part, run_part
+from haptics.ports import Port
 from haptics.settings import bounded, build, check, free
 
-_HELD = 0.5
-"""A hand that grips firmer than this part of its strength presses the button in the handle, the dead-man's."""
+Part = Callable[..., None]
+"""A kernel that is a part (`haptics.parts`)."""
 
 MAX_SAMPLE_AGE = 7.5e-3
 """Samples older than this are stale [s]. It lies between two ticks of 1 ms: whether a sample that is a whole number of
@@ -80,22 +86,18 @@ def split(cls: type[_S], settings: Mapping[str, Any] | None) -> tuple[_S, Hand]:
 
 
 class VirtualDevice(ABC):
-    """A plant behind the device contract. A subclass has its own settings, kernel and data sheet.
+    """A plant behind the device contract. A subclass has its own settings, parts and data sheet.
 
     Without a clock the first ``read`` gives the state at time zero and each further one advances by one period, as a
     clock that starts at tick 0 would have it.
     """
-
-    advance: ClassVar[Callable[..., None]]
-    """Kernel ``(record, steps, x, y, force_x, force_y, grip)``: integrate up to substep number `steps`, the hand being
-    there then, and measure."""
 
     def __init__(self, settings: PlantSettings, hand: Hand, clock: Clock | None) -> None:
         self._settings = settings
         self._hand = hand
         self._own_clock = clock is None
         self._clock = clock or Clock(settings.period)
-        self._substep = settings.substep
+        self._asked = np.zeros(1, HAND)
         self._log: CommandLog | None = None
         self._opened = False
         self._begin()
@@ -108,6 +110,16 @@ class VirtualDevice(ABC):
     @abstractmethod
     def _new_record(self) -> NDArray[Any]:
         """Return the kernel's record, (1,), with all parameters, at time zero and at rest."""
+
+    @property
+    @abstractmethod
+    def _take_part(self) -> Part:
+        """The part that takes the sample (`devices.virtual.plant.taking`)."""
+
+    @property
+    @abstractmethod
+    def _give_part(self) -> Part:
+        """The part that acts on a command."""
 
     @abstractmethod
     def _safe_command(self) -> tuple[float, float]:
@@ -127,20 +139,15 @@ class VirtualDevice(ABC):
             return
         self._log = CommandLog(self._settings.log) if self._settings.log else None
         self._begin()
-        self._warm_up()
-        self._measure(0)
+        self._prepare()
+        self._take_sample()
         self._opened = True
 
     def read(self) -> State:
         """Advance the plant to the present nominal time and return the sample; the arrays are reused."""
         if not self._opened:
             raise self._not_open()
-        now = self._clock.time
-        steps = self._steps_until(now)
-        if steps > self._steps:
-            self._measure(steps)
-        self._state.time = now
-        self._state.buttons = DEAD_MAN_BUTTON if self._grip[0] > _HELD else 0
+        self._take_sample()
         if self._own_clock:
             self._clock.tick += 1
         return self._state
@@ -156,11 +163,10 @@ class VirtualDevice(ABC):
         if not self._opened:
             raise self._not_open()
         x, y = float(command[0]), float(command[1])
-        if not abs(x) + abs(y) < math.inf:
+        self._fault[0] = 0
+        self._give(x, y)
+        if self._fault[0]:
             raise DeviceFault(f"{self.spec.name} was given the command ({x:g}, {y:g}): it must be finite.")
-        self._command[0] = x
-        self._command[1] = y
-        self._commanded[0] = self._steps
         if self._log is not None:
             self._log.append(self._state.time, x, y)
 
@@ -171,6 +177,21 @@ class VirtualDevice(ABC):
         self.write(np.array(self._safe_command()))
         self._opened = False
         self._log = None
+
+    def port(self) -> Port | None:
+        """Return its port; None with a hand in Python, or with a log, which has every command's time.
+
+        Raises
+        ------
+        DeviceOpenError
+            If it is not open.
+        """
+        if not self._opened:
+            raise self._not_open()
+        if self._log is not None or not isinstance(self._hand, CompiledHand):
+            return None
+        dtype = self._record.dtype
+        return Port(self._record, address_of_part(self._take_part, dtype), address_of_part(self._give_part, dtype))
 
     # --- for an observer ---------------------------------------------------------------------------------------------
 
@@ -215,39 +236,50 @@ class VirtualDevice(ABC):
         self._hand.restart()
         self._record = self._new_record()
         record = self._record
-        self._command, self._commanded, self._grip = record["command"][0], record["commanded"], record["grip"]
+        self._buttons, self._fault = record["buttons"], record["fault"]
         self._state = State(0.0, record["position"][0], record["velocity"][0], record["force"][0])
         self._state.hand_force = record["hand_force"][0]
-        self._steps = 0
         if self._own_clock:
             self._clock.start()
-        self._last_time = self._origin = self._clock.time
+        record["last_time"] = record["origin"] = self._clock.time
+        record["sampled"] = -1
 
     def _common_fields(self, record: NDArray[Any], resolution: float) -> None:
         """Fill the fields of `PLANT_FIELDS`: the handle begins at rest where the hand begins; `resolution` in m."""
         settings, hand = self._settings, self._hand
         record["substep"] = settings.substep
         record["resolution"] = resolution
-        fill_velocity(record, settings, resolution, self._clock.period)
+        fill_velocity(record["estimator"], settings, resolution, self._clock.period)
         record["grip_stiffness"], record["grip_damping"] = hand.stiffness, hand.damping
+        record["hand_record"] = hand.place if isinstance(hand, CompiledHand) else self._asked.ctypes.data
         record["handle"] = record["target"] = record["position"] = hand.start
 
-    def _warm_up(self) -> None:
-        """Compile the kernel, on a copy, before anything depends on its speed."""
-        type(self).advance(self._record.copy(), 1, 0.0, 0.0, 0.0, 0.0, 0.0)
+    def _prepare(self) -> None:
+        """Compile what a tick needs before anything depends on its speed."""
+        record = self._record
+        prepare_velocity(record["estimator"])
+        if isinstance(self._hand, CompiledHand):
+            record["hand"] = self._hand.address
+        place, dtype = record.ctypes.data, record.dtype
+        self._take = functools.partial(run_part, address_of_part(self._take_part, dtype), place)
+        self._give = functools.partial(run_part, address_of_part(self._give_part, dtype), place)
 
-    def _steps_until(self, now: float) -> int:
-        """Return how many substeps the plant has done by the time `now` [s] of the clock."""
-        if now < self._last_time:  # the clock was started afresh: the plant goes on from where it is
-            self._origin = now - self._steps * self._substep
-        self._last_time = now
-        return round((now - self._origin) / self._substep)
+    def _take_sample(self) -> None:
+        """Bring the sample up to the present nominal time."""
+        now = self._clock.time
+        if not isinstance(self._hand, CompiledHand):
+            self._ask_hand(now)
+        self._take(now, 0.0)
+        self._state.time = now
+        self._state.buttons = int(self._buttons[0])
 
-    def _measure(self, steps: int) -> None:
-        """Advance to substep number `steps` and take the sample there."""
-        sample = self._hand.sample(steps * self._substep, self._state.position)
-        type(self).advance(self._record, steps, *sample)
-        self._steps = steps
+    def _ask_hand(self, now: float) -> None:
+        """Ask a hand in Python what it will do when the plant comes to the time `now` [s], which it has not yet."""
+        steps = steps_due(self._record, now)
+        if steps >= 0:
+            sample = self._hand.sample(steps * self._settings.substep, self._state.position)
+            x, y, force_x, force_y, grip = sample
+            self._asked["target"], self._asked["force"], self._asked["grip"] = (x, y), (force_x, force_y), grip
 
     def _not_open(self) -> DeviceOpenError:
         return DeviceOpenError(f"{self.spec.name} is not open: call open() first.")

@@ -15,45 +15,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.compensation import Compensated, CompensationSettings, compensation_of
-from devices.friction import AXIS_LAWS, AxisLaws, axis_friction, law_records, parse_friction
+from devices.compensation import CompensationSettings, compensation_of
+from devices.friction import AxisLaws, law_kinds, law_records, parse_friction
 from devices.velocity import velocity_lag
-from devices.virtual.device import MAX_SAMPLE_AGE, PlantSettings, VirtualDevice, split
-from devices.virtual.plant import PLANT_FIELDS, encode, expect_hand, pull_handle, require_stable, settle_hand
-from haptics._jit import kernel
+from devices.virtual.device import MAX_SAMPLE_AGE, Part, PlantSettings, VirtualDevice, split
+from devices.virtual.joystick_kernels import DELAY_LINE, JOYSTICK, STOP_STIFFNESS, give_joystick, take_joystick
+from devices.virtual.plant import require_stable
 from haptics.clock import Clock
-from haptics.device import Causality, DeviceSpec, Vector
-from haptics.envelope import limit_norm
+from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.law import require_solvable
 from haptics.settings import bounded, free
 
 NAME = "virtual-joystick"
 
-STOP_STIFFNESS = 1e6
-"""Stiffness of the end-stops [N/m]: 100 N push the handle a tenth of a millimetre into them."""
-
 STOP_DAMPING_RATIO = 0.5
 """Damping of the end-stops relative to critical: the handle bounces off a little."""
-
-_DELAY_LINE = 256
-
-JOYSTICK = np.dtype(
-    [
-        *PLANT_FIELDS,
-        ("damping", "<f8"),
-        ("max_force", "<f8"),
-        ("delay_steps", "<i8"),
-        ("watchdog_steps", "<i8"),
-        ("delay_line", "<f8", (_DELAY_LINE, 2)),
-        ("stop_damping", "<f8"),
-        ("workspace_min", "<f8", (2,)),
-        ("workspace_max", "<f8", (2,)),
-        ("rubs", "<i8"),
-        AXIS_LAWS,
-    ]
-)
-"""The whole joystick in one record."""
 
 
 @dataclass(frozen=True)
@@ -111,61 +88,16 @@ class JoystickSettings(CompensationSettings, PlantSettings):
         for laws in self.axis_laws or ():
             for law in laws:
                 require_solvable(law, self.substep / self.mass, "a larger device.mass, or a smaller device.substep")
-        longest = (_DELAY_LINE - 1) * self.substep
+        longest = (DELAY_LINE - 1) * self.substep
         whole = math.isclose(self.delay, self.delay_steps * self.substep, rel_tol=1e-9, abs_tol=1e-12)
-        if not whole or self.delay_steps >= _DELAY_LINE:
+        if not whole or self.delay_steps >= DELAY_LINE:
             raise ConfigurationError(
                 f"device.delay = {self.delay:g} s: must be a multiple of device.substep = {self.substep:g} s and "
                 f"at most {longest:g} s."
             )
 
 
-@kernel
-def _stop_force(s: Any, i: int) -> float:
-    """Force of the end-stops on coordinate `i` [N]: they push back, they do not hold on."""
-    beyond = max(s.handle[i] - s.workspace_max[i], 0.0) + min(s.handle[i] - s.workspace_min[i], 0.0)
-    force: float = -STOP_STIFFNESS * beyond - s.stop_damping * s.handle_velocity[i]
-    if beyond > 0.0:
-        return min(force, 0.0)
-    if beyond < 0.0:
-        return max(force, 0.0)
-    return 0.0
-
-
-@kernel
-def _substep(s: Any, force_x: float, force_y: float) -> None:
-    """Integrate one substep under the command (force_x, force_y) [N] that was given just before it."""
-    now = s.steps % _DELAY_LINE
-    s.delay_line[now, 0], s.delay_line[now, 1] = force_x, force_y
-    then = (s.steps - s.delay_steps) % _DELAY_LINE
-    for i in range(2):
-        force = s.delay_line[then, i] + s.hand_force[i] + _stop_force(s, i) - s.damping * s.handle_velocity[i]
-        velocity = s.handle_velocity[i] + s.substep * force / s.mass
-        if s.rubs != 0:  # dry friction last of all, and implicitly: a handle that it holds does not creep
-            law = s.axis_laws[i, 0 if velocity >= 0.0 else 1]
-            _, velocity = axis_friction(law, velocity, s.substep / s.mass)
-        s.handle_velocity[i] = velocity
-    for i in range(2):
-        s.handle[i] += s.substep * s.handle_velocity[i]
-    s.steps += 1
-
-
-@kernel
-def _advance(record: Any, steps: int, x: float, y: float, push_x: float, push_y: float, grip: float) -> None:
-    s = record[0]
-    expect_hand(s, x, y, push_x, push_y, grip)
-    force_x, force_y, _ = limit_norm(s.command[0], s.command[1], s.max_force)
-    count = steps - s.steps
-    for k in range(count):
-        pull_handle(s, k / count, 1.0 / (count * s.substep))
-        if s.steps - s.commanded >= s.watchdog_steps:
-            force_x, force_y = 0.0, 0.0
-        _substep(s, force_x, force_y)
-    settle_hand(s)
-    encode(s)
-
-
-class VirtualJoystick(Compensated, VirtualDevice):
+class VirtualJoystick(VirtualDevice):
     """A joystick of the impedance kind: motion in the sample, force in the command.
 
     Parameters
@@ -181,15 +113,14 @@ class VirtualJoystick(Compensated, VirtualDevice):
         On a wrong setting.
     """
 
-    advance = staticmethod(_advance)
-
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
         self.settings, hand = split(JoystickSettings, settings)
         own = self.settings
         stiffness = STOP_STIFFNESS + hand.stiffness
         require_stable(own.mass, stiffness, own.stop_damping + hand.damping + own.damping, own.substep)
+        period = own.period if clock is None else clock.period
+        self._compensation = compensation_of(own, NAME, "", period, own.resolution)
         super().__init__(own, hand, clock)
-        self._compensation = compensation_of(own, NAME, "", self._clock.period, own.resolution)
 
     @property
     def spec(self) -> DeviceSpec:
@@ -217,28 +148,26 @@ class VirtualJoystick(Compensated, VirtualDevice):
             least_friction=added.least_friction if added else None,
         )
 
-    def open(self) -> None:
-        """Start the plant at time zero; nothing happens if it is running."""
-        if self._compensation is not None:
-            self._compensation.warm_up()
-        super().open()
+    def compensate(self, share: float) -> None:
+        """Let the motors make up for friction, as far as its settings say and no more than this `share` of that.
 
-    def write(self, command: Vector) -> None:
-        """Take a force, (2,) [N]; the motors add what friction takes away, where that is known and allowed.
-
-        Raises
-        ------
-        DeviceFault
-            If it is not finite.
+        It is 0 after ``open``.
         """
-        super().write(command)
-        if self._compensation is not None:
-            self._command[:] = self._compensation.added_to(command, self._state.velocity)
+        self._record["assistance"] = share
 
     def close(self) -> None:
         """Leave the device without force and stop the plant; nothing happens if it is not running."""
         self.compensate(0.0)
         super().close()
+
+    @property
+    def _take_part(self) -> Part:
+        laws = self.settings.axis_laws
+        return take_joystick(law_kinds(laws) if laws else ())
+
+    @property
+    def _give_part(self) -> Part:
+        return give_joystick
 
     def _new_record(self) -> NDArray[Any]:
         record, own = np.zeros(1, JOYSTICK), self.settings
@@ -247,9 +176,15 @@ class VirtualJoystick(Compensated, VirtualDevice):
             record[name] = getattr(own, name)
         record["workspace_min"], record["workspace_max"] = own.workspace
         if own.axis_laws is not None:
-            record["rubs"] = 1
             record["axis_laws"] = law_records(own.axis_laws)
+        if self._compensation is not None:
+            record["compensation"] = self._compensation.record
         return record
+
+    def _prepare(self) -> None:
+        super()._prepare()
+        if self._compensation is not None:
+            self._record["compensation"]["step"] = self._compensation.address
 
     def _safe_command(self) -> tuple[float, float]:
         return 0.0, 0.0

@@ -1,45 +1,60 @@
-"""What the plants share, as kernels: the hand's grip on the handle, the encoder, the criterion of stability.
+"""What the plants share, as kernels: time, the hand's grip on the handle, the encoder, the criterion of stability.
 
 A plant moves in the plane and is integrated in small steps of equal length by the semi-implicit Euler method. All of it
-is one record: parameters, state, and the latest measurement.
+is one record: parameters, state, and the latest measurement, which is also its port (`haptics.ports`).
 """
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
-from devices.velocity import VELOCITY_FIELDS, update_velocity
-from haptics._jit import kernel
+from devices.velocity import VELOCITY, update_velocity
+from devices.virtual.hand import HAND
+from haptics._jit import inlined_kernel, kernel, merged_kernel
+from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import ConfigurationError
+from haptics.parts import call_part, record_at
+from haptics.ports import PORT_FIELDS
+
+HELD = 0.5
+"""A hand that grips firmer than this part of its strength presses the button in the handle, the dead-man's."""
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
+    *PORT_FIELDS,
+    ("hand", "<i8"),
+    ("hand_record", "<i8"),
     ("substep", "<f8"),
     ("mass", "<f8"),
     ("grip_stiffness", "<f8"),
     ("grip_damping", "<f8"),
     ("resolution", "<f8"),
+    ("origin", "<f8"),
+    ("last_time", "<f8"),
+    ("sampled", "<i8"),
     ("steps", "<i8"),
+    ("commanded", "<i8"),
     ("handle", "<f8", (2,)),
     ("handle_velocity", "<f8", (2,)),
-    ("command", "<f8", (2,)),
-    ("commanded", "<i8"),
-    ("hand_force", "<f8", (2,)),
+    ("acting", "<f8", (2,)),
     ("target", "<f8", (2,)),
     ("push", "<f8", (2,)),
     ("grip", "<f8"),
     ("next_target", "<f8", (2,)),
     ("next_push", "<f8", (2,)),
     ("next_grip", "<f8"),
-    ("position", "<f8", (2,)),
-    ("force", "<f8", (2,)),
-    *VELOCITY_FIELDS,
+    ("estimator", VELOCITY),
 ]
-"""Fields of every plant's record. ``steps`` counts substeps done, ``commanded`` is how many were done when the present
-command came; ``handle`` is the truth, ``position`` measured."""
+"""Fields of every plant's record. ``hand`` is where the hand's part lies, 0 for a hand in Python, and ``hand_record``
+its record, which begins as `devices.virtual.hand.HAND`; ``origin`` is the clock's time at substep 0, ``last_time`` the
+latest it has told. ``steps`` counts substeps done, ``sampled`` is how many were done when the sample was taken (-1: no
+sample yet), ``commanded`` when the present command came; ``handle`` is the truth, ``position`` measured. ``acting`` is
+what the device makes of the command."""
 
 
-@kernel
+@merged_kernel
 def expect_hand(s: Any, x: float, y: float, push_x: float, push_y: float, grip: float) -> None:
     """Take what the hand will do at the end of the interval that is about to be integrated."""
     s.next_target[0], s.next_target[1] = x, y
@@ -47,7 +62,17 @@ def expect_hand(s: Any, x: float, y: float, push_x: float, push_y: float, grip: 
     s.next_grip = grip
 
 
-@kernel
+@merged_kernel
+def _ask_hand(s: Any, steps: int) -> None:
+    """Ask the hand what it will do at substep number `steps`; one in Python has been asked already."""
+    hand = record_at(s.hand_record, HAND)
+    if s.hand != 0:
+        hand.handle[0], hand.handle[1] = s.position[0], s.position[1]
+        call_part(s.hand, s.hand_record, steps * s.substep, 0.0)
+    expect_hand(s, hand.target[0], hand.target[1], hand.force[0], hand.force[1], hand.grip)
+
+
+@merged_kernel
 def pull_handle(s: Any, part: float, rate: float) -> None:
     """Compute ``s.hand_force`` [N] when `part` (0 to 1) of the interval has gone by; `rate` is its inverse length."""
     grip = s.grip + part * (s.next_grip - s.grip)
@@ -58,7 +83,7 @@ def pull_handle(s: Any, part: float, rate: float) -> None:
         s.hand_force[i] = grip * spring + s.push[i] + part * (s.next_push[i] - s.push[i])
 
 
-@kernel
+@merged_kernel
 def settle_hand(s: Any) -> None:
     """End the interval: what was expected of the hand has come to pass."""
     for i in range(2):
@@ -67,18 +92,76 @@ def settle_hand(s: Any) -> None:
     s.grip = s.next_grip
 
 
-@kernel
+@inlined_kernel
 def quantise(x: float, resolution: float) -> float:
     """Round to the nearest multiple of `resolution`; 0 leaves `x` as it is."""
     return math.floor(x / resolution + 0.5) * resolution if resolution > 0.0 else x
 
 
+@merged_kernel
+def estimate_velocity(s: Any) -> None:
+    """Estimate the velocity from the position that was just measured."""
+    update_velocity(s.estimator, s.steps * s.substep, s.position[0], s.position[1])
+    s.velocity[0], s.velocity[1] = s.estimator.velocity[0], s.estimator.velocity[1]
+
+
+# --- the port ---------------------------------------------------------------------------------------------------------
+
+
+@merged_kernel
+def steps_until(s: Any, now: float) -> Any:
+    """Return how many substeps the plant has done by the time `now` [s] of the clock."""
+    if now < s.last_time:  # the clock was started afresh: the plant goes on from where it is
+        s.origin = now - s.steps * s.substep
+    s.last_time = now
+    return round((now - s.origin) / s.substep)
+
+
+@functools.cache
+def taking(advance: Callable[..., None]) -> Callable[..., None]:
+    """Return the part that takes the sample of a plant.
+
+    Parameters
+    ----------
+    advance : callable
+        Kernel ``(record, steps)``: integrate up to substep number `steps`, the hand being there then, and measure.
+    """
+
+    @kernel
+    def take(s: Any, now: float, _: float) -> None:
+        steps = steps_until(s, now)
+        if steps > s.sampled:
+            _ask_hand(s, steps)
+            advance(s, steps)
+            settle_hand(s)
+            s.sampled = steps
+        s.time = now
+        s.buttons = DEAD_MAN_BUTTON if s.grip > HELD else 0
+
+    return take
+
+
+@merged_kernel
+def accept(s: Any, x: float, y: float) -> bool:
+    """Take note of a command; return whether it is finite, which is all that can be wrong with it."""
+    if not abs(x) + abs(y) < math.inf:
+        s.fault = 1
+        return False
+    s.command[0], s.command[1] = x, y
+    s.commanded = s.steps
+    s.commands += 1
+    return True
+
+
 @kernel
-def encode(s: Any) -> None:
-    """Measure position and velocity of the handle."""
-    s.position[0] = quantise(s.handle[0], s.resolution)
-    s.position[1] = quantise(s.handle[1], s.resolution)
-    update_velocity(s, s.steps * s.substep, s.position[0], s.position[1])
+def steps_due(record: Any, now: float) -> int:
+    """Return how many substeps the plant in the (1,) array `record` will have done at the time `now` [s].
+
+    It is -1 if it has come that far already.
+    """
+    s = record[0]
+    steps = steps_until(s, now)
+    return steps if steps > s.sampled else -1
 
 
 def require_stable(mass: float, stiffness: float, damping: float, substep: float) -> None:

@@ -164,7 +164,7 @@ def test_an_interrupt_leaves_no_force_and_loses_nothing(tmp_path: Path) -> None:
     moved, made = mover()
     with pytest.raises(KeyboardInterrupt):
         excite(moved, SHORT, tmp_path / "run", progress=interrupt_after(2.0))
-    assert not made[-1]._command.any()
+    assert not made[-1]._record["acting"].any()
     recording = Recording(tmp_path / "run")
     assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "interrupted")
     assert len(recording.rows) == recording.metadata["certificate"]["ticks"] > 2000
@@ -182,7 +182,7 @@ def test_a_handle_that_is_held_is_let_go(tmp_path: Path) -> None:
     moved, made = mover(hand=holding(0.0))
     with pytest.raises(DeviceFault, match="20 mm from where it should be"):
         excite(moved, SHORT, tmp_path / "run")
-    assert not made[-1]._command.any()
+    assert not made[-1]._record["acting"].any()
     assert Recording(tmp_path / "run").metadata["reason"] == "fault"
 
 
@@ -203,7 +203,7 @@ def test_a_handle_that_runs_away_is_let_go(tmp_path: Path) -> None:
     moved, made = mover(friction=None)
     with pytest.raises(DeviceFault, match="did not follow its motion"):
         excite(Mover(lambda more, clock: Wrong(moved.factory(more, clock)), live=False), SHORT, tmp_path / "run")
-    assert not made[-1]._command.any()
+    assert not made[-1]._record["acting"].any()
 
 
 def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:

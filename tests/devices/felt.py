@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,6 +29,19 @@ FRICTION: dict[str, dict[str, float]] = {
     },
 }
 """A handle with dry friction that falls, and differs between the directions and the axes."""
+
+
+def write_own_friction(path: Path) -> str:
+    """Write the file that a perfect calibration would make of that handle; return its path."""
+    lines = ["[provenance]", "device = 'virtual-joystick'"]
+    for axis, levels in FRICTION.items():
+        lines += [f"[joint.{axis}]", "rotary = false", f"[joint.{axis}.friction]", "model = 'stribeck-asymmetric'"]
+        for direction in ("forward", "backward"):
+            lines.append(f"coulomb_force_{direction}_n = {levels[f'coulomb_{direction}']}")
+            lines.append(f"static_force_{direction}_n = {levels[f'static_{direction}']}")
+        lines += [f"stribeck_velocity_m_per_s = {levels['stribeck_velocity']}", "viscosity_ns_per_m = 1.0"]
+    path.write_text("\n".join(lines))
+    return str(path)
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from devices.friction import AxisFriction
 from devices.friction_file import OwnFriction
 from haptics import Clock, Coulomb, MasslessImpedance, Servo, Trace
 from haptics.errors import ConfigurationError
-from tests.devices.felt import FRICTION, ToAndFro, feel
+from tests.devices.felt import FRICTION, ToAndFro, feel, write_own_friction
 
 SHARE, PERIOD, RESOLUTION = 0.9, 1e-3, 10e-6
 OWN = OwnFriction((AxisFriction(**FRICTION["x"]).laws, AxisFriction(**FRICTION["y"]).laws), 0.0)
@@ -124,17 +124,7 @@ def test_a_steep_fall_is_flattened_until_the_force_is_unique() -> None:
 
 @pytest.fixture
 def own_file(tmp_path: Path) -> str:
-    """A file as a perfect calibration would make it."""
-    lines = ["[provenance]", "device = 'virtual-joystick'"]
-    for axis, levels in FRICTION.items():
-        lines += [f"[joint.{axis}]", "rotary = false", f"[joint.{axis}.friction]", "model = 'stribeck-asymmetric'"]
-        for direction in ("forward", "backward"):
-            lines.append(f"coulomb_force_{direction}_n = {levels[f'coulomb_{direction}']}")
-            lines.append(f"static_force_{direction}_n = {levels[f'static_{direction}']}")
-        lines += [f"stribeck_velocity_m_per_s = {levels['stribeck_velocity']}", "viscosity_ns_per_m = 1.0"]
-    path = tmp_path / "own.toml"
-    path.write_text("\n".join(lines))
-    return str(path)
+    return write_own_friction(tmp_path / "own.toml")
 
 
 def joystick(own_file: str, hand: Any, **changes: Any) -> Any:

@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 import devices
 from devices.virtual.hands import HAND_TARGET
-from devices.virtual.joystick import STOP_STIFFNESS, _stop_force
+from devices.virtual.joystick_kernels import STOP_STIFFNESS
+from devices.virtual.joystick_kernels import stop_force as stop_force_of
 from haptics._jit import kernel
 from haptics.clock import Clock
 from haptics.elements import MasslessImpedance
@@ -23,7 +24,7 @@ NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 @kernel
 def stop_force(record, i):
-    return _stop_force(record[0], i)
+    return stop_force_of(record[0], i)
 
 
 class TestVirtualJoystick(VirtualDeviceContract):

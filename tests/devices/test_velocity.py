@@ -10,10 +10,11 @@ from hypothesis import strategies as st
 from devices.velocity import (
     ESTIMATORS,
     LONGEST_WINDOW,
-    VELOCITY_FIELDS,
+    VELOCITY,
     VelocityEstimator,
     VelocitySettings,
     fill_velocity,
+    prepare_velocity,
     update_velocity,
     velocity_lag,
 )
@@ -159,18 +160,19 @@ def test_perfect_positions_need_no_resolution(name):
 
 @kernel
 def _update(record, time, x, y):
-    update_velocity(record[0], time, x, y)
+    update_velocity(record[0].estimator, time, x, y)
 
 
 def test_kernel_of_a_device_gives_the_same_as_the_class():
-    dtype = np.dtype([("own", "<f8"), *VELOCITY_FIELDS])
+    dtype = np.dtype([("own", "<f8"), ("estimator", VELOCITY)])
     path = wandering(100, seed=8)
     for name in ESTIMATORS:
         record = np.zeros(1, dtype)
-        fill_velocity(record, VelocitySettings(name), COUNT, PERIOD)
+        fill_velocity(record["estimator"], VelocitySettings(name), COUNT, PERIOD)
+        prepare_velocity(record["estimator"])
         for k, (x, y) in enumerate(path):
             _update(record, PERIOD * k, x, y)
-        np.testing.assert_array_equal(record["velocity"][0], estimates(estimator(name), path)[-1])
+        np.testing.assert_array_equal(record["estimator"]["velocity"][0], estimates(estimator(name), path)[-1])
 
 
 # --- the settings -------------------------------------------------------------------------------------------------

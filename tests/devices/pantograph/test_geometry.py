@@ -13,7 +13,7 @@ import devices
 from devices.emulators.hapi.arms import PROFILES, Arms
 from devices.pantograph.kernels import new_record, take_angles, take_force
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, MECHANISMS
-from devices.velocity import VelocitySettings
+from devices.velocity import VelocitySettings, prepare_velocity
 from haptics.errors import ConfigurationError, DeviceOpenError
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
@@ -33,6 +33,7 @@ def emulated_arms(name):
 def record_at(name, position):
     mechanism = MECHANISMS[name]
     record = new_record(mechanism, VelocitySettings(), 1e-5, 1e-3)
+    prepare_velocity(record["estimator"])
     angles = np.degrees(mechanism.linkage.joints([np.array(position) + mechanism.centre]))[0]
     take_angles(record, 0.0, *angles)
     return record
@@ -134,9 +135,10 @@ def test_velocity_begins_anew_with_the_clock():
     left, right = np.degrees(record["angles"][0])
     for tick in range(20):
         take_angles(record, 5.0 + tick * 1e-3, left + 0.1 * tick, right)
-    assert np.hypot(*record["velocity"][0]) > 0.01
+    velocity = record["estimator"]["velocity"][0]
+    assert np.hypot(*velocity) > 0.01
     take_angles(record, 0.0, left, right)
-    np.testing.assert_array_equal(record["velocity"][0], (0.0, 0.0))
+    np.testing.assert_array_equal(velocity, (0.0, 0.0))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,126 @@
+"""The virtual joystick as kernels: its substeps, and the parts of its port."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from devices.compensation import COMPENSATION
+from devices.friction import AXIS_LAWS, axis_friction
+from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, quantise, taking
+from haptics._jit import kernel, merged_kernel
+from haptics.envelope import limit_norm
+from haptics.parts import call_part
+
+STOP_STIFFNESS = 1e6
+"""Stiffness of the end-stops [N/m]: 100 N push the handle a tenth of a millimetre into them."""
+
+DELAY_LINE = 256
+
+JOYSTICK = np.dtype(
+    [
+        *PLANT_FIELDS,
+        ("damping", "<f8"),
+        ("max_force", "<f8"),
+        ("delay_steps", "<i8"),
+        ("watchdog_steps", "<i8"),
+        ("delay_line", "<f8", (DELAY_LINE, 2)),
+        ("stop_damping", "<f8"),
+        ("workspace_min", "<f8", (2,)),
+        ("workspace_max", "<f8", (2,)),
+        AXIS_LAWS,
+        ("compensation", COMPENSATION),
+    ]
+)
+"""The whole joystick in one record; ``acting`` is the force that the motors are told, with friction made up for [N]."""
+
+
+@merged_kernel
+def stop_force(s: Any, i: int) -> Any:
+    """Force of the end-stops on coordinate `i` [N]: they push back, they do not hold on."""
+    beyond = max(s.handle[i] - s.workspace_max[i], 0.0) + min(s.handle[i] - s.workspace_min[i], 0.0)
+    force = -STOP_STIFFNESS * beyond - s.stop_damping * s.handle_velocity[i]
+    if beyond > 0.0:
+        return min(force, 0.0)
+    if beyond < 0.0:
+        return max(force, 0.0)
+    return 0.0
+
+
+@functools.cache
+def _friction(kinds: tuple[int, ...]) -> Callable[..., Any]:
+    """Return the kernel of what own dry friction with laws of these kinds, or none, leaves of a velocity [m/s]."""
+    if not kinds:
+
+        @merged_kernel
+        def slide(s: Any, i: int, velocity: float) -> Any:
+            return velocity
+
+        return slide
+    friction = axis_friction(kinds)
+
+    @merged_kernel
+    def rub(s: Any, i: int, velocity: float) -> Any:
+        law = s.axis_laws[i, 0 if velocity >= 0.0 else 1]
+        return friction(law, velocity, s.substep / s.mass)[1]
+
+    return rub
+
+
+@functools.cache
+def _substep(kinds: tuple[int, ...]) -> Callable[..., None]:
+    """Return the kernel of a substep for a joystick whose own dry friction has laws of these kinds, or none."""
+    left = _friction(kinds)
+
+    @merged_kernel
+    def substep(s: Any, force_x: float, force_y: float) -> None:
+        """Integrate one substep under the command (force_x, force_y) [N] that was given just before it."""
+        now, then = s.steps % DELAY_LINE, (s.steps - s.delay_steps) % DELAY_LINE
+        s.delay_line[now, 0], s.delay_line[now, 1] = force_x, force_y
+        for i in range(2):
+            force = s.delay_line[then, i] + s.hand_force[i] + stop_force(s, i) - s.damping * s.handle_velocity[i]
+            # Dry friction last of all, and implicitly: a handle that it holds does not creep.
+            s.handle_velocity[i] = left(s, i, s.handle_velocity[i] + s.substep * force / s.mass)
+        for i in range(2):
+            s.handle[i] += s.substep * s.handle_velocity[i]
+        s.steps += 1
+
+    return substep
+
+
+@functools.cache
+def take_joystick(kinds: tuple[int, ...]) -> Callable[..., None]:
+    """Return the part that takes a sample (`devices.virtual.plant.taking`)."""
+    substep = _substep(kinds)
+
+    @merged_kernel
+    def advance(s: Any, steps: int) -> None:
+        force_x, force_y, _ = limit_norm(s.acting[0], s.acting[1], s.max_force)
+        count = steps - s.steps
+        for k in range(count):
+            pull_handle(s, k / count, 1.0 / (count * s.substep))
+            if s.steps - s.commanded >= s.watchdog_steps:
+                force_x, force_y = 0.0, 0.0
+            substep(s, force_x, force_y)
+        for i in range(2):
+            s.position[i] = quantise(s.handle[i], s.resolution)
+        estimate_velocity(s)
+
+    return taking(advance)
+
+
+@kernel
+def give_joystick(s: Any, x: float, y: float) -> None:
+    """Act on a force [N]: the motors add what friction takes away, where that is known, and as much as is allowed."""
+    if not accept(s, x, y):
+        return
+    s.acting[0], s.acting[1] = x, y
+    added = s.compensation
+    if added.step != 0:
+        added.gain = min(max(s.assistance, 0.0), 1.0)
+        added.command[0], added.command[1] = x, y
+        call_part(added.step, added, s.velocity[0], s.velocity[1])
+        s.acting[0], s.acting[1] = added.total[0], added.total[1]

@@ -1,0 +1,247 @@
+"""Virtual devices without Python: through its port a device gives the same bits as through ``read`` and ``write``."""
+
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import devices
+from devices.faults import FaultyDevice, parse_fault
+from devices.velocity import ESTIMATORS
+from devices.virtual.hand import CompiledHand, Hand, HandSample, HandSettings, Workspace
+from devices.virtual.hands import HAND_TARGET, HANDS, HandTable, make_hand
+from haptics import Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
+from haptics._jit import kernel
+from haptics.clock import Clock
+from haptics.device import MOST_CHANNELS, Vector
+from haptics.elements import Element
+from haptics.errors import DeviceFault, DeviceOpenError
+from haptics.lane import Lane
+from haptics.parts import call_part, record_at
+from haptics.ports import PORT_FIELDS, port_of
+from tests.devices.felt import FRICTION, write_own_friction
+from tests.devices.test_compiled_hands import hand_table
+
+PERIOD = 1e-3
+PORT = np.dtype(PORT_FIELDS)
+ROW = np.dtype(
+    [
+        ("time", "<f8"),
+        ("buttons", "<i8"),
+        *((name, "<f8", (2,)) for name in ("position", "velocity", "force", "hand_force")),
+        ("channels", "<f8", (MOST_CHANNELS,)),
+    ]
+)
+TICKS = {"virtual-joystick": 4000, "virtual-arm": 2000}
+
+both_devices = pytest.mark.parametrize("name", TICKS)
+
+
+@kernel
+def run_port(place: int, take: int, give: int, times: Any, commands: Any, shares: Any, rows: Any) -> int:
+    """Take samples at `times` and give `commands` to the device whose record lies at `place`.
+
+    Returns how many were given before the device had words to say.
+    """
+    p = record_at(place, PORT)
+    for k in range(len(times)):
+        call_part(take, place, times[k], 0.0)
+        row = rows[k]
+        row.time, row.buttons = p.time, p.buttons
+        for i in range(2):
+            row.position[i], row.velocity[i] = p.position[i], p.velocity[i]
+            row.force[i], row.hand_force[i] = p.force[i], p.hand_force[i]
+        for i in range(MOST_CHANNELS):
+            row.channels[i] = p.channels[i]
+        p.assistance = shares[k]
+        call_part(give, place, commands[k, 0], commands[k, 1])
+        if p.fault != 0:
+            return k
+    return len(times)
+
+
+class Pushing:
+    """What happens to a device in a run: at what ticks it is served, what it is told, what it may make up for."""
+
+    def __init__(self, name: str, lane: Lane | None = None) -> None:
+        count = TICKS[name]
+        random = np.random.default_rng(5)
+        ticks = np.cumsum(random.choice((1, 1, 1, 1, 1, 4), count))  # some are missed
+        ticks[-count // 4 :] -= ticks[-count // 4]  # and the clock is started afresh
+        self.ticks, self.shares, self.lane = ticks, random.uniform(-0.1, 1.1, count), lane
+        if name == "virtual-joystick":
+            self.commands = np.cumsum(random.normal(0.0, 0.2, (count, 2)), axis=0) % 8.0 - 4.0
+        else:
+            self.commands = 0.03 * np.sin(np.arange(count) * 2e-3)[:, None] * (1.0, 0.7)
+            self.commands[:: count // 5] *= 100.0  # out of the workspace
+
+    def chunks(self) -> list[slice]:
+        """Return the parts of the run; before each the mouse moves."""
+        return [slice(k, k + 100) for k in range(0, len(self.ticks), 100)]
+
+    def move(self, chunk: slice) -> None:
+        if self.lane is not None:
+            angle = 1e-3 * chunk.start
+            place = (0.05 * math.cos(angle), 0.05 * math.sin(angle)), chunk.start % 900 != 800
+            self.lane.publish(np.array(place, HAND_TARGET))
+
+    def by_methods(self, name: str, settings: dict[str, Any]) -> np.ndarray:
+        clock, rows = Clock(PERIOD), np.zeros(len(self.ticks), ROW)
+        device: Any = devices.open_device(name, settings, clock=clock)
+        compensate = getattr(device, "compensate", lambda share: None)
+        for chunk in self.chunks():
+            self.move(chunk)
+            for k in range(chunk.start, chunk.stop):
+                clock.tick = int(self.ticks[k])
+                state = device.read()
+                for field in ("time", "buttons", "position", "velocity", "force", "hand_force"):
+                    rows[field][k] = getattr(state, field)
+                if state.channels is not None:
+                    rows["channels"][k, : len(state.channels)] = state.channels
+                compensate(self.shares[k])
+                device.write(self.commands[k])
+        return rows
+
+    def by_port(self, name: str, settings: dict[str, Any]) -> np.ndarray:
+        rows, times = np.zeros(len(self.ticks), ROW), self.ticks * PERIOD
+        device: Any = devices.open_device(name, settings, clock=Clock(PERIOD))
+        port = port_of(device)
+        assert port is not None
+        for c in self.chunks():
+            self.move(c)
+            told = times[c], self.commands[c], self.shares[c], rows[c]
+            assert run_port(port.record.ctypes.data, port.take, port.give, *told) == len(times[c])
+        assert port.record["commands"][0] == len(times)
+        return rows
+
+
+def assert_same(pushing: Pushing, name: str, settings: dict[str, Any]) -> None:
+    without, with_python = pushing.by_port(name, settings), pushing.by_methods(name, settings)
+    assert np.ptp(without["position"], axis=0).min() > 1e-3
+    assert without.tobytes() == with_python.tobytes()
+
+
+@both_devices
+@pytest.mark.parametrize("hand", HANDS)
+def test_with_every_hand_it_moves_alike(tmp_path: Path, name: str, hand: str) -> None:
+    settings = {"hand": hand_table(hand, tmp_path)}
+    lane = Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None
+    assert_same(Pushing(name, lane), name, settings)
+
+
+@pytest.mark.parametrize("estimator", ESTIMATORS)
+def test_with_every_estimator_it_moves_alike(estimator: str) -> None:
+    assert_same(Pushing("virtual-joystick"), "virtual-joystick", {"velocity_estimator": estimator})
+
+
+@pytest.mark.parametrize("law", ["flatness", "fractional"])
+def test_with_other_servos_it_moves_alike(law: str) -> None:
+    assert_same(Pushing("virtual-arm"), "virtual-arm", {"servo": {"law": law}})
+
+
+@pytest.mark.parametrize("friction", [None, FRICTION])
+def test_with_friction_that_is_made_up_for_it_moves_alike(tmp_path: Path, friction: Any) -> None:
+    own = write_own_friction(tmp_path / "own.toml")
+    settings = {"friction": friction, "friction_parameters": own, "delay": 2e-3}
+    assert_same(Pushing("virtual-joystick"), "virtual-joystick", settings)
+
+
+class Around:
+    """A device behind its methods alone."""
+
+    def __init__(self, device: Any) -> None:
+        self._device = device
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._device, name)
+
+
+@both_devices
+def test_a_servo_records_the_same_without_python(tmp_path: Path, name: str) -> None:
+    recorded = []
+    for around in (False, True):
+        clock = Clock(PERIOD)
+        device: Any = devices.create_device(name, clock=clock)
+        law = Coulomb(1.0)
+        element: Element = RigidAdmittance(law, 3.0) if name == "virtual-arm" else MasslessImpedance(law, 3000.0, 10.0)
+        trace = Trace.create(tmp_path / f"trace-{around}")
+        Servo(Around(device) if around else device, element, trace, clock=clock).run(1.5)
+        recorded.append(trace.since(0))
+    for column in recorded[0].dtype.names or ():
+        if column not in ("write_time", "tick_time"):
+            assert recorded[0][column].tobytes() == recorded[1][column].tobytes(), column
+
+
+# --- hands in Python --------------------------------------------------------------------------------------------------
+
+
+class OwnHandSettings(HandSettings):
+    """Settings of a hand that somebody else wrote."""
+
+    def __init__(self, table: HandTable) -> None:
+        self._table = table
+
+    def build(self, seed: int, workspace: Workspace) -> Hand:
+        return OwnHand(make_hand(self._table, seed, workspace))
+
+
+class OwnHand(Hand):
+    """A hand that has nothing but `sample`, which does what another one does."""
+
+    def __init__(self, other: Hand) -> None:
+        self.stiffness, self.damping, self.start = other.stiffness, other.damping, other.start
+        self._other = other
+
+    def sample(self, time: float, handle: Vector) -> HandSample:
+        return self._other.sample(time, handle)
+
+    def restart(self) -> None:
+        self._other.restart()
+
+
+@both_devices
+@pytest.mark.parametrize("hand", ["minimum-jerk", "mouse"])
+def test_a_hand_in_python_moves_it_alike_but_there_is_no_port(tmp_path: Path, name: str, hand: str) -> None:
+    table = hand_table(hand, tmp_path)
+    pushing = Pushing(name, Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None)
+    own = {"hand": OwnHandSettings(table)}
+    assert pushing.by_methods(name, own).tobytes() == pushing.by_methods(name, {"hand": table}).tobytes()
+    assert port_of(devices.open_device(name, own)) is None
+
+
+# --- when there is a port, and what it says ---------------------------------------------------------------------------
+
+
+@both_devices
+def test_there_is_no_port_with_a_log_nor_around_a_fault_nor_before_it_is_open(tmp_path: Path, name: str) -> None:
+    with devices.open_device(name, {"log": str(tmp_path / "log.npy")}) as device:
+        assert port_of(device) is None
+    clock = Clock(PERIOD)
+    with FaultyDevice(devices.create_device(name, clock=clock), [parse_fault("dropout@1")], clock) as faulty:
+        assert port_of(faulty) is None
+    with pytest.raises(DeviceOpenError, match=r"open\(\)"):
+        port_of(devices.create_device(name))
+
+
+@both_devices
+@pytest.mark.parametrize("bad", [math.nan, math.inf])
+def test_a_command_that_is_not_finite_is_a_fault_that_write_puts_into_words(name: str, bad: float) -> None:
+    device: Any = devices.open_device(name, clock=Clock(PERIOD))
+    port = port_of(device)
+    assert port is not None
+    times, commands, rows = PERIOD * np.arange(10), np.zeros((10, 2)), np.zeros(10, ROW)
+    commands[4, 1] = bad
+    assert run_port(port.record.ctypes.data, port.take, port.give, times, commands, np.zeros(10), rows) == 4
+    with pytest.raises(DeviceFault, match="must be finite"):
+        device.write(commands[4])
+    device.write(commands[3])
+    assert port.record["fault"][0] == 0
+    assert port.record["command"][0].tolist() == [0.0, 0.0]
+
+
+@both_devices
+def test_hands_by_name_need_no_python(name: str) -> None:
+    device: Any = devices.open_device(name)
+    assert isinstance(device.hand, CompiledHand)
