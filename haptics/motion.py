@@ -10,8 +10,8 @@ A motion is meant to drive, so that the bound on energy, which holds for passive
 bounds instead: of its own force, or of the speed of its reference; how far the end effector may be from the reference;
 how fast it may be for more than `haptics.motion_kernels.PATIENCE`. Beyond the last two the output is the safe one, and
 the run ends. The dead-man and all limits of the device hold as for any program. While the output is not let through
-whole (fades, a released dead-man, samples that cannot be trusted) the reference waits. Where deadlines were missed that
-of an impedance device goes on with the time, as the handle did.
+whole (fades, a gate, easing from another force, a released dead-man, samples that cannot be trusted) the reference
+waits. Where deadlines were missed that of an impedance device goes on with the time, as the handle did.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Motion:
         left_out = {"table", "period", "causality"}
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
 
-    def write(self, record: NDArray[Any]) -> None:
+    def fill(self, record: NDArray[Any]) -> None:
         """Write what it is into a (1,) `record` that has the fields of `PARAMETERS`; it must live as long as that."""
         record["step"] = address_of_part(move, CORE)
         record["model"] = MOVING
@@ -123,7 +123,7 @@ class Motion:
     def copy_record(self) -> NDArray[Any]:
         """Return a kernel record, (1,) of dtype `ELEMENT`: what it is, at its beginning."""
         record = np.zeros(1, ELEMENT)
-        self.write(record)
+        self.fill(record)
         return record
 
 

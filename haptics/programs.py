@@ -36,7 +36,7 @@ def parameters_of(program: Program, number: int = 0) -> NDArray[Any]:
     """
     record = np.zeros(1, PARAMETERS)
     if isinstance(program, Motion):
-        program.write(record)
+        program.fill(record)
     else:
         write_parameters(program, record)
         write_step(program, record)

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import datetime
+from collections.abc import Callable, Iterator
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 from apps.answer import Answer
 from apps.calibrate.orderly import orderly_end
 from apps.calibrate.places import require_place
-from haptics.errors import ConfigurationError
+from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import unknown
 
 if TYPE_CHECKING:
     from calibration.joystick.person import Person
-    from calibration.joystick.procedure import Calibration
+    from calibration.joystick.procedure import Bench, Calibration
+    from calibration.motions import Mover
     from devices.joystick.parameters import StickParameters
     from devices.joystick.settings import StickSettings
 
@@ -56,25 +60,60 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="a setting of the device, for instance device.serial=2F003A or device.emulated=true (repeatable)",
     )
+    parser.add_argument(
+        "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="where the recordings go"
+    )
+    parser.add_argument(
+        "--fault",
+        dest="faults",
+        metavar="NAME@SECONDS[+DURATION]",
+        action="append",
+        default=[],
+        help="let the stick go bad on demand while it is pushed, as haptics run does (repeatable)",
+    )
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Calibrate a stick."""
     table = _device_table(options.assignments)
     require_place(options.out)
+    from apps.session.record import made_by
     from calibration.joystick.procedure import Request, calibrate
-    from calibration.joystick.stick import RawStick
     from devices.joystick.settings import StickSettings
     from haptics.settings import build
 
     settings = build(StickSettings, table, "device")
     given = {name: getattr(options, name) for name in ("travel_x", "travel_y", "gate", "push_level")}
     request = Request(**given, weight=options.weight, stated_max_force=options.stated_max_force)
-    backend, person = _who(settings, options.yes)
-    with orderly_end(), RawStick(settings, backend) as stick:
-        found = calibrate(stick, person, request)
+    place = _place(options)
+    with orderly_end(), _who(options, settings, table) as (bench, person):
+        try:
+            found = calibrate(bench, person, request, place, made_by())
+        except (HapticError, KeyboardInterrupt):
+            _say_what_is_left(place)
+            raise
     _keep(options.out, found.parameters)
     return Answer(_result(options.out, found), _describe(options.out, found, settings))
+
+
+def _place(options: argparse.Namespace) -> Path:
+    """Return what the recordings begin with, in a folder that is there."""
+    now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
+    try:
+        options.record.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--record = {str(options.record)!r}: no recording can be made there ({error.strerror or error})."
+        ) from error
+    return Path(options.record) / f"{now}_{NAME}"
+
+
+def _say_what_is_left(place: Path) -> None:
+    from apps.calibrate.terminal import say
+
+    for left in sorted(place.parent.glob(f"{place.name}_*")):
+        if left.is_dir():
+            say(f"What was recorded is in {left}.")
 
 
 def _device_table(assignments: list[str]) -> dict[str, Any]:
@@ -107,18 +146,38 @@ def _keep(out: Path, parameters: StickParameters) -> None:
         raise
 
 
-def _who(settings: StickSettings, yes: bool) -> tuple[Any, Person]:
-    """Return how USB is reached, None for libusb, and who holds the handle."""
-    from apps.calibrate.terminal import TerminalPerson
+@contextlib.contextmanager
+def _who(options: argparse.Namespace, settings: StickSettings, table: dict[str, Any]) -> Iterator[tuple[Bench, Person]]:
+    """Give the stick, and who holds the handle."""
+    from apps.calibrate.terminal import TerminalPerson, say
+    from calibration.joystick.procedure import Bench
+    from calibration.motions import Mover
+    from devices.faults import parse_fault
+
+    faults = [parse_fault(text) for text in options.faults]
+
+    def moved_with(more: dict[str, Any]) -> Callable[[Path], Mover]:
+        return lambda file: Mover.of(NAME, {**table, **more, "parameters": str(file)}, faults)
 
     if not settings.emulated:
-        return None, TerminalPerson(yes)
-    from apps.calibrate.terminal import say
-    from calibration.joystick.emulated import emulate
+        yield Bench(settings, moved_with({})), TerminalPerson(options.yes)
+        return
+    from calibration.joystick.emulated import EmulatedPerson, operated
+    from devices.emulators.pid import emulated_stick
 
-    backend, person = emulate(settings)
-    person.tell = say  # type: ignore[method-assign]
-    return backend, person
+    with operated() as (hand, lane):
+        backend = emulated_stick(
+            settings.emulator,
+            hand=hand,
+            seed=settings.seed,
+            serial=settings.serial or None,
+            faults=settings.wire_faults,
+            friction=settings.friction,
+        )
+        own = backend.sticks[0].profile.handle
+        person = EmulatedPerson(lane, (own.half_width, own.half_height))
+        person.tell = say  # type: ignore[method-assign]
+        yield Bench(settings, moved_with({"hand": hand}), backend), person
 
 
 def _result(out: Path, found: Calibration) -> dict[str, Any]:

@@ -5,18 +5,21 @@ from __future__ import annotations
 import datetime
 import math
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.joystick.axes import fit_axes
-from calibration.joystick.balance import GRAVITY, balance
-from calibration.joystick.person import GATES, MIDDLE, Person, Place
-from calibration.joystick.pushes import Pusher
+from calibration.joystick.balance import GRAVITY, UNIT_MASS, Balance
+from calibration.joystick.person import GATES, MIDDLE, Look, Person, Place
+from calibration.joystick.pushes import TOO_FAR, Pusher, smaller_travel
 from calibration.joystick.response import Response
 from calibration.joystick.stick import PAUSE, RawStick
+from calibration.motions import Mover, Present, drive
 from devices.joystick.parameters import (
     Axes,
     DeviceIdentity,
@@ -24,8 +27,11 @@ from devices.joystick.parameters import (
     Handle,
     Provenance,
     StickParameters,
+    write_parameters,
 )
+from devices.joystick.settings import StickSettings
 from haptics.errors import ConfigurationError
+from haptics.reading import sha256_of
 from haptics.settings import unknown
 
 LOOK = 0.2
@@ -99,41 +105,96 @@ class Calibration:
     facts: dict[str, Any]
 
 
-def calibrate(stick: RawStick, person: Person, request: Request) -> Calibration:
-    """Calibrate an open stick.
+@dataclass(frozen=True)
+class Bench:
+    """The stick: how it is looked at, and how it is moved once something is known of it.
+
+    Attributes
+    ----------
+    settings : StickSettings
+        Which one, and how to reach it.
+    mover : callable
+        Gives what moves it, by the file of what is known of it.
+    backend : usb.backend.IBackend or None
+        What to reach USB by while it is looked at, instead of libusb.
+    """
+
+    settings: StickSettings
+    mover: Callable[[Path], Mover]
+    backend: Any = None
+
+
+def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts: dict[str, Any]) -> Calibration:
+    """Calibrate a stick: where it is brought to, how it answers pushes, and what it carries.
+
+    Parameters
+    ----------
+    bench : Bench
+        The stick, not open.
+    person : Person
+        Who moves and watches it.
+    request : Request
+        What is known beforehand.
+    place : Path
+        What the recordings begin with: ``_pushes`` and ``_weight`` are added, beside files of what is known by then.
+    facts : dict
+        What the recordings are to say besides.
 
     Raises
     ------
     ConfigurationError
         If what was measured makes no sense; says what to do.
-    DeviceFault
-        If the stick fails.
+    HapticError
+        As of `calibration.motions.drive`. What was recorded stays.
     """
-    travel = request.travel_x, request.travel_y
-    places = GATES[request.gate]
-    person.tell(f"Calibrating {stick.link}. Ctrl-C ends it at any time, and there is no force then.")
-    counts = np.array([_look_at(stick, person, place) for place in places])
-    person.bring(MIDDLE, stick.counts)
-    axes, misfit = fit_axes(places, counts, travel, stick.ranges)
-    person.tell(f"The places fit to {1e3 * misfit:.2f} mm. Now the motors.")
-    person.let_go(stick.counts)
-    pusher = Pusher(stick, axes, person, request.push_level)
-    response = pusher.explore()
-    force, mass = _scale(stick, person, request, axes, response)
+    seen = _look(bench, person, request)
+    person.tell("Now the motors.")
+    response, level, quantum = _push(bench, seen, person, request, place, facts)
+    force, mass = _scale(bench, seen, response, person, request, place, facts)
     parameters = StickParameters(
-        device=_identity(stick),
-        axes=replace(axes, count_quantum=max(stick.quantum, 1)),  # all counts that were seen have a say in it
+        device=seen.device,
+        axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # all counts that were seen have a say in it
         force=force,
         handle=Handle(moving_mass_kg=_rounded(mass), damping_ns_per_m=_rounded(max(mass * response.drag, 0.0))),
-        provenance=Provenance(date=datetime.date.today().isoformat(), method=_method(request, pusher.level)),
+        provenance=Provenance(date=datetime.date.today().isoformat(), method=_method(request, level)),
     )
-    facts = {
-        "places_misfit_m": misfit,
-        "push_level": pusher.level,
+    found = {
+        "places_misfit_m": seen.misfit,
+        "push_level": level,
         "push_misfit": response.misfit,
         "delay_s": response.delay,
     }
-    return Calibration(parameters, facts)
+    return Calibration(parameters, found)
+
+
+# --- where it is brought to -------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Seen:
+    """What was found by looking: which stick it is, its axes, how badly the places fit, the steps of its counts."""
+
+    device: DeviceIdentity
+    axes: Axes
+    misfit: float
+    quantum: int
+    full_scale: int
+
+    def counts(self, position: Array) -> tuple[int, int]:
+        """Return the counts at a position [m]."""
+        x, y = np.linalg.solve(self.axes.counts_to_m, position) + self.axes.centre_counts
+        return (round(x), round(y)) if math.isfinite(x + y) else (0, 0)
+
+
+def _look(bench: Bench, person: Person, request: Request) -> _Seen:
+    places = GATES[request.gate]
+    with RawStick(bench.settings, bench.backend) as stick:
+        person.tell(f"Calibrating {stick.link}. Ctrl-C ends it at any time, and there is no force then.")
+        counts = np.array([_look_at(stick, person, place) for place in places])
+        person.bring(MIDDLE, stick.counts)
+        axes, misfit = fit_axes(places, counts, (request.travel_x, request.travel_y), stick.ranges)
+        person.tell(f"The places fit to {1e3 * misfit:.2f} mm.")
+        return _Seen(_identity(stick), axes, misfit, stick.quantum, stick.full_scale)
 
 
 def _look_at(stick: RawStick, person: Person, place: Place) -> Array:
@@ -154,13 +215,68 @@ def _look_at(stick: RawStick, person: Person, place: Place) -> Array:
     raise ConfigurationError(f"the handle was not held still at {place.words}: begin again.")
 
 
-def _scale(stick: RawStick, person: Person, request: Request, axes: Axes, response: Response) -> tuple[Force, float]:
+# --- how it answers ---------------------------------------------------------------------------------------------------
+
+
+def _push(
+    bench: Bench, seen: _Seen, person: Person, request: Request, place: Path, facts: dict[str, Any]
+) -> tuple[Response, float, int]:
+    """Return how the handle answers pushes, the greatest level that was used, and the steps of all counts so far.
+
+    What is known is that a newton is a level of its own effect; nothing pushes where the handle is too far out.
+    """
+    far = TOO_FAR * 0.5 * smaller_travel(seen.axes)
+    known = StickParameters(
+        device=seen.device,
+        axes=replace(seen.axes, workspace_min_m=(-far, -far), workspace_max_m=(far, far)),
+        force=Force(newton_to_level=((1.0, 0.0), (0.0, 1.0)), max_force_n=1.0),
+    )
+    folder = place.with_name(f"{place.name}_pushes")
+    mover, facts = _known(bench, known, folder, facts)
+    present = Present()
+    pusher = Pusher(seen.axes, person, request.push_level, seen.full_scale, _looker(seen, present), mover.period)
+    recording = drive(mover, pusher.explore(), folder, facts, present=present)
+    assert pusher.response is not None
+    return pusher.response, pusher.level, math.gcd(seen.quantum, _steps(seen, recording.rows["position"]))
+
+
+def _known(bench: Bench, known: StickParameters, folder: Path, facts: dict[str, Any]) -> tuple[Mover, dict[str, Any]]:
+    """Write down what is known so far; return what moves the stick by that, and the facts of its recording."""
+    file = folder.with_name(f"{folder.name}.toml")
+    write_parameters(file, known)
+    return bench.mover(file), {**facts, "parameter_file_hash": sha256_of(file)}
+
+
+def _looker(seen: _Seen, present: Present) -> Look:
+    return lambda: seen.counts(present.position)
+
+
+def _steps(seen: _Seen, positions: Array) -> int:
+    """Return the largest number of which all steps of the counts are multiples."""
+    whole = positions[np.isfinite(positions).all(axis=1)]
+    counts = np.rint(np.linalg.solve(np.array(seen.axes.counts_to_m), whole.T).T + seen.axes.centre_counts)
+    return int(np.gcd.reduce(np.unique(np.abs(counts - counts[0]).astype(int)), initial=0)) if len(counts) else 0
+
+
+# --- what it carries --------------------------------------------------------------------------------------------------
+
+
+def _scale(
+    bench: Bench,
+    seen: _Seen,
+    response: Response,
+    person: Person,
+    request: Request,
+    place: Path,
+    facts: dict[str, Any],
+) -> tuple[Force, float]:
     """Return the forces, and the moving mass that goes with them [kg]."""
     if request.weight is not None:
-        person.hang(request.weight, stick.counts)
-        level = balance(stick, axes, response)
-        person.take_off(request.weight, stick.counts)
-        mass = request.weight * GRAVITY / float(np.hypot(*(response.acceleration @ level)))
+        known, present, folder = _force(UNIT_MASS, response, None), Present(), place.with_name(f"{place.name}_weight")
+        mover, facts = _known(bench, StickParameters(seen.device, seen.axes, known), folder, facts)
+        balance = Balance(person, request.weight, known.max_force_n, _looker(seen, present), mover.period)
+        drive(mover, balance.carry(), folder, facts, present=present)
+        mass = request.weight * GRAVITY * UNIT_MASS / float(np.hypot(*balance.force))
         return _force(mass, response, None), mass
     stated = request.stated_max_force
     assert stated is not None

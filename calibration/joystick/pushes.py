@@ -1,20 +1,27 @@
-"""Small pushes: one effect at a time, gentle at first, ramped, over in a fifth of a second."""
+"""Small pushes: one effect at a time, gentle at first, ramped, over in a fifth of a second.
+
+Every push is a motion (`haptics.motion`) that follows nothing and only gives its force, in levels: what a newton is is
+not known yet. So is every rest between them, which gives none.
+"""
 
 from __future__ import annotations
 
 import math
-import time
-from collections.abc import Callable
+from collections.abc import Generator
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.joystick.person import MIDDLE, Person, in_words
+from calibration.joystick.person import MIDDLE, Look, Person, in_words
 from calibration.joystick.response import Push, Response, identify
-from calibration.joystick.stick import PAUSE, RawStick
+from calibration.motions import Procedure
 from devices.joystick.parameters import Axes
+from haptics.device import Causality
+from haptics.envelope import UNUSABLE
 from haptics.errors import ConfigurationError
+from haptics.motion import Motion, holding, reference
+from haptics.trace import Rows
 
 START = 0.02
 """Level of the first push."""
@@ -25,7 +32,7 @@ ENOUGH = 0.25
 PAIRS = 2
 """Then each effect pushes so often to either side."""
 TOO_FAR = 0.6
-"""A push ends at once where the handle comes this far from the middle, in parts of half the travel."""
+"""No push goes on where the handle comes this far from the middle, in parts of half the smaller travel."""
 NEAR = 0.3
 """From farther than this the handle is brought back to the middle before it is pushed."""
 
@@ -35,14 +42,12 @@ _PATIENCE = 1.5
 _SLOW = 0.04
 _LARGEST_MISFIT = 0.15
 _LEAST_ANGLE = 0.5
+_TOO_FAST = 2.0
 
-Metres = Callable[[tuple[int, int]], NDArray[np.float64]]
 
-
-def metres(axes: Axes) -> Metres:
-    """Return what turns counts into the place of the handle, (2,) [m]."""
-    matrix, centre = np.array(axes.counts_to_m), np.array(axes.centre_counts)
-    return lambda counts: matrix @ (np.array(counts) - centre)
+def rest(duration: float, period: float) -> Motion:
+    """Return a motion that gives no force for `duration` [s]."""
+    return Motion(Causality.IMPEDANCE, holding(duration, period), 1e-9, relative=True, period=period, label="rest")
 
 
 @dataclass
@@ -51,51 +56,67 @@ class Pusher:
 
     Parameters
     ----------
-    stick : RawStick
-        The open stick.
     axes : Axes
-        Its axes.
+        The stick's axes.
     person : Person
         Who watches, too.
     most : float
         The greatest level that may be used, above 0 and at most 1.
+    full_scale : int
+        Number of steps of a level between 0 and 1.
+    look : callable
+        Tells the counts now, for the person.
+    period : float
+        Of a tick [s].
+
+    Attributes
+    ----------
+    pushes : list of Push
+        What came of them.
+    response : Response or None
+        How the handle answers, in the end.
     """
 
-    stick: RawStick
     axes: Axes
     person: Person
     most: float
+    full_scale: int
+    look: Look
+    period: float
     pushes: list[Push] = field(default_factory=list)
+    response: Response | None = None
 
-    def explore(self) -> Response:
-        """Push with either effect, both ways; return how the handle answers.
+    def explore(self) -> Procedure:
+        """Push with either effect, both ways, and find how the handle answers.
 
         Raises
         ------
         ConfigurationError
             If it does not move, moves elsewhere than the person sees, or not as a free handle does.
         """
+        yield rest(_STILL, self.period)
+        self.person.let_go(self.look)
         for effect in range(2):
-            level = self._find_level(effect)
+            level = yield from self._find_level(effect)
             for number in range(2 * PAIRS):
-                push = self._push(effect, level if number % 2 == 0 else -level)
+                push = yield from self._push(effect, level if number % 2 == 0 else -level)
                 if number < 2:
                     self._require_seen(push)
                 self.pushes.append(push)
         response = identify(self.pushes)
         _require_sound(response)
-        return response
+        self.response = response
 
     @property
     def level(self) -> float:
         """The greatest level that was used."""
         return max(push.peak for push in self.pushes)
 
-    def _find_level(self, effect: int) -> float:
+    def _find_level(self, effect: int) -> Generator[Motion, Rows, float]:
         """Return a level that moves the handle far enough; it is doubled until it does."""
-        enough, level, sign = ENOUGH * 0.5 * self._smaller_travel, min(START, self.most), 1.0
+        enough, level, sign = ENOUGH * 0.5 * smaller_travel(self.axes), min(START, self.most), 1.0
         while True:
-            push = self._push(effect, sign * level)
+            push = yield from self._push(effect, sign * level)
             if push.distance >= 0.5 * enough:
                 return min(level * min(max(enough / push.distance, 0.5), 2.0), self.most)
             if level >= self.most:
@@ -106,49 +127,37 @@ class Pusher:
             "greatest that was allowed. Switch the motors on, leave the handle free, or allow more with --push-level."
         )
 
-    @property
-    def _smaller_travel(self) -> float:
-        low, high = self.axes.workspace_min_m, self.axes.workspace_max_m
-        return min(high[0] - low[0], high[1] - low[1])
-
-    def _push(self, effect: int, level: float) -> Push:
+    def _push(self, effect: int, level: float) -> Generator[Motion, Rows, Push]:
         """Push once, from near the middle and from rest."""
-        self._come_to_rest()
+        yield from self._come_to_rest()
         self.person.watch(f"The handle gets a push of {abs(level):.1%} of full force for {2 * RAMP + HOLD:g} s.")
-        place, stick = metres(self.axes), self.stick
-        origin = place(stick.counts())
-        reach = TOO_FAR * 0.5 * self._smaller_travel
-        rows: list[tuple[float, float, float, float]] = []
-        start, stopped = time.perf_counter(), False
-        while (elapsed := time.perf_counter() - start) < _BEFORE + 2.0 * RAMP + HOLD + AFTER:
-            here = place(stick.counts())
-            stopped = stopped or bool(np.hypot(*here) > reach)
-            wanted = 0.0 if stopped else level * _shape(elapsed - _BEFORE)
-            applied = stick.push((wanted, 0.0) if effect == 0 else (0.0, wanted))[effect]
-            x, y = here - origin
-            rows.append((elapsed, applied, float(x), float(y)))
-            time.sleep(PAUSE)
-        stick.push((0.0, 0.0))
-        table = np.array(rows)
-        return Push(effect, table[:, 0], table[:, 1], table[:, 2:])
+        count = math.ceil((_BEFORE + 2.0 * RAMP + HOLD + AFTER) / self.period)
+        force = np.zeros((count, 2))
+        force[:, effect] = [level * _shape(k * self.period - _BEFORE) for k in range(count)]
+        table = reference(np.zeros((count, 2)), force=force)
+        label = f"push of effect {effect + 1} by {level:.3g}"
+        rows = yield Motion(
+            Causality.IMPEDANCE, table, abs(level), max_speed=_TOO_FAST, relative=True, period=self.period, label=label
+        )
+        rows = rows[(rows["status"] & UNUSABLE) == 0]
+        given = np.round(rows["command"][:, effect] * self.full_scale) / self.full_scale
+        return Push(effect, rows["time"] + rows["period_error"], given, rows["position"] - rows["position"][0])
 
-    def _come_to_rest(self) -> None:
+    def _come_to_rest(self) -> Generator[Motion, Rows, None]:
         """Wait until the handle is slow; have it brought to the middle where it is not near that."""
-        place = metres(self.axes)
-        if np.hypot(*self._drift(place)) > NEAR * 0.5 * self._smaller_travel:
-            self.person.bring(MIDDLE, self.stick.counts)
-            self.person.let_go(self.stick.counts)
-            self._drift(place)
+        here = yield from self._drift()
+        if np.hypot(*here) > NEAR * 0.5 * smaller_travel(self.axes):
+            self.person.bring(MIDDLE, self.look)
+            self.person.let_go(self.look)
+            yield from self._drift()
 
-    def _drift(self, place: Metres) -> NDArray[np.float64]:
+    def _drift(self) -> Generator[Motion, Rows, NDArray[np.float64]]:
         """Return where the handle is once it has become slow, or patience has an end."""
-        end = time.perf_counter() + _PATIENCE
-        while True:
-            before = place(self.stick.counts())
-            time.sleep(_STILL)
-            here = place(self.stick.counts())
-            if np.hypot(*(here - before)) < _SLOW * _STILL or time.perf_counter() > end:
-                return here
+        for _ in range(math.ceil(_PATIENCE / _STILL)):
+            rows = yield rest(_STILL, self.period)
+            if np.hypot(*(rows["position"][-1] - rows["position"][0])) < _SLOW * _STILL:
+                break
+        return np.array(rows["position"][-1])
 
     def _require_seen(self, push: Push) -> None:
         if not self.person.saw(push.moved):
@@ -156,6 +165,12 @@ class Pusher:
                 f"by its counts the handle moved {1e3 * push.distance:.0f} mm {in_words(push.moved)}, but it did not. "
                 "Begin again, and bring the handle to each place as it is called: x is to the right, y away from you."
             )
+
+
+def smaller_travel(axes: Axes) -> float:
+    """Return the smaller one of the two travels [m]."""
+    low, high = axes.workspace_min_m, axes.workspace_max_m
+    return min(high[0] - low[0], high[1] - low[1])
 
 
 def _shape(elapsed: float) -> float:

@@ -1,4 +1,4 @@
-"""A force-feedback stick in its own units: counts of its axes, levels of its two effects."""
+"""A force-feedback stick in its own units, to look at: counts of its axes."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PAUSE = 1e-3
 
 
 class RawStick:
-    """A stick that is open, with both effects playing at level zero; use it as a context.
+    """A stick that is open, with both effects playing at level zero, which nobody changes; use it as a context.
 
     However the context is left, there is no force afterwards and the stick belongs to the operating system again. If
     this process dies inside, the stick ends its effects by itself after ``settings.force_duration``.
@@ -99,19 +99,6 @@ class RawStick:
         first = self._first = self._first or now
         self.quantum = math.gcd(self.quantum, now[0] - first[0], now[1] - first[1])
         return now
-
-    def push(self, level: Pair) -> Pair:
-        """Push with a level of each effect, cut to -1 to 1, for a short while; return it as the stick has it.
-
-        Raises
-        ------
-        DeviceFault
-            If the stick is gone or silent.
-        """
-        steps = [round(max(-1.0, min(1.0, part)) * self.full_scale) for part in level]
-        rounded = steps[0] / self.full_scale, steps[1] / self.full_scale
-        self._alive().command(*rounded)
-        return rounded
 
     def _alive(self) -> Streaming:
         streaming = self._streaming

@@ -8,6 +8,7 @@ as the machine can in this one. However it ends, the device has its safe output 
 from calibration.motions.course import Procedure
 from calibration.motions.driving import drive
 from calibration.motions.mover import Mover
+from calibration.motions.present import Present
 from calibration.motions.reading import rows_of, source_of
 
-__all__ = ["Mover", "Procedure", "drive", "rows_of", "source_of"]
+__all__ = ["Mover", "Present", "Procedure", "drive", "rows_of", "source_of"]

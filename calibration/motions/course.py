@@ -44,7 +44,7 @@ class Course:
         self.number = 0
         self._watched, self._begun = -1, 0
 
-    def write(self, recorder: Recorder) -> dict[str, Any]:
+    def note(self, recorder: Recorder) -> dict[str, Any]:
         """Write the motion into a recording; return its line of the journal."""
         entry = keep_motion(recorder.folder, self.motion, self.number)
         recorder.journal_settings(self.number, entry)

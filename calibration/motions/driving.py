@@ -14,6 +14,7 @@ from calibration.motions.course import Course, Procedure
 from calibration.motions.live import run_live
 from calibration.motions.mover import Mover
 from calibration.motions.offline import run_offline
+from calibration.motions.present import Present
 from calibration.motions.stage import Stage
 from haptics.device import DeviceSpec
 from haptics.envelope import Limits
@@ -32,6 +33,7 @@ def drive(
     facts: Mapping[str, Any] | None = None,
     progress: Progress = lambda seconds: None,
     warn: Callable[[str], None] = lambda words: None,
+    present: Present | None = None,
 ) -> Recording:
     """Run a procedure to its end and return the recording.
 
@@ -49,6 +51,8 @@ def drive(
         Gets the time that has gone by [s].
     warn : callable, optional
         Takes what went wrong besides, in words.
+    present : Present, optional
+        Is to look at the run.
 
     Raises
     ------
@@ -63,8 +67,8 @@ def drive(
     limits = _limits(spec)
     with contextlib.closing(Course(procedure)) as course:
         recorder = Recorder(folder, _facts(mover, spec, limits, facts or {}))
-        course.write(recorder)
-        stage = Stage(mover, course, spec, limits, recorder, progress, warn)
+        course.note(recorder)
+        stage = Stage(mover, course, spec, limits, recorder, progress, warn, present or Present())
         (run_live if mover.live else run_offline)(stage)
     return Recording(folder)
 

@@ -64,6 +64,7 @@ class _Live:
             )
         )
         stage.recorder.follow(Reader(self.servo.trace))
+        stage.present.trace = self.servo.trace
         self.ending = Ending(stage.recorder, self.servo.trace, stage.warn)
         self._opening = self._done = False
         self._thinking: threading.Thread | None = None
@@ -151,7 +152,7 @@ class _Live:
         stage = self._stage
         try:
             if stage.course.go_on(self._recorded(tick)):
-                line = stage.course.write(stage.recorder)
+                line = stage.course.note(stage.recorder)
                 self._published = time.monotonic()
                 self.servo.go_on_with(line)
                 return

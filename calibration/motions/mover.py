@@ -55,7 +55,7 @@ class Mover:
         return cls(
             functools.partial(_make, name, dict(settings), tuple(faults)),
             live=not is_virtual(name) if live is None else live,
-            device={"name": name, **settings},
+            device={"name": name, **{key: value for key, value in settings.items() if not _is_made(value)}},
             logs=has_simulated_hand(name, settings),
         )
 
@@ -72,6 +72,11 @@ class Mover:
     def spec(self) -> DeviceSpec:
         """The data sheet; nothing is opened."""
         return self.make().spec
+
+
+def _is_made(value: Any) -> bool:
+    """Tell whether a setting is an object, as a hand may be, and not what a file could hold."""
+    return not isinstance(value, Mapping | Sequence | bool | int | float | None)
 
 
 def _make(

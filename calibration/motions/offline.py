@@ -21,6 +21,7 @@ def run_offline(stage: Stage) -> None:
     try:
         trace = Trace.create(shared.path)
         stage.recorder.follow(Reader(trace))
+        stage.present.trace = trace
         ending = Ending(stage.recorder, trace, stage.warn)
         _run(stage, trace, ending)
         stage.recorder.drain()
@@ -51,7 +52,7 @@ def _run(stage: Stage, trace: Trace, ending: Ending) -> None:
         stage.recorder.drain()
         try:
             if course.go_on(stage.recorder.rows()):
-                course.write(stage.recorder)
+                course.note(stage.recorder)
                 rendering.take(course.motion, course.number, course.number)
                 return
         except Exception as error:  # the procedure's own, of which the device is not to blame

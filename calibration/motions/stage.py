@@ -9,6 +9,7 @@ from typing import Any
 
 from calibration.motions.course import Course
 from calibration.motions.mover import Mover
+from calibration.motions.present import Present
 from haptics.certificate import certificate, felt, flags_seen
 from haptics.device import DeviceSpec
 from haptics.ending import Ending
@@ -32,6 +33,8 @@ class Stage:
         Gets the time that has gone by [s].
     warn : callable
         Takes what went wrong besides, in words.
+    present : Present
+        Looks at the run.
     error : BaseException or None
         What ended the run but is no fault of the device: the procedure's own, or an interrupt.
     started : bool
@@ -47,6 +50,7 @@ class Stage:
     recorder: Recorder
     progress: Callable[[float], None]
     warn: Callable[[str], None]
+    present: Present
     error: BaseException | None = None
     started: bool = False
     used: dict[str, Any] = field(default_factory=dict)

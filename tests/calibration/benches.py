@@ -1,34 +1,58 @@
 """An emulated stick and somebody who holds it, to be calibrated by the wall's clock or in step with the bus."""
 
 import contextlib
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from calibration.joystick import balance, procedure, pushes
+from calibration.joystick import procedure
 from calibration.joystick import stick as stick_module
-from calibration.joystick.emulated import EmulatedPerson, OperatedHandSettings
-from calibration.joystick.procedure import Calibration, Request, calibrate
-from calibration.joystick.stick import RawStick
+from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
+from calibration.joystick.procedure import Bench, Calibration, Request, calibrate
+from calibration.motions import Mover
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.times import FreeTime
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.faults import FaultyDevice, parse_fault
+from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import StickParameters, build_parameters
 from devices.joystick.settings import StickSettings
-from tests.devices.joystick.in_step import put_in_step
+from haptics.clock import Clock, WallClock
+from haptics.lane import Lane
+from haptics.shared import SharedFile
+from tests.devices.joystick.in_step import BusClock, put_in_step
 
 WALL = 1e-3
 """Frames of the bus that take their time; without, they go by as fast as the machine can."""
 
 
-def bench(
-    profile: str, kind: type[EmulatedPerson] = EmulatedPerson, period: float = 0.0
-) -> tuple[EmulatedUsbBackend, Any]:
-    backend = emulated_stick(profile, hand=OperatedHandSettings(), period=period)
-    return backend, kind(backend.sticks[0])
+@dataclass
+class Table:
+    """A stick on its bus, who holds it, and the file between them."""
+
+    backend: EmulatedUsbBackend
+    person: Any
+    shared: SharedFile
+
+    @property
+    def stick(self) -> EmulatedStick:
+        return self.backend.sticks[0]
+
+
+def bench(profile: str, kind: type[EmulatedPerson] = EmulatedPerson, period: float = 0.0) -> Table:
+    shared = SharedFile("hand")
+    lane = Lane(shared.path, OPERATION, create=True)
+    backend = emulated_stick(profile, hand=OperatedHandSettings(str(shared.path)), period=period)
+    stick = backend.sticks[0]
+    own = stick.profile.handle
+    person = kind(lane, (own.half_width, own.half_height), lambda seconds: stick.wait(seconds))  # noqa: PLW0108 - it may be put in step later
+    return Table(backend, person, shared)
 
 
 def truth_of(stick: EmulatedStick) -> StickParameters:
@@ -41,21 +65,46 @@ def request(stick: EmulatedStick, **more: Any) -> Request:
     return Request(**{"travel_x": 2.0 * own.half_width, "travel_y": 2.0 * own.half_height, **scale, **more})
 
 
+class StepClock(BusClock):
+    """Goes by with the frames of the bus, in which the driver makes its steps."""
+
+    def __init__(self, period: float, bus: FreeTime, sleep: Callable[[float], None]) -> None:
+        self._sleep = sleep
+        super().__init__(period, bus)
+
+    def wait(self, tick: int) -> float:
+        self._sleep(self._origin + tick * self.period - self._bus.now())
+        return super().wait(tick)
+
+
 @contextlib.contextmanager
-def opened(backend: EmulatedUsbBackend) -> Iterator[RawStick]:
-    """Open a stick; one whose bus goes as fast as it can takes the driver and the calibration with it."""
-    stick = backend.sticks[0]
+def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
+    """Give what moves the stick in this process, with `faults` on demand; a bus without a clock takes all with it."""
+    stick = table.stick
     with pytest.MonkeyPatch.context() as patch:
+        new_clock: Callable[[], Clock] = functools.partial(WallClock, 1e-3)
         if isinstance(stick.time, FreeTime):
-            sleep = put_in_step(stick.time, patch, balance, procedure, pushes, stick_module)
+            sleep = put_in_step(stick.time, patch, procedure, stick_module)
             patch.setattr(stick, "wait", sleep)
-        with RawStick(StickSettings(emulated=True), backend) as raw:
-            yield raw
+            new_clock = functools.partial(StepClock, 1e-3, stick.time, sleep)
+
+        def mover(file: Path) -> Mover:
+            clock = new_clock()
+
+            def make(more: Mapping[str, Any], _: Clock) -> FaultyDevice:
+                settings = {"emulated": True, "emulator": stick.profile.name, "parameters": str(file)}
+                device = PidJoystick(settings, clock=clock, backend=table.backend)
+                return FaultyDevice(device, map(parse_fault, faults), clock)
+
+            return Mover(make, live=False, clock_of=lambda device: clock)
+
+        yield mover
 
 
-def attempt(backend: EmulatedUsbBackend, person: Any, **more: Any) -> Calibration:
-    with opened(backend) as raw:
-        return calibrate(raw, person, request(backend.sticks[0], **more))
+def attempt(table: Table, place: Path, **more: Any) -> Calibration:
+    with moved_here(table) as mover:
+        bench = Bench(StickSettings(emulated=True), mover, table.backend)
+        return calibrate(bench, table.person, request(table.stick, **more), place, {})
 
 
 def near(found: Any, truth: Any, part: float) -> None:

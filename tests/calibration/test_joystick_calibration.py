@@ -6,6 +6,7 @@ clock, one stick is calibrated from beginning to end; and what must happen in an
 
 import dataclasses
 import functools
+import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -14,20 +15,25 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.joystick.balance import balance
+from calibration.joystick.balance import UNIT_MASS, Balance
 from calibration.joystick.emulated import EmulatedPerson
 from calibration.joystick.person import Look, Pair, Place
-from calibration.joystick.procedure import Calibration, Request
+from calibration.joystick.procedure import Calibration, Request, _force
 from calibration.joystick.pushes import Pusher
 from calibration.joystick.response import Response
+from calibration.joystick.stick import RawStick
+from calibration.motions import drive
 from devices.emulators.pid.profile import Handle
 from devices.emulators.pid.profiles import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick
-from devices.joystick.parameters import StickParameters, write_parameters
-from devices.joystick.settings import EMULATORS
+from devices.joystick.parameters import Force, StickParameters, write_parameters
+from devices.joystick.settings import EMULATORS, StickSettings
+from haptics.envelope import UNUSABLE
 from haptics.errors import ConfigurationError, DeviceFault
-from tests.calibration.benches import WALL, attempt, bench, left_alone, near, opened, truth_of
+from haptics.recording import Recording
+from haptics.replay import verify
+from tests.calibration.benches import WALL, Table, attempt, bench, left_alone, moved_here, near, truth_of
 
 METRES, NEWTONS = 0.005, 0.03
 """How near the truth the matrices must be, in parts of their largest entry."""
@@ -55,14 +61,14 @@ def turned_profile() -> Any:
 
 @functools.cache
 def calibrated(profile: str, period: float = 0.0) -> tuple[Calibration, StickParameters, EmulatedStick]:
-    backend, person = bench(profile, period=period)
-    stick = backend.sticks[0]
-    try:
-        found = attempt(backend, person)
-    except DeviceFault as fault:  # a machine so busy that a thread waits for a tenth of a second; a person begins anew
-        assert "in time" in str(fault)
-        found = attempt(backend, person)
-    return found, truth_of(stick), stick
+    table = bench(profile, period=period)
+    with tempfile.TemporaryDirectory() as place:
+        try:
+            found = attempt(table, Path(place) / "first")
+        except DeviceFault as fault:  # a machine so busy that a thread waits for 0.1 s; a person begins anew
+            assert "in time" in str(fault)
+            found = attempt(table, Path(place) / "second")
+    return found, truth_of(table.stick), table.stick
 
 
 # --- what is found -------------------------------------------------------------------------------------------------
@@ -111,10 +117,10 @@ def test_a_stick_renders_with_the_file_that_came_of_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_weight_gives_the_scale_and_the_moving_mass_however_the_axes_lie() -> None:
-    backend, person = bench("turned")
-    stick = backend.sticks[0]
-    found, truth = attempt(backend, person, weight=0.2).parameters, truth_of(stick)
+def test_a_weight_gives_the_scale_and_the_moving_mass_however_the_axes_lie(tmp_path: Path) -> None:
+    table = bench("turned")
+    stick = table.stick
+    found, truth = attempt(table, tmp_path / "run", weight=0.2).parameters, truth_of(stick)
     near(found.axes.counts_to_m, truth.axes.counts_to_m, METRES)
     near(found.force.newton_to_level, truth.force.newton_to_level, NEWTONS)
     assert found.axes.count_quantum == 1
@@ -122,6 +128,9 @@ def test_a_weight_gives_the_scale_and_the_moving_mass_however_the_axes_lie() -> 
     assert found.force.max_force_n == pytest.approx(truth.force.max_force_n, rel=NEWTONS)
     assert found.handle.moving_mass_kg == pytest.approx(truth.handle.moving_mass_kg, rel=0.15)
     assert left_alone(stick)
+    for part in ("pushes", "weight"):
+        replayed = verify(Recording(tmp_path / f"run_{part}"))
+        assert (replayed.mismatches, replayed.verdict) == (0, "ok")
 
 
 # --- what is refused -----------------------------------------------------------------------------------------------
@@ -153,7 +162,7 @@ class Restless(EmulatedPerson):
 
     def bring(self, place: Place, look: Look) -> None:
         super().bring(place, look)
-        self._hand.wanted = (-self._hand.wanted[0], self._hand.wanted[1])
+        self.hand["wanted"][0] *= -1.0
 
 
 @pytest.mark.parametrize(
@@ -164,36 +173,66 @@ class Restless(EmulatedPerson):
         (Restless, "was not held still at the far right corner"),
     ],
 )
-def test_a_person_who_does_something_else_is_told(kind: type[EmulatedPerson], words: str) -> None:
-    backend, person = bench("openffboard", kind)
+def test_a_person_who_does_something_else_is_told(kind: type[EmulatedPerson], words: str, tmp_path: Path) -> None:
+    table = bench("openffboard", kind)
     with pytest.raises(ConfigurationError, match=words):
-        attempt(backend, person)
-    assert left_alone(backend.sticks[0])
+        attempt(table, tmp_path / "run")
+    assert left_alone(table.stick)
 
 
-def test_a_handle_that_is_held_or_motors_that_are_off_do_not_move() -> None:
-    backend, person = bench("openffboard", Holding)
+def test_a_handle_that_is_held_or_motors_that_are_off_do_not_move(tmp_path: Path) -> None:
+    table = bench("openffboard", Holding)
     with pytest.raises(ConfigurationError, match=r"effect 1 does not move the handle: .* at level 0\.05"):
-        attempt(backend, person, push_level=0.05)
-    assert left_alone(backend.sticks[0])
+        attempt(table, tmp_path / "run", push_level=0.05)
+    assert left_alone(table.stick)
+    assert Recording(tmp_path / "run_pushes").metadata["reason"] == "stopped"
 
 
 @pytest.mark.parametrize(
     ("load", "words"),
     [((1.0, 0.0), "off the direction straight away from you"), ((0.0, -30.0), "too weak to carry this weight")],
 )
-def test_a_weight_that_pulls_elsewhere_or_is_too_heavy_is_refused(load: Pair, words: str) -> None:
-    backend, person = bench("openffboard")
-    stick = backend.sticks[0]
-    truth = truth_of(stick)
-    own = np.linalg.inv(truth.force.newton_to_level) / stick.profile.handle.mass
-    with opened(backend) as raw:
-        person.hang(0.0, raw.counts)
-        stick.plant.hand.load = load  # type: ignore[attr-defined]
-        stick.wait(0.5)  # until the handle lies at the stop
-        with pytest.raises(ConfigurationError, match=words):
-            balance(raw, truth.axes, Response(own, 0.0, 0.0, 0.0, 0.0, 0.0, ()))
-    assert left_alone(stick)
+def test_a_weight_that_pulls_elsewhere_or_is_too_heavy_is_refused(load: Pair, words: str, tmp_path: Path) -> None:
+    class Loading(EmulatedPerson):
+        def hang(self, mass: float, look: Look) -> None:
+            super().hang(mass, look)
+            self.hand["load"][:] = load
+            self._wait(0.5)  # until the handle lies at the stop
+
+    table = bench("openffboard", Loading)
+    with pytest.raises(ConfigurationError, match=words):
+        carry(table, tmp_path, 0.0)
+    assert left_alone(table.stick)
+
+
+def carry(table: Table, place: Path, weight: float, *faults: str) -> Recording:
+    """Let a stick whose response is known carry a weight."""
+    truth = truth_of(table.stick)
+    force = _force(UNIT_MASS, Response(*_response(table.stick)), None)
+    with moved_here(table, *faults) as mover:
+        write_parameters(place / "known.toml", dataclasses.replace(truth, force=force))
+        balance = Balance(table.person, weight, force.max_force_n, lambda: (0, 0), 1e-3)
+        return drive(mover(place / "known.toml"), balance.carry(), place / "run")
+
+
+@pytest.mark.parametrize("fault", ["unplug", "stale", "nan"])
+def test_a_stick_that_goes_bad_while_it_carries_a_weight_is_left_safe(fault: str, tmp_path: Path) -> None:
+    table, moment = bench("openffboard"), 4.0
+    with pytest.raises(DeviceFault, match=r"at tick \d+"):
+        carry(table, tmp_path, 0.2, f"{fault}@{moment}")
+    assert not table.stick.force.any()
+    rows = Recording(tmp_path / "run").rows
+    before = rows["command"][np.searchsorted(rows["time"], moment) - 1]
+    assert np.hypot(*before) > 1.0, "there is a force to lose"
+    if fault != "unplug":
+        bad = np.flatnonzero((rows["status"] & UNUSABLE != 0) & (rows["time"] >= moment))
+        assert not rows["command"][bad[1:]].any()
+        assert len(rows) == bad[-1] + 1
+
+
+def _response(stick: EmulatedStick) -> tuple[Any, ...]:
+    own = np.linalg.inv(truth_of(stick).force.newton_to_level) / stick.profile.handle.mass
+    return own, 0.0, 0.0, 0.0, 0.0, 0.0, ()
 
 
 @pytest.mark.parametrize(
@@ -235,20 +274,20 @@ class Impatient(EmulatedPerson):
 
 
 @pytest.mark.parametrize("moment", ["bring the near left corner", "bring the middle", "saw"])
-def test_it_can_be_ended_at_any_time(moment: str) -> None:
-    backend, person = bench("openffboard", Impatient)
-    person.moment = moment
+def test_it_can_be_ended_at_any_time(moment: str, tmp_path: Path) -> None:
+    table = bench("openffboard", Impatient)
+    table.person.moment = moment
     with pytest.raises(KeyboardInterrupt):
-        attempt(backend, person)
-    assert left_alone(backend.sticks[0])
+        attempt(table, tmp_path / "run")
+    assert left_alone(table.stick)
 
 
 def in_the_middle_of_a_push(
-    action: Callable[[EmulatedStick], None], error: type[BaseException], words: str | None = None
+    place: Path, action: Callable[[EmulatedStick], None], error: type[BaseException], words: str | None = None
 ) -> EmulatedStick:
     """Push with a stick as a calibration does; return the stick once `action` has ended that with this error."""
-    backend, person = bench("openffboard", period=WALL)
-    stick = backend.sticks[0]
+    table = bench("openffboard", period=WALL)
+    stick = table.stick
     advance = stick.plant.advance
 
     def watched(level: Pair) -> None:
@@ -258,49 +297,41 @@ def in_the_middle_of_a_push(
             action(stick)
 
     stick.plant.advance = watched  # type: ignore[method-assign]
-    with pytest.raises(error, match=words), opened(backend) as raw:
-        person.let_go(raw.counts)
-        Pusher(raw, truth_of(stick).axes, person, 0.3).explore()
+    truth = truth_of(stick)
+    known = dataclasses.replace(truth, force=Force(newton_to_level=((1.0, 0.0), (0.0, 1.0)), max_force_n=1.0))
+    write_parameters(place / "known.toml", known)
+    pusher = Pusher(truth.axes, table.person, 0.3, 10000, lambda: (0, 0), 1e-3)
+    with moved_here(table) as mover, pytest.raises(error, match=words):
+        drive(mover(place / "known.toml"), pusher.explore(), place / "run")
+    assert Recording(place / "run").metadata["reason"] in {"fault", "interrupted"}
     return stick
 
 
-def test_ctrl_c_in_the_middle_of_a_push_takes_the_force_away() -> None:
+def test_ctrl_c_in_the_middle_of_a_push_takes_the_force_away(tmp_path: Path) -> None:
     import _thread
 
-    stick = in_the_middle_of_a_push(lambda stick: _thread.interrupt_main(), KeyboardInterrupt)
+    stick = in_the_middle_of_a_push(tmp_path, lambda stick: _thread.interrupt_main(), KeyboardInterrupt)
     assert left_alone(stick)
 
 
-def test_a_stick_that_is_pulled_out_is_a_fault() -> None:
-    stick = in_the_middle_of_a_push(lambda stick: stick.faults.set("unplug"), DeviceFault, "unplugged")
+def test_a_stick_that_is_pulled_out_is_a_fault(tmp_path: Path) -> None:
+    stick = in_the_middle_of_a_push(tmp_path, lambda stick: stick.faults.set("unplug"), DeviceFault, "unplugged")
     assert not stick.force.any()
 
 
-def test_a_stick_that_says_nothing_any_more_is_a_fault() -> None:
-    words = "not report any more where its handle is"
-    assert left_alone(in_the_middle_of_a_push(lambda stick: stick.faults.set("short"), DeviceFault, words))
+def test_a_stick_that_says_nothing_any_more_is_a_fault(tmp_path: Path) -> None:
+    words = "not report any more where its handle is|too old"
+    stick = in_the_middle_of_a_push(tmp_path, lambda stick: stick.faults.set("short"), DeviceFault, words)
+    assert left_alone(stick)
 
 
 def test_a_stick_that_says_nothing_any_more_before_it_is_pushed_is_a_fault() -> None:
-    backend, _ = bench("openffboard", period=WALL)
-    stick = backend.sticks[0]
-    with opened(backend) as raw:
-        stick.faults.set("short")
+    table = bench("openffboard", period=WALL)
+    with RawStick(StickSettings(emulated=True), table.backend) as raw:
+        table.stick.faults.set("short")
         end = time.perf_counter() + 2.0
         with pytest.raises(DeviceFault, match="no whole report"):
             while time.perf_counter() < end:
                 raw.counts()
                 time.sleep(1e-3)
-    assert left_alone(stick)
-
-
-def test_a_procedure_that_hangs_leaves_no_force() -> None:
-    backend, _ = bench("openffboard", period=WALL)
-    stick = backend.sticks[0]
-    with opened(backend) as raw:
-        for _ in range(30):
-            raw.push((0.2, 0.0))
-            time.sleep(1e-3)
-        assert stick.force.any()
-        time.sleep(raw.settings.keep_alive + raw.settings.force_duration)  # nobody pushes any more
-        assert not stick.force.any()
+    assert left_alone(table.stick)

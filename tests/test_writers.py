@@ -1,0 +1,65 @@
+"""Who writes to a device: the servo alone. Everybody else hands it a program, or is a device himself."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from tests.processes import ROOT
+
+FLOORS = ("haptics", "devices", "calibration", "apps", "examples")
+
+MAY_WRITE = {
+    "haptics/loop.py": "the loop of the servo",
+    "haptics/servo.py": "the safe output at its end",
+    "devices/faults/device.py": "a device around another one",
+    "devices/virtual/device.py": "its own safe output, when it is closed",
+    "devices/virtual/joystick.py": "a device that does more than its base",
+    "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
+    "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
+    "apps/reproduce/tour.py": "a stage of the stepped reproduction, on a virtual arm",
+    "examples/choosing_parameters.py": "an example that steps a virtual arm by hand",
+}
+"""Where a device's ``write`` is called, and why that may be."""
+
+NO_DEVICES = {"stdout", "stderr", "out", "file", "wfile", "stream", "mapping"}
+"""What else is written to, by the name it has."""
+
+NOT_THE_CONTRACT = {
+    "devices/joystick/session.py": "reports, to a transport",
+    "devices/joystick/streaming.py": "reports, to a session",
+    "devices/joystick/usb_transport.py": "reports, to a device of pyusb",
+    "devices/arm/motors/line.py": "packets, to the pipes of a drive",
+    "devices/arm/motors/usb.py": "packets, to a device of pyusb",
+}
+"""Methods of the same name that belong to something else."""
+
+
+def written(path: Path) -> Iterator[str]:
+    """Yield what has a method ``write`` called with one argument in a file, as it is named there."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "write":
+            owner = ast.unparse(node.func.value)
+            if owner.split(".")[-1].strip("_") not in NO_DEVICES and len(node.args) == 1:
+                yield owner
+
+
+def test_only_the_servo_writes_to_a_device() -> None:
+    found: dict[str, set[str]] = {}
+    for floor in FLOORS:
+        for path in sorted((ROOT / floor).rglob("*.py")):
+            owners = set(written(path))
+            if owners:
+                found[path.relative_to(ROOT).as_posix()] = owners
+    strangers = {name: owners for name, owners in found.items() if name not in MAY_WRITE | NOT_THE_CONTRACT}
+    assert not strangers, f"hand the servo a program instead (haptics.motion): {strangers}"
+    assert set(MAY_WRITE) <= set(found), "a place that writes no more may not stay on the list"
+
+
+def test_nobody_goes_round_the_driver_of_a_stick() -> None:
+    """Its streams take levels; whoever looks at a stick may only look."""
+    for floor in ("calibration", "apps", "examples"):
+        for path in (ROOT / floor).rglob("*.py"):
+            source = path.read_text(encoding="utf-8")
+            assert "streaming.command(" not in source and ".command(*" not in source, path
