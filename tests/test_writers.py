@@ -15,7 +15,6 @@ MAY_WRITE = {
     "haptics/servo.py": "the safe output at its end",
     "devices/faults/device.py": "a device around another one",
     "devices/virtual/device.py": "its own safe output, when it is closed",
-    "devices/virtual/joystick.py": "a device that does more than its base",
     "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
     "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
     "apps/reproduce/tour.py": "a stage of the stepped reproduction, on a virtual arm",
