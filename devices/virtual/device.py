@@ -139,6 +139,8 @@ class VirtualDevice(ABC):
             return
         self._log = CommandLog(self._settings.log) if self._settings.log else None
         self._begin()
+        if self._log is not None:
+            self._record["log"] = self._log.place
         self._prepare()
         self._take_sample()
         self._opened = True
@@ -167,8 +169,6 @@ class VirtualDevice(ABC):
         self._give(x, y)
         if self._fault[0]:
             raise DeviceFault(f"{self.spec.name} was given the command ({x:g}, {y:g}): it must be finite.")
-        if self._log is not None:
-            self._log.append(self._state.time, x, y)
 
     def close(self) -> None:
         """Leave the device safe and stop the plant; nothing happens if it is not running."""
@@ -176,10 +176,11 @@ class VirtualDevice(ABC):
             return
         self.write(np.array(self._safe_command()))
         self._opened = False
+        self._record["log"] = 0
         self._log = None
 
     def port(self) -> Port | None:
-        """Return its port; None with a hand in Python, or with a log, which has every command's time.
+        """Return its port; None with a hand in Python.
 
         Raises
         ------
@@ -188,7 +189,7 @@ class VirtualDevice(ABC):
         """
         if not self._opened:
             raise self._not_open()
-        if self._log is not None or not isinstance(self._hand, CompiledHand):
+        if not isinstance(self._hand, CompiledHand):
             return None
         dtype = self._record.dtype
         return Port(self._record, address_of_part(self._take_part, dtype), address_of_part(self._give_part, dtype))

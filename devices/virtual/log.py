@@ -10,14 +10,16 @@ from __future__ import annotations
 import io
 import mmap
 import os
-import time
 from pathlib import Path
 
 import numpy as np
 from numpy.lib import format as npy
 
+from haptics._jit import kernel
 from haptics.errors import DeviceOpenError
 from haptics.files import in_place_of_own
+from haptics.parts import fence, record_at
+from haptics.system_kernels import SCRATCH, monotonic_ns
 
 DEVICE_LOG = "device_log.npy"
 """Name of the log in a recording."""
@@ -27,6 +29,24 @@ CAPACITY = 16384
 
 LOG_ROW = np.dtype([("monotonic_ns", "<i8"), ("time", "<f8"), ("command", "<f8", (2,))])
 """One command: when it arrived [ns, monotonic clock], the device's time [s], the command ([N] or [m])."""
+
+
+_ROW_BYTES = LOG_ROW.itemsize
+
+_HEAD = np.dtype([("rows", "<i8"), ("count", "<i8"), ("scratch", "<i8", (SCRATCH,))])
+"""A log as kernels know it: where its rows lie, how many commands there were, room for the clock."""
+
+
+@kernel
+def log_command(place: int, device_time: float, x: float, y: float) -> None:
+    """Add the command (x, y) that arrives now, at `device_time` [s], to the log at `place`."""
+    log = record_at(place, _HEAD)
+    row = record_at(log.rows + log.count % CAPACITY * _ROW_BYTES, LOG_ROW)
+    row.time = device_time
+    row.command[0], row.command[1] = x, y
+    fence()
+    row.monotonic_ns = monotonic_ns(log.scratch)
+    log.count += 1
 
 
 def _header() -> bytes:
@@ -68,18 +88,18 @@ class CommandLog:
                 f"device.log = {path}: the file cannot be made ({getattr(error, 'strerror', None) or error}); name one "
                 "in a folder that exists, is writable and has room, or leave the setting out."
             ) from error
-        plain = np.frombuffer(mapping, LOG_ROW, CAPACITY, len(HEADER))
-        self._stamps, self._times, self._commands = plain["monotonic_ns"], plain["time"], plain["command"]
-        self._count = 0
+        self._rows = np.frombuffer(mapping, LOG_ROW, CAPACITY, len(HEADER))
+        self._head = np.zeros(1, _HEAD)
+        self._head["rows"] = self._rows.ctypes.data
 
     def append(self, device_time: float, x: float, y: float) -> None:
         """Add the command (x, y) that arrives now, at `device_time` [s]."""
-        slot = self._count % CAPACITY
-        self._times[slot] = device_time
-        self._commands[slot, 0] = x
-        self._commands[slot, 1] = y
-        self._stamps[slot] = time.monotonic_ns()
-        self._count += 1
+        log_command(self.place, device_time, x, y)
+
+    @property
+    def place(self) -> int:
+        """Where `log_command` finds it, as long as this object lives."""
+        return self._head.ctypes.data
 
 
 def _mapped(descriptor: int) -> mmap.mmap:

@@ -13,6 +13,7 @@ from typing import Any
 
 from devices.velocity import VELOCITY, update_velocity
 from devices.virtual.hand import HAND
+from devices.virtual.log import log_command
 from haptics._jit import inlined_kernel, kernel, merged_kernel
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import ConfigurationError
@@ -26,6 +27,7 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     *PORT_FIELDS,
     ("hand", "<i8"),
     ("hand_record", "<i8"),
+    ("log", "<i8"),
     ("substep", "<f8"),
     ("mass", "<f8"),
     ("grip_stiffness", "<f8"),
@@ -47,11 +49,13 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("next_grip", "<f8"),
     ("estimator", VELOCITY),
 ]
-"""Fields of every plant's record. ``hand`` is where the hand's part lies, 0 for a hand in Python, and ``hand_record``
-its record, which begins as `devices.virtual.hand.HAND`; ``origin`` is the clock's time at substep 0, ``last_time`` the
-latest it has told. ``steps`` counts substeps done, ``sampled`` is how many were done when the sample was taken (-1: no
-sample yet), ``commanded`` when the present command came; ``handle`` is the truth, ``position`` measured. ``acting`` is
-what the device makes of the command."""
+"""Fields of every plant's record.
+
+``hand`` is where the hand's part lies, 0 for a hand in Python, and ``hand_record`` its record, which begins as
+`devices.virtual.hand.HAND`; ``log`` is where its log of commands lies, or 0; ``origin`` is the time at substep 0,
+``last_time`` the latest it has told. ``steps`` counts substeps done, ``sampled`` is how many were done when the sample
+was taken (-1: no sample yet), ``commanded`` when the present command came; ``handle`` is the truth, ``position``
+measured. ``acting`` is what the device makes of the command."""
 
 
 @merged_kernel
@@ -150,6 +154,8 @@ def accept(s: Any, x: float, y: float) -> bool:
     s.command[0], s.command[1] = x, y
     s.commanded = s.steps
     s.commands += 1
+    if s.log != 0:
+        log_command(s.log, s.time, x, y)
     return True
 
 

@@ -15,7 +15,7 @@ from devices.virtual.hands import HAND_TARGET, HANDS, HandTable, make_hand
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics._jit import kernel
 from haptics.clock import Clock
-from haptics.device import MOST_CHANNELS, Vector
+from haptics.device import MOST_CHANNELS, Causality, Vector
 from haptics.elements import Element
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.lane import Lane
@@ -215,9 +215,29 @@ def test_a_hand_in_python_moves_it_alike_but_there_is_no_port(tmp_path: Path, na
 
 
 @both_devices
-def test_there_is_no_port_with_a_log_nor_around_a_fault_nor_before_it_is_open(tmp_path: Path, name: str) -> None:
-    with devices.open_device(name, {"log": str(tmp_path / "log.npy")}) as device:
-        assert port_of(device) is None
+def test_the_log_has_every_command_that_came_through_the_port(tmp_path: Path, name: str) -> None:
+    clock, file = Clock(PERIOD), tmp_path / "log.npy"
+    device: Any = devices.create_device(name, {"log": str(file)}, clock=clock)
+    causality = device.spec.causality
+    element = MasslessImpedance(Coulomb(2.0), 3000.0, 10.0)
+    servo = Servo(
+        device,
+        element if causality is Causality.IMPEDANCE else RigidAdmittance(Coulomb(2.0), 2.0),
+        Trace.create(tmp_path / "trace"),
+        clock=clock,
+    )
+    servo.run(0.1)
+    assert servo.compiled
+    rows, log = servo.trace.since(0), np.load(file)
+    stamps = log["monotonic_ns"][: len(rows)]
+    np.testing.assert_array_equal(log["command"][: len(rows)], rows["command"])
+    np.testing.assert_array_equal(log["time"][: len(rows)], rows["time"])
+    assert (np.diff(stamps) >= 0).all() and stamps[0] > 0
+    assert not log["command"][len(rows)].any() or causality is Causality.ADMITTANCE  # the safe output
+
+
+@both_devices
+def test_there_is_no_port_around_a_fault_nor_before_it_is_open(name: str) -> None:
     clock = Clock(PERIOD)
     with FaultyDevice(devices.create_device(name, clock=clock), [parse_fault("dropout@1")], clock) as faulty:
         assert port_of(faulty) is None
