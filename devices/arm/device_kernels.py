@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.linkage import PlacedLinkage
-from devices.arm.linkage_kernels import LINKAGE_FIELDS, inverse, jacobian, position
+from devices.arm.linkage_kernels import LINKAGE, inverse, jacobian, position
 from devices.virtual.arm_kernels import flange_angle
 from haptics._jit import kernel
 
 ARM = np.dtype(
     [
-        *LINKAGE_FIELDS,
+        ("linkage", LINKAGE),
         ("angles", "<f8", (2,)),
         ("position", "<f8", (2,)),
         ("velocity", "<f8", (2,)),
@@ -32,7 +32,7 @@ ARM = np.dtype(
 def new_record(linkage: PlacedLinkage) -> NDArray[Any]:
     """Return the record, (1,), of an arm at its zero."""
     record = np.zeros(1, ARM)
-    linkage.fill(record)
+    linkage.fill(record["linkage"])
     record["orientation"] = np.eye(3)
     return record
 
@@ -42,11 +42,11 @@ def take_joints(record: Any, first: float, second: float, first_speed: float, se
     """Take the angles of the joints [rad] and their speeds [rad/s]; the position is nan where the links do not meet."""
     s = record[0]
     s.angles[0], s.angles[1] = first, second
-    s.position[0], s.position[1] = position(s, first, second)
-    xx, xy, yx, yy = jacobian(s, first, second)
+    s.position[0], s.position[1] = position(s.linkage, first, second)
+    xx, xy, yx, yy = jacobian(s.linkage, first, second)
     s.velocity[0] = xx * first_speed + xy * second_speed
     s.velocity[1] = yx * first_speed + yy * second_speed
-    angle = flange_angle(s, first, second)
+    angle = flange_angle(s.linkage, first, second)
     cosine, sine = math.cos(angle), math.sin(angle)
     s.orientation[0, 0] = s.orientation[1, 1] = cosine
     s.orientation[0, 1], s.orientation[1, 0] = -sine, sine
@@ -57,7 +57,7 @@ def take_force(record: Any, fx: float, fy: float) -> None:
     """Take the force of the hand [N]: ``load`` is what it does to the joints, J^T f."""
     s = record[0]
     s.force[0], s.force[1] = fx, fy
-    xx, xy, yx, yy = jacobian(s, s.angles[0], s.angles[1])
+    xx, xy, yx, yy = jacobian(s.linkage, s.angles[0], s.angles[1])
     s.load[0] = xx * fx + yx * fy
     s.load[1] = xy * fx + yy * fy
 
@@ -66,4 +66,4 @@ def take_force(record: Any, fx: float, fy: float) -> None:
 def aim(record: Any, x: float, y: float) -> None:
     """Fill ``goal`` with the joint angles that put the end effector at (x, y) [m]; nan where it does not reach."""
     s = record[0]
-    s.goal[0], s.goal[1] = inverse(s, x, y)
+    s.goal[0], s.goal[1] = inverse(s.linkage, x, y)

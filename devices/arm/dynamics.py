@@ -36,7 +36,7 @@ from devices.arm.linkage import PlacedLinkage, SerialTwoLink
 from devices.arm.linkage_kernels import (
     ABSOLUTE,
     FIVE_BAR,
-    LINKAGE_FIELDS,
+    LINKAGE,
     bend,
     directions,
     jacobian,
@@ -49,22 +49,22 @@ from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, free
 from haptics.trace import Rows
 
-LINKS_FIELDS: list[tuple[Any, ...]] = [
-    *LINKAGE_FIELDS,
-    ("inertias", "<f8", (2,)),
-    ("coupling", "<f8"),
-    ("moments", "<f8", (2,)),
-    ("joint_inertias", "<f8", (2,)),
-    ("end_mass", "<f8"),
-    ("shared_masses", "<f8", (2,)),
-    ("end_weight", "<f8"),
-]
+LINKS = np.dtype(
+    [
+        ("linkage", LINKAGE),
+        ("inertias", "<f8", (2,)),
+        ("coupling", "<f8"),
+        ("moments", "<f8", (2,)),
+        ("joint_inertias", "<f8", (2,)),
+        ("end_mass", "<f8"),
+        ("shared_masses", "<f8", (2,)),
+        ("end_weight", "<f8"),
+    ]
+)
 """The rigid arm as kernels read it, in what its equations depend on: ``inertias`` about the joint that carries each
 link (mass beyond its end included), ``coupling`` m_2 r_1 c_2 [kg m^2], ``moments`` of weight [N m]. Of a five-bar
 linkage besides: what of its masses [kg] and weights [N] goes with the end effector, and in ``shared_masses`` with each
 elbow and the end effector (`devices.arm.five_bar_kernels`); it has no ``coupling``."""
-
-LINKS = np.dtype(LINKS_FIELDS)
 
 TERMS = np.dtype(
     [
@@ -82,11 +82,11 @@ TERMS = np.dtype(
 @inlined_kernel
 def inertia(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
     """Return (H_11, H_12, H_22) [kg m^2]; (2a)."""
-    if s.kind == FIVE_BAR:
+    if s.linkage.kind == FIVE_BAR:
         return inertia_of_bars(s, q1, q2)
     a, b, i, j = s.inertias[0], s.inertias[1], s.joint_inertias[0], s.joint_inertias[1]
-    c = s.coupling * math.cos(bend(s, q1, q2))
-    if s.kind == ABSOLUTE:
+    c = s.coupling * math.cos(bend(s.linkage, q1, q2))
+    if s.linkage.kind == ABSOLUTE:
         return a + i, c, b + j
     return a + b + 2.0 * c + i, b + c, b + j
 
@@ -94,10 +94,10 @@ def inertia(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
 @inlined_kernel
 def coriolis_matrix(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float, float, float]:
     """Return (C_11, C_12, C_21, C_22) [N m s]: the matrix of Christoffel symbols at the joint speeds w [rad/s]."""
-    if s.kind == FIVE_BAR:
+    if s.linkage.kind == FIVE_BAR:
         return coriolis_of_bars(s, q1, q2, w1, w2)
-    c = s.coupling * math.sin(bend(s, q1, q2))
-    if s.kind == ABSOLUTE:
+    c = s.coupling * math.sin(bend(s.linkage, q1, q2))
+    if s.linkage.kind == ABSOLUTE:
         return 0.0, -c * w2, c * w1, 0.0
     return -c * w2, -c * (w1 + w2), c * w1, 0.0
 
@@ -112,11 +112,11 @@ def centrifugal(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[flo
 @inlined_kernel
 def gravity(s: Any, q1: float, q2: float) -> tuple[float, float]:
     """Return G [N m], what holds the arm against its weight; (2c)."""
-    if s.kind == FIVE_BAR:
+    if s.linkage.kind == FIVE_BAR:
         return gravity_of_bars(s, q1, q2)
-    p1, p2 = directions(s, q1, q2)
+    p1, p2 = directions(s.linkage, q1, q2)
     inner, outer = s.moments[0] * math.cos(p1), s.moments[1] * math.cos(p2)
-    return (inner, outer) if s.kind == ABSOLUTE else (inner + outer, outer)
+    return (inner, outer) if s.linkage.kind == ABSOLUTE else (inner + outer, outer)
 
 
 @inlined_kernel
@@ -129,7 +129,7 @@ def into_frame(angle: float, x: float, y: float) -> tuple[float, float]:
 @inlined_kernel
 def frame_jacobian(s: Any, angle: float, q1: float, q2: float) -> tuple[float, float, float, float]:
     """Return (dx_c/dq1, dx_c/dq2, dy_c/dq1, dy_c/dq2) [m/rad]; (4b), where C_theta11, S_theta11 are C_theta1, ..."""
-    xx, xy, yx, yy = jacobian(s, q1, q2)
+    xx, xy, yx, yy = jacobian(s.linkage, q1, q2)
     a, c = into_frame(angle, xx, yx)
     b, d = into_frame(angle, xy, yy)
     return a, b, c, d
@@ -146,9 +146,9 @@ def _fill_terms(links: Rows, q: Any, w: Any, results: Rows) -> None:
         r.inertia[1, 0] = r.inertia[0, 1]
         r.coriolis[0, 0], r.coriolis[0, 1], r.coriolis[1, 0], r.coriolis[1, 1] = coriolis_matrix(s, q1, q2, w1, w2)
         r.gravity[0], r.gravity[1] = gravity(s, q1, q2)
-        r.position[0], r.position[1] = position(s, q1, q2)
-        r.jacobian[0, 0], r.jacobian[0, 1], r.jacobian[1, 0], r.jacobian[1, 1] = jacobian(s, q1, q2)
-        r.turning[0], r.turning[1] = turning_acceleration(s, q1, q2, w1, w2)
+        r.position[0], r.position[1] = position(s.linkage, q1, q2)
+        r.jacobian[0, 0], r.jacobian[0, 1], r.jacobian[1, 0], r.jacobian[1, 1] = jacobian(s.linkage, q1, q2)
+        r.turning[0], r.turning[1] = turning_acceleration(s.linkage, q1, q2, w1, w2)
 
 
 class Links(ABC):
@@ -161,10 +161,10 @@ class Links(ABC):
 
     @abstractmethod
     def fill_masses(self, record: NDArray[Any]) -> None:
-        """Write what the parts weigh into a record, (1,), that has `LINKS_FIELDS`."""
+        """Write what the parts weigh into a record, (1,) of dtype `LINKS`."""
 
     def fill(self, record: NDArray[Any], placed: PlacedLinkage | None = None) -> None:
-        """Write the arm into a record, (1,), that has `LINKS_FIELDS`.
+        """Write the arm into a record, (1,) of dtype `LINKS`, or a field of that type in another.
 
         Parameters
         ----------
@@ -183,7 +183,7 @@ class Links(ABC):
             raise ConfigurationError(
                 f"placed.linkage = {placed.linkage!r}: must be that of the links, {self.linkage!r}."
             )
-        placed.fill(record)
+        placed.fill(record["linkage"])
         self.fill_masses(record)
 
     def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0)) -> Rows:

@@ -33,8 +33,8 @@ def _elbows(s: Any, q1: float, q2: float) -> tuple[Any, Any, Any, Any]:
 @kernel
 def inertia_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
     """Return (H_11, H_12, H_22) [kg m^2]."""
-    lx, ly, rx, ry = _elbows(s, q1, q2)
-    xx, xy, yx, yy = jacobian_of_bars(s, q1, q2)
+    lx, ly, rx, ry = _elbows(s.linkage, q1, q2)
+    xx, xy, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
     m, left, right = s.end_mass, s.shared_masses[0], s.shared_masses[1]
     h11 = m * (xx * xx + yx * yx) + 2.0 * left * (lx * yx - ly * xx)
     h12 = m * (xx * xy + yx * yy) + left * (lx * yy - ly * xy) + right * (rx * yx - ry * xx)
@@ -45,9 +45,9 @@ def inertia_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
 @kernel
 def coriolis_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float, float, float]:
     """Return (C_11, C_12, C_21, C_22) [N m s] at the joint speeds w [rad/s]."""
-    lx, ly, rx, ry = _elbows(s, q1, q2)
-    xx, xy, yx, yy = jacobian_of_bars(s, q1, q2)
-    a, b, c, d = jacobian_rate_of_bars(s, q1, q2, w1, w2)
+    lx, ly, rx, ry = _elbows(s.linkage, q1, q2)
+    xx, xy, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
+    a, b, c, d = jacobian_rate_of_bars(s.linkage, q1, q2, w1, w2)
     m, left, right = s.end_mass, s.shared_masses[0], s.shared_masses[1]
     c11 = m * (xx * a + yx * c) + left * (lx * c - ly * a - (lx * xx + ly * yx) * w1)
     c12 = m * (xx * b + yx * d) + left * (lx * d - ly * b) - right * (rx * xx + ry * yx) * w2
@@ -59,6 +59,6 @@ def coriolis_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> tupl
 @kernel
 def gravity_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float]:
     """Return G [N m], what holds the linkage against its weight."""
-    _, _, yx, yy = jacobian_of_bars(s, q1, q2)
-    left = s.moments[0] * math.cos(q1 + s.offsets[0]) + s.end_weight * yx
-    return left, s.moments[1] * math.cos(q2 + s.offsets[1]) + s.end_weight * yy
+    _, _, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
+    left = s.moments[0] * math.cos(q1 + s.linkage.offsets[0]) + s.end_weight * yx
+    return left, s.moments[1] * math.cos(q2 + s.linkage.offsets[1]) + s.end_weight * yy

@@ -167,7 +167,7 @@ def control_position(s: Any, weights: Any, past: Any) -> tuple[float, float]:
     """Return C_P[J_c^-1 (0, y_d - y)] and G at the measured angles [N m]; (7a), (8). `past` is (2, n)."""
     q1, q2 = s.measured_angle[0], s.measured_angle[1]
     error = s.target_along - frame_position(s, q1, q2)[1]
-    a, b, c, d = frame_jacobian(s, s.plane, q1, q2)
+    a, b, c, d = frame_jacobian(s.links, s.plane, q1, q2)
     determinant = a * d - b * c
     e1, e2 = -b * error / determinant, a * error / determinant
     s.position_sum[0] += s.period * e1
@@ -176,7 +176,7 @@ def control_position(s: Any, weights: Any, past: Any) -> tuple[float, float]:
     t1 += s.position_integral * s.position_sum[0]
     t2 += s.position_integral * s.position_sum[1]
     if s.holds_weight:
-        g1, g2 = gravity(s, q1, q2)
+        g1, g2 = gravity(s.links, q1, q2)
         return t1 + g1, t2 + g2
     return t1, t2
 
@@ -190,7 +190,7 @@ def recall_force(s: Any, weights: Any, past: Any) -> tuple[float, float, float, 
     t1, t2 = _apply(weights, past, s.force_now, 0.0, 0.0)
     t1 += s.force_integral * s.force_sum[0]
     t2 += s.force_integral * s.force_sum[1]
-    a, b, _, _ = frame_jacobian(s, s.plane, s.measured_angle[0], s.measured_angle[1])
+    a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
     gain = weights[0] + s.force_integral * s.period
     return t1, t2, gain * a, gain * b
 
@@ -199,7 +199,7 @@ def recall_force(s: Any, weights: Any, past: Any) -> tuple[float, float, float, 
 def remember_force(s: Any, past: Any) -> None:
     """Store the force error of now in the memory of C_F."""
     error = s.target_force - s.measured_force
-    a, b, _, _ = frame_jacobian(s, s.plane, s.measured_angle[0], s.measured_angle[1])
+    a, b, _, _ = frame_jacobian(s.links, s.plane, s.measured_angle[0], s.measured_angle[1])
     past[0, s.force_now], past[1, s.force_now] = a * error, b * error
     s.force_sum[0] += s.period * a * error
     s.force_sum[1] += s.period * b * error

@@ -156,9 +156,8 @@ class PlacedLinkage:
         return record
 
     def fill(self, record: NDArray[Any]) -> None:
-        """Write the linkage into a record, (1,), that has `devices.arm.linkage_kernels.LINKAGE_FIELDS`."""
-        for name in LINKAGE.names or ():
-            record[name] = self.record[name]
+        """Write the linkage into a record, (1,) of dtype `LINKAGE`, or a field of that type in another."""
+        record[...] = self.record
 
     def least_clearance(self, lower: Pair, upper: Pair) -> float:
         """Return the least clearance anywhere in a rectangle; 0 if a part of it is out of reach.

@@ -24,22 +24,22 @@ from haptics.trace import Rows
 
 RELATIVE, ABSOLUTE, FIVE_BAR = 0, 1, 2
 
-LINKAGE_FIELDS: list[tuple[Any, ...]] = [
-    ("kind", "<i8"),
-    ("lengths", "<f8", (4,)),
-    ("motor", "<f8", (2,)),
-    ("offsets", "<f8", (2,)),
-    ("elbows", "<i8", (2,)),
-    ("side", "<i8"),
-    ("centre", "<f8", (2,)),
-    ("home", "<f8", (2,)),
-]
+LINKAGE = np.dtype(
+    [
+        ("kind", "<i8"),
+        ("lengths", "<f8", (4,)),
+        ("motor", "<f8", (2,)),
+        ("offsets", "<f8", (2,)),
+        ("elbows", "<i8", (2,)),
+        ("side", "<i8"),
+        ("centre", "<f8", (2,)),
+        ("home", "<f8", (2,)),
+    ]
+)
 """A linkage as kernels read it: ``lengths`` [m] of both links, or of the four of a five-bar linkage (left inner, left
 outer, right outer, right inner), whose right ``motor`` is there seen from the left one [m]; ``offsets`` to the joint
 angles [rad]; ``elbows`` and ``side`` as in `devices.linkage.FiveBar`; ``centre`` of the workspace seen from the base
 [m], and ``home``, the joint angles there [rad]."""
-
-LINKAGE = np.dtype(LINKAGE_FIELDS)
 
 _ROUNDING = 1e-12
 """So much of both lengths an arm reaches farther: the rounding of a position that was computed from its angles."""

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.dynamics import (
-    LINKS_FIELDS,
+    LINKS,
     Links,
     centrifugal,
     frame_jacobian,
@@ -42,7 +42,7 @@ from haptics._jit import inlined_kernel, kernel, merged_kernel
 from haptics.trace import Rows
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
-    *LINKS_FIELDS,
+    ("links", LINKS),
     ("step", "<f8"),
     ("plane", "<f8"),
     ("rest", "<f8"),
@@ -86,11 +86,11 @@ def _touches(s: Any) -> Any:
 @kernel
 def mobility(s: Any, drives: Rows, T: float) -> tuple[float, float, float]:
     """Return the inverse of H with everything that moves with the joints, implicitly over T [s]: (2,2), symmetric."""
-    h11, h12, h22 = inertia(s, s.angle[0], s.angle[1])
+    h11, h12, h22 = inertia(s.links, s.angle[0], s.angle[1])
     m = s.contact_mass + T * s.contact_damping + T * T * s.contact_stiffness
     a, b = 0.0, 0.0
     if m > 0.0:
-        a, b, _, _ = frame_jacobian(s, s.plane, s.angle[0], s.angle[1])
+        a, b, _, _ = frame_jacobian(s.links, s.plane, s.angle[0], s.angle[1])
     first, second = 0.0, 0.0
     if drives[0].coupling == RIGID:
         first = drives[0].inertia + T * drives[0].drag
@@ -114,10 +114,10 @@ def _free_speeds(s: Any, drives: Rows, inverse: Any, u: Any, w: Any) -> Any:
     Returns the part of the contact force that does not depend on them [N].
     """
     T, q1, q2, w1, w2 = s.step, s.angle[0], s.angle[1], s.speed[0], s.speed[1]
-    h11, h12, h22 = inertia(s, q1, q2)
-    c1, c2 = centrifugal(s, q1, q2, w1, w2)
-    g1, g2 = gravity(s, q1, q2)
-    xx, xy, yx, yy = jacobian(s, q1, q2)
+    h11, h12, h22 = inertia(s.links, q1, q2)
+    c1, c2 = centrifugal(s.links, q1, q2, w1, w2)
+    g1, g2 = gravity(s.links, q1, q2)
+    xx, xy, yx, yy = jacobian(s.links.linkage, q1, q2)
     a, b, F = 0.0, 0.0, 0.0
     if _touches(s):
         a, b = into_frame(s.plane, xx, yx)[0], into_frame(s.plane, xy, yy)[0]
@@ -240,7 +240,7 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
         if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
             break
     if _touches(s):
-        a, b, _, _ = frame_jacobian(s, s.plane, s.angle[0], s.angle[1])
+        a, b, _, _ = frame_jacobian(s.links, s.plane, s.angle[0], s.angle[1])
         m = s.contact_mass / T + s.contact_damping + T * s.contact_stiffness
         s.contact_force = F + m * (a * w[0] + b * w[1])
     for i in range(2):
@@ -275,7 +275,7 @@ def touch(records: Rows) -> None:
 def weight(records: Rows) -> tuple[float, float]:
     """Return the torques that hold the arm against its weight [N m]; `records` is a (1,) array."""
     s = records[0]
-    return gravity(s, s.angle[0], s.angle[1])
+    return gravity(s.links, s.angle[0], s.angle[1])
 
 
 def new_plant(
@@ -296,7 +296,7 @@ def new_plant(
     rows = np.zeros(2, DRIVE)
     for row, drive in zip(rows, drives, strict=True):
         drive.fill(row)
-    links.fill(record, placed)
+    links.fill(record["links"], placed)
     record["plane"] = surface.angle
     record["contact_mass"], record["contact_damping"] = surface.mass, surface.damping
     record["contact_stiffness"] = surface.stiffness

@@ -72,9 +72,9 @@ def _torque_to_force(s: Any, drives: Rows) -> tuple[float, float, float]:
     """Return (F, a, b): the contact force is F + a t_1 + b t_2 [N] under drive torques t [N m] at this instant; (3)."""
     q1, q2, w1, w2 = s.angle[0], s.angle[1], s.speed[0], s.speed[1]
     m11, m12, m22 = mobility(s, drives, 0.0)
-    jx, jy, _, _ = frame_jacobian(s, s.plane, q1, q2)
-    c1, c2 = centrifugal(s, q1, q2, w1, w2)
-    g1, g2 = gravity(s, q1, q2)
+    jx, jy, _, _ = frame_jacobian(s.links, s.plane, q1, q2)
+    c1, c2 = centrifugal(s.links, q1, q2, w1, w2)
+    g1, g2 = gravity(s.links, q1, q2)
     x, v, turning = contact_motion(s)
     F = s.contact_mass * turning + s.contact_damping * v + s.contact_stiffness * x
     t1, t2 = -c1 - g1 - jx * F, -c2 - g2 - jy * F

@@ -35,7 +35,7 @@ class Surface:
 @kernel
 def frame_position(s: Any, q1: float, q2: float) -> tuple[float, float]:
     """Return the end effector across and along the plane [m] at the joint angles q."""
-    x, y = position(s, q1, q2)
+    x, y = position(s.links.linkage, q1, q2)
     return into_frame(s.plane, x, y)
 
 
@@ -49,6 +49,6 @@ def contact_offset(s: Any) -> Any:
 def contact_motion(s: Any) -> tuple[float, float, float]:
     """Return depth [m], speed [m/s] and the part of the acceleration that is due to the speeds [m/s^2]; all across."""
     q1, q2, w1, w2 = s.angle[0], s.angle[1], s.speed[0], s.speed[1]
-    a, b, _, _ = frame_jacobian(s, s.plane, q1, q2)
-    x, y = turning_acceleration(s, q1, q2, w1, w2)
+    a, b, _, _ = frame_jacobian(s.links, s.plane, q1, q2)
+    x, y = turning_acceleration(s.links.linkage, q1, q2, w1, w2)
     return contact_offset(s), a * w1 + b * w2, into_frame(s.plane, x, y)[0]

@@ -67,8 +67,8 @@ ARM = np.dtype(
 def place_handle(s: Any) -> None:
     """Put the handle where the links are, with their speed."""
     q1, q2, w1, w2 = s.arm.angle[0], s.arm.angle[1], s.arm.speed[0], s.arm.speed[1]
-    s.handle[0], s.handle[1] = position(s.arm, q1, q2)
-    xx, xy, yx, yy = jacobian(s.arm, q1, q2)
+    s.handle[0], s.handle[1] = position(s.arm.links.linkage, q1, q2)
+    xx, xy, yx, yy = jacobian(s.arm.links.linkage, q1, q2)
     s.handle_velocity[0], s.handle_velocity[1] = xx * w1 + xy * w2, yx * w1 + yy * w2
 
 
@@ -117,21 +117,28 @@ def _sense(s: Any, period: float) -> None:
     """Take the sample: position and velocity from the encoders, the hand's force from the sensor."""
     _look(s)
     q1, q2 = s.measured[0], s.measured[1]
-    s.position[0], s.position[1] = position(s.arm, q1, q2)
+    s.position[0], s.position[1] = position(s.arm.links.linkage, q1, q2)
     estimate_velocity(s)
     rate = 1.0 / period if period > 0.0 else 0.0
     ax = rate * (s.handle_velocity[0] - s.last_velocity[0])
     ay = rate * (s.handle_velocity[1] - s.last_velocity[1])
     s.last_velocity[0], s.last_velocity[1] = s.handle_velocity[0], s.handle_velocity[1]
-    true_wrench(s.sensor, flange_angle(s.arm, s.arm.angle[0], s.arm.angle[1]), s.hand_force[0], s.hand_force[1], ax, ay)
+    true_wrench(
+        s.sensor,
+        flange_angle(s.arm.links.linkage, s.arm.angle[0], s.arm.angle[1]),
+        s.hand_force[0],
+        s.hand_force[1],
+        ax,
+        ay,
+    )
     measure_wrench(s.sensor, period)
-    s.force[0], s.force[1] = hand_force(s.sensor, flange_angle(s.arm, q1, q2))
+    s.force[0], s.force[1] = hand_force(s.sensor, flange_angle(s.arm.links.linkage, q1, q2))
     for i in range(2):
         s.channels[i], s.channels[2 + i] = s.measured[i], s.motor_torque[i]
     for i in range(6):
         s.channels[4 + i] = s.sensor.shown[i]
-    s.channels[10], s.channels[11], s.channels[12] = gravity_seen(s.sensor, flange_angle(s.arm, q1, q2))
-    xx, xy, yx, yy = jacobian(s.arm, q1, q2)
+    s.channels[10], s.channels[11], s.channels[12] = gravity_seen(s.sensor, flange_angle(s.arm.links.linkage, q1, q2))
+    xx, xy, yx, yy = jacobian(s.arm.links.linkage, q1, q2)
     s.servo.hand[0] = xx * s.force[0] + yx * s.force[1]
     s.servo.hand[1] = xy * s.force[0] + yy * s.force[1]
 
@@ -149,7 +156,7 @@ def begin_arm(record: Rows) -> None:
     s = record[0]
     place_handle(s)
     _look(s)
-    x, y = position(s.arm, s.measured[0], s.measured[1])
+    x, y = position(s.arm.links.linkage, s.measured[0], s.measured[1])
     _act(s, x, y)
     s.angle_command[0], s.angle_command[1] = s.measured[0], s.measured[1]
     servo_start(s.servo, s.measured[0], s.measured[1])
@@ -161,7 +168,7 @@ def _advance(s: Any, steps: int) -> None:
 
     The reference of the servo moves linearly from one command to the next, in joint angles.
     """
-    q1, q2 = inverse(s.arm, s.acting[0], s.acting[1])
+    q1, q2 = inverse(s.arm.links.linkage, s.acting[0], s.acting[1])
     way_1, way_2 = q1 - s.angle_command[0], q2 - s.angle_command[1]
     count = steps - s.steps
     rate = 1.0 / (max(count, 1) * s.substep)

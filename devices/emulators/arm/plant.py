@@ -67,7 +67,7 @@ def _step(record: Any, first: float, second: float, part: float, rate: float) ->
 def _sense(record: Any, period: float) -> None:
     """Measure the wrench; `period` [s] went by since the last time."""
     s = record[0]
-    angle = flange_angle(s.arm, s.arm.angle[0], s.arm.angle[1])
+    angle = flange_angle(s.arm.links.linkage, s.arm.angle[0], s.arm.angle[1])
     true_wrench(s.sensor, angle, s.hand_force[0], s.hand_force[1], s.acceleration[0], s.acceleration[1])
     measure_wrench(s.sensor, period)
 

@@ -77,7 +77,7 @@ def _run(
         for j in range(periods):
             share = j / periods
             s.command[0], s.command[1] = b1 + share * (commands[k, 0] - b1), b2 + share * (commands[k, 1] - b2)
-            xx, xy, yx, yy = jacobian(p, p.angle[0], p.angle[1])
+            xx, xy, yx, yy = jacobian(p.links.linkage, p.angle[0], p.angle[1])
             s.hand[0], s.hand[1] = xx * hands[k, 0] + yx * hands[k, 1], xy * hands[k, 0] + yy * hands[k, 1]
             for i in range(2):
                 s.motor[i], s.link[i] = quantise(p.rotor[i], sizes[0]), quantise(p.angle[i], sizes[1])
