@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.arm.drive_kernels import drive_address
 from devices.arm.dynamics import (
     LINKS,
     Links,
@@ -24,21 +25,12 @@ from devices.arm.dynamics import (
     into_frame,
 )
 from devices.arm.joint import Drive
-from devices.arm.joint_kernels import (
-    DRIVE,
-    ELASTIC,
-    RIGID,
-    chain,
-    elastic_torque,
-    friction_torque,
-    gear_chain,
-    impact_torque,
-    sides,
-)
+from devices.arm.joint_kernels import DRIVE, RIGID
 from devices.arm.linkage import PlacedLinkage
 from devices.arm.linkage_kernels import jacobian
 from devices.arm.surface import Surface, contact_motion, frame_position
 from haptics._jit import inlined_kernel, kernel, merged_kernel
+from haptics.parts import call_part
 from haptics.trace import Rows
 
 PLANT_FIELDS: list[tuple[Any, ...]] = [
@@ -159,42 +151,42 @@ def _change(before: float, after: float, Z: float) -> float:
 
 
 @merged_kernel
-def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> float:
-    """Solve the friction of the rigid drive `d` of joint i, given all else; return the change of its speed [rad/s]."""
-    T, change = s.step, 0.0
-    if d.rubs:
-        f, sticking = friction_torque(d.forwards, d.backwards, w[i] + own * s.friction[i], own)
-        _push_joint(inverse, w, i, T * (s.friction[i] - f))
-        change = _change(s.friction[i], f, own)
-        s.friction[i], s.sticking[i] = f, 1 if sticking else 0
-    if d.rotor_rubs:
-        n = d.ratio
-        x = n * (w[i] + own * s.rotor_friction[i])
-        f, sticking = friction_torque(d.rotor_forwards, d.rotor_backwards, x, n * n * own)
-        _push_joint(inverse, w, i, T * (s.rotor_friction[i] - n * f))
-        change = max(change, _change(s.rotor_friction[i], n * f, own))
-        s.rotor_friction[i], s.rotor_sticking[i] = n * f, 1 if sticking else 0
-    return change
+def _tell_drive(s: Any, d: Any, i: int, mobility: float) -> None:
+    """Tell the drive `d` of joint i what its torques are at present, and what one changes of the joint's speed."""
+    d.period, d.mobility = s.step, mobility
+    d.load, d.friction, d.rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
 
 
 @merged_kernel
-def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> float:
+def _hear_drive(s: Any, d: Any, i: int) -> None:
+    """Take over what the drive `d` of joint i has answered."""
+    s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
+    s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
+
+
+@merged_kernel
+def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
+    """Solve the friction of the rigid drive `d` of joint i, given all else; return the change of its speed [rad/s]."""
+    T, own, f, rotor_friction = s.step, s.step * mobility, s.friction[i], s.rotor_friction[i]
+    _tell_drive(s, d, i, mobility)
+    call_part(d.solve, d, w[i], own)
+    _hear_drive(s, d, i)
+    _push_joint(inverse, w, i, T * (f - s.friction[i]))
+    _push_joint(inverse, w, i, T * (rotor_friction - s.rotor_friction[i]))
+    return max(_change(f, s.friction[i], own), _change(rotor_friction, s.rotor_friction[i], own))
+
+
+@merged_kernel
+def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
     """Solve coupling and friction of any other drive at once, given all else; return as above."""
-    T, rotor = s.step, s.step / (d.inertia + s.step * d.drag)
+    T, own, rotor = s.step, s.step * mobility, s.step / (d.inertia + s.step * d.drag)
     f, own_friction, rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
-    e, before = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
     x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
-    if d.rubs or d.rotor_rubs or d.geared:
-        if d.geared:
-            s.load[i] = gear_chain(d, f, e, x, own, xm, rotor, T)
-        else:
-            s.load[i] = chain(d, e, before, x, own, xm, rotor, T)
-        s.friction[i], held, s.rotor_friction[i], rotor_held = sides(d, s.load[i], x, own, xm, rotor)
-        s.sticking[i], s.rotor_sticking[i] = 1 if held else 0, 1 if rotor_held else 0
-    elif d.coupling == ELASTIC:
-        s.load[i] = elastic_torque(d, e, xm - x, own + rotor, T)
-    else:
-        s.load[i] = impact_torque(d, e, before, xm - x, own + rotor)
+    _tell_drive(s, d, i, own)
+    d.rotor_mobility = rotor
+    d.ahead, d.ahead_speed = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
+    call_part(d.solve, d, x, xm)
+    _hear_drive(s, d, i)
     _push_joint(inverse, w, i, T * (s.load[i] - f - (s.friction[i] - own_friction)))
     w[2 + i] = xm - rotor * (s.rotor_friction[i] + s.load[i])
     change = max(_change(f, s.load[i], own + rotor), _change(own_friction, s.friction[i], own))
@@ -204,10 +196,10 @@ def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, own: float) -> 
 @merged_kernel
 def _relax(s: Any, drives: Rows, inverse: Any, w: Any, i: int) -> float:
     """Solve friction and coupling of drive i, given the other's; return the greatest change of a speed [rad/s]."""
-    d, own = drives[i], s.step * (inverse[0] if i == 0 else inverse[2])
+    d, mobility = drives[i], inverse[0] if i == 0 else inverse[2]
     if d.coupling == RIGID:
-        return _relax_rigid(s, d, inverse, w, i, own)
-    return _relax_coupled(s, d, inverse, w, i, own)
+        return _relax_rigid(s, d, inverse, w, i, mobility)
+    return _relax_coupled(s, d, inverse, w, i, mobility)
 
 
 @kernel
@@ -296,6 +288,7 @@ def new_plant(
     rows = np.zeros(2, DRIVE)
     for row, drive in zip(rows, drives, strict=True):
         drive.fill(row)
+        row["solve"] = drive_address(row)
     links.fill(record["links"], placed)
     record["plane"] = surface.angle
     record["contact_mass"], record["contact_damping"] = surface.mass, surface.damping

@@ -138,9 +138,10 @@ class _OwnStiffness(_Own, Stiffness):
     values: tuple[tuple[str, float], ...] = ()
 
     def __post_init__(self) -> None:
-        self._examine(lambda arguments: self._values(arguments, self.twists), self.largest)
+        derivatives = self.twist_derivatives if self.twists else self.torque_derivatives
+        self._examine(derivatives, self.largest)
         arguments = _spread(self.largest)
-        self._require(self._values(arguments, self.twists)[:, 1] > 0.0, arguments, "it must rise everywhere")
+        self._require(derivatives(arguments)[:, 1] > 0.0, arguments, "it must rise everywhere")
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ has *the* law of the joint, whichever that is; so each law here is inverted itse
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -26,7 +27,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from devices.arm.flatness.law_kernels import SMOOTH
-from devices.arm.flatness.stiffness_kernels import BROKEN, KNEE, LAGGING, stiffness_values
+from devices.arm.flatness.stiffness_kernels import BROKEN, KNEE, LAGGING, torque_of, twist_of, values_of
 from devices.arm.flatness.values import Values, finite
 from haptics.settings import bounded, check
 
@@ -60,11 +61,11 @@ class Stiffness(ABC):
 
     def torque_derivatives(self, twist: ArrayLike) -> Values:
         """Return torque [N m] and its two derivatives [N m/rad], [N m/rad^2], (..., 3), at `twist` [rad]."""
-        return self._values(finite(twist, "twist"), False)
+        return self._values(torque_of(self.kind), finite(twist, "twist"))
 
     def twist_derivatives(self, torque: ArrayLike) -> Values:
         """Return twist [rad] and its two derivatives [rad/(N m)], [rad/(N m)^2], (..., 3), at `torque` [N m]."""
-        return self._values(finite(torque, "torque"), True)
+        return self._values(twist_of(self.kind), finite(torque, "torque"))
 
     def torque(self, twist: ArrayLike) -> Values:
         """Return the torque in the gearbox [N m] at `twist` [rad]."""
@@ -74,9 +75,9 @@ class Stiffness(ABC):
         """Return the twist of the gearbox [rad] under `torque` [N m]."""
         return np.asarray(self.twist_derivatives(torque)[..., 0])[()]
 
-    def _values(self, arguments: Values, twists: bool) -> Values:
+    def _values(self, function: Callable[..., Any], arguments: Values) -> Values:
         results = np.empty((arguments.size, 3))
-        stiffness_values(self.record, arguments.ravel(), twists, results)
+        values_of(function)(self.record, arguments.ravel(), results)
         return results.reshape(*arguments.shape, 3)
 
 

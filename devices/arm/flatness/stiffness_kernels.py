@@ -6,7 +6,9 @@ derivatives of an inverse function: D' = 1/E', D'' = -E''/E'^3. Both directions 
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 from devices.arm.flatness.law_kernels import own_function, saturation
@@ -23,8 +25,9 @@ _Triple = tuple[Any, Any, Any]
 
 
 @inlined_kernel
-def _knee_twist(p: Any, tau: float) -> _Triple:
+def _knee_twist(law: Any, tau: float) -> _Triple:
     """Return tau/c + phi tanh(s tau/2) and its derivatives, p = (c, phi, s); Weigand et al. 2020, (11)."""
+    p = law.numbers
     t, t1, t2 = saturation(0.5 * p[2] * tau)
     half = 0.5 * p[2]
     return tau / p[0] + p[1] * t, 1.0 / p[0] + p[1] * half * t1, p[1] * half * half * t2
@@ -52,11 +55,12 @@ def _ramp_response(z: float) -> _Triple:
 
 
 @kernel
-def _lagging_torque(p: Any, x: float) -> _Triple:
+def _lagging_torque(law: Any, x: float) -> _Triple:
     """Return sgn(x) c phi/3 h(3|x|/phi) + c_0 x and its derivatives, p = (c, phi, c_0); (7), (8).
 
     The odd continuation is itself three times continuously differentiable: (9) with s_E1 to infinity.
     """
+    p = law.numbers
     h, h1, h2 = _ramp_response(3.0 * abs(x) / p[1])
     return (
         math.copysign(p[0] * p[1] / 3.0 * h, x) + p[2] * x,
@@ -66,8 +70,9 @@ def _lagging_torque(p: Any, x: float) -> _Triple:
 
 
 @kernel
-def _broken_torque(p: Any, x: float) -> _Triple:
+def _broken_torque(law: Any, x: float) -> _Triple:
     """Return the torque in three straight pieces, p = (c_TR, c_LM, phi_B*, phi_LM); (6) made continuous."""
+    p = law.numbers
     r = abs(x)
     if r <= p[2]:
         return 0.0, 0.0, 0.0
@@ -77,8 +82,9 @@ def _broken_torque(p: Any, x: float) -> _Triple:
 
 
 @kernel
-def _broken_twist(p: Any, tau: float) -> _Triple:
+def _broken_twist(law: Any, tau: float) -> _Triple:
     """Return the inverse of the law in three pieces, 0 for the whole backlash without torque; (10) made exact."""
+    p = law.numbers
     r, lost = abs(tau), p[1] * p[3]
     if r == 0.0:
         return 0.0, math.inf, 0.0
@@ -91,9 +97,9 @@ def _broken_twist(p: Any, tau: float) -> _Triple:
 def _direct(law: Any, x: float) -> _Triple:
     """Return the direction of a law that is given in closed form, at x, with its derivatives."""
     if law.kind == KNEE:
-        return _knee_twist(law.numbers, x)
+        return _knee_twist(law, x)
     if law.kind == LAGGING:
-        return _lagging_torque(law.numbers, x)
+        return _lagging_torque(law, x)
     return own_function(law, x)
 
 
@@ -146,9 +152,9 @@ def _inverse(law: Any, y: float) -> _Triple:
 def gear_twist(law: Any, tau: float) -> _Triple:
     """Return twist D [rad], D' [rad/(N m)] and D'' [rad/(N m)^2] under the torque tau [N m]; (11) and other laws."""
     if law.kind == KNEE:
-        return _knee_twist(law.numbers, tau)
+        return _knee_twist(law, tau)
     if law.kind == BROKEN:
-        return _broken_twist(law.numbers, tau)
+        return _broken_twist(law, tau)
     if law.kind == OWN_TWIST:
         return own_function(law, tau)
     return _inverse(law, tau)
@@ -158,19 +164,35 @@ def gear_twist(law: Any, tau: float) -> _Triple:
 def gear_torque(law: Any, twist: float) -> _Triple:
     """Return torque E [N m], E' [N m/rad] and E'' [N m/rad^2] at a twist [rad]; (6), (9) and the inverse of (11)."""
     if law.kind == LAGGING:
-        return _lagging_torque(law.numbers, twist)
+        return _lagging_torque(law, twist)
     if law.kind == BROKEN:
-        return _broken_torque(law.numbers, twist)
+        return _broken_torque(law, twist)
     if law.kind == OWN_TORQUE:
         return own_function(law, twist)
     return _inverse(law, twist)
 
 
-@kernel
-def stiffness_values(laws: Rows, arguments: Any, twists: bool, results: Any) -> None:
-    """Fill `results`, (n, 3): twist over torques if `twists`, else torque over twists, each with two derivatives."""
-    for k in range(len(arguments)):
-        if twists:
-            results[k, 0], results[k, 1], results[k, 2] = gear_twist(laws[0], arguments[k])
-        else:
-            results[k, 0], results[k, 1], results[k, 2] = gear_torque(laws[0], arguments[k])
+_TWISTS: dict[int, Callable[..., Any]] = {KNEE: _knee_twist, BROKEN: _broken_twist, OWN_TWIST: own_function}
+_TORQUES: dict[int, Callable[..., Any]] = {LAGGING: _lagging_torque, BROKEN: _broken_torque, OWN_TORQUE: own_function}
+
+
+def twist_of(kind: int) -> Callable[..., Any]:
+    """Return `gear_twist` for laws of this `kind` alone: it compiles in a fraction of the time."""
+    return _TWISTS.get(kind, _inverse)
+
+
+def torque_of(kind: int) -> Callable[..., Any]:
+    """Return `gear_torque` for laws of this `kind` alone."""
+    return _TORQUES.get(kind, _inverse)
+
+
+@functools.cache
+def values_of(function: Callable[..., Any]) -> Callable[..., None]:
+    """Return the kernel that fills `results`, (n, 3), with a function of the law in the (1,) array `laws`."""
+
+    @kernel
+    def fill(laws: Rows, arguments: Any, results: Any) -> None:
+        for k in range(len(arguments)):
+            results[k, 0], results[k, 1], results[k, 2] = function(laws[0], arguments[k])
+
+    return fill

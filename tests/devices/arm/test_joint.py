@@ -7,10 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from devices.arm.drive_friction import kind_of, sides
+from devices.arm.drive_kernels import gear_chain
 from devices.arm.dynamics import TwoLinks
 from devices.arm.flatness.stiffness import LostMotion, RampBacklash, SmoothBacklash, Stiffness
 from devices.arm.joint import Drive, Motor, smooth_friction
-from devices.arm.joint_kernels import DRIVE, collide, encoder_angle, gear_chain, sides
+from devices.arm.joint_kernels import DRIVE, collide, encoder_angle
 from devices.arm.surface import Surface
 from haptics import Asymmetric, Coulomb, CoulombViscous, Law, Stribeck
 from haptics.errors import ConfigurationError
@@ -228,14 +230,15 @@ def test_torque_of_a_gearbox_is_found_from_wherever_the_search_begins(
     rows, friction = np.zeros(1, DRIVE), Stribeck(3.0, 4.0, 0.05, 0.2)
     Drive(Motor(friction=Coulomb(1.0)), coupling="elastic", gear=gear, damping=2.0, friction=friction).fill(rows[0])
     row = rows.view(np.recarray)[0]
-    torque = gear_chain(row, guess, e, x, Z, xm, Zm, 1e-4)
-    own, held, rotor, rotor_held = sides(row, torque, x, Z, xm, Zm)
+    kind = kind_of(row)
+    torque = gear_chain(kind)(row, guess, e, x, Z, xm, Zm, 1e-4)
+    own, held, rotor, rotor_held = sides(kind)(row, torque, x, Z, xm, Zm)
     speed = 0.0 if held else x + Z * (torque - own)
     rotor_speed = 0.0 if rotor_held else xm - Zm * (torque + rotor)
     twist = e + 1e-4 * (rotor_speed - speed)
     tolerance = 1e-12 * (abs(torque) + 10.0)
     assert torque - 2.0 * (rotor_speed - speed) == pytest.approx(gear.torque(twist), abs=tolerance)
-    assert gear_chain(row, torque, e, x, Z, xm, Zm, 1e-4) == pytest.approx(torque, abs=tolerance)
+    assert gear_chain(kind)(row, torque, e, x, Z, xm, Zm, 1e-4) == pytest.approx(torque, abs=tolerance)
 
 
 @pytest.mark.parametrize("gear", GEARS)
