@@ -51,7 +51,7 @@ def _linearise_rigid(c: Any, r: Any, q: Any, w: Any) -> Any:
 
 
 @inlined_kernel
-def _linearise_elastic(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
+def linearise_elastic(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
     """Return the motor torque [N m] of (15): the elastic inverse at the measured state, four poles at -b.
 
     The state decides acceleration and jerk of the link, by (2) and its derivative; the snap is left to choose.
@@ -81,19 +81,25 @@ def prepare(c: Any, r: Any) -> None:
 
 
 @inlined_kernel
-def servo_torque(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
-    """Return the motor torque [N m] for the prepared row `r` at link (q, w) and motor (theta, omega); (16)-(18).
+def track(c: Any, r: Any, q: Any, omega: Any) -> Any:
+    """Return the motor torque [N m] of a law with feedback of the motor's velocity, or with none; (16)-(18).
 
     (16) is printed without the gear ratio, which leaves the position loop u times too weak.
     """
-    if c.feedback == LINEARISING:
-        return _linearise_rigid(c, r, q, w) if c.feed == RIGID else _linearise_elastic(c, r, q, w, theta, omega)
     tau = 0.0 if c.feed == NONE else r.motor_torque
     if c.feedback == NONE:
         return tau
     u = c.joint.gear_ratio
     wanted = r.motor_velocity if c.feedback == MODEL_BASED else u * r.velocity
     return tau + c.velocity_gain * (u * c.position_gain * (r.position - q) + wanted - omega)
+
+
+@inlined_kernel
+def servo_torque(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
+    """Return the motor torque [N m] for the prepared row `r` at link (q, w) and motor (theta, omega)."""
+    if c.feedback == LINEARISING:
+        return _linearise_rigid(c, r, q, w) if c.feed == RIGID else linearise_elastic(c, r, q, w, theta, omega)
+    return track(c, r, q, omega)
 
 
 @kernel

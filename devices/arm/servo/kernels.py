@@ -1,4 +1,6 @@
-"""A step of the servo of both joints as a kernel: reference, model, feedback, integrator and limit.
+"""A step of the servo of both joints as a part: reference, model, feedback, integrator and limit.
+
+Every kernel is made for one `ServoKind`, and compiled for what the chosen law needs, and no more.
 
 Speeds are never differences of readings alone: the speed of the *error* is filtered, and what a law takes for a
 measured speed is the reference's, less that. The filter then delays nothing that the reference foresees.
@@ -6,21 +8,25 @@ measured speed is the reference's, less that. The filter then delays nothing tha
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from devices.arm.dynamics import LINKS, centrifugal, gravity, inertia
-from devices.arm.flatness.control_kernels import CONTROL, CONVENTIONAL, LINEARISING, NONE, prepare, servo_torque
+from devices.arm.dynamics import LINKS
+from devices.arm.flatness.control_kernels import CONTROL, CONVENTIONAL, NONE, linearise_elastic, track
 from devices.arm.flatness.joint_kernels import FLAT
-from devices.arm.flatness.law_kernels import SMOOTH, smooth_friction
+from devices.arm.flatness.law_kernels import SMOOTH
 from devices.arm.fractional import weighted_past
-from devices.arm.servo.chain import CHAIN_FIELDS, STATE_FIELDS, follow
+from devices.arm.servo.chain import CHAIN_FIELDS, STATE_FIELDS
+from devices.arm.servo.reference_kernels import ServoKind, refer_part
 from devices.arm.servo.rest import calm, integrate, rest
 from devices.arm.servo.settings import FRACTIONAL, MAX_TERMS
 from devices.arm.servo.settings import LINEARISING as LINEAR
 from haptics._jit import inlined_kernel, kernel
+from haptics.parts import address_of_part, call_part
 
 AT_MOTOR, AT_JOINT, AT_BOTH = range(3)
 """Where the encoders are."""
@@ -56,6 +62,7 @@ AXIS = np.dtype(
 """The servo of one joint: law, reference and what the motor is to do for it, gains seen at the joint, memory."""
 
 SERVO_FIELDS: list[tuple[Any, ...]] = [
+    ("step", "<i8"),
     ("links", LINKS),
     *CHAIN_FIELDS,
     ("law", "<i8"),
@@ -84,9 +91,9 @@ SERVO_FIELDS: list[tuple[Any, ...]] = [
     ("torque", "<f8", (2,)),
     ("error", "<f8", (2,)),
 ]
-"""The servo of both joints. Handed in at each step: ``command`` and the encoders' ``motor`` (over the gear ratio) and
-``link`` [rad], the ``hand``'s torque on the joints [N m]; handed out: ``torque`` of the motors [N m], ``error`` [rad]
-of the links."""
+"""The servo of both joints, whose part lies at ``step``. Handed in at each step: ``command`` and the encoders'
+``motor`` (over the gear ratio) and ``link`` [rad], the ``hand``'s torque on the joints [N m]; handed out: ``torque`` of
+the motors [N m], ``error`` [rad] of the links."""
 
 SERVO = np.dtype(SERVO_FIELDS)
 
@@ -107,75 +114,32 @@ def servo_start(s: Any, q1: float, q2: float) -> None:
         s.torque[i], s.error[i] = 0.0, 0.0
 
 
-@inlined_kernel
-def _refer(s: Any, a: Any, command: Any) -> None:
-    """Bring the reference of joint `a` to the present: smooth, or the command itself and its speed."""
-    r = a.wanted
-    if s.smooth:
-        follow(s, a, r, command, s.period)
-        return
-    r.position, r.velocity = command, (command - a.average) / s.period
-    a.average = command
+def kind_of(record: Any) -> ServoKind:
+    """Return what kind of servo is in `record`, (1,) of dtype `SERVO`; both joints have the same law."""
+    feed = int(record["axis"]["control"]["feed"][0, 0])
+    return ServoKind(int(record["law"][0]), feed, bool(record["smooth"][0]), bool(record["knows_hand"][0]))
+
+
+def step_address(record: Any) -> int:
+    """Return where the part ``(servo, 0.0, 0.0)`` lies that takes a step of the servo in `record`, (1,)."""
+    return address_of_part(_step(kind_of(record)), SERVO)
+
+
+def refer_address(record: Any) -> int:
+    """Return where the part lies that only brings the references to the present and tells what motors do for them."""
+    return address_of_part(refer_part(kind_of(record)), SERVO)
 
 
 @inlined_kernel
-def _know_hand(s: Any) -> None:
-    """Advance what is known of the hand's torques [N m] and their derivatives: two poles, implicitly, always stable."""
-    T, b = s.period, s.hand_pole
-    for i in range(2):
-        before = s.known_rate[i]
-        s.known_rate[i] = (before + T * b * b * (s.hand[i] - s.known[i])) / (1.0 + T * b * (2.0 + T * b))
-        s.known_acceleration[i] = (s.known_rate[i] - before) / T
-        s.known[i] += T * s.known_rate[i]
-
-
-@inlined_kernel
-def _load(s: Any) -> None:
-    """Fill in inertia and load of both links at the reference: what the model knows of weight, coupling and hand.
-
-    The load changes with the other joint's acceleration; its derivatives hold all else for constant, as the paper does.
-    """
-    r, o = s.axis[0].wanted, s.axis[1].wanted
-    g1, g2 = gravity(s.links, r.position, o.position)
-    if s.knows_hand:
-        _know_hand(s)
-    h1, h2 = s.known[0], s.known[1]
-    if s.axis[0].control.feed == NONE:
-        w = 1.0 if s.holds_weight else 0.0
-        r.load, o.load = w * g1 - h1, w * g2 - h2
-        return
-    h11, h12, h22 = inertia(s.links, r.position, o.position)
-    c1, c2 = centrifugal(s.links, r.position, o.position, r.velocity, o.velocity)
-    r.inertia, o.inertia = h11, h22
-    r.load, o.load = h12 * o.acceleration + c1 + g1 - h1, h12 * r.acceleration + c2 + g2 - h2
-    r.load_rate, o.load_rate = h12 * o.jerk - s.known_rate[0], h12 * r.jerk - s.known_rate[1]
-    r.load_acceleration = h12 * o.snap - s.known_acceleration[0]
-    o.load_acceleration = h12 * r.snap - s.known_acceleration[1]
-
-
-@inlined_kernel
-def _rub(friction: Any, r: Any) -> None:
-    """Add to the load of row `r` the friction at the reference's speed.
-
-    Exact linearisation takes it so: friction at the measured speed, as in (14) and (15), would make of a friction that
-    is steep at rest a feedback that no sampled servo can bear, F'/M [1/s] against the sampling rate.
-    """
-    F, F1, F2 = smooth_friction(friction, r.velocity)
-    r.load += F
-    r.load_rate += F1 * r.acceleration
-    r.load_acceleration += F2 * r.acceleration * r.acceleration + F1 * r.jerk
+def servo_step(s: Any) -> None:
+    """Fill in the motor torques [N m] for one period, from the inputs in record `s`, which has `SERVO_FIELDS`."""
+    call_part(s.step, s, 0.0, 0.0)
 
 
 @kernel
-def refer(s: Any) -> None:
-    """Bring the reference of both joints to the present and fill in what their motors have to do for it."""
-    for i in range(2):
-        _refer(s, s.axis[i], s.command[i])
-    _load(s)
-    for i in range(2):
-        if s.law == LINEAR:
-            _rub(s.axis[i].friction, s.axis[i].wanted)
-        prepare(s.axis[i].control, s.axis[i].wanted)
+def start_servos(servos: Any, angles: Any) -> None:
+    """Start the servo in the (1,) array `servos` at the angles, (2,) [rad]."""
+    servo_start(servos[0], angles[0], angles[1])
 
 
 @inlined_kernel
@@ -205,61 +169,66 @@ def _filter(s: Any, a: Any, link: Any, turning: Any) -> None:
 
 
 @inlined_kernel
-def _law(s: Any, a: Any, link: Any, motor: Any) -> Any:
-    """Return the motor torque [N m] that the law asks for, without integrator.
+def _fractional(s: Any, a: Any, link: Any, motor: Any) -> Any:
+    """Return the motor torque [N m] that the fractional law asks for."""
+    r = a.wanted
+    if not s.started:
+        a.past[:] = motor
+    now = weighted_past(s.weights[: s.count], a.past[: s.count], s.now, motor)
+    return (a.fractional_gain * now + a.proportional * motor + r.load) / a.control.joint.gear_ratio
+
+
+@inlined_kernel
+def _linearised(s: Any, a: Any, link: Any, motor: Any) -> Any:
+    """Return the motor torque [N m] that exact linearisation asks for."""
+    c, r, u = a.control, a.wanted, a.control.joint.gear_ratio
+    q, omega = r.position - link, r.motor_velocity - u * a.motor_rate
+    return linearise_elastic(c, r, q, r.velocity - a.link_rate, r.motor_angle - u * motor, omega)
+
+
+@inlined_kernel
+def _tracked(s: Any, a: Any, link: Any, motor: Any) -> Any:
+    """Return the motor torque [N m] that any other law asks for, without integrator.
 
     Where there are encoders on both sides, feedback is of the motor: round a link behind a spring it would be unstable.
     """
     c, r, u = a.control, a.wanted, a.control.joint.gear_ratio
-    if s.law == FRACTIONAL:
-        if not s.started:
-            a.past[:] = motor
-        now = weighted_past(s.weights[: s.count], a.past[: s.count], s.now, motor)
-        return (a.fractional_gain * now + a.proportional * motor + r.load) / u
     wanted = u * r.velocity if c.feedback == CONVENTIONAL else r.motor_velocity
-    q = r.position - (link if c.feedback == LINEARISING else motor)
-    omega = wanted - u * a.motor_rate
-    tau = servo_torque(c, r, q, r.velocity - a.link_rate, r.motor_angle - u * motor, omega)
+    tau = track(c, r, r.position - motor, wanted - u * a.motor_rate)
     return tau + r.load / u if c.feed == NONE else tau
 
 
-@inlined_kernel
-def _act(s: Any, a: Any, link: Any, motor: Any) -> Any:
-    """Return the motor torque [N m] with integrator and limit, and calmed at rest.
-
-    The integrator has the motor's error, trimmed slowly to the link's: the link swings on its spring.
-    """
-    a.trim += a.trim_share * (link - motor - a.trim)
-    error = motor + a.trim
-    resting = rest(s, a, error, link if s.law == LINEAR else motor)
-    tau = _law(s, a, link - a.offset, motor - a.offset)
-    return calm(s, a, integrate(s, a, tau, error, resting), motor, resting)
+_LAWS: dict[int, Callable[..., Any]] = {FRACTIONAL: _fractional, LINEAR: _linearised}
 
 
-@kernel
-def servo_step(s: Any) -> None:
-    """Fill in the motor torques [N m] for one period, from the inputs in record `s`, which has `SERVO_FIELDS`."""
-    refer(s)
-    for i in range(2):
-        a = s.axis[i]
-        link, motor, turning = _measure(s, a, i)
-        _filter(s, a, link, turning)
-        s.error[i] = link
-        s.torque[i] = _act(s, a, link, motor)
-    s.now = s.now + 1 if s.now + 1 < s.count else 0
-    s.started = 1
+@functools.cache
+def _step(kind: ServoKind) -> Callable[..., None]:
+    """Return the part that takes a step of the servo."""
+    refer = refer_part(kind)
+    law: Callable[..., Any] = _LAWS.get(kind.law, _tracked)
 
+    @inlined_kernel
+    def act(s: Any, a: Any, link: Any, motor: Any) -> Any:
+        """Return the motor torque [N m] with integrator and limit, and calmed at rest.
 
-@kernel
-def start_servos(servos: Any, angles: Any) -> None:
-    """Start the servo in the (1,) array `servos` at the angles, (2,) [rad]."""
-    servo_start(servos[0], angles[0], angles[1])
+        The integrator has the motor's error, trimmed slowly to the link's: the link swings on its spring.
+        """
+        a.trim += a.trim_share * (link - motor - a.trim)
+        error = motor + a.trim
+        resting = rest(s, a, error, link if s.law == LINEAR else motor)
+        tau = law(s, a, link - a.offset, motor - a.offset)
+        return calm(s, a, integrate(s, a, tau, error, resting), motor, resting)
 
+    @kernel
+    def step(s: Any, _x: float, _y: float) -> None:
+        refer(s, 0.0, 0.0)
+        for i in range(2):
+            a = s.axis[i]
+            link, motor, turning = _measure(s, a, i)
+            _filter(s, a, link, turning)
+            s.error[i] = link
+            s.torque[i] = act(s, a, link, motor)
+        s.now = s.now + 1 if s.now + 1 < s.count else 0
+        s.started = 1
 
-@kernel
-def refer_servos(servos: Any, commands: Any, hand: Any) -> None:
-    """Bring the references in `servos`, (1,), to `commands`, (2,) [rad], under the torques `hand`, (2,) [N m]."""
-    s = servos[0]
-    for i in range(2):
-        s.command[i], s.hand[i] = commands[i], hand[i]
-    refer(s)
+    return step

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -14,6 +15,7 @@ from devices.arm.servo import kernels
 from devices.arm.servo.servo import Pair, new_references
 from devices.arm.servo.settings import FRACTIONAL, LINEARISING, PID, ServoSettings
 from haptics.errors import ConfigurationError
+from haptics.parts import run_part
 
 Vector = NDArray[np.float64]
 
@@ -55,7 +57,8 @@ class MotorReferences:
                 f"device.servo.law = {settings.law!r}: must be one of pid, flatness, rigid for motors that control "
                 "their position themselves."
             )
-        self._servo = new_references(settings, links, joints, period, placed)
+        record = self._servo = new_references(settings, links, joints, period, placed)
+        self._refer = functools.partial(run_part, kernels.refer_address(record), record.ctypes.data, 0.0, 0.0)
         self._follows = settings.kind == PID
         self._ratios = np.array([joint.gear_ratio for joint in joints])
 
@@ -84,7 +87,8 @@ class MotorReferences:
         angles, speeds, torques : (2,) float array
             At the joint [rad], [rad/s], [N m].
         """
-        kernels.refer_servos(self._servo, np.asarray(angles, np.float64), np.asarray(hand, np.float64))
+        self._servo["command"], self._servo["hand"] = angles, hand
+        self._refer()
         rows, u = self._servo["axis"]["wanted"][0], self._ratios
         torques = rows["load"].copy() if self._follows else rows["motor_torque"] * u
         return rows["motor_angle"] / u, rows["motor_velocity"] / u, torques

@@ -183,5 +183,6 @@ def new_servo(
         axis["rest_band"] = 2.0 * (resolution[i] + dry / stiffness(settings, plant))
         axis["yield_band"] = axis["rest_band"] + float(joint.stiffness.twist(dry))
         axis["calm_band"], axis["torque_limit"] = _FLICKER * resolution[i], torque_limit[i]
+    record["step"] = kernels.step_address(record)
     kernels.start_servos(record, np.asarray(pose, np.float64))
     return record

@@ -12,10 +12,11 @@ from numpy.typing import NDArray
 from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import ElasticJoint
 from devices.arm.servo import servo
-from devices.arm.servo.kernels import refer_servos, servo_step
+from devices.arm.servo.kernels import refer_address, servo_step
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics._jit import kernel
+from haptics.parts import run_part
 from haptics.trace import Rows
 from tests.devices.arm.servo_rig import JOINT, LINKS, START
 
@@ -37,7 +38,8 @@ def loads(joint: ElasticJoint, period: float) -> NDArray[np.float64]:
     record = new_servo(settings, LINKS, (joint, joint), START, encoders="both", tick=period)
     rows = []
     for command in ramp(1000, period):
-        refer_servos(record, command, np.zeros(2))
+        record["command"] = command
+        run_part(refer_address(record), record.ctypes.data, 0.0, 0.0)
         wanted = record["axis"]["wanted"][0]
         rows.append([wanted[name].copy() for name in ("load", "load_rate", "load_acceleration")])
     return np.array(rows)
