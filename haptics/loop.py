@@ -37,7 +37,7 @@ from haptics.supervision import APPLICATION_LOST, STOPPED, Supervision
 from haptics.system_kernels import AVAILABLE
 from haptics.trace import Trace
 
-AT_ONCE = 4096
+AT_ONCE = 1024
 """Ticks without a clock between two looks at who follows the trace; a part of what the trace holds."""
 
 _DEAD_MEN = {"none": NO_KEY, "key": KEY, "button": BUTTON}

@@ -166,7 +166,7 @@ def run_offline(
         raise ConfigurationError(f"duration = {duration!r}: must be a finite time greater than 0 s.")
     clock, file = Clock(program.period), SharedFile("trace")
     try:
-        trace = Trace.create(file.path, capacity=4 * AT_ONCE)
+        trace = Trace.create(file.path, capacity=2 * AT_ONCE)
         servo = Servo(factory(clock), program, trace, clock=clock, limits=limits)
         taken = _Taken(trace, keep_rows)
         end = servo.run(duration, between=taken)
