@@ -69,7 +69,7 @@ if not COMPILED:
         return ctypes.c_double.from_address(int(address)).value
 
     def fence() -> None:
-        """Let every store before it be seen before every store after it."""
+        """Do everything before it, in memory, before everything after it."""
 
 else:
     from llvmlite import ir
@@ -106,10 +106,13 @@ else:
 
     @intrinsic  # type: ignore[untyped-decorator]
     def fence(typing: Any) -> Any:
-        """Let every store before it be seen before every store after it."""
+        """Do everything before it, in memory, before everything after it; the compiler moves no plain load past it."""
 
         def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            stay = ir.InlineAsm(ir.FunctionType(ir.VoidType(), []), "", "~{memory}", side_effect=True)
+            builder.call(stay, [])
             builder.fence("seq_cst")
+            builder.call(stay, [])
             return context.get_dummy_value()
 
         return types.void(), generate
