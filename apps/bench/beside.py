@@ -22,6 +22,7 @@ from apps.bench.outcome import CannotMeasure
 from apps.bench.stop import Stop
 from apps.session.messages import Quit, SessionStarted
 from apps.session.view_link import why_no_window
+from haptics.columns import completed
 from haptics.lane import Lane
 from haptics.process import without_signals
 from haptics.shared import SharedFile
@@ -152,7 +153,7 @@ class Feeder:
         """Publish what is due at `now` (monotonic clock) [s]."""
         due = int((now - self._start) * self._rate)
         numbers = np.arange(max(self._trace.count, due - self._trace.capacity), due)
-        rows = self._rows[numbers % len(self._rows)]
+        rows = completed(self._rows[numbers % len(self._rows)])
         rows["tick"], rows["time"] = numbers, numbers / self._rate
         self._trace.slots[numbers % self._trace.capacity] = rows
         self._trace.publish(due)

@@ -11,6 +11,7 @@ from calibration.excited import excite
 from calibration.excited_measurements import measurements_of
 from calibration.friction import FitSettings
 from calibration.identification import Wishes, identify
+from calibration.motions.mover import Mover
 from calibration.parameter_files import write_parameter_file
 from calibration.parameters import ParameterFile, Provenance
 from devices.emulators.pid import emulated_stick
@@ -75,8 +76,9 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
 
 @pytest.mark.slow
 def test_what_is_left_of_its_friction_is_little_and_one_newton_is_one(make: Make, tmp_path: Path) -> None:
-    device = make(STILL)
-    measured = measurements_of(excite(device, SHORT, tmp_path / "run", device.clock))
+    device: Any = make(STILL)
+    mover = Mover(lambda more, clock: device, live=False, rate=1.0 / FRAME, clock_of=lambda moved: device.clock)
+    measured = measurements_of(excite(mover, SHORT, tmp_path / "run"))
     found = tuple(identify(rounds, WISHES).parameters() for rounds in measured.values())
     own_file = tmp_path / "own.toml"
     write_parameter_file(own_file, ParameterFile(Provenance(device=measured["x"][0].source.device), found))
