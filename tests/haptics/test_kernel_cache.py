@@ -200,22 +200,3 @@ def test_numba_may_be_imported_before_us(tmp_path: Path) -> None:
         check=True,
     )
     assert answer.stdout.split() == ["KernelCache", str(tmp_path / "haptics" / "kernels")]
-
-
-def test_a_second_process_finds_the_parts_of_the_first(tmp_path: Path) -> None:
-    """A part encloses the kernels that it is made of, which have other names inside numba in every process."""
-    program = (
-        "from haptics.kernel_cache import COMPILATION\n"
-        "begun = []\n"
-        "COMPILATION.watcher = lambda number, about: begun.append(number)\n"
-        "from haptics import Coulomb, MasslessImpedance\n"
-        "MasslessImpedance(Coulomb(4.0), 2000.0, 2.0).step((0.1, 0.0))\n"
-        "print(len(begun))"
-    )
-    variables = {**os.environ, kernel_cache.VARIABLE: str(tmp_path)}
-    counts = [
-        int(subprocess.run([sys.executable, "-c", program], env=variables, cwd=ROOT, check=True, stdout=-1).stdout)
-        for _ in range(2)
-    ]
-    assert counts[0] > 1
-    assert counts[1] == 0
