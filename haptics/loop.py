@@ -164,7 +164,7 @@ class Loop:
         Parameters
         ----------
         between : callable, optional
-            Called every `AT_ONCE` ticks of a compiled run without a clock.
+            Called every `AT_ONCE` ticks of a run without a clock, and at its end.
 
         Raises
         ------
@@ -179,7 +179,7 @@ class Loop:
         self.compiled = port is not None
         try:
             if port is None:
-                self._run_in_python()
+                self._run_in_python(between)
             else:
                 self._run_without_python(port, between)
         finally:
@@ -188,7 +188,7 @@ class Loop:
 
     # --- in Python ----------------------------------------------------------------------------------------------------
 
-    def _run_in_python(self) -> None:
+    def _run_in_python(self, between: Callable[[], None] | None) -> None:
         loop, clock = self._record, self._clock
         ticks, lasts, ports = loop["tick"], loop["last"], np.zeros(1, PORT)
         while ticks[0] < lasts[0]:
@@ -204,6 +204,10 @@ class Loop:
                 self._own.before_tick(self._rendering)
             self._tick(ports)
             ticks[0] += 1
+            if between is not None and ticks[0] % AT_ONCE == 0 and not isinstance(clock, WallClock):
+                between()
+        if between is not None:
+            between()
 
     def _tick(self, ports: NDArray[Any]) -> None:
         """Read, render, write, record."""

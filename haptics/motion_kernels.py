@@ -7,14 +7,14 @@ and how far it has come (`FOLLOWER`).
 
 from __future__ import annotations
 
-import ctypes
 import math
 from typing import Any
 
 import numpy as np
 
-from haptics._jit import COMPILED, kernel
+from haptics._jit import kernel
 from haptics.envelope import limit_norm
+from haptics.parts import float_at
 
 MOVING = 100
 """The kind of a program that is a motion; below are the elements."""
@@ -53,26 +53,11 @@ FOLLOWER = np.dtype(
 )
 """How far a motion has come. ``astray`` is not 0 once the end effector did not follow; it stays so."""
 
-if not COMPILED:
 
-    def number_at(address: int, index: int) -> float:
-        """Return float64 number `index` behind `address`."""
-        return float(ctypes.c_double.from_address(int(address) + 8 * int(index)).value)
-
-else:
-    from llvmlite import ir
-    from numba import types
-    from numba.extending import intrinsic
-
-    @intrinsic  # type: ignore[untyped-decorator]
-    def number_at(typing: Any, address: Any, index: Any) -> Any:
-        """Return float64 number `index` behind `address`."""
-
-        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
-            pointer = builder.inttoptr(values[0], ir.DoubleType().as_pointer())
-            return builder.load(builder.gep(pointer, [values[1]]))
-
-        return types.float64(types.int64, types.int64), generate
+@kernel
+def _number(table: int, index: int) -> float:
+    """Return number `index` of the reference at `table`."""
+    return float(float_at(table + 8 * index))
 
 
 @kernel
@@ -150,14 +135,14 @@ def move(s: Any, _x: float, _y: float) -> None:
     first = f.begun == 0
     moved = _advance(s)
     at = WIDTH * f.row
-    x, y = f.origin[0] + number_at(m.table, at), f.origin[1] + number_at(m.table, at + 1)
+    x, y = f.origin[0] + _number(m.table, at), f.origin[1] + _number(m.table, at + 1)
     s.displacement[0], s.displacement[1] = s.position[0] - x, s.position[1] - y
     for i in range(2):
-        s.sliding_velocity[i] = number_at(m.table, at + 2 + i) if moved else 0.0
+        s.sliding_velocity[i] = _number(m.table, at + 2 + i) if moved else 0.0
         s.friction_force[i] = 0.0
     s.sticking = 1 if f.row + 1 >= m.rows else 0
     _watch(s)
     if s.admittance != 0:
         _lead(s, x, y)
     else:
-        _pull(s, first, number_at(m.table, at + 4), number_at(m.table, at + 5))
+        _pull(s, first, _number(m.table, at + 4), _number(m.table, at + 5))

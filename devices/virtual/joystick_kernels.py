@@ -35,7 +35,7 @@ JOYSTICK = np.dtype(
         ("compensation", COMPENSATION),
     ]
 )
-"""The whole joystick in one record; ``acting`` is the force that the motors are told, with friction made up for [N]."""
+"""The whole joystick in one record; ``acting`` is the force of the motors, friction compensation included [N]."""
 
 
 @merged_kernel

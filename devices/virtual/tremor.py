@@ -12,8 +12,8 @@ WAVES = 5
 LOWEST, HIGHEST = 8.0, 12.0
 
 TREMOR_FIELDS: list[tuple[Any, ...]] = [("trembles", "<i8"), ("waves", "<f8", (WAVES, 4))]
-"""Of a hand's record: whether it trembles; for each wave its pulsation [rad/s], its phase [rad] and its force (x, y)
-[N]."""
+"""Of a hand's record: whether it trembles; for each wave its angular frequency [rad/s], its phase [rad] and its force
+(x, y) [N]."""
 
 
 def fill_tremor(record: NDArray[Any], amplitude: float, seed: int) -> None:

@@ -59,6 +59,15 @@ def test_metrics_agree_with_the_rows(device: str) -> None:
     assert found.unusable_ticks == 0
 
 
+def test_a_device_without_a_port_loses_nothing_of_a_long_run() -> None:
+    count = 5 * AT_ONCE + 17  # more than the trace holds
+    run = run_offline(BenchDevice, element(), 1e-3 * count, keep_rows=True)
+    assert run.rows is not None
+    assert run.rows["tick"].tolist() == list(range(count))
+    assert run.metrics.ticks == count
+    assert run.metrics.path == pytest.approx(np.hypot(*np.diff(run.rows["position"], axis=0).T).sum())
+
+
 def test_many_runs_come_out_as_each_alone_in_their_order() -> None:
     jobs = [OfflineJob(functools.partial(virtual, "virtual-joystick", seed), element(), 0.5) for seed in range(8)]
     together = run_many(jobs, workers=3)
