@@ -180,8 +180,9 @@ class Ring:
         """Make a ring for `capacity` records of `dtype` in the new or empty file at `path` and map it for writing."""
         layout = json.dumps({"dtype": dtype.descr, "capacity": capacity}).encode()
         mapping = map_new(path, _HEADER + capacity * dtype.itemsize)
-        mapping.seek(_LAYOUT_OFFSET)
-        mapping.write(len(layout).to_bytes(4, "little") + layout)
+        start = _LAYOUT_OFFSET + 4
+        mapping[start : start + len(layout)] = layout
+        mapping[_LAYOUT_OFFSET:start] = len(layout).to_bytes(4, "little")  # last: until then it is no trace to others
         return cls(path, mapping, dtype, capacity)
 
     @classmethod

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import multiprocessing
 import time
 from pathlib import Path
@@ -103,10 +104,10 @@ def test_live_feed_while_the_other_process_is_writing(tmp_path: Path) -> None:
     path = tmp_path / "trace"
     writer = multiprocessing.get_context("spawn").Process(target=view_rows.write_trace, args=(str(path), 1500))
     writer.start()
-    while not path.exists() or path.stat().st_size < 4096:
-        time.sleep(0.001)
-    time.sleep(0.01)
-    feed, pulls = LiveFeed(path, 1000.0), 0
+    feed, pulls = None, 0
+    while feed is None:
+        with contextlib.suppress(ConfigurationError):  # it is not there yet, or not complete
+            feed = LiveFeed(path, 1000.0)
     while feed.counts.ticks + feed.unseen < 1500:
         feed.pull(time.monotonic())
         pulls += 1
