@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
+from haptics.certificate import certificate, felt, flags_seen
+from haptics.device import Causality
 from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
+from haptics.fitness import Fitness
 from haptics.recording import EVENTS, Recorder, append_line
 from haptics.trace import Rows, Trace
 
@@ -84,8 +87,47 @@ class Ending:
             self.fail(not_written(error, "its end is missing, its ticks are kept"))
         return rows
 
-    def certify(self, **facts: Any) -> None:
-        """Add what can be said about a run to its recording."""
+    def certify(
+        self,
+        rows: Rows,
+        period: float,
+        causality: Causality,
+        *,
+        fitness: Fitness | None = None,
+        planned: int | None = None,
+        used: Mapping[str, Any] | None = None,
+        granted: Mapping[str, Any] | None = None,
+    ) -> dict[str, Any]:
+        """Add to the recording, which has its last state, what can be said about a run that had begun; return it.
+
+        Parameters
+        ----------
+        rows : structured array
+            What `settle` returned.
+        period : float
+            Nominal period [s].
+        causality : Causality
+            That of the device.
+        fitness : Fitness, optional
+            The limits of a fit run.
+        planned : int or None
+            See `haptics.certificate.certificate`.
+        used, granted : mapping, optional
+            What the servo used of the machine, and what it was granted; the latter is for the recording only.
+        """
+        limits = fitness or Fitness()
+        timing, forces = certificate(rows, self._trace.count, planned, period), felt(rows, causality)
+        timing |= {**self._judged(limits, timing), **(used or {})}
+        self._note(certificate={**timing, **(granted or {})}, flags=flags_seen(rows), **forces)
+        timing |= self._judged(limits, timing)  # what could not be written makes it unfit
+        return {**timing, **forces}
+
+    def _judged(self, limits: Fitness, timing: dict[str, Any]) -> dict[str, Any]:
+        """Return the verdict on a run with this timing certificate."""
+        unfit = limits.judge(timing, str(self.fault) if self.fault is not None else None)
+        return {"fit": not unfit, "unfit_because": unfit}
+
+    def _note(self, **facts: Any) -> None:
         try:
             self._recorder.note(**facts)
         except OSError as error:

@@ -11,11 +11,11 @@ import tempfile
 from pathlib import Path
 
 from apps.session.config import complete
-from apps.session.run import HEARTBEAT_EVERY
 from devices.faults import FAULTS
 from haptics.background import FROZEN
 from haptics.envelope import FADE_OUT
 from haptics.job import LOOK_EVERY
+from haptics.run import HEARTBEAT_EVERY
 from tests.safety_runs import DEVICES, LASTING, PERIOD, PHASES, Finding, find_all
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "faults.md"

@@ -20,8 +20,7 @@ from apps.session.models import Table, causality_of, fitting
 from apps.session.mouse import Mouse
 from apps.session.outcome import Outcome
 from apps.session.picture import draw
-from apps.session.preparation import NeverStarted
-from apps.session.run import HEARTBEAT_EVERY, Session
+from apps.session.run import Session
 from apps.session.sliders import sliders
 from apps.session.view_link import ViewLink, why_no_window
 from apps.words import wrapped
@@ -29,6 +28,7 @@ from devices import is_virtual
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError
 from haptics.loop import End
 from haptics.recording import Recording
+from haptics.run import HEARTBEAT_EVERY, NeverStarted
 
 MOUSE = "mouse"
 

@@ -11,10 +11,6 @@ from apps.session.progress import Progress
 _EVERY = 0.5
 
 
-class NeverStarted(KeyboardInterrupt):
-    """The run was called off before its device was open."""
-
-
 class Preparation:
     """Says how far the preparation of a run is.
 

@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
-import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from multiprocessing.connection import wait
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from apps.session.config import SessionConfig
@@ -14,29 +11,18 @@ from apps.session.held_key import HeldKey
 from apps.session.job import make_job
 from apps.session.models import Table
 from apps.session.outcome import Outcome
-from apps.session.preparation import NeverStarted, Preparation
+from apps.session.preparation import Preparation
 from apps.session.progress import Progress
 from apps.session.record import journal_entry, new_recorder
 from devices.faults import describe, parse_fault
-from haptics.background import RECORD_AT_ONCE, RECORD_EVERY, Background, FrozenWatch
-from haptics.certificate import NOT_PRINTED, certificate, felt, flags_seen, real_time_factor
+from haptics.certificate import NOT_PRINTED, real_time_factor
 from haptics.elements import Element
-from haptics.ending import FAULT, Ending, not_written
-from haptics.errors import DeviceFault, HapticError, ServoLost
-from haptics.job import SILENCE
 from haptics.loop import End
-from haptics.process import ServoProcess
-from haptics.trace import Reader, Rows
-
-HEARTBEAT_EVERY = 0.01
-"""The session gives the servo a sign of life at least this often [s]."""
-
-INTERRUPTED = "interrupted"
-
-Listen = Callable[[], Iterable[Any]]
+from haptics.run import INTERRUPTED, Listen, Run
+from haptics.trace import Rows
 
 
-class Session:
+class Session(Run):
     """One run of one configuration.
 
     Parameters
@@ -52,6 +38,8 @@ class Session:
     prepare : callable, optional
         Takes what is done before the first tick, in words; empty when that is over.
     """
+
+    me = "the session"
 
     def __init__(
         self,
@@ -70,15 +58,13 @@ class Session:
         self._counsel.consider(config.make_element(), 0)
         self._program = 0
         self._interrupted = False
-        self._stopping = False
+        self._attend: Callable[[], None] = lambda: None
         self._progress = progress or Progress(config.session.duration)
         self._preparation = Preparation(config.device, self._progress, tell, prepare)
-        self._recorder = new_recorder(config, self._spec, self._counsel.record)
-        self._folder = self._recorder.folder
-        self._servo = ServoProcess(make_job(config, self._spec, self._faults, self._folder))
-        self._recorder.follow(Reader(self._servo.trace))
-        self._key = HeldKey(self._servo.job.paths.control.path)
-        self._ending = Ending(self._recorder, self._servo.trace, tell)
+        recorder = new_recorder(config, self._spec, self._counsel.record)
+        self.folder = recorder.folder
+        super().__init__(recorder, make_job(config, self._spec, self._faults, self.folder), config.device, tell)
+        self._key = HeldKey(self.servo.job.paths.control.path)
 
     @property
     def started(self) -> dict[str, Any]:
@@ -86,8 +72,8 @@ class Session:
         spec, session = self._spec, self.config.session
         limits = self.config.make_limits(spec)
         return {
-            "trace": str(self._servo.trace.path),
-            "recording": str(self._folder),
+            "trace": str(self.servo.trace.path),
+            "recording": str(self.folder),
             "device": self.config.device,
             "model": session.model,
             "causality": str(spec.causality),
@@ -112,21 +98,6 @@ class Session:
             self._key.let_go()
         else:
             self._key.held(at)
-
-    def stop(self) -> None:
-        """End the run in order."""
-        self._stopping = True
-        self._servo.stop()
-
-    def fail(self, fault: HapticError) -> None:
-        """End the run in order because of a fault beside it; the outcome has the first one."""
-        self._ending.fail(fault)
-        self.stop()
-
-    @property
-    def _started(self) -> bool:
-        """Whether the device has been opened."""
-        return "real_time" in self._recorder.metadata
 
     def change(self, key: str, value: float) -> None:
         """Change one parameter from the next tick on, writing it down first; what cannot be written ends the run.
@@ -158,20 +129,20 @@ class Session:
 
     def gate(self, closed: bool) -> None:
         """Let the output down, as between two trials, or up again (`haptics.loop_kernels.GATE_TIME`)."""
-        self._servo.gate(closed)
+        self.servo.gate(closed)
 
     def mark(self, marker: int) -> None:
         """Let the rows from the next tick on carry `marker`: the trial or stage that they belong to."""
-        self._servo.mark(marker)
+        self.servo.mark(marker)
 
     def _go_on_with(self, config: SessionConfig) -> None:
         """Put the program of `config` in force, at the next tick or as soon as its functions are compiled."""
-        element, version = config.make_element(), self._servo.next_version
+        element, version = config.make_element(), self.servo.next_version
         self._program += config.session.model != self.config.session.model
-        with self._writing():
+        with self.writing():
             entry = {**journal_entry(config), "program": self._program}
-            self._recorder.journal_settings(version, entry)
-            self._servo.take(element, {"version": version, **entry})
+            self.recorder.journal_settings(version, entry)
+            self.servo.take(element, {"version": version, **entry})
             self.config = config
             self._advise(element, version)
 
@@ -181,18 +152,7 @@ class Session:
         if warning:
             self._progress.clear()
             self._warn(warning)
-            self._recorder.note(advice=self._counsel.record)
-
-    @contextlib.contextmanager
-    def _writing(self) -> Iterator[None]:
-        """End the run in order if its recording cannot be written: nobody may miss data without knowing it."""
-        try:
-            yield
-        except OSError as error:
-            self._not_written(error)
-
-    def _not_written(self, error: OSError) -> None:
-        self.fail(not_written(error, "the run was stopped"))
+            self.recorder.note(advice=self._counsel.record)
 
     def run(self, attend: Callable[[], None] = lambda: None, listen: Listen = tuple) -> Outcome:
         """Run to the end, whatever that is; afterwards the recording is complete.
@@ -216,127 +176,61 @@ class Session:
         NeverStarted
             If the run was called off before that. In both cases no recording is left behind.
         """
-        try:
-            return self._run(attend, listen)
-        except BaseException:
-            if not self._started and not self._ending.servo_lost:
-                shutil.rmtree(self._folder, ignore_errors=True)
-            raise
-
-    def _run(self, attend: Callable[[], None], listen: Listen) -> Outcome:
         self._announce()
-        live = self.config.session.clock == "wall"
-        every = RECORD_EVERY if live else RECORD_AT_ONCE
-        background = Background(self._recorder, self._not_written, self._servo.recorded, every)
-        background.start()
-        with contextlib.ExitStack() as servo:
-            servo.callback(self._servo.close)
-            try:
-                reason = self._serve(attend, listen)
-                if self._ending.servo_lost:
-                    servo.close()  # while it was being killed it may have come to another tick
-                background.finish()
-                # Only then is the servo dismissed: until its recording is closed it stands by to do that itself.
-                rows = self._ending.settle(reason, complete=self._started)
-            except BaseException:
-                servo.close()
-                background.finish()
-                self._ending.settle(INTERRUPTED, complete=False)
-                raise
-        if self._ending.fault is not None and not self._started:
-            raise self._ending.fault
-        return self._outcome(reason, rows)
+        self._attend = attend
+        return self._outcome(*self.follow(listen))
 
     def _announce(self) -> None:
-        self._tell(f"recording to {self._folder}")
+        self._tell(f"recording to {self.folder}")
         if self._faults:
             self._tell(f"faults on demand: {describe(self._faults)}")
         if self._counsel.warnings:
             self._warn(" ".join(self._counsel.warnings))
 
-    def _serve(self, attend: Callable[[], None], listen: Listen) -> str:
-        """Run the servo to its end; return why it ended, if not by a fault."""
-        try:
-            self._servo.start()
-            return self._until_the_end(attend, listen)
-        except ServoLost as error:
-            self._ending.fail(ServoLost(f"{self.config.device} lost its servo: {error}", error.rows))
-        except HapticError as error:
-            self._ending.fail(error)
-        finally:
-            self._progress.clear()
-        return FAULT
+    def prepared(self, stage: str, facts: Any) -> None:
+        """Say how far the preparation is."""
+        self._preparation.take(stage, facts)
 
-    def _until_the_end(self, attend: Callable[[], None], listen: Listen) -> str:
-        watch = FrozenWatch()
-        while True:
-            stopping = self._stopping
-            self._servo.beat()
-            wait([self._servo.connection, *listen()], HEARTBEAT_EVERY)
-            message = self._servo.next_message()
-            match message:
-                case ("compiling" | "opening") as stage, facts:
-                    self._preparation.take(stage, facts)
-                case "ready", granted:
-                    self._preparation.take("ready", None)
-                    with self._writing():
-                        self._recorder.note(real_time=granted)
-                case "ended", end:
-                    reason = self._reason(End(end))
-                    if not self._started:
-                        raise NeverStarted
-                    return reason
-                case None if stopping and not (self._started or self._preparation.opening):
-                    self._servo.kill()  # it only compiles; it asks whether to stop before it touches the device
-                    raise NeverStarted
-            if not self._started:
-                self._preparation.refresh()
-            self._progress.show(self._servo.trace)
-            attend()
-            watch.look(self._servo, started=self._started)
+    def attend(self) -> None:
+        """Show how far the run is, and serve the view."""
+        if not self.opened:
+            self._preparation.refresh()
+        self._progress.show(self.servo.trace)
+        self._attend()
 
-    def _reason(self, end: End) -> str:
-        if end is End.STOPPED and not self._stopping:
-            raise DeviceFault(
-                f"{self.config.device} was brought to its safe output after tick {self._servo.newest_tick}: somebody "
-                "else asked the servo process to terminate."
-            )
-        if end is End.APPLICATION_LOST:
-            raise DeviceFault(
-                f"{self.config.device} was brought to its safe output after tick {self._servo.newest_tick}: the "
-                f"session was stopped, or gave the servo no sign of life for {SILENCE:g} s. Start again."
-            )
+    def reason(self, end: End) -> str:
+        """Return why the run ended: an interrupt goes first."""
         return INTERRUPTED if self._interrupted else str(end)
 
-    def _judged(self, timing: dict[str, Any]) -> dict[str, Any]:
-        """Return the verdict on a run with this timing certificate."""
-        fault = self._ending.fault
-        unfit = self.config.fitness.judge(timing, str(fault) if fault is not None else None)
-        return {"fit": not unfit, "unfit_because": unfit}
+    def quieten(self) -> None:
+        """Remove the line on the terminal."""
+        self._progress.clear()
 
     def _outcome(self, reason: str, rows: Rows) -> Outcome:
         rate, duration = self.config.session.rate, self.config.session.duration
         planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
-        timing = certificate(rows, self._servo.trace.count, planned, 1.0 / rate)
-        forces = felt(rows, self._spec.causality)
-        timing |= {**self._judged(timing), **self._servo.used}
-        real_time = self._recorder.metadata["real_time"]
-        self._ending.certify(certificate={**timing, **real_time}, flags=flags_seen(rows), **forces)
-        timing |= self._judged(timing)  # what could not be written makes it unfit
-        reason = self._ending.reason(reason)
+        found = self.ending.certify(
+            rows,
+            1.0 / rate,
+            self._spec.causality,
+            fitness=self.config.fitness,
+            planned=planned,
+            used=self.servo.used,
+            granted=self.granted,
+        )
+        reason = self.ending.reason(reason)
         summary = {
-            "recording": str(self._folder),
+            "recording": str(self.folder),
             "picture": None,
             "device": self.config.device,
             "model": self.config.session.model,
             "rate_hz": rate,
-            **{name: value for name, value in timing.items() if name not in NOT_PRINTED},
-            "realtime": real_time.get("scheduling", "other"),
-            "processors": real_time.get("processors", "unknown"),
-            **forces,
+            **{name: value for name, value in found.items() if name not in NOT_PRINTED},
+            "realtime": self.granted.get("scheduling", "other"),
+            "processors": self.granted.get("processors", "unknown"),
             "reason": reason,
             "advice": self._counsel.warnings,
         }
         if self.config.session.clock == "off":
-            summary["real_time_factor"] = real_time_factor(len(rows) / rate, self._servo.used)
-        return Outcome(summary, reason, self._ending.fault)
+            summary["real_time_factor"] = real_time_factor(len(rows) / rate, self.servo.used)
+        return Outcome(summary, reason, self.ending.fault)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from calibration.motions.course import Course, Procedure
-from calibration.motions.live import run_live
+from calibration.motions.live import Live
 from calibration.motions.mover import Mover
 from calibration.motions.offline import run_offline
 from calibration.motions.present import Present
@@ -69,7 +69,10 @@ def drive(
         recorder = Recorder(folder, _facts(mover, spec, limits, facts or {}))
         course.note(recorder)
         stage = Stage(mover, course, spec, limits, recorder, progress, warn, present or Present())
-        (run_live if mover.live else run_offline)(stage)
+        if mover.live:
+            Live(stage).run()
+        else:
+            run_offline(stage)
     return Recording(folder)
 
 

@@ -10,132 +10,74 @@ import functools
 import threading
 import time
 from collections.abc import Callable, Mapping
-from multiprocessing.connection import wait
 from typing import Any
 
 from calibration.motions.stage import Stage
 from devices.virtual.log import DEVICE_LOG
-from haptics.background import Background, FrozenWatch
+from haptics.background import FrozenWatch
 from haptics.clock import Clock
 from haptics.device import Device
-from haptics.ending import Ending, not_written
-from haptics.errors import DeviceFault, HapticError, ServoLost
+from haptics.errors import DeviceFault
 from haptics.job import SILENCE, Job, Paths
 from haptics.loop import End
-from haptics.process import ServoProcess
-from haptics.trace import Reader, Rows
-
-_BEAT = 0.01
-"""The servo gets a sign of life at least this often [s]."""
+from haptics.run import HEARTBEAT_EVERY, Listen, Run
+from haptics.trace import Rows
 
 
-def run_live(stage: Stage) -> None:
-    """Run to the end, whatever that is; raise what went wrong."""
-    run = _Live(stage)
-    background = Background(stage.recorder, run.not_written)
-    background.start()
-    try:
-        run.serve()
-        if run.ending.servo_lost:
-            run.servo.close()  # while it was being killed it may have come to another tick
-        background.finish()
-        stage.settle(run.ending, run.servo.trace)
-    finally:
-        run.servo.close()
-        background.finish()
+class Live(Run):
+    """A procedure in a servo process.
 
-
-class _Live:
-    """A run of a servo process."""
+    Parameters
+    ----------
+    stage : Stage
+        The procedure, what it moves and where that is recorded.
+    """
 
     def __init__(self, stage: Stage) -> None:
         mover, folder = stage.mover, stage.recorder.folder
         more = {"log": str(folder / DEVICE_LOG)} if mover.logs else {}
-        self._stage = stage
-        self.servo = ServoProcess(
-            Job(
-                factory=functools.partial(_make, mover.factory, more),
-                element=stage.course.motion,
-                limits=stage.limits,
-                duration=None,
-                recording=folder,
-                paths=Paths.unique(),
-                real_time=mover.real_time,
-            )
+        job = Job(
+            factory=functools.partial(_make, mover.factory, more),
+            element=stage.course.motion,
+            limits=stage.limits,
+            duration=None,
+            recording=folder,
+            paths=Paths.unique(),
+            real_time=mover.real_time,
         )
-        stage.recorder.follow(Reader(self.servo.trace))
+        super().__init__(stage.recorder, job, stage.spec.name, stage.warn)
+        self._stage = stage
         stage.present.trace = self.servo.trace
-        self.ending = Ending(stage.recorder, self.servo.trace, stage.warn)
-        self._opening = self._done = False
         self._thinking: threading.Thread | None = None
         self._published = 0.0
 
-    def not_written(self, error: OSError) -> None:
-        """End the run in order: nobody may miss data without knowing it."""
-        self.ending.fail(not_written(error, "the run was stopped"))
-        self._stop()
+    def run(self) -> None:
+        """Run to the end, whatever that is; raise what went wrong."""
+        _, rows = self.follow()
+        self._stage.certify(self.ending, rows, used=self.servo.used, granted=self.granted)
 
-    def serve(self) -> None:
-        """Run the servo to its end; what went wrong is in the ending, or in the stage."""
+    def look(self, watch: FrozenWatch, listen: Listen) -> End | None:
+        """Look once; Ctrl-C ends the run in order."""
         try:
-            self.servo.start()
-            watch = FrozenWatch()
-            while not self._look(watch):
-                pass
-        except ServoLost as error:
-            name = self._stage.spec.name
-            self.ending.fail(ServoLost(f"{name} lost its servo: {error}", error.rows))
-        except HapticError as error:
-            self.ending.fail(error)
-
-    def _look(self, watch: FrozenWatch) -> bool:
-        """Do what there is to do now; tell whether the run has ended. Ctrl-C ends it in order."""
-        stage = self._stage
-        try:
-            self.servo.beat()
-            wait([self.servo.connection], _BEAT)
-            match self.servo.next_message():
-                case ("opening", _):
-                    self._opening = True
-                case "ready", granted:
-                    stage.started = True
-                    stage.used |= granted
-                    stage.recorder.note(real_time=granted)
-                case "ended", end:
-                    stage.used |= self.servo.used
-                    self._judge(End(end))
-                    return True
-            watch.look(self.servo, started=stage.started)
-            if stage.started:
-                stage.progress(max(self.servo.newest_tick, 0) * stage.mover.period)
-                self._go_on()
+            return super().look(watch, listen)
         except KeyboardInterrupt as interrupt:
-            stage.error = stage.error or interrupt
-            self._stop()
-            if not (stage.started or self._opening):  # it only compiles
-                self.servo.kill()
-                return True
-        return False
+            self._stage.error = self._stage.error or interrupt
+            self.stop()
+            return None
 
-    def _judge(self, end: End) -> None:
-        """Raise `DeviceFault` if the run ended otherwise than it was told to."""
-        if end is End.APPLICATION_LOST:
-            raise DeviceFault(
-                f"{self._stage.spec.name} was brought to its safe output after tick {self.servo.newest_tick}: this "
-                f"process was stopped, or gave the servo no sign of life for {SILENCE:g} s. Start again."
-            )
-        if not self._done:
-            raise DeviceFault(
-                f"{self._stage.spec.name} was brought to its safe output after tick {self.servo.newest_tick}: somebody "
-                "else asked the servo process to terminate."
-            )
+    def reason(self, end: End) -> str:
+        """Return why the procedure ended: by itself, or not."""
+        return self._stage.reason
 
-    # --- the procedure ------------------------------------------------------------------------------------------------
+    def attend(self) -> None:
+        """Tell how far it is; when the motion in force has come to its end, ask what comes next."""
+        if self.opened:
+            self._stage.progress(max(self.servo.newest_tick, 0) * self._stage.mover.period)
+            self._go_on()
 
     def _go_on(self) -> None:
-        """When the motion in force has come to its end, ask what comes next."""
         stage, trace = self._stage, self.servo.trace
-        if self._done or (self._thinking is not None and self._thinking.is_alive()) or not trace.count:
+        if self.stopping or (self._thinking is not None and self._thinking.is_alive()) or not trace.count:
             return
         row = trace.since(trace.count - 1)[-1]
         if row["settings_version"] != stage.course.number:
@@ -151,7 +93,7 @@ class _Live:
         """Give the procedure all rows up to that of `tick`, and the servo what it says to them."""
         stage = self._stage
         try:
-            if stage.course.go_on(self._recorded(tick)):
+            if stage.course.go_on(self._rows_until(tick)):
                 line = stage.course.note(stage.recorder)
                 self._published = time.monotonic()
                 self.servo.go_on_with(line)
@@ -160,19 +102,15 @@ class _Live:
             self.not_written(error)
         except BaseException as error:  # the procedure's own, of which the device is not to blame
             stage.error = stage.error or error
-        self._stop()
+        self.stop()
 
-    def _recorded(self, tick: int) -> Rows:
+    def _rows_until(self, tick: int) -> Rows:
         """Return all rows, once that of `tick` is among them."""
         while True:
             rows = self._stage.recorder.rows()
             if len(rows) and rows["tick"][-1] >= tick:
                 return rows
-            time.sleep(_BEAT)
-
-    def _stop(self) -> None:
-        self._done = True
-        self.servo.stop()
+            time.sleep(HEARTBEAT_EVERY)
 
 
 def _make(factory: Callable[[Mapping[str, Any], Clock], Device], more: dict[str, Any], clock: Clock) -> Device:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+
 from calibration.motions.stage import Stage
 from haptics.clock import Clock
 from haptics.ending import Ending
@@ -23,21 +25,29 @@ def run_offline(stage: Stage) -> None:
         stage.recorder.follow(Reader(trace))
         stage.present.trace = trace
         ending = Ending(stage.recorder, trace, stage.warn)
-        _run(stage, trace, ending)
+        opened = _run(stage, trace, ending)
         stage.recorder.drain()
-        stage.settle(ending, trace)
+        rows = ending.settle(stage.reason, complete=opened)
+        try:
+            stage.certify(ending, rows)
+        finally:
+            if not opened:
+                shutil.rmtree(stage.recorder.folder, ignore_errors=True)
     finally:
         shared.close()
 
 
-def _run(stage: Stage, trace: Trace, ending: Ending) -> None:
+def _run(stage: Stage, trace: Trace, ending: Ending) -> bool:
+    """Run to the end; tell whether the device has been opened."""
+    opened = False
     mover, clock = stage.mover, Clock(stage.mover.period)
     device = mover.factory({}, clock)
     if mover.clock_of is not None:
         clock = mover.clock_of(device)
 
-    def opened() -> None:
-        stage.started = True
+    def ready() -> None:
+        nonlocal opened
+        opened = True
 
     def before_tick(rendering: Rendering) -> None:
         if clock.tick % _DRAIN == 0:
@@ -61,8 +71,9 @@ def _run(stage: Stage, trace: Trace, ending: Ending) -> None:
 
     servo = Servo(device, stage.course.motion, trace, clock=clock, limits=stage.limits, before_tick=before_tick)
     try:
-        servo.run(None, opened)
+        servo.run(None, ready)
     except HapticError as error:
         ending.fail(error)
     except BaseException as error:
         stage.error = error
+    return opened

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import shutil
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 from calibration.motions.course import Course
 from calibration.motions.mover import Mover
 from calibration.motions.present import Present
-from haptics.certificate import certificate, felt, flags_seen
 from haptics.device import DeviceSpec
 from haptics.ending import Ending
 from haptics.envelope import Limits
-from haptics.fitness import Fitness
 from haptics.recording import Recorder
-from haptics.trace import Trace
+from haptics.trace import Rows
 
 COMPLETED, STOPPED, INTERRUPTED = "completed", "stopped", "interrupted"
 
@@ -37,10 +34,6 @@ class Stage:
         Looks at the run.
     error : BaseException or None
         What ended the run but is no fault of the device: the procedure's own, or an interrupt.
-    started : bool
-        Whether the device has been opened.
-    used : dict
-        What the run used and was granted of the machine.
     """
 
     mover: Mover
@@ -52,8 +45,6 @@ class Stage:
     warn: Callable[[str], None]
     present: Present
     error: BaseException | None = None
-    started: bool = False
-    used: dict[str, Any] = field(default_factory=dict)
 
     @property
     def reason(self) -> str:
@@ -62,19 +53,15 @@ class Stage:
             return COMPLETED
         return INTERRUPTED if isinstance(self.error, KeyboardInterrupt) else STOPPED
 
-    def settle(self, ending: Ending, trace: Trace) -> None:
-        """Close the recording, whose rows are all there; raise what went wrong.
-
-        A device that never was opened leaves no recording.
-        """
-        rows = ending.settle(self.reason, complete=self.started)
-        if self.started or ending.servo_lost:
-            timing = certificate(rows, trace.count, None, self.mover.period)
-            unfit = Fitness().judge(timing, str(ending.fault) if ending.fault else None)
-            timing |= {"fit": not unfit, "unfit_because": unfit, **self.used}
-            ending.certify(certificate=timing, flags=flags_seen(rows), **felt(rows, self.spec.causality))
-        else:
-            shutil.rmtree(self.recorder.folder, ignore_errors=True)
+    def certify(
+        self,
+        ending: Ending,
+        rows: Rows,
+        used: Mapping[str, Any] | None = None,
+        granted: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Add the certificate to the recording (`haptics.ending.Ending.certify`); raise what went wrong."""
+        ending.certify(rows, self.mover.period, self.spec.causality, used=used, granted=granted)
         error = ending.fault or self.error
         if error is not None:
             raise error

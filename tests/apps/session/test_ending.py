@@ -16,9 +16,9 @@ import pytest
 
 from apps.cli import main
 from apps.commands import _answer
-from apps.session import run as run_module
 from apps.session.outcome import Outcome
 from apps.session.run import Session
+from haptics import ending as ending_module
 from haptics.certificate import certificate
 from haptics.ending import Ending
 from haptics.errors import ConfigurationError, DeviceFault, ServoLost
@@ -48,7 +48,7 @@ def fill(path: Path) -> Callable[[], None]:
 
 def description(session: Session) -> Path:
     """Return what the description of a recording is written to before it takes the place of the old one."""
-    return (session._folder / METADATA).with_suffix(".tmp")
+    return (session.folder / METADATA).with_suffix(".tmp")
 
 
 def judge_kept(outcome: Outcome, told: str) -> Recording:
@@ -82,7 +82,7 @@ def test_a_change_that_cannot_be_written_down_does_not_come_into_force_and_ends_
     session = make_session(tmp_path)
 
     def change() -> None:
-        make_room = fill(session._folder / SETTINGS)
+        make_room = fill(session.folder / SETTINGS)
         session.change("law.force", 2.5)
         make_room()
 
@@ -110,7 +110,7 @@ def test_a_device_whose_opening_cannot_be_written_down_is_stopped(tmp_path: Path
     room = [fill(description(session))]
 
     def clear() -> None:
-        if session._ending.fault is not None and room:
+        if session.ending.fault is not None and room:
             room.pop()()
 
     recording = judge_stopped(session.run(clear))
@@ -131,7 +131,7 @@ def test_a_certificate_that_cannot_be_written_down_is_a_fault(tmp_path: Path, mo
         fill(description(session))
         return certificate(*arguments)
 
-    monkeypatch.setattr(run_module, "certificate", filling)
+    monkeypatch.setattr(ending_module, "certificate", filling)
     recording = judge_kept(session.run(), "its certificate is missing")
     assert recording.metadata["state"] == "complete"
     assert recording.metadata["reason"] == "completed"
@@ -153,9 +153,9 @@ def test_a_mistake_beside_the_run_leaves_a_closed_recording(tmp_path: Path) -> N
     session = make_session(tmp_path)
     with pytest.raises(ZeroDivisionError):
         session.run(Script(session, [(300, lambda: 1 / 0)]))
-    recording = Recording(session._folder)
+    recording = Recording(session.folder)
     assert recording.metadata["state"] == "interrupted"
-    assert len(recording.rows) == session._servo.trace.count >= 300
+    assert len(recording.rows) == session.servo.trace.count >= 300
 
 
 @pytest.fixture
@@ -216,8 +216,8 @@ def test_a_recording_whose_ticks_cannot_be_forced_to_the_disk_says_that_it_was_i
 KILLED = """
 import os, signal, sys
 from apps.cli import main
-from apps.session import run
-run.certificate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+from haptics import ending
+ending.certificate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 main(["run", "--duration", "0.5", "--headless", "--record", sys.argv[1]])
 """
 

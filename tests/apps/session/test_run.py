@@ -28,7 +28,7 @@ class Script:
         self.steps = steps
 
     def __call__(self) -> None:
-        rows = self.session._servo.trace.count
+        rows = self.session.servo.trace.count
         while self.steps and rows >= self.steps[0][0]:
             self.steps.pop(0)[1]()
 
@@ -136,8 +136,8 @@ def test_a_run_that_cannot_be_recorded_any_more_is_stopped(tmp_path: Path) -> No
         raise OSError(28, "No space left on device")
 
     def fill_the_disk() -> None:
-        session._recorder.drain = full  # type: ignore[method-assign]
-        session._recorder.close = full  # type: ignore[method-assign]
+        session.recorder.drain = full  # type: ignore[method-assign]
+        session.recorder.close = full  # type: ignore[method-assign]
 
     outcome = session.run(Script(session, [(300, fill_the_disk)]))
     assert isinstance(outcome.fault, DeviceFault)
@@ -147,7 +147,7 @@ def test_a_run_that_cannot_be_recorded_any_more_is_stopped(tmp_path: Path) -> No
     assert len(recording.rows) >= 250
     assert outcome.summary["lost_ticks"] == outcome.summary["ticks"] - len(recording.rows)
     assert outcome.summary["lost_ticks"] >= 8, "it has faded out since the last row that could be written"
-    session._recorder._ticks.close()
+    session.recorder._ticks.close()
 
 
 def test_a_session_that_was_frozen_ends_with_a_fault(tmp_path: Path) -> None:
@@ -181,7 +181,7 @@ def test_the_description_of_a_run_is_complete(tmp_path: Path) -> None:
 def test_sessions_begun_in_the_same_second_get_folders_of_their_own(tmp_path: Path) -> None:
     config = complete({"session": {"model": "C", "record": str(tmp_path)}})
     sessions = [Session(config, lambda line: None) for _ in range(3)]
-    assert len({session._folder for session in sessions}) == 3
+    assert len({session.folder for session in sessions}) == 3
     for session in sessions:
-        session._recorder._ticks.close()
-        session._servo.job.paths.close()
+        session.recorder._ticks.close()
+        session.servo.job.paths.close()
