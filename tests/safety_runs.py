@@ -232,14 +232,14 @@ def run(case: Case, folder: Path, time: type[Simulated] = Simulated) -> Finding:
     )
     clock = time(PERIOD)
     device: Any = devices.create_device(case.device, config.device_settings, clock=clock)
-    recorder = new_recorder(config, device.spec, [])
+    recorder = new_recorder(config, [])
     recorder.journal_settings(0, {"model": case.model, "law": config.law, "element": config.element})
     trace = Trace.create(folder / "trace", capacity=4096)
     recorder.follow(Reader(trace))
     message = ""
     with patch("devices.faults.effects.time.sleep", clock.block):
         faulty = FaultyDevice(device, [fault], clock, seed=1)
-        servo = Servo(faulty, config.make_element(), trace, clock=clock, limits=config.make_limits(device.spec))
+        servo = Servo(faulty, config.built_element, trace, clock=clock, limits=config.limits)
         try:
             servo.run(case.start + AFTER)
         except DeviceFault as error:

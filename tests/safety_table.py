@@ -50,7 +50,7 @@ def _cell(findings: list[Finding]) -> str:
 
 def _processes() -> list[str]:
     """Return the table of what can happen to the processes; the bounds follow from the times in the code."""
-    watchdog = complete({"device": {"name": "virtual-joystick"}}).make_device().spec.watchdog
+    watchdog = complete({"device": {"name": "virtual-joystick"}}).spec.watchdog
     assert watchdog is not None
     fade = PERIOD * (math.ceil(FADE_OUT / PERIOD) + 1)
     lost = f"{_ms(LOOK_EVERY + PERIOD + fade + 2 * PERIOD)}"  # noticed, faded, and two ticks for the safe output

@@ -99,7 +99,7 @@ def _config(settings: Settings, folder: Path) -> SessionConfig:
     session = {name: getattr(settings, name) for name in ("model", "rate", "duration")}
     config = complete({"session": {**session, "record": str(folder)}, "device": {"name": settings.device}})
     folder.mkdir(parents=True, exist_ok=True)
-    row = columns_with(config.make_device().spec.channels)
+    row = columns_with(config.spec.channels)
     needed = _SPARE * settings.duration * settings.rate * row.itemsize
     if shutil.disk_usage(folder).free < needed:
         raise ConfigurationError(

@@ -85,7 +85,7 @@ class Application:
             if self._window:
                 self._mouse = stack.enter_context(Mouse())
             config = self._configure(self._tables)
-            demands_key = config.make_limits(config.make_device().spec).dead_man == "key"
+            demands_key = config.limits.dead_man == "key"
             if self._obstacle is not None and demands_key:
                 raise _no_key(config, f"there is none: {self._obstacle}")
             stack.enter_context(_signals(self._interrupt))
@@ -256,7 +256,7 @@ class Application:
 def _no_key(config: SessionConfig, obstacle: str) -> ConfigurationError:
     """Return the error of a session with a key to be held in a window that is not there."""
     remedy = "leave --headless out" if "--headless" in obstacle else "start it where a window can be shown"
-    demanded = config.make_device().spec.dead_man == "key"
+    demanded = config.spec.dead_man == "key"
     otherwise = "" if demanded else ", or choose 'button' (where the device has one) or 'none'"
     return ConfigurationError(
         f"envelope.dead_man = 'key': the space bar of the live view must be held, but {obstacle}; {remedy}{otherwise}."

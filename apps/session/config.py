@@ -6,6 +6,7 @@ options such as ``--rate`` over both. All units are SI.
 
 from __future__ import annotations
 
+import functools
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
@@ -21,7 +22,7 @@ from haptics.realtime import RealTimeSettings
 from haptics.settings import bounded, build, check, choice, free, unknown
 
 if TYPE_CHECKING:
-    from haptics.device import Causality, Device, DeviceSpec
+    from haptics.device import Causality, DeviceSpec
     from haptics.elements import Element
     from haptics.envelope import Limits
 
@@ -122,8 +123,17 @@ class SessionConfig:
         hand = self.device_settings.get("hand", {})
         return str(hand.get("name", ""))
 
-    def make_element(self) -> Element:
-        """Build the element; refuse one whose next force would not be unique (condition 15)."""
+    # What is built of it is built once; a configuration never changes.
+
+    @functools.cached_property
+    def built_element(self) -> Element:
+        """The element.
+
+        Raises
+        ------
+        ConfigurationError
+            If a parameter is not allowed, or the next force would not be unique (condition 15).
+        """
         from haptics.elements import STEADIER
         from haptics.law import require_solvable
         from haptics.tables import make_element
@@ -135,18 +145,20 @@ class SessionConfig:
             require_solvable(element.law, element.mobility, STEADIER)
         return element
 
-    def make_device(self) -> Device:
-        """Build the device without opening it."""
+    @functools.cached_property
+    def spec(self) -> DeviceSpec:
+        """The data sheet of the device, of which one is made for it; the one that is run is the servo process's own."""
         from devices import create_device
         from haptics.clock import Clock
 
-        return create_device(self.device, self.device_settings, clock=Clock(1.0 / self.session.rate))
+        return create_device(self.device, self.device_settings, clock=Clock(1.0 / self.session.rate)).spec
 
-    def make_limits(self, spec: DeviceSpec) -> Limits:
-        """Build the envelope of this session for the device described by `spec`."""
+    @functools.cached_property
+    def limits(self) -> Limits:
+        """The envelope."""
         from haptics.envelope import Limits
 
-        return Limits.of(spec, self.envelope)
+        return Limits.of(self.spec, self.envelope)
 
     def with_parameter(self, key: str, value: float) -> SessionConfig:
         """Return this configuration with one parameter of the law or the element changed, and validated.
@@ -161,7 +173,7 @@ class SessionConfig:
             names = [f"law.{n}" for n in self.law if n != "name"] + [f"element.{n}" for n in self.element]
             raise unknown("parameter", key, names)
         changed = replace(self, **{table: {**getattr(self, table), name: value}})  # type: ignore[arg-type]
-        changed.make_element()
+        _ = changed.built_element  # which proves it
         return changed
 
     def with_tables(self, tables: Mapping[str, Table]) -> SessionConfig:
@@ -178,6 +190,8 @@ class SessionConfig:
         ConfigurationError
             If something cannot be changed in mid-run, or is not allowed.
         """
+        from haptics.rendering import require_pair
+
         allowed = {"session": ("model",), "law": None, "element": None}
         for name, table in tables.items():
             if name not in allowed:
@@ -196,7 +210,7 @@ class SessionConfig:
                 **element,
             },
         )
-        _prove(changed)
+        require_pair(changed.built_element, self.spec)
         return changed
 
     def as_dict(self) -> Table:
@@ -343,10 +357,8 @@ def _prove(config: SessionConfig) -> None:
     from haptics.rendering import require_pair
 
     _require_clock(config)
-    element = config.make_element()
-    spec = config.make_device().spec
-    config.make_limits(spec)
-    require_pair(element, spec)
+    element, _ = config.built_element, config.limits
+    require_pair(element, config.spec)
 
 
 def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:

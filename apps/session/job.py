@@ -10,19 +10,16 @@ import devices
 from apps.session.config import SessionConfig
 from devices.faults import Fault, create_faulty
 from devices.virtual.log import DEVICE_LOG
-from haptics.device import DeviceSpec
 from haptics.job import Job, Paths
 
 
-def make_job(config: SessionConfig, spec: DeviceSpec, faults: Sequence[Fault], recording: Path) -> Job:
+def make_job(config: SessionConfig, faults: Sequence[Fault], recording: Path) -> Job:
     """Return the job of a session.
 
     Parameters
     ----------
     config : SessionConfig
         The session.
-    spec : DeviceSpec
-        Its device.
     faults : sequence of Fault
         What goes wrong with the device on demand.
     recording : Path
@@ -34,8 +31,8 @@ def make_job(config: SessionConfig, spec: DeviceSpec, faults: Sequence[Fault], r
         settings.setdefault("log", str(recording / DEVICE_LOG))
     return Job(
         factory=functools.partial(create_faulty, config.device, settings, faults, config.session.seed),
-        element=config.make_element(),
-        limits=config.make_limits(spec),
+        element=config.built_element,
+        limits=config.limits,
         duration=config.session.duration,
         recording=recording,
         paths=Paths.unique(),

@@ -20,21 +20,18 @@ from haptics.recording import Recorder
 
 if TYPE_CHECKING:
     from apps.session.config import SessionConfig
-    from haptics.device import DeviceSpec
 
 _OWN = ("haptics", "devices", "calibration", "apps")
 _PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "matplotlib")
 
 
-def new_recorder(config: SessionConfig, spec: DeviceSpec, advice: list[dict[str, Any]]) -> Recorder:
+def new_recorder(config: SessionConfig, advice: list[dict[str, Any]]) -> Recorder:
     """Begin a recording, its first parameters included, in a new folder of the session's folder for recordings.
 
     Parameters
     ----------
     config : SessionConfig
         The session.
-    spec : DeviceSpec
-        Its device.
     advice : list of dict
         What there is to say about its parameters (`apps.session.counsel`).
 
@@ -46,7 +43,7 @@ def new_recorder(config: SessionConfig, spec: DeviceSpec, advice: list[dict[str,
     parent = Path(config.session.record)
     now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
     name = f"{now}_{config.device}_{config.session.model}"
-    facts = {**_facts(config, spec), "advice": advice}
+    facts = {**_facts(config), "advice": advice}
     for number in itertools.count(1):
         try:
             return _begun(parent / (name if number == 1 else f"{name}_{number}"), facts, journal_entry(config))
@@ -78,14 +75,14 @@ def journal_entry(config: SessionConfig) -> dict[str, Any]:
     return {"model": config.session.model, "law": config.law, "element": config.element}
 
 
-def _facts(config: SessionConfig, spec: DeviceSpec) -> dict[str, Any]:
+def _facts(config: SessionConfig) -> dict[str, Any]:
     return {
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
-        "device": {name: None if value == math.inf else value for name, value in asdict(spec).items()},
+        "device": {name: None if value == math.inf else value for name, value in asdict(config.spec).items()},
         "model": config.session.model,
         "rate_hz": config.session.rate,
         "configuration": config.as_dict(),
-        "limits": asdict(config.make_limits(spec)),
+        "limits": asdict(config.limits),
         "parameter_file_hash": config.parameter_file_hash,
         "friction_file_hash": config.friction_file_hash,
         **made_by(),

@@ -50,27 +50,26 @@ class Session(Run):
         prepare: Callable[[str], None] = lambda words: None,
     ) -> None:
         self.config = config
-        self._spec = config.make_device().spec
+        self._spec, self._limits = config.spec, config.limits
         self._faults = tuple(parse_fault(text) for text in config.session.faults)
         self._tell = tell
         self._warn = warn or tell
         self._counsel = Counsel(self._spec)
-        self._counsel.consider(config.make_element(), 0)
+        self._counsel.consider(config.built_element, 0)
         self._program = 0
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
         self._progress = progress or Progress(config.session.duration)
         self._preparation = Preparation(config.device, self._progress, tell, prepare)
-        recorder = new_recorder(config, self._spec, self._counsel.record)
+        recorder = new_recorder(config, self._counsel.record)
         self.folder = recorder.folder
-        super().__init__(recorder, make_job(config, self._spec, self._faults, self.folder), config.device, tell)
+        super().__init__(recorder, make_job(config, self._faults, self.folder), config.device, tell)
         self._key = HeldKey(self.servo.job.paths.control.path)
 
     @property
     def started(self) -> dict[str, Any]:
         """What a view must know of this run: the fields of `messages.SessionStarted` that the run itself decides."""
-        spec, session = self._spec, self.config.session
-        limits = self.config.make_limits(spec)
+        spec, limits, session = self._spec, self._limits, self.config.session
         return {
             "trace": str(self.servo.trace.path),
             "recording": str(self.folder),
@@ -81,7 +80,7 @@ class Session(Run):
             "hand": self.config.hand,
             "workspace": (spec.workspace_min, spec.workspace_max),
             "mouse": self.config.hand == "mouse",
-            "force_scale": self.config.make_element().law.breakaway_force or 1.0,
+            "force_scale": self.config.built_element.law.breakaway_force or 1.0,
             "duration": session.duration,
             "max_energy": limits.max_energy,
             "dead_man": limits.dead_man,
@@ -137,7 +136,7 @@ class Session(Run):
 
     def _go_on_with(self, config: SessionConfig) -> None:
         """Put the program of `config` in force, at the next tick or as soon as its functions are compiled."""
-        element, version = config.make_element(), self.servo.next_version
+        element, version = config.built_element, self.servo.next_version
         self._program += config.session.model != self.config.session.model
         with self.writing():
             entry = {**journal_entry(config), "program": self._program}

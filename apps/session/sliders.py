@@ -47,7 +47,7 @@ def sliders(config: SessionConfig) -> tuple[Parameter, ...]:
 
 def _declared(config: SessionConfig) -> dict[str, _Field]:
     """Return the fields with which law and element declare their numbers; a custom law declares none."""
-    element = config.make_element()
+    element = config.built_element
     law = element.law.law if isinstance(element.law, ClosedForm) else element.law
     owners: tuple[tuple[str, Any], ...] = (("law", law), ("element", element))
     return {

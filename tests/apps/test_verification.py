@@ -53,11 +53,9 @@ def make(folder: Path, device: str = "virtual-joystick") -> Path:
     )
     clock, trace = Lazy(PERIOD), Trace.create(folder.parent / f"{folder.name}.trace")
     handle = create_device(device, config.device_settings, clock=clock)
-    recorder = new_recorder(config, handle.spec, [])
+    recorder = new_recorder(config, [])
     recorder.follow(Reader(trace))
-    Servo(handle, config.make_element(), trace, clock=clock, limits=config.make_limits(handle.spec)).run(
-        TICKS_RUN * PERIOD
-    )
+    Servo(handle, config.built_element, trace, clock=clock, limits=config.limits).run(TICKS_RUN * PERIOD)
     recorder.drain()
     rows = recorder.rows()
     recorder.note(real_time={"scheduling": "other"})

@@ -7,8 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import devices
 from apps.session.config import complete, gather, parse_assignment
 from apps.session.models import MODELS
+from apps.session.run import Session
+from apps.session.sliders import sliders
+from haptics import tables
+from haptics.envelope import Limits
 from haptics.errors import CausalityError, ConfigurationError
 
 
@@ -19,9 +24,9 @@ def config_of(*assignments: str, file: Path | None = None) -> Any:
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_has_a_device_and_working_defaults(model: str) -> None:
     config = config_of(f"session.model={model}")
-    element = config.make_element()
+    element = config.built_element
     assert element.model == model
-    assert config.make_device().spec.causality is element.causality
+    assert config.spec.causality is element.causality
 
 
 def test_the_defaults_are_those_of_the_experiments_in_the_paper() -> None:
@@ -144,3 +149,31 @@ def test_the_file_of_a_law_lies_beside_the_configuration_that_names_it(
     assert config_of("law.file=own.py", file=file).law["level"] == 3.0
     file.write_text(f'[law]\nfile = "{tmp_path / "here" / "own.py"}"\n')
     assert config_of(file=file).law["level"] == 3.0
+
+
+def test_what_a_session_is_made_of_is_built_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    built: list[str] = []
+
+    def counted(owner: Any, name: str) -> None:
+        build = getattr(owner, name)
+
+        def counting(*arguments: Any, **settings: Any) -> Any:
+            built.append(name)
+            return build(*arguments, **settings)
+
+        monkeypatch.setattr(owner, name, counting)
+
+    counted(devices, "create_device")
+    counted(tables, "make_element")
+    counted(Limits, "of")
+    config = complete({"session": {"record": str(tmp_path)}})
+    session = Session(config, lambda line: None)
+    assert session.started["dead_man"] == config.limits.dead_man
+    assert sliders(config)
+    assert sorted(built) == ["create_device", "make_element", "of"]
+    built.clear()
+    changed = config.with_tables({"session": {"model": "B"}}).with_parameter("law.force", 3.0)
+    assert (changed.built_element.model, config.built_element.model) == ("B", "C")
+    assert built == ["make_element", "make_element"], "what changes, and nothing else"
+    session.recorder._ticks.close()
+    session.servo.close()
