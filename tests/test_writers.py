@@ -17,7 +17,6 @@ MAY_WRITE = {
     "devices/virtual/device.py": "its own safe output, when it is closed",
     "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
     "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
-    "apps/reproduce/tour.py": "a stage of the stepped reproduction, on a virtual arm",
     "examples/choosing_parameters.py": "an example that steps a virtual arm by hand",
 }
 """Where a device's ``write`` is called, and why that may be."""

@@ -45,7 +45,7 @@ def mass_on_contact(contact: MasslessImpedance, mass: float, velocity: float, co
     Parameters
     ----------
     contact : MasslessImpedance
-        Is stepped from its present state on.
+        Is stepped from its present state on; the mass begins with its present force.
     mass : float
         The mass [kg].
     velocity : float
@@ -58,7 +58,7 @@ def mass_on_contact(contact: MasslessImpedance, mass: float, velocity: float, co
     (n,) array
         Velocity along x after every step [m/s].
     """
-    u, friction = np.array((velocity, 0.0)), np.zeros(2)
+    u, friction = np.array((velocity, 0.0)), contact.friction_force
     speeds = np.empty(count)
     for k in range(count):
         u = u - contact.period / mass * friction

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from apps.reproduce.alternatives import mass_on_contact
 from apps.reproduce.outcome import Outcome, Row
 from apps.reproduce.planar import Array, angles, circling, norms
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, dress
@@ -61,15 +62,11 @@ def released() -> Array:
     It slides and is stopped, is held, and let go at index 500; with nothing but its mass it then swings into its rest.
     """
     contact = element(COARSE)
-    position, velocity, force = 0.0, 0.0, 0.0
-    places = []
-    for k in range(3500):
-        held = 0.05 if k < 300 else 0.0
-        velocity = held if k < 500 else velocity - COARSE / DEVICE_MASS * force
-        force = float(contact.step((velocity, 0.0))[0])
-        position += COARSE * velocity
-        places.append(position)
-    return np.array(places)
+    held = np.repeat((0.05, 0.0), (300, 200))
+    for velocity in held:
+        contact.step((velocity, 0.0))
+    free = mass_on_contact(contact, DEVICE_MASS, 0.0, 3000)
+    return np.asarray(np.cumsum(COARSE * np.concatenate((held, free))))
 
 
 def reproduce() -> Outcome:

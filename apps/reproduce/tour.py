@@ -6,9 +6,7 @@ wait. The hand makes the paper's motions: straight strokes, a curve, and a rest 
 
 from __future__ import annotations
 
-import tempfile
-from dataclasses import dataclass, field
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
@@ -19,8 +17,9 @@ from devices import create_device
 from devices.virtual.device import VirtualDevice
 from devices.virtual.minimum_jerk import MinimumJerkHand
 from devices.virtual.phases import Phase
-from haptics import Clock, Element, Servo, Trace
-from haptics.device import DeviceSpec, State, Vector
+from haptics import Clock, Element
+from haptics.device import State
+from haptics.offline import run_offline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -107,62 +106,40 @@ class Tour:
         return slice(first, half + int(np.argmin(sliding[half:])))
 
 
-@dataclass
 class Watched:
-    """A virtual device that is watched from outside: what its sensors do not tell.
+    """A virtual device that is watched from outside: as channels it gives what its sensors do not tell.
 
-    Attributes
+    Parameters
     ----------
     device : VirtualDevice
-        The device; all of `haptics.device.Device` is passed on to it.
-    handle, velocity, hand_force : list of (2,) arrays
-        At every sample, where the handle really was [m], how fast [m/s], and what the hand really did to it [N].
+        The device. Where its handle really is [m] and how fast [m/s] takes the place of its own channels; all else of
+        `haptics.device.Device` is its own.
     """
 
-    device: VirtualDevice
-    handle: list[Array] = field(default_factory=list)
-    velocity: list[Array] = field(default_factory=list)
-    hand_force: list[Array] = field(default_factory=list)
-
-    @property
-    def spec(self) -> DeviceSpec:
-        """The data sheet."""
-        return self.device.spec
-
-    def open(self) -> None:
-        """Open it."""
-        self.device.open()
+    def __init__(self, device: VirtualDevice) -> None:
+        self._device = device
+        self.spec = replace(device.spec, channels=(("handle", "m", 2), ("handle_velocity", "m/s", 2)))
+        self.open, self.write, self.close = device.open, device.write, device.close
 
     def read(self) -> State:
         """Take a sample, and look."""
-        state = self.device.read()
-        self.handle.append(self.device.handle)
-        self.velocity.append(self.device.handle_velocity)
-        self.hand_force.append(self.device.hand_force)
+        state = self._device.read()
+        state.channels = np.concatenate((self._device.handle, self._device.handle_velocity))
         return state
-
-    def write(self, command: Vector) -> None:
-        """Pass on a command."""
-        self.device.write(command)
-
-    def close(self) -> None:
-        """Close it."""
-        self.device.close()
 
 
 def tour(device: str, settings: dict[str, Any], element: Element, last: str) -> Tour:
     """Run `element` on a virtual device until the hand has been at the point `last`."""
-    clock = Clock(element.period)
-    virtual = cast(VirtualDevice, create_device(device, settings, clock=clock))
-    watched = Watched(virtual)
-    hand = cast(MinimumJerkHand, virtual.hand)
+
+    def make(clock: Clock | None = None) -> VirtualDevice:
+        return cast(VirtualDevice, create_device(device, settings, clock=clock))
+
+    hand = cast(MinimumJerkHand, make().hand)
     end = next(phase.start + phase.duration for phase in hand.phases if phase.label == last)
-    with tempfile.TemporaryDirectory() as folder:
-        trace = Trace.create(Path(folder) / "trace", capacity=round(end / element.period) + 1)
-        Servo(watched, element, trace, clock=clock).run(end)
-        rows = trace.since(0)
-    truth = (np.array(seen)[: len(rows)] for seen in (watched.handle, watched.velocity, watched.hand_force))
-    return Tour(rows, hand, element.period, *truth)
+    rows = run_offline(lambda clock: Watched(make(clock)), element, end, keep_rows=True).rows
+    assert rows is not None, "they were asked for"
+    truth = rows["channels"][:, :2], rows["channels"][:, 2:4], rows["hand_force"]
+    return Tour(rows, hand, element.period, *(np.array(seen) for seen in truth))
 
 
 @dataclass(frozen=True)
