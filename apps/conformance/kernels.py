@@ -1,9 +1,10 @@
 """The plant and the loop as compiled code: sample, element, command, and the plant's motion until the next sample.
 
-Everything compiled of the suite is in this one file: numba's cache watches the file of the function that is called.
-
 The plant is a mass in the plane. Its force is constant during a substep, and for that its motion is exact, not an
 approximation: position and velocity go through the transition matrix of the mass on the hand's spring and damper.
+
+It is a loop of its own, not that of sessions (decision 12): the envelope there takes out steps, energy and speed, and
+here they are counted.
 """
 
 from __future__ import annotations

@@ -2,6 +2,8 @@
 
 Both obey the same characteristic polynomial, z^2 - (2 - a - b) z + (1 - b) with a = T^2 K/M and b = T B/M: the first
 while it slides, the second while it sticks, (63).
+
+Their loops are their own: no device comes into them, and the step of delay between their parts is what they show.
 """
 
 from __future__ import annotations
