@@ -17,10 +17,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from devices.timed import ROUNDING
 from haptics.device import Causality, DeviceSpec, State, Vector
-
-_ROUNDING = 1e-9
-"""Two nominal times are the same instant if they differ by less [s]."""
 
 _FIELDS = tuple(field.name for field in fields(State))
 
@@ -55,7 +53,7 @@ class Situation:
 
     def covers(self, now: float) -> bool:
         """Tell whether the effect is at work at the nominal time `now` [s]."""
-        return -_ROUNDING <= now - self.start < self.length - _ROUNDING
+        return -ROUNDING <= now - self.start < self.length - ROUNDING
 
 
 class Effect:
@@ -194,13 +192,13 @@ class _Past(Effect):
         """Keep the sample."""
         past = self._past
         past.append((now, state))
-        while len(past) > 4 and past[1][0] <= now - self._span - _ROUNDING:
+        while len(past) > 4 and past[1][0] <= now - self._span - ROUNDING:
             past.popleft()
 
     def _of(self, instant: float) -> State:
         """Return the newest sample that had arrived at `instant` [s]; the oldest if none had."""
         for arrived, state in reversed(self._past):
-            if arrived <= instant + _ROUNDING:
+            if arrived <= instant + ROUNDING:
                 return state
         return self._past[0][1]
 

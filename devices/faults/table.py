@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import errno
 import math
-import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import partial
+from typing import ClassVar
 
 from devices.faults.effects import (
     Delay,
@@ -25,6 +25,7 @@ from devices.faults.effects import (
     Stale,
     Stuck,
 )
+from devices.timed import Timed, parts_of, plain
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown
 
@@ -86,23 +87,15 @@ FAULTS: dict[str, FaultKind] = {
 }
 """Fault name to what it is."""
 
-LATEST = 1e7
-"""No fault begins or lasts later or longer than this [s]; no run is longer either."""
-
-_NUMBER = r"(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?"
-_FORM = re.compile(rf"([^@]*)@({_NUMBER})(?:\+({_NUMBER}))?", re.ASCII | re.IGNORECASE)
-
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class Fault(Timed):
     """A fault and its time. As text, ``nan@2`` or ``nan@2+0.05``, it is what `parse_fault` reads.
 
     Attributes
     ----------
     name : str
         A key of `FAULTS`.
-    start : float
-        When it begins, on the run's clock [s].
     duration : float or None
         How long it lasts [s]; None for what its name means, as a rule until the end of the run.
 
@@ -112,28 +105,17 @@ class Fault:
         If there is no such fault, or its time is not one.
     """
 
-    name: str
-    start: float
-    duration: float | None = None
+    KIND: ClassVar[str] = "fault"
 
     def __post_init__(self) -> None:
         if self.name not in FAULTS:
             raise unknown("fault", self.name, FAULTS)
-        if not 0.0 <= self.start <= LATEST:
-            raise ConfigurationError(
-                f"fault {self}: must begin at 0 s at the earliest and at {LATEST:g} s at the latest."
-            )
-        if self.duration is not None and not 0.0 < self.duration <= LATEST:
-            raise ConfigurationError(f"fault {self}: must last longer than 0 s and at most {LATEST:g} s.")
+        Timed.__post_init__(self)  # a class with slots is made twice: `super` would look in the first
 
     @property
     def length(self) -> float:
         """How long it really lasts [s]; infinite if until the end of the run."""
         return FAULTS[self.name].duration if self.duration is None else self.duration
-
-    def __str__(self) -> str:
-        lasting = "" if self.duration is None else f"+{_plain(self.duration)}"
-        return f"{self.name}@{_plain(self.start)}{lasting}"
 
 
 def parse_fault(text: str) -> Fault:
@@ -144,16 +126,15 @@ def parse_fault(text: str) -> Fault:
     ConfigurationError
         Naming the text and what is allowed.
     """
-    form = _FORM.fullmatch(text.strip())
-    if form is None:
+    parts = parts_of(text)
+    if parts is None:
         raise ConfigurationError(
             f"fault {text!r}: must have the form NAME@SECONDS or NAME@SECONDS+DURATION, for instance nan@2 or "
             f"nan@2+0.05. Names: {', '.join(FAULTS)}."
         )
-    name, start, duration = form.groups()
-    if name not in FAULTS:
-        raise unknown(f"fault in {text!r}:", name, FAULTS)
-    return Fault(name, float(start), None if duration is None else float(duration))
+    if parts[0] not in FAULTS:
+        raise unknown(f"fault in {text!r}:", parts[0], FAULTS)
+    return Fault(*parts)
 
 
 def describe(faults: Iterable[Fault]) -> str:
@@ -162,10 +143,5 @@ def describe(faults: Iterable[Fault]) -> str:
 
 
 def _when(fault: Fault) -> str:
-    begin = f"from {_plain(fault.start)} s"
-    return f"{begin} on" if fault.length == math.inf else f"{begin} for {_plain(fault.length)} s"
-
-
-def _plain(seconds: float) -> str:
-    """Return the shortest text that stands for exactly this number."""
-    return repr(float(seconds)).removesuffix(".0")
+    begin = f"from {plain(fault.start)} s"
+    return f"{begin} on" if fault.length == math.inf else f"{begin} for {plain(fault.length)} s"

@@ -279,8 +279,9 @@ class VirtualDevice(ABC):
         steps = steps_due(self._record, now)
         if steps >= 0:
             sample = self._hand.sample(steps * self._settings.substep, self._state.position)
-            x, y, force_x, force_y, grip = sample
+            x, y, force_x, force_y, grip, buttons = sample
             self._asked["target"], self._asked["force"], self._asked["grip"] = (x, y), (force_x, force_y), grip
+            self._asked["buttons"] = buttons
 
     def _not_open(self) -> DeviceOpenError:
         return DeviceOpenError(f"{self.spec.name} is not open: call open() first.")

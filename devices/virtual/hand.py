@@ -11,16 +11,17 @@ from __future__ import annotations
 
 import functools
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.virtual.presses import edges_of, parse_presses
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, free
 
 Point = tuple[float, float]
 """x and y [m]."""
@@ -69,6 +70,8 @@ class HandSample(NamedTuple):
         Force it adds to that of its grip [N].
     grip : float
         Part of the grip's stiffness and damping that is in effect, 0 (let go) to 1.
+    buttons : int
+        The device's buttons that it holds: button n is bit n, from 1 on; bit 0 follows from the grip.
     """
 
     x: float
@@ -76,6 +79,7 @@ class HandSample(NamedTuple):
     force_x: float = 0.0
     force_y: float = 0.0
     grip: float = 1.0
+    buttons: int = 0
 
 
 class Hand(ABC):
@@ -106,8 +110,12 @@ HAND_FIELDS: list[tuple[Any, ...]] = [
     ("target", "<f8", (2,)),
     ("force", "<f8", (2,)),
     ("grip", "<f8"),
+    ("buttons", "<i8"),
+    ("edges", "<i8"),
+    ("edge_count", "<i8"),
 ]
-"""What the record of a hand begins with: where the device last saw its handle [m], and what a `HandSample` has."""
+"""What the record of a hand begins with: where the device last saw its handle [m], what a `HandSample` has, and where
+the table of its presses lies, with how many rows (`devices.virtual.presses.EDGE`)."""
 
 HAND = np.dtype(HAND_FIELDS)
 
@@ -119,6 +127,8 @@ class CompiledHand(Hand):
     ----------
     record : (1,) structured array
         Begins with `HAND_FIELDS`; all else is the part's own.
+    presses : sequence of str
+        The buttons that it presses, and when (`devices.virtual.presses`).
 
     Attributes
     ----------
@@ -126,11 +136,14 @@ class CompiledHand(Hand):
         Where the record lies in memory.
     """
 
-    def __init__(self, record: NDArray[Any]) -> None:
+    def __init__(self, record: NDArray[Any], presses: Sequence[str] = ()) -> None:
         self._record = record
+        self._edges = edges_of(parse_presses(presses, "hand.presses"))
+        record["edges"], record["edge_count"] = self._edges.ctypes.data, len(self._edges)
         self.place: int = record.ctypes.data
         numbers = record.view(np.float64)  # all fields are of this size, and `HAND_FIELDS` come first
         self._handle, self._sample = numbers[:2], numbers[2:7]
+        self._buttons = record["buttons"]
 
     @property
     @abstractmethod
@@ -154,7 +167,7 @@ class CompiledHand(Hand):
         """Return the hand at `time` [s], which the part says."""
         self._handle[:] = handle
         self._ask(time, 0.0)
-        return HandSample(*self._sample.tolist())
+        return HandSample(*self._sample.tolist(), int(self._buttons[0]))
 
 
 @dataclass(frozen=True)
@@ -167,7 +180,25 @@ class HandSettings(ABC):
 
 
 @dataclass(frozen=True)
-class GripSettings(HandSettings):
+class PressingSettings(HandSettings):
+    """Settings of every hand that has a name.
+
+    Attributes
+    ----------
+    presses : list of str
+        The buttons of the device that it presses, and when (`devices.virtual.presses`).
+    """
+
+    presses: Any = free((), "a list of texts BUTTON@SECONDS+DURATION", "buttons that it presses, such as ['2@1.5+0.2']")
+
+    def __post_init__(self) -> None:
+        check(self, "hand")
+        parse_presses(self.presses, "hand.presses")
+        object.__setattr__(self, "presses", tuple(self.presses))  # frozen: lists from a file become tuples
+
+
+@dataclass(frozen=True)
+class GripSettings(PressingSettings):
     """Settings of every hand that holds the handle.
 
     Attributes
@@ -183,9 +214,6 @@ class GripSettings(HandSettings):
     stiffness: float = bounded(400.0, minimum=0.0, maximum=3000.0, unit="N/m", doc="stiffness of the grip")
     damping: float = bounded(8.0, minimum=0.0, maximum=50.0, unit="N s/m", doc="damping of the grip")
     tremor: float = bounded(0.0, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
-
-    def __post_init__(self) -> None:
-        check(self, "hand")
 
 
 def number_rows(value: Any, width: int, where: str) -> tuple[tuple[float, ...], ...]:

@@ -13,6 +13,7 @@ import numpy as np
 
 from devices.virtual.minimum_jerk import WANDERING
 from devices.virtual.phases import PHASE, place_in
+from devices.virtual.presses import EDGE
 from devices.virtual.recorded import PIECE
 from devices.virtual.scripted import ROW
 from devices.virtual.tremor import WAVES
@@ -22,7 +23,7 @@ from haptics.parts import float_at, integer_at, record_at
 _BEGIN = np.dtype([("time", "<f8")])
 """What the rows of every table begin with: when they begin [s]."""
 
-_PHASE_SIZE, _ROW_SIZE, _PIECE_SIZE = PHASE.itemsize, ROW.itemsize, PIECE.itemsize
+_PHASE_SIZE, _ROW_SIZE, _PIECE_SIZE, _EDGE_SIZE = (row.itemsize for row in (PHASE, ROW, PIECE, EDGE))
 
 _place_in = merged_kernel(place_in)
 
@@ -38,6 +39,13 @@ def _begun(table: int, count: int, size: int, time: float) -> int:
         else:
             low = middle + 1
     return low
+
+
+@merged_kernel
+def _press(s: Any, time: float) -> None:
+    """Hold the buttons that are to be held at `time` [s]."""
+    begun = _begun(s.edges, s.edge_count, _EDGE_SIZE, time)
+    s.buttons = record_at(s.edges + (begun - 1) * _EDGE_SIZE, EDGE).buttons if begun > 0 else 0
 
 
 @merged_kernel
@@ -77,6 +85,7 @@ def _wander(s: Any, time: float, size: float) -> None:
 @kernel
 def minimum_jerk(s: Any, time: float, _: float) -> None:
     """Move along the tour; where the handle is does not matter."""
+    _press(s, time)
     within = time % s.length
     phase = record_at(s.phases + (_begun(s.phases, s.phase_count, _PHASE_SIZE, within) - 1) * _PHASE_SIZE, PHASE)
     elapsed = within - phase.start
@@ -94,6 +103,7 @@ def minimum_jerk(s: Any, time: float, _: float) -> None:
 @kernel
 def scripted_force(s: Any, time: float, _: float) -> None:
     """Push as the script says; there is no grip that the target would matter to."""
+    _press(s, time)
     now = time % s.period if s.period > 0.0 else time
     after = _begun(s.rows, s.row_count, _ROW_SIZE, now)
     one = record_at(s.rows + max(after - 1, 0) * _ROW_SIZE, ROW)
@@ -111,6 +121,7 @@ def scripted_force(s: Any, time: float, _: float) -> None:
 @kernel
 def recorded(s: Any, time: float, _: float) -> None:
     """Follow the cubics of the path, then hold on to its end; where the handle is does not matter."""
+    _press(s, time)
     _tremble(s, time)
     if time >= s.duration:
         s.target[0], s.target[1] = s.end[0], s.end[1]
@@ -132,9 +143,11 @@ def _look(s: Any) -> None:
     if before >> 1 == s.version:
         return
     x, y, engaged = float_at(s.shown), float_at(s.shown + 8), integer_at(s.shown + 16)  # `HAND_TARGET`
+    buttons = integer_at(s.shown + 24)
     if before % 2 != 0 or integer_at(s.lock) != before:
         return
     s.version = before >> 1
+    s.clicked = buttons
     s.engaged = 1 if engaged != 0 and math.isfinite(x + y) else 0
     if s.engaged:
         s.wanted[0] = min(max(x, s.workspace_min[0]), s.workspace_max[0])
@@ -157,6 +170,8 @@ def _follow(s: Any, elapsed: float) -> None:
 def mouse(s: Any, time: float, _: float) -> None:
     """Follow the mouse; while it is off, float along with the handle."""
     _look(s)
+    _press(s, time)
+    s.buttons |= s.clicked
     elapsed = time - s.time
     s.time = time
     if s.engaged:

@@ -137,7 +137,7 @@ class MinimumJerkHand(CompiledHand):
         record["rest_grip"], record["rest_force"] = settings.rest_grip, settings.rest_force
         record["wander"] = _wandering(random.Random(seed + 1))
         fill_tremor(record, settings.tremor, seed)
-        super().__init__(record)
+        super().__init__(record, settings.presses)
 
     @property
     def _part(self) -> Callable[..., None]:

@@ -14,8 +14,9 @@ from haptics.errors import ConfigurationError
 from haptics.lane import Lane
 from haptics.settings import bounded, free
 
-HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8")])
-"""What the view publishes: where the mouse is on the plane [m], and 1 while it holds the handle, else 0."""
+HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8")])
+"""What the view publishes: where the mouse is on the plane [m], 1 while it holds the handle, else 0, and the device's
+buttons that are held (`devices.virtual.hand.HandSample`), whether it holds the handle or not."""
 
 MOUSE = np.dtype(
     [
@@ -31,6 +32,7 @@ MOUSE = np.dtype(
         ("wanted", "<f8", (2,)),
         ("velocity", "<f8", (2,)),
         ("engaged", "<i8"),
+        ("clicked", "<i8"),
     ]
 )
 """The hand in one record: where lock and record of the lane lie, the `rate` of the filter [1/s], the workspace [m];
@@ -74,7 +76,7 @@ class MouseHand(CompiledHand):
         record["rate"] = 1.0 / settings.smoothing
         record["workspace_min"], record["workspace_max"] = workspace
         fill_tremor(record, settings.tremor, seed)
-        super().__init__(record)
+        super().__init__(record, settings.presses)
         self.restart()
 
     @property
@@ -86,6 +88,7 @@ class MouseHand(CompiledHand):
     def restart(self) -> None:
         """Begin anew at time zero, with the hand off the handle."""
         record = self._record
-        record["time"], record["version"], record["engaged"] = 0.0, -1, 0
+        record["time"], record["version"] = 0.0, -1
+        record["engaged"] = record["clicked"] = 0
         record["wanted"] = record["target"] = self.start
         record["velocity"] = 0.0

@@ -23,6 +23,9 @@ from haptics.ports import PORT_FIELDS
 HELD = 0.5
 """A hand that grips firmer than this part of its strength presses the button in the handle, the dead-man's."""
 
+_OTHER_BUTTONS = 0xFFFFFFFF & ~DEAD_MAN_BUTTON
+"""As many bits as a recording has room for."""
+
 PLANT_FIELDS: list[tuple[Any, ...]] = [
     *PORT_FIELDS,
     ("hand", "<i8"),
@@ -44,6 +47,7 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
     ("target", "<f8", (2,)),
     ("push", "<f8", (2,)),
     ("grip", "<f8"),
+    ("pressed", "<i8"),
     ("next_target", "<f8", (2,)),
     ("next_push", "<f8", (2,)),
     ("next_grip", "<f8"),
@@ -55,7 +59,8 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
 `devices.virtual.hand.HAND`; ``log`` is where its log of commands lies, or 0; ``origin`` is the time at substep 0,
 ``last_time`` the latest it has told. ``steps`` counts substeps done, ``sampled`` is how many were done when the sample
 was taken (-1: no sample yet), ``commanded`` when the present command came; ``handle`` is the truth, ``position``
-measured. ``acting`` is what the device makes of the command."""
+measured. ``acting`` is what the device makes of the command; ``pressed`` are the buttons that the hand holds
+besides the dead-man's."""
 
 
 @merged_kernel
@@ -74,6 +79,7 @@ def _ask_hand(s: Any, steps: int) -> None:
         hand.handle[0], hand.handle[1] = s.position[0], s.position[1]
         call_part(s.hand, s.hand_record, steps * s.substep, 0.0)
     expect_hand(s, hand.target[0], hand.target[1], hand.force[0], hand.force[1], hand.grip)
+    s.pressed = hand.buttons & _OTHER_BUTTONS
 
 
 @merged_kernel
@@ -140,7 +146,7 @@ def taking(advance: Callable[..., None]) -> Callable[..., None]:
             settle_hand(s)
             s.sampled = steps
         s.time = now
-        s.buttons = DEAD_MAN_BUTTON if s.grip > HELD else 0
+        s.buttons = s.pressed | (DEAD_MAN_BUTTON if s.grip > HELD else 0)
 
     return take
 

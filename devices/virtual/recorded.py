@@ -117,7 +117,7 @@ class RecordedHand(CompiledHand):
         record["pieces"], record["piece_count"] = self._table.ctypes.data, len(self._table)
         record["duration"], record["end"], record["grip"] = self.duration, path[-1], 1.0
         fill_tremor(record, settings.tremor, seed)
-        super().__init__(record)
+        super().__init__(record, settings.presses)
 
     @property
     def _part(self) -> Callable[..., None]:

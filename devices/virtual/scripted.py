@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from devices.virtual.csv_table import read_table
-from devices.virtual.hand import HAND_FIELDS, CompiledHand, HandSettings, Workspace, number_rows
+from devices.virtual.hand import HAND_FIELDS, CompiledHand, PressingSettings, Workspace, number_rows
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, free
 
 FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
 """Column names a force may have in a file [N]."""
@@ -27,7 +27,7 @@ SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period
 
 
 @dataclass(frozen=True)
-class ScriptedForceSettings(HandSettings):
+class ScriptedForceSettings(PressingSettings):
     """Settings of the hand "scripted-force".
 
     Attributes
@@ -45,7 +45,7 @@ class ScriptedForceSettings(HandSettings):
     repeat: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="s", doc="period after which the script starts again")
 
     def __post_init__(self) -> None:
-        check(self, "hand")
+        super().__post_init__()
         rows = number_rows(self.script, 3, "hand.script")
         if bool(rows) == bool(self.file):
             raise ConfigurationError(
@@ -64,20 +64,22 @@ class ScriptedForceSettings(HandSettings):
                 raise ConfigurationError(
                     f"{where}: the force at {row[0]:g} s must be at most {LARGEST_FORCE:g} N in each direction."
                 )
-        return ScriptedForceHand(rows, self.repeat, workspace)
+        return ScriptedForceHand(rows, self, workspace)
 
 
 class ScriptedForceHand(CompiledHand):
     """A force as a function of time. Build it with `ScriptedForceSettings.build`."""
 
-    def __init__(self, rows: tuple[tuple[float, ...], ...], repeat: float, workspace: Workspace) -> None:
+    def __init__(
+        self, rows: tuple[tuple[float, ...], ...], settings: ScriptedForceSettings, workspace: Workspace
+    ) -> None:
         self.stiffness = self.damping = 0.0
         self.start = workspace.centre
         self._table = np.array([(time, (x, y)) for time, x, y in rows], ROW)
         record = np.zeros(1, SCRIPT)
         record["rows"], record["row_count"] = self._table.ctypes.data, len(self._table)
-        record["period"], record["target"] = repeat, self.start
-        super().__init__(record)
+        record["period"], record["target"] = settings.repeat, self.start
+        super().__init__(record, settings.presses)
 
     @property
     def _part(self) -> Callable[..., None]:

@@ -82,9 +82,9 @@ class TestMouse:
         return Lane(tmp_path / "target", HAND_TARGET, create=True)
 
     @staticmethod
-    def point(lane, x, y, engaged=1):
+    def point(lane, x, y, engaged=1, buttons=0):
         value = np.zeros(1, HAND_TARGET)
-        value["position"], value["engaged"] = (x, y), engaged
+        value["position"], value["engaged"], value["buttons"] = (x, y), engaged, buttons
         lane.publish(value[0])
 
     def test_without_the_live_view_it_is_refused(self):
@@ -98,7 +98,7 @@ class TestMouse:
     def test_floats_along_with_the_handle_until_it_is_engaged(self, lane):
         hand = make("mouse", target=str(lane.path))
         sample = hand.sample(0.1, np.array((0.03, -0.02)))
-        assert sample == (0.03, -0.02, 0.0, 0.0, 0.0)
+        assert sample == (0.03, -0.02, 0.0, 0.0, 0.0, 0)
 
     def test_takes_hold_where_the_handle_is(self, lane):
         hand = make("mouse", target=str(lane.path))
@@ -137,7 +137,20 @@ class TestMouse:
     def test_mouse_that_is_nowhere_lets_go(self, lane):
         hand = make("mouse", target=str(lane.path))
         self.point(lane, math.nan, 0.0)
-        assert hand.sample(0.001, ORIGIN) == (0.0, 0.0, 0.0, 0.0, 0.0)
+        assert hand.sample(0.001, ORIGIN) == (0.0, 0.0, 0.0, 0.0, 0.0, 0)
+
+    def test_holds_the_buttons_that_it_is_told_with_or_without_the_handle(self, lane):
+        hand = make("mouse", target=str(lane.path), presses=["3@1+0.5"])
+        for engaged, buttons in ((0, 0b10), (1, 0b110), (1, 0)):
+            self.point(lane, 0.01, 0.0, engaged, buttons)
+            assert hand.sample(0.5, ORIGIN).buttons == buttons
+            assert hand.sample(1.2, ORIGIN).buttons == buttons | 0b1000
+        self.point(lane, 0.01, 0.0, 1, 0b10)
+        hand.sample(1.6, ORIGIN)
+        lane.record["buttons"] = 0  # written, but not yet published
+        assert hand.sample(1.7, ORIGIN).buttons == 0b10
+        hand.restart()
+        assert hand.sample(0.0, ORIGIN).buttons == 0, "it looks afresh"
 
     def test_restart_forgets(self, lane):
         hand = make("mouse", target=str(lane.path))

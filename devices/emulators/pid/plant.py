@@ -13,7 +13,7 @@ from devices.virtual.hand import Hand
 from devices.virtual.hands import HandTable
 from devices.virtual.joystick import VirtualJoystick
 from haptics.clock import Clock
-from haptics.device import Vector
+from haptics.device import DEAD_MAN_BUTTON, Vector
 
 FRAME = 1e-3
 """Length of a frame [s]."""
@@ -107,14 +107,14 @@ class StickPlant:
         self._observe(self.joystick.read().buttons)
 
     def _observe(self, buttons: int) -> None:
-        """Take the counts; the hand that grips firmly presses button 1."""
+        """Take the counts; the hand that grips firmly presses button 1, the first bit of the stick's own."""
         truth = self.truth
         (x, y), (vx, vy) = self._counts @ self.joystick.handle, self._counts @ self.joystick.handle_velocity
         self.counts = _convert(x + truth.centre[0], truth), _convert(y + truth.centre[1], truth)
         self.place = float(x) / truth.limit, float(y) / truth.limit
         unit = truth.limit * UNIT_SPEED
         self.speed = float(vx) / unit, float(vy) / unit
-        self.buttons = buttons
+        self.buttons = buttons >> 1 | buttons & DEAD_MAN_BUTTON
 
 
 def _convert(value: float, truth: Handle) -> int:
