@@ -49,6 +49,9 @@ _TOOLS = {
 }
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
 
+MOST_VIEWS = 4
+"""Windows that a run can be given on the command line."""
+
 
 class _Parser(Parser):
     """The parser whose help is refused where nobody can read it."""
@@ -184,6 +187,14 @@ def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> No
     parser.add_argument("--duration", metavar="S", type=float, help=f"length of the run [s]; default: {by_default}")
     parser.add_argument("--record", metavar="DIR", help="folder in which the recording is made (default: recordings)")
     parser.add_argument("--headless", action="store_true", help="without the live view")
+    parser.add_argument(
+        "--views",
+        metavar="N",
+        type=int,
+        choices=range(1, MOST_VIEWS + 1),
+        default=1,
+        help=f"so many windows on the same run, for instance one for whoever watches (1 to {MOST_VIEWS})",
+    )
     parser.add_argument(
         "--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)"
     )

@@ -34,7 +34,8 @@ def _session(options: Namespace, tables: dict[str, Table]) -> Answer:
     from apps.session.application import Application
 
     _lay_options(tables, options)
-    return _answer(Application(tables, window=not options.headless, theme=options.theme).run())
+    application = Application(tables, window=not options.headless, theme=options.theme, views=options.views)
+    return _answer(application.run())
 
 
 def _lay_options(tables: dict[str, Table], options: Namespace) -> None:

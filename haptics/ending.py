@@ -15,7 +15,7 @@ from haptics.certificate import certificate, felt, flags_seen
 from haptics.device import Causality
 from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
 from haptics.fitness import Fitness
-from haptics.recording import EVENTS, Recorder, append_line
+from haptics.recording import Recorder
 from haptics.trace import Rows, Trace
 
 FAULT = "fault"
@@ -143,6 +143,7 @@ class Ending:
 
     def _journal_loss(self) -> None:
         """Write down the end of a servo that could not do so itself."""
-        line = {"event": "servo lost", "ticks": self._trace.count, "noticed_monotonic_ns": time.monotonic_ns()}
         with contextlib.suppress(OSError):
-            append_line(self._recorder.folder / EVENTS, line)
+            self._recorder.journal_event(
+                "servo lost", ticks=self._trace.count, noticed_monotonic_ns=time.monotonic_ns()
+            )

@@ -12,7 +12,8 @@ recording.json     configuration, versions, device, columns with units; written 
 ticks.npy.part     every tick as a NumPy structured array, appended to; a valid ``.npy`` file at every moment
 ticks.npy          the same, renamed when the run was closed in order
 settings.jsonl     one line per change of parameters: version and the parameters in force from then on
-events.jsonl       one line per event at the end of a run: what, which tick, when (monotonic clock, ns)
+events.jsonl       one line per event: keys that a person pressed, and the end of the run; what, which tick, when
+                   (monotonic clock, ns)
 =================  =============================================================================================
 """
 
@@ -129,6 +130,10 @@ class Recorder:
         """Write down parameters before they come into force as `version`."""
         append_line(self.folder / SETTINGS, {"version": version, **parameters})
 
+    def journal_event(self, event: str, **facts: Any) -> None:
+        """Write down that something has happened."""
+        append_line(self.folder / EVENTS, {"event": event, **facts})
+
     def close(self, result: dict[str, Any], *, complete: bool) -> None:
         """End the recording with its `result`.
 
@@ -231,6 +236,27 @@ class Recording:
             ) from error
         self._require_known()
         self.rows = read_ticks(self.ticks)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened, in the order in which it was written down; read anew every time.
+
+        Every entry says by ``event`` what it was: ``key`` (a key that went down or up: ``name``, ``down``, ``tick``,
+        ``monotonic_ns``), or how the run ended.
+
+        Raises
+        ------
+        RecordingError
+            If the file is damaged.
+        """
+        where = self.folder / EVENTS
+        try:
+            events = [_parsed(line) for line in _lines(where)]
+        except (OSError, ValueError, RecursionError) as error:
+            raise RecordingError(f"{where} cannot be read: {error}.") from error
+        if not all(isinstance(event, dict) for event in events):
+            raise RecordingError(f"{where}: every line must be a JSON object.")
+        return events
 
     @property
     def ticks(self) -> Path:

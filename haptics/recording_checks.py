@@ -7,7 +7,6 @@ checked), ``ok`` (worth knowing, no more).
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
@@ -20,7 +19,7 @@ from haptics.columns import column, columns_with, missing_columns, units_with
 from haptics.device import DEAD_MAN_BUTTON, checked_channels
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.loop_kernels import LATE_FRACTION
-from haptics.recording import EVENTS, ORIGIN, ORIGIN_UTC, Recording
+from haptics.recording import ORIGIN, ORIGIN_UTC, Recording
 from haptics.tick_file import digest_of
 from haptics.trace import ROW_UNITS, Permission, Rows, Status
 
@@ -124,11 +123,10 @@ def _missing(recording: Recording) -> Iterator[Finding]:
 def _ticks_of_the_end(recording: Recording) -> int | None:
     """Return how many ticks the servo said at its end that it had executed, if it did."""
     try:
-        lines = (recording.folder / EVENTS).read_text(encoding="utf-8").splitlines()
-        ticks = json.loads(lines[-1])["ticks"]
-    except (OSError, ValueError, RecursionError, LookupError, TypeError):
+        said = [event["ticks"] for event in recording.events if "ticks" in event]
+    except RecordingError:
         return None
-    return ticks if type(ticks) is int else None
+    return said[-1] if said and type(said[-1]) is int else None
 
 
 def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:

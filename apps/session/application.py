@@ -12,27 +12,23 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
 
 from apps.session import messages as say
 from apps.session.config import SessionConfig, complete
-from apps.session.models import Table, causality_of, fitting
+from apps.session.models import Table, causality_of
 from apps.session.mouse import Mouse
 from apps.session.outcome import Outcome
 from apps.session.picture import draw
 from apps.session.run import Session
-from apps.session.sliders import sliders
+from apps.session.service import Service
 from apps.session.view_link import ViewLink, why_no_window
 from apps.words import wrapped
-from devices import is_virtual
-from haptics.errors import ConfigurationError, DeviceFault, HapticError, RecordingError
+from haptics.errors import ConfigurationError, HapticError, RecordingError
 from haptics.loop import End
 from haptics.recording import Recording
 from haptics.run import HEARTBEAT_EVERY, NeverStarted
 
 MOUSE = "mouse"
-
-_HANDS_WITH_FILES = ("recorded", "scripted-force")
 
 WINDOW_PATIENCE = 60.0
 """A session that cannot do without a window waits for it this long [s]."""
@@ -60,21 +56,34 @@ class Application:
         ``dark``, ``light`` or ``auto``.
     tell : callable
         Takes lines for the person.
+    views : int
+        How many windows.
+
+    Raises
+    ------
+    ConfigurationError
+        If more than one window is wanted and none can be shown.
     """
 
     def __init__(
-        self, tables: dict[str, Table], *, window: bool, theme: str = "auto", tell: Callable[[str], None] = tell_stderr
+        self,
+        tables: dict[str, Table],
+        *,
+        window: bool,
+        theme: str = "auto",
+        tell: Callable[[str], None] = tell_stderr,
+        views: int = 1,
     ) -> None:
         self._tables = tables
         self._obstacle = why_no_window() if window else "--headless was given"
+        if self._obstacle is not None and views > 1:
+            raise ConfigurationError(f"--views {views}: no window can be shown ({self._obstacle}); leave --views out.")
         self._window = self._obstacle is None
         self._asked_for_window = window
         self._theme = theme
         self._tell = tell
-        self._view: ViewLink | None = None
-        self._mouse: Mouse | None = None
-        self._session: Session | None = None
-        self._wish: say.Start | say.Close | None = None
+        self._views = views
+        self._service = Service(tell)
         self._interrupted = False
 
     def run(self) -> Outcome:
@@ -83,20 +92,21 @@ class Application:
             raise ConfigurationError(f"hand.name = 'mouse': needs the live view, but there is none: {self._obstacle}.")
         with ExitStack() as stack:
             if self._window:
-                self._mouse = stack.enter_context(Mouse())
+                self._service.mouse = stack.enter_context(Mouse())
             config = self._configure(self._tables)
             demands_key = config.limits.dead_man == "key"
             if self._obstacle is not None and demands_key:
                 raise _no_key(config, f"there is none: {self._obstacle}")
             stack.enter_context(_signals(self._interrupt))
             if self._obstacle is None:
-                self._view = ViewLink(self._theme)
-                stack.callback(self._view.close)
+                stack.callback(self._service.fronts.close)
+                for _ in range(self._views):
+                    self._service.fronts.add(ViewLink(self._theme))
                 if demands_key:
-                    self._require_window(self._view, config)
+                    self._require_window(config)
             return self._sessions(config)
 
-    def _require_window(self, view: ViewLink, config: SessionConfig) -> None:
+    def _require_window(self, config: SessionConfig) -> None:
         """Wait until the window is there whose key will have to be held.
 
         Raises
@@ -104,7 +114,7 @@ class Application:
         ConfigurationError
             If none comes.
         """
-        if view.await_window(WINDOW_PATIENCE, lambda: self._interrupted):
+        if self._service.fronts.await_key(WINDOW_PATIENCE, lambda: self._interrupted):
             return
         if self._interrupted:
             raise KeyboardInterrupt
@@ -113,7 +123,7 @@ class Application:
 
     def _sessions(self, config: SessionConfig) -> Outcome:
         while True:
-            self._wish = None
+            self._service.wish = None
             try:
                 outcome, config = self._one(config)
             except NeverStarted:
@@ -134,8 +144,7 @@ class Application:
         KeyboardInterrupt
             If none does.
         """
-        self._session = None
-        self._send(say.SessionEnded("called off before it began"))
+        self._service.end(say.SessionEnded("called off before it began"))
         following = None if self._interrupted else self._next(config, math.inf)
         if following is None:
             raise KeyboardInterrupt
@@ -143,30 +152,20 @@ class Application:
 
     def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
         """Run one session; return how it went and its configuration as it was at the end."""
-        self._session = session = Session(
-            config, self._tell, self._warn, prepare=lambda words: self._send(say.Preparing(words))
+        service = self._service
+        session = Session(
+            config, self._tell, self._warn, prepare=lambda words: service.fronts.tell(say.Preparing(words))
         )
         if self._obstacle and self._asked_for_window:
             self._tell(f"no live view: {self._obstacle}.")
-        self._send(
-            say.SessionStarted(
-                **session.started,
-                parameters=sliders(config),
-                choices={name: fit for name, fit in fitting().items() if is_virtual(name) or name == config.device},
-                hands=_hands(config.hand),
-            )
-        )
+        service.begin(session)
         if self._interrupted:
             session.interrupt()
-        outcome = session.run(self._attend, self._connections)
-        self._session = None
-        self._send(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
+        outcome = session.run(service.attend, service.connections)
+        service.end(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
         if config.session.picture:
             outcome.summary["picture"] = self._draw(outcome)
         return outcome, session.config
-
-    def _connections(self) -> tuple[Any, ...]:
-        return (self._view.connection,) if self._view is not None and self._view.open else ()
 
     def _draw(self, outcome: Outcome) -> str | None:
         try:
@@ -177,80 +176,34 @@ class Application:
 
     def _next(self, config: SessionConfig, patience: float) -> SessionConfig | None:
         """Wait until the person starts another session; None if they leave, or for `patience` [s] do nothing."""
-        until = time.monotonic() + patience
-        while not self._interrupted and time.monotonic() < until:
-            if self._view is None or not self._view.open or isinstance(self._wish, say.Close):
-                return None
-            if isinstance(self._wish, say.Start):
+        until, service = time.monotonic() + patience, self._service
+        while not self._interrupted and time.monotonic() < until and service.fronts.open:
+            if isinstance(service.wish, say.Start):
                 try:
-                    return self._configure(_retabled(config, self._wish))
+                    return self._configure(_retabled(config, service.wish))
                 except HapticError as error:
-                    self._send(say.Refused(str(error)))
-            self._wish = None
-            wait([self._view.connection], HEARTBEAT_EVERY)
-            self._attend()
+                    service.refuse_start(str(error))
+            service.wish = None
+            wait(service.connections(), HEARTBEAT_EVERY)
+            service.attend()
         return None
 
     def _configure(self, tables: dict[str, Table]) -> SessionConfig:
         hand = tables.get("hand", {})
-        if hand.get("name") == MOUSE and self._mouse is not None:
-            tables = {**tables, "hand": {**hand, "target": self._mouse.path}}
+        mouse = self._service.mouse
+        if hand.get("name") == MOUSE and mouse is not None:
+            tables = {**tables, "hand": {**hand, "target": mouse.path}}
         return complete(tables)
-
-    def _attend(self) -> None:
-        """Serve the view; one that died is missed, but the run goes on."""
-        if self._view is None or not self._view.open:
-            return
-        for message in self._view.messages():
-            match message:
-                case say.HandTarget(x, y) if self._mouse is not None:
-                    self._mouse.move(x, y)
-                case say.SetParameter(key, value):
-                    self._change(key, value)
-                case say.HoldKey(held, at) if self._session is not None:
-                    self._session.hold_key(at if held else None)
-                case say.Stop():
-                    self._stop()
-                case say.Start() | say.Close():
-                    self._wish = message
-                    self._stop()
-        if self._view.gone and not isinstance(self._wish, say.Close):
-            self._go_on_without_view()
-
-    def _go_on_without_view(self) -> None:
-        """Go on without a window, unless its key had to be held: nobody could feel anything any more."""
-        if self._session is not None and self._session.started["dead_man"] == "key":
-            self._session.fail(
-                DeviceFault("the live view is gone, and with it the key that must be held: the run was stopped.")
-            )
-        else:
-            self._tell("the live view is gone; the run goes on without it.")
-
-    def _change(self, key: str, value: float) -> None:
-        if self._session is not None:
-            try:
-                self._session.change(key, value)
-            except ConfigurationError as error:
-                in_force = {parameter.key: parameter.value for parameter in sliders(self._session.config)}
-                self._send(say.Refused(str(error), in_force))
 
     def _warn(self, line: str) -> None:
         """Say to whoever looks at the terminal or the window that parameters do not suit the device."""
         self._tell(f"advice: {line}")
-        self._send(say.Advised(line))
-
-    def _stop(self) -> None:
-        if self._session is not None:
-            self._session.stop()
+        self._service.fronts.tell(say.Advised(line))
 
     def _interrupt(self) -> None:
         self._interrupted = True
-        if self._session is not None:
-            self._session.interrupt()
-
-    def _send(self, message: Any) -> None:
-        if self._view is not None:
-            self._view.send(message)
+        if self._service.session is not None:
+            self._service.session.interrupt()
 
 
 def _no_key(config: SessionConfig, obstacle: str) -> ConfigurationError:
@@ -261,13 +214,6 @@ def _no_key(config: SessionConfig, obstacle: str) -> ConfigurationError:
     return ConfigurationError(
         f"envelope.dead_man = 'key': the space bar of the live view must be held, but {obstacle}; {remedy}{otherwise}."
     )
-
-
-def _hands(present: str) -> tuple[str, ...]:
-    """Return the hands that can be chosen in the window: those that need no file, and the present one."""
-    from devices.virtual.hands import HANDS
-
-    return tuple(name for name in HANDS if name == present or name not in _HANDS_WITH_FILES)
 
 
 def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:

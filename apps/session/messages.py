@@ -1,7 +1,7 @@
-"""What the session and the view say to each other, over a pipe between their processes.
+"""What a session and its front ends, such as the live view, say to each other, over pipes between their processes.
 
-The view never touches the servo: it reads the trace and sends wishes here; the session validates them, writes them to
-the recording and passes them on. All values are SI.
+A front end never touches the servo: it reads the trace and sends wishes here; the session validates them, writes them
+to the recording and passes them on. All values are SI.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Parameter:
     whole: bool = False
 
 
-# --- from the session to the view
+# --- from the session to a front end
 
 
 @dataclass(frozen=True)
@@ -108,6 +108,21 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class ValuesInForce:
+    """Parameters have changed; ``values`` are all that are in force (parameter key to value).
+
+    Attributes
+    ----------
+    yours : bool
+        Whether this is the answer to the front end's own `SetParameter`. One that has asked for more than has been
+        answered shows what it asked for: the last answer will have the values in force after all of it.
+    """
+
+    values: dict[str, float]
+    yours: bool = False
+
+
+@dataclass(frozen=True)
 class Advised:
     """The parameters in force do not suit the device; ``message`` says why and what to do."""
 
@@ -124,7 +139,7 @@ class Quit:
     """The application ends: close the window."""
 
 
-# --- from the view to the session
+# --- from a front end to the session
 
 HOLD_EVERY = 0.05
 """How often the view repeats that the dead-man's key is held [s]; `haptics.job.KEY_LASTS` is three times that."""
@@ -144,6 +159,32 @@ class HandTarget:
 
     x: float
     y: float
+
+
+@dataclass(frozen=True)
+class HandButtons:
+    """Which of the device's buttons the mouse over the plane holds: button n is bit n, from 1 on."""
+
+    buttons: int
+
+
+@dataclass(frozen=True)
+class Key:
+    """A key that means nothing to the front end itself went down or came up; a held key says so once.
+
+    Attributes
+    ----------
+    name : str
+        The key in small letters: ``f``, ``left``, ``return``, ``1``.
+    down : bool
+        Whether it went down.
+    at : float
+        When, on the monotonic clock that all processes share [s].
+    """
+
+    name: str
+    down: bool
+    at: float = field(default_factory=time.monotonic, compare=False)
 
 
 @dataclass(frozen=True)
@@ -183,4 +224,4 @@ class Stop:
 
 @dataclass(frozen=True)
 class Close:
-    """The window was closed: stop and leave."""
+    """A person closed the window: it leaves, and the last one to leave takes the application with it."""

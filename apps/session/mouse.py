@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import operator
 from types import TracebackType
 
 import numpy as np
@@ -25,7 +27,14 @@ class Mouse:
         self._file = SharedFile("mouse")
         self._lane = Lane(self._file.path, HAND_TARGET, create=True)
         self._value = np.zeros(1, HAND_TARGET)
+        self._held: dict[object, int] = {}
         self.path = str(self._file.path)
+
+    def press(self, who: object, buttons: int) -> None:
+        """Take note of which of the device's buttons `who` holds (`devices.virtual.mouse.HAND_TARGET`)."""
+        self._held[who] = buttons
+        self._value["buttons"] = functools.reduce(operator.or_, self._held.values())
+        self._lane.publish(self._value[0])
 
     def move(self, x: float, y: float) -> None:
         """Put the hand's target at (x, y) [m]."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from apps.session.config import SessionConfig
 from apps.session.counsel import Counsel
+from apps.session.events import KeyJournal
 from apps.session.held_key import HeldKey
 from apps.session.job import make_job
 from apps.session.models import Table
@@ -37,6 +38,11 @@ class Session(Run):
         Shows how far the run is; a line on the terminal by default.
     prepare : callable, optional
         Takes what is done before the first tick, in words; empty when that is over.
+
+    Attributes
+    ----------
+    keys : KeyJournal
+        Knows of the keys that were pressed; let it know who listens.
     """
 
     me = "the session"
@@ -65,6 +71,8 @@ class Session(Run):
         self.folder = recorder.folder
         super().__init__(recorder, make_job(config, self._faults, self.folder), config.device, tell)
         self._key = HeldKey(self.servo.job.paths.control.path)
+        live = config.session.clock == "wall"
+        self.keys = KeyJournal(recorder, self.servo.trace, config.session.rate if live else None)
 
     @property
     def started(self) -> dict[str, Any]:
@@ -97,6 +105,18 @@ class Session(Run):
             self._key.let_go()
         else:
             self._key.held(at)
+
+    def take_key(self, name: str, down: bool, at: float) -> None:
+        """Write down that a key went down or up at the instant `at` [s, monotonic], and let those who listen know.
+
+        What cannot be written ends the run.
+        """
+        try:
+            event = self.keys.write(name, down, at)
+        except OSError as error:
+            self.not_written(error)
+        else:
+            self.keys.announce(event)
 
     def change(self, key: str, value: float) -> None:
         """Change one parameter from the next tick on, writing it down first; what cannot be written ends the run.

@@ -39,10 +39,19 @@ _Field = dataclasses.Field[Any]
 
 def sliders(config: SessionConfig) -> tuple[Parameter, ...]:
     """Return a slider for every number of the law and of the element."""
-    values = {f"law.{name}": value for name, value in config.law.items() if not isinstance(value, str)}
-    values |= {f"element.{name}": value for name, value in config.element.items()}
     declared = _declared(config)
-    return tuple(_slider(key, float(value), declared.get(key)) for key, value in values.items())
+    return tuple(_slider(key, value, declared.get(key)) for key, value in values_in_force(config).items())
+
+
+def values_in_force(config: SessionConfig) -> dict[str, float]:
+    """Return every number of the law and of the element by its key."""
+    tables = (("law", config.law), ("element", config.element))
+    return {
+        f"{table}.{name}": float(value)
+        for table, values in tables
+        for name, value in values.items()
+        if not isinstance(value, str)
+    }
 
 
 def _declared(config: SessionConfig) -> dict[str, _Field]:

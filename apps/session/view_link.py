@@ -1,23 +1,14 @@
-"""The live view as seen from the session: a process of its own, a pipe, and nothing else."""
+"""The live view as seen from the session, and whether it can be shown at all."""
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 import sys
-import time
-from collections.abc import Callable
-from multiprocessing.connection import Connection
-from typing import Any
 
-from apps.session.messages import AskShown, Quit, Shown
-from haptics.process import without_signals
+from apps.session.front_end import ProcessFrontEnd
 
 _PATIENCE = 20.0
 """A display that has not let a window in for this long [s] cannot be used."""
-
-_LOOK_EVERY = 0.05
-"""Who waits for the window looks up this often [s]."""
 
 
 def why_no_window() -> str | None:
@@ -56,8 +47,8 @@ def obstacle_at_hand() -> str | None:
     return None
 
 
-class ViewLink:
-    """Starts the view and talks to it; a view that dies or is closed never disturbs the run.
+class ViewLink(ProcessFrontEnd):
+    """The live view (`apps.view.process`).
 
     Parameters
     ----------
@@ -68,66 +59,4 @@ class ViewLink:
     def __init__(self, theme: str) -> None:
         from apps.view.process import main
 
-        context = multiprocessing.get_context("spawn")
-        self.connection: Connection
-        self.connection, far_end = context.Pipe()
-        self._process = context.Process(target=main, args=(far_end, theme), name="haptics view", daemon=True)
-        with without_signals():
-            self._process.start()
-        far_end.close()
-        self.open = True
-
-    @property
-    def gone(self) -> bool:
-        """Whether the view has ended or died."""
-        return not self.open
-
-    def await_window(self, patience: float, hurried: Callable[[], bool]) -> bool:
-        """Wait until the window is there; what else the view says until then has no session to go to.
-
-        Parameters
-        ----------
-        patience : float
-            How long at most [s].
-        hurried : callable
-            Tells whether somebody wants to leave.
-
-        Returns
-        -------
-        bool
-            Whether it is.
-        """
-        self.send(AskShown())
-        until = time.monotonic() + patience
-        while self.open and time.monotonic() < until and not hurried():
-            self.connection.poll(_LOOK_EVERY)
-            if Shown() in self.messages():
-                return self.open
-        return False
-
-    def send(self, message: Any) -> None:
-        """Send one message; without effect once the view is gone."""
-        if self.open:
-            try:
-                self.connection.send(message)
-            except OSError:
-                self.open = False
-
-    def messages(self) -> list[Any]:
-        """Return what the view has said since the last call; afterwards `gone` tells whether it died."""
-        received: list[Any] = []
-        try:
-            while self.open and self.connection.poll():
-                received.append(self.connection.recv())
-        except (EOFError, OSError):
-            self.open = False
-        return received
-
-    def close(self) -> None:
-        """Close the window and wait for its process."""
-        self.send(Quit())
-        self._process.join(5.0)
-        if self._process.is_alive():
-            self._process.kill()  # a frozen one would not hear anything else
-            self._process.join()
-        self.connection.close()
+        super().__init__(main, (theme,), name="haptics view")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import select
 from multiprocessing.connection import Connection
 from typing import Any
 
 from apps.session.messages import HandTarget, HoldKey
+from apps.session.pipes import has_room
 
 
 class Link:
@@ -35,18 +35,12 @@ class Link:
     def send(self, message: Any) -> None:
         """Send a message; one that will be repeated anyway is left out while the other side is too busy to read."""
         repeated = isinstance(message, HandTarget) or message == HoldKey(True)
-        if self.gone or (repeated and not self._has_room()):
+        if self.gone or (repeated and not has_room(self._connection)):
             return
         try:
             self._connection.send(message)
         except OSError:
             self.gone = True
-
-    def _has_room(self) -> bool:
-        try:
-            return bool(select.select([], [self._connection.fileno()], [], 0)[1])
-        except (OSError, ValueError):
-            return True  # this kind of pipe cannot tell (Windows); sending will say more
 
     def close(self) -> None:
         """Close this end."""

@@ -16,6 +16,13 @@ from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg
 from apps.view.run import RunInfo
 from apps.view.theme import DARK, Theme, blend
 
+_BUTTONS = {
+    QtCore.Qt.MouseButton.LeftButton: 1 << 1,
+    QtCore.Qt.MouseButton.RightButton: 1 << 2,
+    QtCore.Qt.MouseButton.MiddleButton: 1 << 3,
+}
+"""What the buttons of a mouse are on a device."""
+
 _BANDS = 6
 _PATH_STEP = 0.004
 _VECTOR_STEP = 0.020
@@ -48,15 +55,19 @@ class PlanePanel(Panel):
     ----------
     pointer_moved : signal (x, y)
         The mouse is at this place of the plane [m], inside the workspace; only while the mouse is the hand.
+    buttons_changed : signal (bits)
+        Which of the device's buttons the mouse holds, as `apps.session.messages.HandButtons`; likewise.
     """
 
     pointer_moved = QtCore.Signal(float, float)
+    buttons_changed = QtCore.Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
         self._theme = DARK
         self._info = RunInfo()
         self._mouse = False
+        self._buttons = 0
         self._build_head()
         self.chart: Any = chart("y [mm]", "x [mm]")
         self.chart.getPlotItem().setAspectLocked(True)
@@ -103,8 +114,7 @@ class PlanePanel(Panel):
     def configure(self, info: RunInfo) -> None:
         """Show the plane of another run, empty."""
         self._info = info
-        self._mouse = info.mouse
-        self.hint.setVisible(info.mouse)
+        self.set_mouse(info.mouse)
         lower, upper = 1e3 * np.array(info.workspace)
         self._raster.setPath(_raster(lower, upper))
         frame = QtGui.QPainterPath()
@@ -122,6 +132,8 @@ class PlanePanel(Panel):
         """Say whether the mouse over the plane is the hand from now on."""
         self._mouse = active
         self.hint.setVisible(active)
+        if not active:
+            self._hold(0)
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -207,6 +219,16 @@ class PlanePanel(Panel):
 
     def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
         """Watch the mouse over the chart (Qt calls this)."""
-        if self._mouse and event.type() == QtCore.QEvent.Type.MouseMove and isinstance(event, QtGui.QMouseEvent):
+        if not self._mouse or not isinstance(event, QtGui.QMouseEvent):
+            return False
+        if event.type() == QtCore.QEvent.Type.MouseMove:
             self.pointer_moved.emit(*self.place(event.position()))
+        else:
+            self._hold(sum(bit for button, bit in _BUTTONS.items() if event.buttons() & button))
         return False
+
+    def _hold(self, buttons: int) -> None:
+        """Say which of the device's buttons are held, if they are others than before."""
+        if buttons != self._buttons:
+            self._buttons = buttons
+            self.buttons_changed.emit(buttons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Callable
 from typing import cast
 
@@ -86,6 +87,21 @@ def label(text: str = "", size: float = POINT_SIZE, bold: bool = False, faint: b
 _KEYS = (QtCore.QEvent.Type.KeyPress, QtCore.QEvent.Type.KeyRelease)
 
 
+_LATEST = 0.5
+"""A window that draws and a machine that is busy see a key this much too late at most [s]."""
+
+
+def _instant_of(event: QtGui.QInputEvent) -> float:
+    """Return when an input event happened, on the monotonic clock [s].
+
+    A display on this machine stamps events by the same clock, in milliseconds of 32 bits: then the time for which the
+    event waited while the window was drawn does not count. Other stamps are of no use, and it happened just now.
+    """
+    now = time.monotonic()
+    waited = 1e-3 * ((int(now * 1e3) - event.timestamp()) % 2**32)
+    return now - waited if event.timestamp() and waited < _LATEST else now
+
+
 class KeyFilter(QtCore.QObject):
     """Sees every key of the application before any widget does, spin boxes and lists included.
 
@@ -95,6 +111,11 @@ class KeyFilter(QtCore.QObject):
         Called once per press (not for repeats unless `repeats`); the press is swallowed if it returns True.
     release : callable, optional
         Called likewise when a key is let go, which no repeat is.
+
+    Attributes
+    ----------
+    at : float
+        When the latest key went down or came up, on the monotonic clock [s].
     """
 
     def __init__(
@@ -108,12 +129,14 @@ class KeyFilter(QtCore.QObject):
         self._press = press
         self._release = release
         self._repeats = repeats
+        self.at = 0.0
         QtWidgets.QApplication.instance().installEventFilter(self)  # type: ignore[union-attr]
 
     def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
         """Hand keys on (Qt calls this)."""
         if event.type() not in _KEYS or not isinstance(event, QtGui.QKeyEvent):
             return False
+        self.at = _instant_of(event)
         down = event.type() == QtCore.QEvent.Type.KeyPress
         if event.isAutoRepeat() and not (down and self._repeats):
             return event.key() == QtCore.Qt.Key.Key_Space

@@ -10,8 +10,10 @@ from apps.session.messages import (
     Advised,
     AskShown,
     Close,
+    HandButtons,
     HandTarget,
     HoldKey,
+    Key,
     Preparing,
     Quit,
     Refused,
@@ -21,11 +23,13 @@ from apps.session.messages import (
     Shown,
     Start,
     Stop,
+    ValuesInForce,
 )
 from apps.view.controls import ControlPanel
 from apps.view.dashboard import Dashboard
 from apps.view.dead_man import KEY, DeadMansKey
 from apps.view.feed import Feed, LiveFeed
+from apps.view.keys import HeldKeys, types_a_number
 from apps.view.link import Link
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit
 from apps.view.run import RunInfo, from_message, levels
@@ -64,6 +68,8 @@ class LiveWindow(QtWidgets.QWidget):
         self.controls = ControlPanel(above_stop=self.dashboard.safety)
         self._space_holds = False
         self._dead_man = DeadMansKey(lambda held: self._send(HoldKey(held)), self)
+        self._others = HeldKeys(lambda name, down, at: self._send(Key(name, down, at)), self)
+        self._unanswered = 0
         self._throttle = Throttle(self._send_hand, HAND_PAUSE_MS, self)
         self._lay_out()
         self._connect()
@@ -91,6 +97,7 @@ class LiveWindow(QtWidgets.QWidget):
         self.controls.parameter_changed.connect(self._set_parameter)
         self.controls.theme_asked.connect(lambda: self.apply(other(self.theme)))
         self.dashboard.plane.pointer_moved.connect(self._throttle.offer)
+        self.dashboard.plane.buttons_changed.connect(lambda buttons: self._send(HandButtons(buttons)))
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -128,9 +135,9 @@ class LiveWindow(QtWidgets.QWidget):
         elif isinstance(message, Refused):
             self.dashboard.notice.tell(message.message)
             self.controls.allow_start()
-            self.controls.show_values(message.values)
-            self._values |= message.values
-            self.dashboard.series.set_levels(levels(self._values))
+            self._take_values(message.values, answer=bool(message.values))
+        elif isinstance(message, ValuesInForce):
+            self._take_values(message.values, answer=message.yours)
         elif isinstance(message, Advised):
             self._advice = message.message
             self.dashboard.notice.tell(message.message, _ADVICE_SECONDS)
@@ -139,6 +146,17 @@ class LiveWindow(QtWidgets.QWidget):
         elif isinstance(message, Quit):
             self._told_to_quit = True
             self.close()
+
+    def _take_values(self, values: dict[str, float], answer: bool) -> None:
+        """Show what is in force, unless more was asked for here: the answer to that will have it all."""
+        self._unanswered = max(self._unanswered - answer, 0)
+        if not self._unanswered:
+            self.controls.show_values(values)
+            self._show_levels(values)
+
+    def _show_levels(self, values: dict[str, float]) -> None:
+        self._values |= values
+        self.dashboard.series.set_levels(levels(self._values))
 
     def _begin(self, message: SessionStarted) -> None:
         info = from_message(message)
@@ -163,8 +181,9 @@ class LiveWindow(QtWidgets.QWidget):
         self._space_holds = info.dead_man == "key"
         self._dead_man.want(self._space_holds)
         self.controls.name_stop_key("Esc" if self._space_holds else "space bar")
-        self._values = {parameter.key: parameter.value for parameter in info.parameters}
-        self.dashboard.series.set_levels(levels(self._values))
+        self._unanswered = 0
+        self._values = {}
+        self._show_levels({parameter.key: parameter.value for parameter in info.parameters})
 
     def show_feed(self, feed: Feed) -> None:
         """Show the rows of a feed that somebody else fills."""
@@ -228,9 +247,9 @@ class LiveWindow(QtWidgets.QWidget):
         self._send(Stop())
 
     def _set_parameter(self, key: str, value: float) -> None:
+        self._unanswered += 1
         self._send(SetParameter(key, value))
-        self._values[key] = value
-        self.dashboard.series.set_levels(levels(self._values))
+        self._show_levels({key: value})
 
     def _key(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
         if self._space_holds and key == KEY:
@@ -238,25 +257,33 @@ class LiveWindow(QtWidgets.QWidget):
         elif key == (QtCore.Qt.Key.Key_Escape if self._space_holds else QtCore.Qt.Key.Key_Space):
             self._ask_stop()
         else:
+            if not types_a_number():
+                self._others.press(key, self._keys.at)
             return False
         return True
 
     def _key_up(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
         if key == KEY:
             self._dead_man.let_go()
+        self._others.let_go(key, self._keys.at)
         return key == KEY
 
     def changeEvent(self, event: QtCore.QEvent) -> None:  # noqa: N802
         """Let the dead-man go when another window gets the keys (Qt calls this)."""
         super().changeEvent(event)
         if event.type() == QtCore.QEvent.Type.ActivationChange and not self.isActiveWindow():
-            self._dead_man.release()
+            self._let_go()
+
+    def _let_go(self) -> None:
+        """Take note that nobody can tell any more what is held."""
+        self._dead_man.release()
+        self._others.release(time.monotonic())
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
         """Tell the session that the window was closed, unless it asked for that (Qt calls this)."""
         self._timer.stop()
         self._keys.remove()
-        self._dead_man.release()
+        self._let_go()
         if not self._told_to_quit:
             self._send(Close())
         super().closeEvent(event)

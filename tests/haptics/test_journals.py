@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from haptics.recording import Recorder, Recording
+from haptics.errors import RecordingError
+from haptics.recording import EVENTS, LARGEST_JSON, Recorder, Recording
+from haptics.recording_checks import check_recording
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
@@ -23,3 +25,45 @@ def test_what_is_no_json_is_written_into_no_file(tmp_path: Path, bad: float) -> 
     assert Recording(recorder.folder).settings == [{"version": 0, "model": "C"}]
     recorder.close({"reason": "completed"}, complete=True)
     assert Recording(recorder.folder).metadata["reason"] == "completed"
+
+
+def recorded(folder: Path) -> Recorder:
+    """Return a closed recording with two events."""
+    recorder = Recorder(folder, {})
+    recorder.journal_event("key", name="f", down=True, tick=3, monotonic_ns=5)
+    recorder.journal_event("stopped", ticks=0)
+    recorder.close({"reason": "stopped"}, complete=True)
+    return recorder
+
+
+def test_events_are_read_in_order_and_there_may_be_none(tmp_path: Path) -> None:
+    recorder = recorded(tmp_path / "run")
+    key = {"event": "key", "name": "f", "down": True, "tick": 3, "monotonic_ns": 5}
+    assert Recording(recorder.folder).events == [key, {"event": "stopped", "ticks": 0}]
+    with open(recorder.folder / EVENTS, "a") as file:
+        file.write('{"event": "cut sh')
+    assert len(Recording(recorder.folder).events) == 2
+    (recorder.folder / EVENTS).unlink()
+    assert Recording(recorder.folder).events == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"{\n", b"[]\n", b"3\n", b'{"tick": NaN}\n', b"\xff\xfe\n", b"[" * 200_000 + b"\n", b'"' + b"\x00" * 50 + b"\n"],
+)
+def test_damaged_events_are_refused_in_a_sentence_and_harm_nothing_else(tmp_path: Path, damage: bytes) -> None:
+    recorder = recorded(tmp_path / "run")
+    sound = list(check_recording(Recording(recorder.folder)))
+    (recorder.folder / EVENTS).write_bytes(damage)
+    recording = Recording(recorder.folder)
+    with pytest.raises(RecordingError, match=r"events\.jsonl"):
+        _ = recording.events
+    assert [finding.rule for finding in check_recording(recording)] == [finding.rule for finding in sound]
+
+
+def test_a_file_of_events_without_an_end_is_not_read(tmp_path: Path) -> None:
+    recorder = recorded(tmp_path / "run")
+    with open(recorder.folder / EVENTS, "r+b") as file:
+        file.truncate(LARGEST_JSON + 1)
+    with pytest.raises(RecordingError, match="too large"):
+        _ = Recording(recorder.folder).events

@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 
 from apps.session import application
-from apps.session.application import Application, _hands, _retabled
+from apps.session.application import Application, _retabled
 from apps.session.config import SessionConfig, complete, gather
-from apps.session.messages import Close, HoldKey, Start
-from apps.session.view_link import ViewLink
-from haptics.errors import ConfigurationError, DeviceFault
+from apps.session.messages import Start
+from apps.session.service import hands_to_choose
+from haptics.errors import ConfigurationError
 
 
 def config_of(*assignments: str) -> SessionConfig:
@@ -46,8 +46,8 @@ def test_the_present_hand_keeps_its_settings_and_can_be_chosen(tmp_path: Path) -
     present = config_of("hand.name=recorded", f"hand.file={path}")
     assert after(present, "virtual-joystick", "B", "recorded").device_settings["hand"]["file"] == str(path)
     assert after(present, "virtual-joystick", "B", "minimum-jerk").hand == "minimum-jerk"
-    assert "recorded" in _hands("recorded")
-    assert "recorded" not in _hands("mouse")
+    assert "recorded" in hands_to_choose("recorded")
+    assert "recorded" not in hands_to_choose("mouse")
 
 
 def test_a_pair_that_does_not_fit_is_refused() -> None:
@@ -79,76 +79,19 @@ def test_a_key_to_be_held_needs_a_display(tmp_path: Path, monkeypatch: pytest.Mo
     assert list(tmp_path.iterdir()) == []
 
 
-class Running:
-    """What the application sees of a session."""
-
-    def __init__(self, dead_man: str) -> None:
-        self.started = {"dead_man": dead_man}
-        self.told: list[float | str | None] = []
-
-    def hold_key(self, at: float | None) -> None:
-        self.told.append(at)
-
-    def fail(self, fault: DeviceFault) -> None:
-        self.told.append(str(fault))
-
-    def stop(self) -> None:
-        self.told.append("stop")
+def test_several_windows_need_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigurationError, match=r"--views 2: no window can be shown \(--headless was given\); leave"):
+        Application({}, window=False, views=2)
+    monkeypatch.setattr(application, "why_no_window", lambda: "no display")
+    with pytest.raises(ConfigurationError, match=r"--views 3: no window can be shown \(no display\)"):
+        Application({}, window=True, views=3)
+    Application({}, window=False)
 
 
-class View(ViewLink):
-    """A view that has said something, and may have died after that."""
-
-    def __init__(self, *said: object, dies: bool = False) -> None:
-        self.open = True
-        self._said = said
-        self._dies = dies
-
-    def messages(self) -> list[Any]:
-        self.open = not self._dies
-        return list(self._said)
-
-
-def attended(session: Running | None, view: View) -> list[str]:
-    """Return what the person was told while the application attended to `view`."""
-    told: list[str] = []
-    app = Application({}, window=False, tell=told.append)
-    app._view, app._session = view, session  # type: ignore[assignment]
-    app._attend()
-    app._attend()
-    return told
-
-
-def test_the_held_key_is_passed_on_to_the_running_session_with_the_time_of_the_view() -> None:
-    session, held = Running("key"), HoldKey(True, at=12.5)
-    assert attended(session, View(held, HoldKey(False))) == []
-    assert session.told == [12.5, None, 12.5, None]
-    attended(None, View(held))
-
-
-def test_a_run_fails_when_the_window_with_its_key_is_gone_and_only_then() -> None:
-    session = Running("key")
-    assert attended(session, View(dies=True)) == []
-    assert session.told == ["the live view is gone, and with it the key that must be held: the run was stopped."]
-    for dead_man in ("button", "none"):
-        session = Running(dead_man)
-        (line,) = attended(session, View(dies=True))
-        assert session.told == []
-        assert "goes on without it" in line
-
-
-def test_a_window_that_is_closed_by_hand_is_no_fault() -> None:
-    session = Running("key")
-    assert attended(session, View(Close(), dies=True)) == []
-    assert session.told == ["stop"]
-
-
-def test_who_does_not_wait_for_the_window_is_interrupted(monkeypatch: pytest.MonkeyPatch) -> None:
-    view = View()
-    monkeypatch.setattr(view, "await_window", lambda patience, hurried: False)
+def test_who_does_not_wait_for_the_window_is_interrupted() -> None:
     app = Application({}, window=False)
     with pytest.raises(ConfigurationError, match="no window could be opened"):
-        app._require_window(view, config_of("envelope.dead_man=key"))
+        app._require_window(config_of("envelope.dead_man=key"))
     app._interrupt()
     with pytest.raises(KeyboardInterrupt):
-        app._require_window(view, config_of("envelope.dead_man=key"))
+        app._require_window(config_of("envelope.dead_man=key"))

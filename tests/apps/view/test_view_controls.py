@@ -8,7 +8,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtTest, QtWidgets
 
-from apps.session.messages import Advised, Parameter, Refused, SetParameter, Start, Stop
+from apps.session.messages import Advised, Parameter, Refused, SetParameter, Start, Stop, ValuesInForce
 from apps.view.controls import ParameterSlider
 from apps.view.scale import STEPS
 from tests.apps.view.driving import frames
@@ -87,9 +87,12 @@ def test_space_typed_at_the_window_system_stops_once(live, qtbot) -> None:
     assert live.sent() == [Stop()]
 
 
-def test_other_keys_still_reach_the_spin_box(live) -> None:
+def test_other_keys_still_reach_the_spin_box_and_nobody_else(live, qtbot) -> None:
     live.begin()
     spin = live.window.controls.sliders[0].spin
+    live.window.activateWindow()
+    spin.setFocus()
+    qtbot.waitUntil(spin.hasFocus)
     spin.selectAll()
     QtTest.QTest.keyClicks(spin, "6")
     QtTest.QTest.keyClick(spin, QtCore.Qt.Key.Key_Return)
@@ -155,3 +158,38 @@ def test_a_refused_value_goes_back_to_the_one_in_force(live) -> None:
     frames(live)
     assert slider.value == before
     assert len(live.sent()) == 0 and sent == 1
+
+
+def test_what_another_window_has_changed_is_shown_and_not_sent(live) -> None:
+    live.begin()
+    live.session.send(ValuesInForce({"law.force": 7.0, "element.stiffness": 1000.0}))
+    frames(live)
+    assert [slider.value for slider in live.window.controls.sliders] == [7.0, 1000.0]
+    assert live.window.dashboard.series._levels == (7.0,)
+    assert live.sent() == []
+
+
+def test_a_slider_that_is_moved_does_not_jump_back_and_ends_where_the_session_is(live) -> None:
+    """Another window moves the same one: the session has had the first wish from here, then theirs, then the second."""
+    live.begin()
+    slider = live.window.controls.sliders[0]
+    slider.spin.setValue(5.0)
+    slider.spin.setValue(6.0)
+    for answer in (ValuesInForce({"law.force": 5.0}, yours=True), ValuesInForce({"law.force": 3.0})):
+        live.session.send(answer)
+        frames(live)
+        assert slider.value == 6.0
+    live.session.send(ValuesInForce({"law.force": 6.0}, yours=True))
+    live.session.send(ValuesInForce({"law.force": 2.0}))
+    frames(live)
+    assert slider.value == 2.0
+
+
+def test_after_a_refusal_others_are_followed_again(live) -> None:
+    live.begin()
+    slider = live.window.controls.sliders[0]
+    slider.spin.setValue(5.0)
+    live.session.send(Refused("no", {"law.force": 4.0}))
+    live.session.send(ValuesInForce({"law.force": 2.0}))
+    frames(live)
+    assert slider.value == 2.0

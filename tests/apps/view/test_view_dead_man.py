@@ -11,9 +11,8 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
-from apps.session.messages import HOLD_EVERY, Close, HandTarget, HoldKey, SessionEnded, Stop
+from apps.session.messages import HOLD_EVERY, Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded, Stop
 from apps.view.dead_man import SURE_AFTER_MS
-from apps.view.link import Link
 from haptics.trace import Status
 from tests.apps.view.driving import frames, publish
 from tests.apps.view.summaries import SUMMARY
@@ -239,7 +238,7 @@ def test_a_device_with_a_button_leaves_the_space_bar_alone(live) -> None:
 
 
 def test_only_what_is_repeated_is_left_out_while_nobody_reads(monkeypatch, live) -> None:
-    monkeypatch.setattr(Link, "_has_room", lambda link: False)
-    for message in (HandTarget(0.0, 0.0), HoldKey(True), HoldKey(False), Stop()):
+    monkeypatch.setattr("apps.view.link.has_room", lambda connection: False)
+    for message in (HandTarget(0.0, 0.0), HoldKey(True), HandButtons(2), Key("f", True), HoldKey(False), Stop()):
         live.window._link.send(message)
-    assert live.sent() == [HoldKey(False), Stop()]
+    assert live.sent() == [HandButtons(2), Key("f", True), HoldKey(False), Stop()]

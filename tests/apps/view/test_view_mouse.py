@@ -8,9 +8,29 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtGui, QtWidgets
 
-from apps.session.messages import HandTarget, SessionEnded, Stop
+from apps.session.messages import HandButtons, HandTarget, SessionEnded, Stop
 from apps.view.throttle import Throttle
 from tests.apps.view.driving import frames
+
+BUTTON = QtCore.Qt.MouseButton
+
+
+def click(plane, kind: QtCore.QEvent.Type, button: BUTTON, held: BUTTON) -> None:
+    """Press or let go a button in the middle of the plane, after which those that are `held` are."""
+    at = QtCore.QPointF(plane.chart.viewport().rect().center())
+    there = plane.chart.viewport().mapToGlobal(at)
+    event = QtGui.QMouseEvent(kind, at, there, button, held, QtCore.Qt.KeyboardModifier.NoModifier)
+    QtWidgets.QApplication.sendEvent(plane.chart.viewport(), event)
+
+
+def press_three(plane) -> None:
+    """Press left, right, and middle, then let left go."""
+    down, up = QtCore.QEvent.Type.MouseButtonPress, QtCore.QEvent.Type.MouseButtonRelease
+    left, right, middle = BUTTON.LeftButton, BUTTON.RightButton, BUTTON.MiddleButton
+    click(plane, down, left, left)
+    click(plane, down, right, left | right)
+    click(plane, down, middle, left | right | middle)
+    click(plane, up, left, right | middle)
 
 
 def move_mouse(plane, x: float, y: float) -> tuple[float, float]:
@@ -63,6 +83,25 @@ def test_the_mouse_is_no_hand_after_the_end(live) -> None:
     live.session.send(SessionEnded("stopped", {}))
     frames(live)
     move_mouse(live.window.dashboard.plane, 25.0, -10.0)
+    assert live.sent() == []
+
+
+def test_the_buttons_of_the_mouse_are_those_of_the_device_and_none_is_left_held(live) -> None:
+    live.begin()
+    frames(live)
+    press_three(live.window.dashboard.plane)
+    assert live.sent() == [HandButtons(0b10), HandButtons(0b110), HandButtons(0b1110), HandButtons(0b1100)]
+    live.session.send(SessionEnded("stopped", {}))
+    frames(live)
+    assert live.sent() == [HandButtons(0)]
+    press_three(live.window.dashboard.plane)
+    assert live.sent() == []
+
+
+def test_the_buttons_mean_nothing_where_the_mouse_is_no_hand(live) -> None:
+    live.begin(mouse=False)
+    frames(live)
+    press_three(live.window.dashboard.plane)
     assert live.sent() == []
 
 

@@ -1,0 +1,170 @@
+"""What front ends ask of the present session, and what it tells them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apps.session import messages as say
+from apps.session.config import SessionConfig
+from apps.session.front_end import FrontEnd
+from apps.session.front_ends import FrontEnds
+from apps.session.models import fitting
+from apps.session.mouse import Mouse
+from apps.session.run import Session
+from apps.session.sliders import sliders, values_in_force
+from devices import is_virtual
+from haptics.errors import ConfigurationError, DeviceFault
+
+_HANDS_WITH_FILES = ("recorded", "scripted-force")
+
+
+class Service:
+    """Serves front ends: passes on what the session says to all, and does what each asks for.
+
+    Parameters
+    ----------
+    tell : callable
+        Takes lines for the person at the terminal.
+
+    Attributes
+    ----------
+    fronts : FrontEnds
+        Those that are there; add others at any time.
+    session : Session or None
+        The present run.
+    mouse : Mouse or None
+        Where the mouse is put that is the hand.
+    wish : Start or None
+        The run that somebody wants after the present one.
+    """
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self.fronts = FrontEnds(self._greeting)
+        self.session: Session | None = None
+        self.mouse: Mouse | None = None
+        self.wish: say.Start | None = None
+        self._asker: FrontEnd | None = None
+        self._holder: FrontEnd | None = None
+
+    def begin(self, session: Session) -> None:
+        """Let the front ends know of a run that is about to begin, and serve them for it."""
+        self.session, self._holder = session, None
+        self.fronts.tell(self._greeting())
+
+    def end(self, message: say.SessionEnded) -> None:
+        """Let them know that it is over."""
+        self.session = None
+        self.fronts.tell(message)
+
+    def refuse_start(self, why: str) -> None:
+        """Tell whoever wished for another session that there will be none."""
+        if self._asker is not None:
+            self._asker.send(say.Refused(why))
+
+    def connections(self) -> tuple[Any, ...]:
+        """Return what to wait for."""
+        return self.fronts.connections
+
+    def attend(self) -> None:
+        """Do what has been asked for; a front end that died is missed, but the run goes on."""
+        for front, message in self.fronts.messages():
+            self._do(front, message)
+        for front in self.fronts.lost():
+            self._without(front)
+            self._go_on_after_loss()
+
+    def _do(self, front: FrontEnd, message: Any) -> None:
+        session = self.session
+        match message:
+            case say.HandTarget(x, y) if self.mouse is not None:
+                self.mouse.move(x, y)
+            case say.HandButtons(buttons) if self.mouse is not None:
+                self.mouse.press(front, buttons)
+            case say.Key(name, down, at) if session is not None:
+                session.take_key(name, down, at)
+            case say.SetParameter(key, value) if session is not None:
+                self._change(front, session, key, value)
+            case say.HoldKey(held, at) if session is not None:
+                self._hold(front, session, at if held else None)
+            case say.Stop():
+                self.stop()
+            case say.Start():
+                self.wish, self._asker = message, front
+                self.stop()
+            case say.Close():
+                self._without(front)
+                self._go_on_after_close()
+
+    def _change(self, front: FrontEnd, session: Session, key: str, value: float) -> None:
+        """Change a parameter; all others see it, too."""
+        try:
+            session.change(key, value)
+        except ConfigurationError as error:
+            front.send(say.Refused(str(error), values_in_force(session.config)))
+            return
+        values = values_in_force(session.config)
+        front.send(say.ValuesInForce(values, yours=True))
+        self.fronts.tell(say.ValuesInForce(values), but=front)
+
+    def _hold(self, front: FrontEnd, session: Session, at: float | None) -> None:
+        """Let the dead-man's key be held by who said so last; another that lets go had not held it any more."""
+        if at is not None:
+            self._holder = front
+        elif front is self._holder:
+            self._holder = None
+        else:
+            return
+        session.hold_key(at)
+
+    def _without(self, front: FrontEnd) -> None:
+        """Go on without one: what it held is let go."""
+        if self.mouse is not None:
+            self.mouse.press(front, 0)
+        if self.session is not None:
+            self._hold(front, self.session, None)
+
+    def _go_on_after_close(self) -> None:
+        """Let the others go on, if there are any, and if one of them can hold the key that must be held."""
+        if not self.fronts.open or self._key_is_missing():
+            self.stop()
+
+    def _go_on_after_loss(self) -> None:
+        """Go on without one that died, unless its key had to be held: nobody could feel anything any more."""
+        if self.session is not None and self._key_is_missing():
+            self.session.fail(
+                DeviceFault("the live view is gone, and with it the key that must be held: the run was stopped.")
+            )
+        elif self.session is not None:
+            others = "a window is gone; the run goes on with the others."
+            self._tell(others if self.fronts.open else "the live view is gone; the run goes on without it.")
+
+    def _key_is_missing(self) -> bool:
+        """Tell whether there is a run whose key must be held, and nobody who could."""
+        session = self.session
+        return session is not None and session.started["dead_man"] == "key" and not self.fronts.can_hold_key
+
+    def stop(self) -> None:
+        """End the present run in order."""
+        if self.session is not None:
+            self.session.stop()
+
+    def _greeting(self) -> say.SessionStarted | None:
+        """Return what a front end must know of the present run."""
+        if self.session is None:
+            return None
+        config: SessionConfig = self.session.config
+        return say.SessionStarted(
+            **self.session.started,
+            parameters=sliders(config),
+            choices={name: fit for name, fit in fitting().items() if is_virtual(name) or name == config.device},
+            hands=hands_to_choose(config.hand),
+        )
+
+
+def hands_to_choose(present: str) -> tuple[str, ...]:
+    """Return the hands that can be chosen in a window: those that need no file, and the present one."""
+    from devices.virtual.hands import HANDS
+
+    return tuple(name for name in HANDS if name == present or name not in _HANDS_WITH_FILES)
