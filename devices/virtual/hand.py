@@ -167,7 +167,8 @@ class CompiledHand(Hand):
         """Return the hand at `time` [s], which the part says."""
         self._handle[:] = handle
         self._ask(time, 0.0)
-        return HandSample(*self._sample.tolist(), int(self._buttons[0]))
+        x, y, force_x, force_y, grip = self._sample.tolist()
+        return HandSample(x, y, force_x, force_y, grip, int(self._buttons[0]))
 
 
 @dataclass(frozen=True)

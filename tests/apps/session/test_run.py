@@ -185,3 +185,14 @@ def test_sessions_begun_in_the_same_second_get_folders_of_their_own(tmp_path: Pa
     for session in sessions:
         session.recorder._ticks.close()
         session.servo.job.paths.close()
+
+
+def test_presses_are_recorded_without_a_clock_and_replay(tmp_path: Path) -> None:
+    hand = {"name": "scripted-force", "script": [[0.0, 1.0, 0.0]], "presses": ["2@0.05+0.1", "1@0.1+0.1"]}
+    session = make_session(tmp_path, session={"clock": "off", "duration": 0.3, "picture": False}, hand=hand)
+    recording = Recording(Path(session.run().summary["recording"]))
+    ticks = recording.rows["tick"]
+    two, one = (ticks >= 50) & (ticks < 150), (ticks >= 100) & (ticks < 200)
+    assert recording.rows["buttons"].tolist() == (two * 0b100 + one * 0b10).tolist()
+    assert len(ticks) == 300
+    assert verify(recording).mismatches == 0
