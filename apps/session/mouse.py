@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import functools
 import operator
+import time
 from types import TracebackType
 
 import numpy as np
 
 from haptics.lane import Lane
 from haptics.shared import SharedFile
+
+CLICK = 0.02
+"""A press lasts at least this long [s]: press and release may come in one breath, and no tick would see them."""
 
 
 class Mouse:
@@ -28,12 +32,26 @@ class Mouse:
         self._lane = Lane(self._file.path, HAND_TARGET, create=True)
         self._value = np.zeros(1, HAND_TARGET)
         self._held: dict[object, int] = {}
+        self._click, self._clicked = 0, 0.0
         self.path = str(self._file.path)
 
     def press(self, who: object, buttons: int) -> None:
         """Take note of which of the device's buttons `who` holds (`devices.virtual.mouse.HAND_TARGET`)."""
         self._held[who] = buttons
-        self._value["buttons"] = functools.reduce(operator.or_, self._held.values())
+        held = functools.reduce(operator.or_, self._held.values())
+        pressed = held & ~int(self._value["buttons"][0])
+        if pressed:
+            self._click, self._clicked = self._click | pressed, time.monotonic()
+        self._show(held | self._click)
+
+    def refresh(self) -> None:
+        """Let go what was only clicked; to be called now and then."""
+        if self._click and time.monotonic() - self._clicked > CLICK:
+            self._click = 0
+            self._show(functools.reduce(operator.or_, self._held.values()))
+
+    def _show(self, buttons: int) -> None:
+        self._value["buttons"] = buttons
         self._lane.publish(self._value[0])
 
     def move(self, x: float, y: float) -> None:

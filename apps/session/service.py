@@ -74,6 +74,8 @@ class Service:
         for front in self.fronts.lost():
             self._without(front)
             self._go_on_after_loss()
+        if self.mouse is not None:
+            self.mouse.refresh()
 
     def _do(self, front: FrontEnd, message: Any) -> None:
         session = self.session

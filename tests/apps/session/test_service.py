@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from apps.session.messages import (
     Stop,
     ValuesInForce,
 )
-from apps.session.mouse import Mouse
+from apps.session.mouse import CLICK, Mouse
 from apps.session.service import Service
 from devices.virtual.hands import HAND_TARGET
 from haptics.errors import DeviceFault
@@ -190,7 +191,8 @@ def test_a_run_is_stopped_in_order_when_the_window_with_its_key_is_closed_beside
     assert service.fronts.open == (monitor,)
 
 
-def test_buttons_of_two_mice_add_up_and_go_with_who_held_them() -> None:
+def test_buttons_of_two_mice_add_up_and_go_with_who_held_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("apps.session.mouse.CLICK", -1.0)
     session, one, other = Running(), Person(), Person()
     service, _ = served(session, one, other)
     with Mouse() as service.mouse:
@@ -211,3 +213,20 @@ def test_buttons_of_two_mice_add_up_and_go_with_who_held_them() -> None:
         assert shown() == ([0.01, 0.02], 1, 0b10)
         one.says = [HandButtons(0)]
         assert shown() == ([0.01, 0.02], 1, 0)
+
+
+def test_a_click_in_one_breath_lasts_until_ticks_have_seen_it() -> None:
+    service, _ = served(Running(), person := Person())
+    with Mouse() as service.mouse:
+        lane = Lane(Path(service.mouse.path), HAND_TARGET)
+        person.says = [HandButtons(0b10), HandButtons(0), HandButtons(0b100), HandButtons(0)]
+        service.attend()
+        began = time.monotonic()
+        assert lane.record["buttons"][0] == 0b110
+        while lane.record["buttons"][0]:
+            service.attend()
+            assert time.monotonic() < began + 20.0
+        assert time.monotonic() - began > 0.9 * CLICK
+        version = lane.version
+        service.attend()
+        assert lane.version == version
