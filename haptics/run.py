@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import shutil
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
-from typing import Any
+from typing import Any, TypeVar
 
 from haptics.background import RECORD_AT_ONCE, RECORD_EVERY, Background, FrozenWatch
 from haptics.ending import FAULT, Ending, not_written
@@ -21,6 +22,8 @@ HEARTBEAT_EVERY = 0.01
 """The servo gets a sign of life at least this often [s]."""
 
 INTERRUPTED = "interrupted"
+
+_T = TypeVar("_T")
 
 Listen = Callable[[], Iterable[Any]]
 """Returns the connections to wait for besides the servo's."""
@@ -108,6 +111,21 @@ class Run:
             yield
         except OSError as error:
             self.not_written(error)
+
+    def meanwhile(self, work: Callable[[], _T]) -> _T:
+        """Do `work` in a thread and return its result; the servo goes on being given signs of life.
+
+        What may take its time, such as compiling a law of a person's own, must not be taken for silence.
+        """
+        with ThreadPoolExecutor(1, "haptics meanwhile") as pool:
+            doing = pool.submit(work)
+            while True:
+                self.servo.beat()
+                try:
+                    return doing.result(HEARTBEAT_EVERY)
+                except TimeoutError:
+                    if doing.done():  # it is the work's own
+                        raise
 
     # --- its course -------------------------------------------------------------------------------------------------
 

@@ -126,7 +126,7 @@ class Session(Run):
         ConfigurationError
             If the value is not allowed; nothing changes.
         """
-        self._go_on_with(self.config.with_parameter(key, value))
+        self._go_on_with(self.meanwhile(lambda: self.config.with_parameter(key, value)))
 
     def configure(self, tables: Mapping[str, Table]) -> None:
         """Go on with another law, another model of the same causality, or other parameters, all at one tick.
@@ -144,7 +144,7 @@ class Session(Run):
         ConfigurationError
             If something cannot be changed in mid-run, or is not allowed; nothing changes.
         """
-        self._go_on_with(self.config.with_tables(tables))
+        self._go_on_with(self.meanwhile(lambda: self.config.with_tables(tables)))
 
     def gate(self, closed: bool) -> None:
         """Let the output down, as between two trials, or up again (`haptics.loop_kernels.GATE_TIME`)."""

@@ -3,6 +3,7 @@
 import functools
 import os
 import signal
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -10,6 +11,7 @@ import pytest
 
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
+from haptics.job import SILENCE
 from haptics.recording import Recorder, Recording
 from haptics.run import NeverStarted, Run
 from tests.haptics.test_process import make_bench, make_job, make_nothing
@@ -40,6 +42,34 @@ def test_a_run_that_is_stopped_is_recorded_whole_and_certified(tmp_path: Path) -
     assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "stopped")
     assert recording.metadata["certificate"].items() >= {**run.granted, "lost_ticks": 0}.items()
     assert ended(run.servo.pid)
+
+
+def test_what_takes_its_time_is_no_silence(tmp_path: Path) -> None:
+    def busy() -> int:
+        until = time.monotonic() + 1.3 * SILENCE
+        while time.monotonic() < until:  # as a compiler is: at work in Python
+            pass
+        return 7
+
+    found: list[int] = []
+
+    def act(run: Attended) -> None:
+        found.append(run.meanwhile(busy))
+        run.stop()
+
+    run = Attended(tmp_path / "run", act)
+    reason, rows = run.follow()
+    assert (reason, run.ending.fault, found) == ("stopped", None, [7])
+    assert len(rows) > 1e3 * SILENCE
+
+
+def test_what_goes_wrong_meanwhile_comes_out_as_it_is(tmp_path: Path) -> None:
+    def slow() -> None:
+        raise TimeoutError("mine")
+
+    run = Attended(tmp_path / "run", lambda run: run.meanwhile(slow))
+    with pytest.raises(TimeoutError, match="mine"):
+        run.follow()
 
 
 def test_a_mistake_beside_a_run_ends_it_and_closes_its_recording(tmp_path: Path) -> None:

@@ -93,14 +93,21 @@ CHANGES: list[dict[str, Any]] = [
 def test_law_model_and_gate_change_at_random_and_all_of_it_replays(tmp_path: Path) -> None:
     session = make_session(tmp_path, law={"name": "coulomb", "force": 6.0})
     random = np.random.default_rng(3)
-    steps: list[tuple[int, Any]] = []
-    for k in range(50):
-        change, tick = CHANGES[random.integers(len(CHANGES))], 100 + 60 * k
-        closed = bool(random.integers(2))
-        steps.append((tick, lambda change=change: session.configure(change)))
-        steps.append((tick, lambda closed=closed: session.gate(closed)))
-        steps.append((tick, lambda k=k: session.mark(k)))
-    outcome = session.run(Script(session, [*steps, (3600, session.stop)]))
+    trace, changed, latest = session.servo.trace, 0, 0
+
+    def change() -> None:  # one every 60 ticks; a busy machine may need longer to compile what it brings
+        nonlocal changed, latest
+        if changed < 50 and trace.count - latest >= 60:
+            session.configure(CHANGES[random.integers(len(CHANGES))])
+            session.gate(bool(random.integers(2)))
+            session.mark(changed)
+            changed, latest = changed + 1, trace.count
+        elif (
+            changed == 50 and trace.since(trace.count - 1)["settings_version"][-1] == 50 and trace.count - latest >= 600
+        ):
+            session.stop()
+
+    outcome = session.run(change)
     assert outcome.reason == "stopped", outcome.fault
     recording = Recording(Path(outcome.summary["recording"]))
     rows = recording.rows
