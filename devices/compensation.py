@@ -28,10 +28,9 @@ from numpy.typing import NDArray
 from devices.friction import AXIS_LAWS, axis_friction, law_kinds, law_records
 from devices.friction_file import OwnFriction, read_own_friction
 from haptics._jit import kernel, merged_kernel
-from haptics.device import Vector
 from haptics.friction import GaussianStribeck, Stribeck
 from haptics.law import Law
-from haptics.parts import address_of_part, run_part
+from haptics.parts import address_of_part, call_part
 from haptics.settings import bounded, free
 
 TRAVEL = 2e-4
@@ -143,6 +142,20 @@ def _part(kinds: tuple[int, ...]) -> Callable[..., None]:
     return add
 
 
+@merged_kernel
+def add_friction(added: Any, share: float, x: float, y: float, vx: float, vy: float) -> None:
+    """Set ``added.total`` to a command (x, y) [N] and a `share` of what there is to add at (vx, vy) [m/s].
+
+    Once a period. In a record without a part nothing is added.
+    """
+    if added.step == 0:
+        added.total[0], added.total[1] = x, y
+        return
+    added.gain = min(max(share, 0.0), 1.0)
+    added.command[0], added.command[1] = x, y
+    call_part(added.step, added, vx, vy)
+
+
 class Compensation:
     """What a device adds to its commands.
 
@@ -176,17 +189,13 @@ class Compensation:
 
     @property
     def record(self) -> NDArray[Any]:
-        """All of it but where the part lies, (1,) of dtype `COMPENSATION`: what a device in kernels takes over."""
+        """All of it but where the part lies, (1,) of dtype `COMPENSATION`: what a device takes over into its own."""
         return self._record
 
     @functools.cached_property
     def address(self) -> int:
         """Where the part lies that adds to ``command``, compiled now if it never was."""
         return address_of_part(_part(self._kinds), COMPENSATION)
-
-    @functools.cached_property
-    def _add(self) -> Callable[[float, float], None]:
-        return functools.partial(run_part, self.address, self._record.ctypes.data)
 
     @property
     def least_friction(self) -> float:
@@ -196,40 +205,6 @@ class Compensation:
     def left_of(self, damping: float) -> float:
         """Return what can be counted on of the device's own `damping` [N s/m] while its friction is made up for."""
         return max(damping - self._own.viscosity, 0.0)
-
-    def allow(self, share: float) -> None:
-        """Let through a `share` of what is added, 0 to 1, from the next command on."""
-        self._record["gain"] = min(max(share, 0.0), 1.0)
-
-    def added_to(self, command: Vector, velocity: Vector) -> tuple[float, float]:
-        """Return a command [N] with the friction added that acts at a velocity [m/s]; once a period."""
-        self._record["command"] = command
-        self._add(float(velocity[0]), float(velocity[1]))
-        x, y = self._record["total"][0].tolist()
-        return x, y
-
-    def warm_up(self) -> None:
-        """Compile what a tick needs."""
-        self.added_to(np.zeros(2), np.zeros(2))
-
-    @property
-    def force(self) -> Vector:
-        """What was added to the last command, (2,) [N]."""
-        return np.array(self._record["force"][0])
-
-
-class Compensated:
-    """A device that can make up for its own friction; see `haptics.device.Compensating`."""
-
-    _compensation: Compensation | None = None
-
-    def compensate(self, share: float) -> None:
-        """Let the motors make up for friction, as far as its settings say and no more than this `share` of that.
-
-        It is 0 after ``open``.
-        """
-        if self._compensation is not None:
-            self._compensation.allow(share)
 
 
 def _gentler(law: Law, slope: float) -> Law:

@@ -216,10 +216,10 @@ def _elapsed(s: Any, now: float, scratch: Any) -> float:
 
 
 @kernel
-def _take_sample(s: Any, port: Any, sample: Any, now: float) -> None:
+def _take_sample(s: Any, port: Any, sample: Any, now: float, elapsed: float) -> None:
     """Bring `port` up to date, or copy what a thread has put there into `sample`; where it is just at it, keep that."""
     if s.take != 0:
-        call_part(s.take, port, now, 0.0)
+        call_part(s.take, port, now, elapsed)
         return
     for _ in range(_ATTEMPTS):
         before = port.sequence
@@ -246,12 +246,12 @@ def _give_command(s: Any, port: Any, sample: Any, scratch: Any) -> None:
     port.assistance = sample.assistance
     if s.give != 0:
         call_part(s.give, port, x, y)
-        return
-    port.commands += 1  # odd while it is being written
-    fence()
-    port.command[0], port.command[1] = x, y
-    fence()
-    port.commands += 1
+    else:
+        port.commands += 1  # odd while it is being written
+        fence()
+        port.command[0], port.command[1] = x, y
+        fence()
+        port.commands += 1
     if s.wake >= 0:
         raise_event(s.wake, scratch)
 
@@ -295,7 +295,7 @@ def run_ticks(
         now = s.tick * s.period
         marker, closed = control.marker, control.gate_closed != 0
         begun = _elapsed(s, now, scratch)
-        _take_sample(s, port, sample, now)
+        _take_sample(s, port, sample, now, begun)
         if port.fault != 0:
             return DEVICE_FAULT
         age = now + (_elapsed(s, now, scratch) - begun) - sample.time

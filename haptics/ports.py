@@ -1,9 +1,10 @@
 """Ports: how the compiled loop reads a device and commands it without Python.
 
 A device that has a `Port` offers its newest sample and takes its command in one record. A virtual device brings parts
-(`haptics.parts`) that take the sample and act on the command in the very call; of a driver the record is filled and
-read by its own threads, under a sequence lock. Whatever happens that takes words, the device says by ``fault``: the
-loop then leaves, and the device's plain ``read`` or ``write`` has the error.
+(`haptics.parts`) that take the sample and act on the command in the very call; a driver brings parts that make the
+sample of what its threads heard last, and leave them the command (`devices.driver`). Threads may also fill and read the
+record themselves, under a sequence lock. Whatever happens that takes words, the device says by ``fault``: the loop then
+leaves, and the device's plain ``read`` or ``write`` has the error.
 """
 
 from __future__ import annotations
@@ -46,8 +47,8 @@ class Port:
     record : (1,) structured array
         Begins with `PORT_FIELDS`; it stays where it is until the device is closed.
     take : int
-        Address of the part ``(record, now, 0.0)`` that brings the sample up to date at the nominal time `now` [s]; 0
-        where a thread does.
+        Address of the part ``(record, now, elapsed)`` that brings the sample up to date at the nominal time `now`, when
+        so much time has gone by since the start [s]; 0 where a thread does.
     give : int
         Address of the part ``(record, x, y)`` that acts on a command; 0 where a thread does.
     wake : int

@@ -4,25 +4,24 @@ from __future__ import annotations
 
 import atexit
 import contextlib
-import math
-import time
 from collections.abc import Mapping
 from typing import Any, Self
 
-from devices.compensation import Compensated, compensation_of
+from devices.compensation import compensation_of
+from devices.driver import Driver
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles import PROFILES
 from devices.joystick.families import family_of
-from devices.joystick.inputs import Sample
+from devices.joystick.kernels import STICK, connect, give_stick, take_stick
 from devices.joystick.opening import playing, reach, require_parameters
 from devices.joystick.parameters import build_parameters, read_parameters
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import READ_TIMEOUT, Streaming
-from devices.velocity import VelocityEstimator, velocity_lag
+from devices.velocity import velocity_lag
 from devices.virtual.hands import Workspace, make_hand
-from devices.virtual.log import CommandLog
-from haptics.clock import Clock, WallClock
-from haptics.device import DEAD_MAN_BUTTON, Causality, DeviceSpec, State, Vector
+from devices.waking import Wake
+from haptics.clock import Clock
+from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
 
@@ -33,7 +32,7 @@ _MAX_ACCELERATION = 100.0
 _NOTHING_KNOWN = (_RATE_MIN, _RATE_MAX, (-0.05, -0.05), (0.05, 0.05), 100.0, 1e5, _MAX_SPEED, _MAX_ACCELERATION, 0.02)
 
 
-class PidJoystick(Compensated):
+class PidJoystick(Driver):
     """A force-feedback stick, of the impedance kind: motion in the sample, force in the command.
 
     Building it touches no hardware. Without a parameter file it can be built, but not opened.
@@ -62,6 +61,8 @@ class PidJoystick(Compensated):
         On a wrong setting or a wrong parameter file.
     """
 
+    name = NAME
+
     def __init__(
         self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None, backend: Any = None
     ) -> None:
@@ -77,16 +78,13 @@ class PidJoystick(Compensated):
                 "device.hand: only an emulated stick has a hand in software (device.emulated=true)."
             )
         self._check_serial()
-        self._own_clock = clock is None
-        self._clock = clock or WallClock(self.settings.period)
+        super().__init__(STICK, (take_stick, give_stick), clock, self.settings.period)
         self._streaming: Streaming | None = None
-        self._log: CommandLog | None = None
-        self._state = State()
-        self._velocity = self._new_estimator()
+        resolution, added = 0.0, None
         if self.parameters is not None:
             resolution = self.parameters.axes.resolution
-            self._compensation = compensation_of(self.settings, NAME, self._identity, self._clock.period, resolution)
-        self._last_time = -math.inf
+            added = compensation_of(self.settings, NAME, self._identity, self._clock.period, resolution)
+        self._fill(self.settings, resolution, added)
 
     def _emulate(self, hand: Any) -> None:
         """Put an emulated stick in place of a plugged one, with parameters as a perfect calibration would find them."""
@@ -163,9 +161,7 @@ class PidJoystick(Compensated):
         """
         if self._streaming is not None:
             return
-        self._velocity.update(0.0, 0.0, 0.0)  # compiles before anything depends on its speed
-        if self._compensation is not None:
-            self._compensation.warm_up()
+        self._prepare()
         own = self.settings
         if own.emulated and self.backend is None:  # whose time begins now
             self.backend = emulated_stick(
@@ -180,69 +176,20 @@ class PidJoystick(Compensated):
             transport = reach(own, self.parameters, self.backend)
             undo.callback(transport.close)
             known = require_parameters(self.parameters, transport.link, own.parameters)
-            self._log = CommandLog(own.log) if own.log else None
+            self._begin_log(own.log)
             axes = known.axes.usage_x, known.axes.usage_y
             streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive, axes))
-            self._known, self._undo, self._streaming = known, undo.pop_all(), streaming
-        self._velocity.reset()
-        self._last_time = -math.inf
+            connect(self._record, known, streaming)
+            self._undo, self._streaming = undo.pop_all(), streaming
         atexit.register(self.close)
-
-    def read(self) -> State:
-        """Return the newest sample; its arrays are reused.
-
-        Raises
-        ------
-        DeviceFault
-            If the stick is gone or does not answer.
-        """
-        streaming = self._alive()
-        sample, now = streaming.sample, self._now()
-        assert sample is not None
-        state = self._state
-        x, y = self._metres(sample)
-        if now < self._last_time:  # the clock was started afresh
-            self._velocity.reset()
-        self._last_time = now
-        state.position[0], state.position[1] = x, y
-        state.velocity[:] = self._velocity.update(now, x, y)
-        state.buttons = self._buttons(sample)
-        state.time = self._clock.elapsed() - (time.perf_counter() - streaming.heard)
-        return state
-
-    def write(self, command: Vector) -> None:
-        """Take a force, (2,) [N]; it is sent as soon as the bus allows, unless a newer one comes first.
-
-        The motors add what friction takes away, where that is known and allowed.
-
-        Raises
-        ------
-        DeviceFault
-            If it is not finite, or the stick is gone.
-        """
-        streaming = self._opened()
-        x, y = float(command[0]), float(command[1])
-        if not math.hypot(x, y) < math.inf:
-            raise DeviceFault(f"{NAME} was given the command ({x:g}, {y:g}): it must be finite.")
-        if self._log is not None:
-            self._log.append(self._now(), x, y)
-        if self._compensation is not None:
-            x, y = self._compensation.added_to(command, self._state.velocity)
-        norm = math.hypot(x, y)
-        force = self._known.force
-        scale = min(force.max_force_n / norm, 1.0) if norm > 0.0 else 0.0
-        (a, b), (c, d) = force.newton_to_level
-        streaming.command(scale * (a * x + b * y), scale * (c * x + d * y))
-        self._alive()
 
     def close(self) -> None:
         """Take the force away, stop the effects and give the stick back, each even if the other fails."""
         if self._streaming is None:
             return
         self.compensate(0.0)
-        if self._log is not None:
-            self._log.append(self._now(), 0.0, 0.0)
-        self._streaming, self._log = None, None
+        self._end_log()
+        self._streaming = None
         atexit.unregister(self.close)
         self._undo.close()
 
@@ -257,34 +204,16 @@ class PidJoystick(Compensated):
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _new_estimator(self) -> VelocityEstimator:
-        resolution = self.parameters.axes.resolution if self.parameters else 0.0
-        return VelocityEstimator(resolution, self._clock.period, self.settings)
-
     def _opened(self) -> Streaming:
         if self._streaming is None:
             raise DeviceOpenError(f"{NAME} is not open: call open() first.")
         return self._streaming
 
-    def _alive(self) -> Streaming:
-        """Return the streams; raise what ended one of them."""
-        streaming = self._opened()
-        if streaming.fault is not None:
-            raise DeviceFault(str(streaming.fault)) from streaming.fault
-        return streaming
+    def _threads(self) -> Wake:
+        return self._opened().wake
 
-    def _now(self) -> float:
-        """Return the nominal time of the tick; without a run, the time that has gone by [s]."""
-        return self._clock.elapsed() if self._own_clock else self._clock.time
-
-    def _metres(self, sample: Sample) -> tuple[float, float]:
-        axes = self._known.axes
-        (a, b), (c, d) = axes.counts_to_m
-        x, y = sample.x - axes.centre_counts[0], sample.y - axes.centre_counts[1]
-        return a * x + b * y, c * x + d * y
-
-    def _buttons(self, sample: Sample) -> int:
-        """Return the buttons: bit 0 is the dead-man's, bit n the device's own button n."""
-        number = self._known.handle.dead_man_button
-        held = DEAD_MAN_BUTTON if number and sample.buttons >> (number - 1) & 1 else 0
-        return sample.buttons << 1 | held
+    def _words(self, fault: int) -> DeviceFault:
+        loss = self._opened().loss()
+        said = DeviceFault(str(loss))
+        said.__cause__ = loss
+        return said

@@ -12,6 +12,7 @@ from collections.abc import Generator
 
 from devices.joystick import usages as use
 from devices.joystick.playbook import Playbook
+from devices.latch import Latch
 
 _UNKNOWN = 1 << 40
 """Count of an effect that may or may not have got its last report: farther off than any."""
@@ -28,6 +29,11 @@ class Forces:
         Its two effects, which play.
     keep_alive : float
         An effect is started anew after this long; a command older than this counts as none [s].
+
+    Attributes
+    ----------
+    levels : Latch
+        The latest command: levels of the two effects, -1 to 1, and when they were given [s, perf_counter].
     """
 
     def __init__(self, playbook: Playbook, blocks: list[int], keep_alive: float) -> None:
@@ -36,15 +42,10 @@ class Forces:
         self._buffers = [bytearray(playbook.constant(block)) for block in blocks]
         self._starts = [playbook.operation(block, use.START) for block in blocks]
         self._keep_alive = keep_alive
-        self._command = (0, 0, 0.0)
+        self.levels = Latch(3)
         self._sent = [0, 0]
         now = time.perf_counter()
         self._due = [now, now + 0.5 * keep_alive]
-
-    def command(self, level_x: float, level_y: float) -> None:
-        """Take the levels of the two effects, -1 to 1."""
-        full = self._full_scale
-        self._command = (round(level_x * full), round(level_y * full), time.perf_counter())
 
     @property
     def on(self) -> bool:
@@ -56,7 +57,7 @@ class Forces:
         if _UNKNOWN in self._sent:
             return 0.0
         now = time.perf_counter()
-        if now - self._command[2] > self._keep_alive:
+        if now - self.levels.read()[2] > self._keep_alive:
             return 0.5 * self._keep_alive
         return max(min(self._due) - now, 0.0)
 
@@ -76,9 +77,10 @@ class Forces:
 
     def _wanted(self) -> tuple[tuple[int, int], bool]:
         """Return the counts to send, and whether anybody commands them."""
-        x, y, stamp = self._command
-        fresh = time.perf_counter() - stamp <= self._keep_alive
-        return ((x, y) if fresh else (0, 0)), fresh
+        level_x, level_y, stamp = self.levels.read()
+        if time.perf_counter() - stamp > self._keep_alive:
+            return (0, 0), False
+        return (round(level_x * self._full_scale), round(level_y * self._full_scale)), True
 
     def _report(self, axis: int, count: int) -> bytes:
         buffer = self._buffers[axis]

@@ -1,7 +1,9 @@
 """Forces out, positions in, and a watch, each by a thread of its own, so that the tick never waits for the bus.
 
-Between the tick and the threads lie two slots that hold the latest value only. A new force replaces one that was not
-sent yet: what goes out is never older than it must be, and there is no queue that could fill up.
+Between the tick and the threads lie two latches (`devices.latch`), which hold the latest value only. A new force
+replaces one that was not sent yet: what goes out is never older than it must be, and there is no queue that could fill
+up. The tick needs no Python to look at them (`devices.joystick.kernels`), nor to see what troubles the threads: two
+plain numbers.
 
 *Writing.* What is sent, and when, `devices.joystick.forces` decides: a tick that has died, with the threads still
 alive, leaves no force on (zero is sent after ``keep_alive``), and of a process that has died the device's own duration
@@ -18,20 +20,22 @@ asking it now and then (`devices.joystick.watching`), by a thread of its own: an
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import errno
 import math
 import threading
 import time
 from collections.abc import Callable
 
+import numpy as np
+
 from devices.joystick.forces import Forces
 from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.session import PidSession
 from devices.joystick.transport import WRITE_TIMEOUT, Transport, failure
 from devices.joystick.watching import PERIOD, Watch
+from devices.latch import Latch
 from devices.transfers import TransferError, Trouble
+from devices.waking import Wake
 from haptics.errors import DeviceOpenError
 
 READ_TIMEOUT = 0.01
@@ -43,9 +47,17 @@ JOIN_TIMEOUT = 0.3
 STUCK = 2.0 * WRITE_TIMEOUT
 """A report that has been under way for so long will not be taken [s]."""
 
+REPORT = 5
+"""Numbers of a report: counts x and y, buttons, when it arrived and until when that was the present position [s]."""
+HEARD = 4
+"""Which of them is the last one."""
+
+BEGUN, ENDED = 0, 1
+"""What troubles the threads: when the report began that is under way [s, perf_counter], and whether one has ended."""
+
 
 class Streaming:
-    """The threads and the slots between them and the tick.
+    """The threads, and what lies between them and the tick.
 
     Parameters
     ----------
@@ -68,6 +80,14 @@ class Streaming:
         The latest input report.
     heard : float
         Until when that was the present position [s, perf_counter].
+    reports : Latch
+        The same for the tick: `REPORT` numbers.
+    levels : Latch
+        What the tick commands (`devices.joystick.forces.Forces`).
+    wake : Wake
+        To be called when it has.
+    trouble : (2,) float array
+        When the output report began that is under way, inf for none [s, perf_counter]; 1 once a thread has ended.
     """
 
     def __init__(self, transport: Transport, session: PidSession, layout: InputLayout, keep_alive: float) -> None:
@@ -79,14 +99,13 @@ class Streaming:
         self._watch = Watch(transport, layout)
         self.sample: Sample | None = None
         self.heard = 0.0
+        self.reports, self.levels, self.wake = Latch(REPORT), self._forces.levels, Wake()
+        self.trouble = np.array((math.inf, 0.0))
         self._fault: Exception | None = None
         self._ready = threading.Event()
         self._positions = 0
         self._stopping = threading.Event()
-        self._wake = _thread.allocate_lock()  # held: nothing new. The tick's release costs a fraction of a microsecond
-        self._wake.acquire()
         self._timed_out = False
-        self._begun = math.inf
         self._threads = [
             threading.Thread(target=self._guarded, args=(loop,), name=f"stick {name}", daemon=True)
             for name, loop in (("reader", self._read_on), ("writer", self._write_on), ("watch", self._watch_on))
@@ -94,17 +113,16 @@ class Streaming:
 
     # --- from the tick -----------------------------------------------------------------------------------------------
 
-    def command(self, level_x: float, level_y: float) -> None:
-        """Leave the levels of the two effects, -1 to 1, for the writer."""
-        self._forces.command(level_x, level_y)
-        if self._wake.locked():
-            self._wake.release()
-
     @property
     def fault(self) -> Exception | None:
         """What ended one of the threads, or keeps the writer from its work."""
-        if self._fault is None and time.perf_counter() - self._begun > STUCK:
+        return self.loss() if self.trouble[ENDED] or time.perf_counter() - self.trouble[BEGUN] > STUCK else None
+
+    def loss(self) -> Exception:
+        """Return what to say when a tick has seen that a thread has ended, or a report was not taken in time."""
+        if self._fault is None:
             self._fault = failure(OSError(errno.ETIMEDOUT, "not in time"), "an output report")
+        self.trouble[ENDED] = 1.0
         return self._fault
 
     # --- beginning and end -------------------------------------------------------------------------------------------
@@ -128,8 +146,7 @@ class Streaming:
     def stop(self) -> None:
         """End the threads; what they had not sent is not sent any more."""
         self._stopping.set()
-        with contextlib.suppress(RuntimeError):  # awake already
-            self._wake.release()
+        self.wake.call()
         for thread in self._threads:
             if thread.ident is not None:
                 thread.join(JOIN_TIMEOUT)
@@ -140,6 +157,7 @@ class Streaming:
             loop()
         except Exception as error:
             self._fault = self._fault or error
+            self.trouble[ENDED] = 1.0
             self._ready.set()
 
     # --- the reader --------------------------------------------------------------------------------------------------
@@ -151,10 +169,16 @@ class Streaming:
             now = time.perf_counter()
             if data is not None:
                 whole = self._take(data, now, whole)
-            elif self.sample is not None:
-                self._ready.set()
             if whole:
-                self.heard = now
+                self._hear(now)
+            if data is None and self.sample is not None:
+                self._ready.set()
+
+    def _hear(self, now: float) -> None:
+        """Tell the tick that the latest report is the present position until `now` [s]."""
+        self.heard = now
+        if self.sample is not None:
+            self.reports.publish(*self.sample, now)
 
     def _take(self, data: bytes, now: float, whole: bool) -> bool:
         """Take an input report; return whether the last one with a position was whole."""
@@ -173,7 +197,7 @@ class Streaming:
 
     def _write_on(self) -> None:
         while not self._stopping.is_set():
-            self._wake.acquire(timeout=self._forces.idle())
+            self.wake.wait(self._forces.idle())
             self._exchange()
 
     def _exchange(self) -> None:
@@ -188,7 +212,7 @@ class Streaming:
 
     def _write(self, report: bytes) -> bool:
         """Send a report; one that is not taken in time may be followed by another, by then with a newer value."""
-        self._begun = time.perf_counter()
+        self.trouble[BEGUN] = time.perf_counter()
         try:
             self._session.write(report)
         except TransferError as error:
@@ -197,7 +221,7 @@ class Streaming:
             self._timed_out = True
             return False
         finally:
-            self._begun = math.inf
+            self.trouble[BEGUN] = math.inf
         self._timed_out = False
         return True
 

@@ -11,20 +11,28 @@ from typing import Any, Self
 
 import numpy as np
 
-from devices.compensation import Compensated, compensation_of
+from devices.compensation import compensation_of
+from devices.driver import Driver
 from devices.guarding import FAREWELL, Guard
 from devices.pantograph import guardian
 from devices.pantograph.exchange import REMEDY, Exchange
-from devices.pantograph.kernels import new_record, take_angles, take_force
+from devices.pantograph.kernels import (
+    NO_LINKAGE,
+    PANTOGRAPH,
+    connect,
+    fill_mechanism,
+    give_pantograph,
+    take_pantograph,
+)
 from devices.pantograph.line import Line
 from devices.pantograph.mechanisms import MAX_TORQUE
 from devices.pantograph.ports import find_port, open_port
 from devices.pantograph.settings import PantographSettings
 from devices.pantograph.wire import WireError
-from devices.velocity import prepare_velocity, velocity_lag
-from devices.virtual.log import CommandLog
-from haptics.clock import Clock, WallClock
-from haptics.device import Causality, DeviceSpec, State, Vector
+from devices.velocity import velocity_lag
+from devices.waking import Wake
+from haptics.clock import Clock
+from haptics.device import Causality, DeviceSpec
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import build
 from haptics.waiting import go_on, pause
@@ -38,7 +46,7 @@ SAMPLE_PAUSE = 2e-3
 """Time between two looks at the arms while they are brought home and to work [s]."""
 
 
-class Pantograph(Compensated):
+class Pantograph(Driver):
     """A hAPI board with two motors: motion in the sample, force in the command.
 
     The position is that of the handle from the centre of the workspace, x along the line from the left to the right
@@ -58,6 +66,8 @@ class Pantograph(Compensated):
         On a wrong setting.
     """
 
+    name = NAME
+
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
         self.settings = build(PantographSettings, settings or {}, "device")
         if self.settings.emulated:
@@ -65,17 +75,14 @@ class Pantograph(Compensated):
 
             parse_hand(self.settings.hand)
         self._mechanism = self.settings.geometry
-        self._clock = clock or WallClock(self.settings.period)
-        self._nominal = clock is not None
+        super().__init__(PANTOGRAPH, (take_pantograph, give_pantograph), clock, self.settings.period)
         lever = self._mechanism.largest_lever()
         self._max_force = MAX_TORQUE / lever
         self._resolution = math.radians(360.0 / self._mechanism.counts) * lever
-        self._record = new_record(self._mechanism, self.settings, self._resolution, self._clock.period)
-        self._torques = self._record["torques"][0]
-        self._compensation = compensation_of(self.settings, NAME, self._identity, self._clock.period, self._resolution)
-        self._state = State(0.0, self._record["position"][0], self._record["estimator"]["velocity"][0])
+        added = compensation_of(self.settings, NAME, self._identity, self._clock.period, self._resolution)
+        self._fill(self.settings, self._resolution, added)
+        fill_mechanism(self._record, self._mechanism)
         self._exchange: Exchange | None = None
-        self._log: CommandLog | None = None
         self._resources = contextlib.ExitStack()
 
     @property
@@ -132,12 +139,8 @@ class Pantograph(Compensated):
                 f"{NAME}: hold both arms at the home pose ({self._mechanism.pose}) and start again with "
                 "device.at_home=true; the board takes it from there where its arms are."
             )
-        take_force(self._record.copy(), 0.0, 0.0)  # compiled before anything moves
-        prepare_velocity(self._record["estimator"])
-        if self._compensation is not None:
-            self._compensation.warm_up()
-        take_angles(self._record.copy(), 0.0, *self._mechanism.home)
-        self._log = CommandLog(own.log) if own.log else None
+        self._prepare()
+        self._begin_log(own.log)
         resources = contextlib.ExitStack()
         try:
             line, guard = self._connect(resources)
@@ -145,6 +148,7 @@ class Pantograph(Compensated):
             line.patience = own.reply_timeout
             exchange = Exchange(line, guard, pause=own.keep_alive, watchdog=own.watchdog, resyncs=own.resyncs)
             resources.callback(exchange.stop)
+            connect(self._record, exchange)
             go_on()
             exchange.start()
         except BaseException:
@@ -152,49 +156,6 @@ class Pantograph(Compensated):
                 resources.close()
             raise
         self._exchange, self._resources = exchange, resources
-        self._record["estimator"]["samples"] = 0
-
-    def read(self) -> State:
-        """Return the newest sample at once; the arrays are reused.
-
-        Raises
-        ------
-        DeviceFault
-            If there will be no more, or if the angles cannot be those of the mechanism.
-        """
-        exchange = self._running()
-        asked, left, right = exchange.sample
-        take_angles(self._record, self._clock.time if self._nominal else self._clock.elapsed(), left, right)
-        state = self._state
-        if not math.isfinite(state.position[0]):
-            raise DeviceFault(
-                f"{NAME}: no {self.settings.mechanism} pantograph has angles of {left:.1f} and {right:.1f} degrees: "
-                "home it again, or choose another device.mechanism."
-            )
-        state.time = self._clock.elapsed() - (time.perf_counter() - asked)
-        return state
-
-    def write(self, command: Vector) -> None:
-        """Take a force on the handle, (2,) [N]; it is on its way when this returns.
-
-        The motors add what friction takes away, where that is known and allowed.
-
-        Raises
-        ------
-        DeviceFault
-            If it is not finite, or the board is lost.
-        """
-        exchange = self._running()
-        x, y = float(command[0]), float(command[1])
-        if not abs(x) + abs(y) < math.inf:
-            raise DeviceFault(f"{NAME} was given the command ({x:g}, {y:g}): it must be finite.")
-        force = (x, y)
-        if self._compensation is not None:
-            force = self._compensation.added_to(command, self._state.velocity)
-        take_force(self._record, *force)
-        exchange.command((float(self._torques[0]), float(self._torques[1])))
-        if self._log is not None:
-            self._log.append(self._state.time, x, y)
 
     def close(self) -> None:
         """Take the torques away, make sure of it, reset the board; nothing happens if it is not open.
@@ -209,9 +170,7 @@ class Pantograph(Compensated):
         self._exchange = None
         self.compensate(0.0)
         self._resources.close()
-        if self._log is not None:
-            self._log.append(self._clock.elapsed(), 0.0, 0.0)
-            self._log = None
+        self._end_log()
 
     # --- for an observer ---------------------------------------------------------------------------------------------
 
@@ -231,12 +190,22 @@ class Pantograph(Compensated):
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
-    def _running(self) -> Exchange:
+    def _opened(self) -> Exchange:
         if self._exchange is None:
             raise DeviceOpenError(f"{NAME} is not open: call open() first.")
-        if self._exchange.failure:
-            raise DeviceFault(f"{NAME}: {self._exchange.failure}")
         return self._exchange
+
+    def _threads(self) -> Wake:
+        return self._opened().wake
+
+    def _words(self, fault: int) -> DeviceFault:
+        if fault == NO_LINKAGE:
+            _, left, right = self._record["sample"][0]
+            return DeviceFault(
+                f"{NAME}: no {self.settings.mechanism} pantograph has angles of {left:.1f} and {right:.1f} degrees: "
+                "home it again, or choose another device.mechanism."
+            )
+        return DeviceFault(f"{NAME}: {self._opened().failure}")
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[Line, Guard]:
         """Open the port and post the guardian; `resources` gets what undoes it, the board at rest first."""

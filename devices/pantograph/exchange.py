@@ -12,9 +12,13 @@ import os
 import threading
 import time
 
+import numpy as np
+
 from devices.guarding import Guard
+from devices.latch import Latch
 from devices.pantograph.line import Line, Pair
 from devices.pantograph.wire import WireError
+from devices.waking import Wake
 
 ATTEMPTS = 3
 """How often it is tried to bring the board back in step before it counts as dead."""
@@ -42,23 +46,27 @@ class Exchange:
 
     Attributes
     ----------
-    sample : (float, float, float)
+    samples : Latch
         When the latest angles were asked for (`time.perf_counter`) [s], and they themselves [degree].
+    torques : Latch
+        What the tick commands: torques of the left and the right motor [N m], and when (`time.perf_counter`) [s].
+    wake : Wake
+        To be called when it has.
     failure : str
         Why there will be no more samples; empty while there will.
+    lost : (1,) float array
+        The same for the tick: 1 once there is a failure.
     resyncs : int
         How often the board got out of step.
     """
 
     def __init__(self, line: Line, guard: Guard, *, pause: float, watchdog: float, resyncs: int) -> None:
-        self.sample = (time.perf_counter(), *line.angles)
-        self.failure = ""
+        self.samples, self.torques, self.wake = Latch(3), Latch(3), Wake()
+        self.samples.publish(time.perf_counter(), *line.angles)
+        self.failure, self.lost = "", np.zeros(1)
         self.resyncs = 0
         self._line, self._guard = line, guard
         self._pause, self._watchdog, self._most_resyncs = pause, watchdog, resyncs
-        self._torques: Pair = (0.0, 0.0)
-        self._commanded = 0.0
-        self._wake = threading.Event()
         self._ending = False
         self._thread = threading.Thread(target=self._run, name="hapi board", daemon=True)
 
@@ -66,24 +74,17 @@ class Exchange:
         """Begin."""
         self._thread.start()
 
-    def command(self, torques: Pair) -> None:
-        """Leave the torques [N m] for the thread."""
-        self._torques = torques
-        self._commanded = time.perf_counter()
-        self._wake.set()
-
     def stop(self) -> None:
         """End after the exchange that is going on; the line is the caller's again."""
         self._ending = True
-        self._wake.set()
+        self.wake.call()
         if self._thread.is_alive():
             self._thread.join()
 
     def _run(self) -> None:
         try:
             while not self._ending and not self.failure:
-                self._wake.wait(self._pause)
-                self._wake.clear()
+                self.wake.wait(self._pause)
                 self._once()
         except (OSError, WireError) as error:
             if self._alive():  # a guardian that takes over reads and writes as well, and what it does looks like this
@@ -92,25 +93,31 @@ class Exchange:
     def _fail(self, error: OSError | WireError) -> None:
         """Say why it cannot go on; if the port has failed, once more take the torques away."""
         if isinstance(error, OSError):
-            self.failure = f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}."
+            self._give_up(f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}.")
             with contextlib.suppress(OSError, WireError):  # should it have been a passing trouble: no torque
                 self._line.resynchronise()
         else:
-            self.failure = f"{error}, and did not come back in step; {REMEDY}."
+            self._give_up(f"{error}, and did not come back in step; {REMEDY}.")
+
+    def _give_up(self, failure: str) -> None:
+        """Let the tick know that there will be no more samples, and why."""
+        self.failure = failure
+        self.lost[0] = 1.0
 
     def _once(self) -> None:
         """Exchange once, or bring the board back in step."""
         if not self._alive():
             return
         asked = time.perf_counter()
-        torques = self._torques if asked - self._commanded < self._watchdog else (0.0, 0.0)
+        left, right, commanded = self.torques.read()
+        torques: Pair = (left, right) if asked - commanded < self._watchdog else (0.0, 0.0)
         try:
-            self.sample = (asked, *self._line.exchange(torques))
+            self.samples.publish(asked, *self._line.exchange(torques))
         except WireError as error:
             self.resyncs += 1
             self._resynchronise()  # the last time too: it takes the torques away
             if self.resyncs > self._most_resyncs and not self.failure:
-                self.failure = f"{error}, for the {self.resyncs}. time; check its cable, home the arms and start again."
+                self._give_up(f"{error}, for the {self.resyncs}. time; check its cable, home the arms and start again.")
 
     def _resynchronise(self) -> None:
         for attempt in range(ATTEMPTS):
@@ -126,7 +133,7 @@ class Exchange:
     def _alive(self) -> bool:
         """Give the guardian a sign of life; false if it will not have us go on."""
         if not self._guard.beat():
-            self.failure = (
+            self._give_up(
                 "the guardian has taken the torques away, since this process was silent for too long, or was ended "
                 "itself: should the motors still have a torque, switch their supply off; home the arms and start again."
             )

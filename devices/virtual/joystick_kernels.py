@@ -8,12 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from devices.compensation import COMPENSATION
+from devices.compensation import COMPENSATION, add_friction
 from devices.friction import AXIS_LAWS, axis_friction
 from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, quantise, taking
 from haptics._jit import kernel, merged_kernel
 from haptics.envelope import limit_norm
-from haptics.parts import call_part
 
 STOP_STIFFNESS = 1e6
 """Stiffness of the end-stops [N/m]: 100 N push the handle a tenth of a millimetre into them."""
@@ -117,10 +116,5 @@ def give_joystick(s: Any, x: float, y: float) -> None:
     """Act on a force [N]: the motors add what friction takes away, where that is known, and as much as is allowed."""
     if not accept(s, x, y):
         return
-    s.acting[0], s.acting[1] = x, y
-    added = s.compensation
-    if added.step != 0:
-        added.gain = min(max(s.assistance, 0.0), 1.0)
-        added.command[0], added.command[1] = x, y
-        call_part(added.step, added, s.velocity[0], s.velocity[1])
-        s.acting[0], s.acting[1] = added.total[0], added.total[1]
+    add_friction(s.compensation, s.assistance, x, y, s.velocity[0], s.velocity[1])
+    s.acting[0], s.acting[1] = s.compensation.total[0], s.compensation.total[1]

@@ -9,10 +9,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import devices
-from devices.compensation import Compensation
+from devices.compensation import Compensation, add_friction
 from devices.friction import AxisFriction
 from devices.friction_file import OwnFriction
 from haptics import Clock, Coulomb, MasslessImpedance, Servo, Trace
+from haptics._jit import kernel
 from haptics.errors import ConfigurationError
 from tests.devices.felt import FRICTION, ToAndFro, feel, write_own_friction
 
@@ -20,19 +21,32 @@ SHARE, PERIOD, RESOLUTION = 0.9, 1e-3, 10e-6
 OWN = OwnFriction((AxisFriction(**FRICTION["x"]).laws, AxisFriction(**FRICTION["y"]).laws), 0.0)
 
 
-def new(share: float = SHARE, own: OwnFriction = OWN) -> Compensation:
-    made = Compensation(own, share, PERIOD, RESOLUTION)
-    made.allow(1.0)
-    return made
+@kernel
+def add(records: Any, share: float, x: float, y: float, vx: float, vy: float) -> None:
+    """Add friction to a command, as devices do."""
+    add_friction(records[0], share, x, y, vx, vy)
 
 
-def added(made: Compensation, velocity: tuple[float, float], command: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
-    force = np.array(made.added_to(np.array(command), np.array(velocity)))
-    np.testing.assert_allclose(force - np.array(command), made.force, atol=1e-12)
-    return made.force
+class Motors:
+    """Motors that add what friction takes; so much of it is let through as is allowed."""
+
+    def __init__(self, share: float = SHARE, own: OwnFriction = OWN) -> None:
+        made = Compensation(own, share, PERIOD, RESOLUTION)
+        self.record, self.allowed = made.record.copy(), 1.0
+        self.record["step"] = made.address
+
+    def allow(self, share: float) -> None:
+        self.allowed = share
 
 
-def sliding(made: Compensation, velocity: tuple[float, float], command: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
+def added(made: Motors, velocity: tuple[float, float], command: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
+    add(made.record, made.allowed, *command, *velocity)
+    force = made.record["force"][0]
+    np.testing.assert_allclose(made.record["total"][0] - command, force, atol=1e-12)
+    return np.array(force)
+
+
+def sliding(made: Motors, velocity: tuple[float, float], command: tuple[float, float] = (0.0, 0.0)) -> np.ndarray:
     """Return what is added in a steady motion."""
     for _ in range(200):
         added(made, velocity, command)
@@ -51,18 +65,18 @@ def own_force(velocity: tuple[float, float]) -> np.ndarray:
 
 @pytest.mark.parametrize("velocity", [(0.05, 0.02), (-0.05, 0.1), (0.2, -0.03), (-0.1, -0.1)])
 def test_in_steady_motion_the_share_of_the_friction_is_added(velocity: tuple[float, float]) -> None:
-    np.testing.assert_allclose(sliding(new(), velocity), SHARE * own_force(velocity), rtol=1e-9)
+    np.testing.assert_allclose(sliding(Motors(), velocity), SHARE * own_force(velocity), rtol=1e-9)
 
 
 @pytest.mark.parametrize("velocity", [(0.05, 0.04), (-0.05, -0.1)])
 def test_where_the_command_brakes_nothing_more_is_left_than_it_says(velocity: tuple[float, float]) -> None:
     braking = tuple(-np.sign(velocity) * 1.0)
-    np.testing.assert_allclose(sliding(new(), velocity, braking), own_force(velocity), rtol=1e-9)
+    np.testing.assert_allclose(sliding(Motors(), velocity, braking), own_force(velocity), rtol=1e-9)
     slightly = tuple(-np.sign(velocity) * 0.01)
     expected = SHARE * own_force(velocity) + 0.01 * np.sign(velocity)
-    np.testing.assert_allclose(sliding(new(), velocity, slightly), expected, rtol=1e-9)
+    np.testing.assert_allclose(sliding(Motors(), velocity, slightly), expected, rtol=1e-9)
     driving = tuple(np.sign(velocity) * 1.0)
-    np.testing.assert_allclose(sliding(new(), velocity, driving), SHARE * own_force(velocity), rtol=1e-9)
+    np.testing.assert_allclose(sliding(Motors(), velocity, driving), SHARE * own_force(velocity), rtol=1e-9)
 
 
 VELOCITIES = st.lists(st.tuples(st.floats(-0.3, 0.3), st.floats(-0.3, 0.3)), min_size=1, max_size=60)
@@ -73,7 +87,7 @@ VELOCITIES = st.lists(st.tuples(st.floats(-0.3, 0.3), st.floats(-0.3, 0.3)), min
 def test_it_is_never_more_than_the_share_of_the_largest_friction_of_that_speed(
     velocities: list[tuple[float, float]], share: float, gain: float
 ) -> None:
-    made = new(share)
+    made = Motors(share)
     made.allow(gain)
     most = [max(law.breakaway_force for law in laws) + 1e-12 for laws in OWN.laws]
     for velocity in velocities:
@@ -85,7 +99,7 @@ def test_it_is_never_more_than_the_share_of_the_largest_friction_of_that_speed(
 @given(velocities=VELOCITIES)
 def test_against_a_handle_with_that_friction_it_gives_no_energy(velocities: list[tuple[float, float]]) -> None:
     """Where it drives, it is at most the share of the dry friction at some slower speed, that is of the static one."""
-    made = new()
+    made = Motors()
     for velocity in velocities:
         force = added(made, velocity)
         for axis, (f, v) in enumerate(zip(force, velocity, strict=True)):
@@ -94,7 +108,7 @@ def test_against_a_handle_with_that_friction_it_gives_no_energy(velocities: list
 
 
 def test_at_rest_it_fades_to_nothing() -> None:
-    made = new()
+    made = Motors()
     before = sliding(made, (0.05, -0.05))
     after = [added(made, (0.0, 0.0)).copy() for _ in range(3000)]
     assert (np.abs(np.array(after)) <= np.abs(before) + 0.7).all()
@@ -103,7 +117,7 @@ def test_at_rest_it_fades_to_nothing() -> None:
 
 
 def test_not_allowed_it_adds_nothing_and_forgets() -> None:
-    made = new()
+    made = Motors()
     sliding(made, (0.05, -0.05))
     made.allow(0.0)
     np.testing.assert_array_equal(added(made, (0.05, 0.05), (0.5, -0.2)), (0.0, 0.0))
@@ -113,7 +127,7 @@ def test_not_allowed_it_adds_nothing_and_forgets() -> None:
 
 def test_a_steep_fall_is_flattened_until_the_force_is_unique() -> None:
     steep = AxisFriction(1.0, 1.0, 2.0, 2.0, 5e-4).laws
-    made = new(own=OwnFriction((steep, steep), 0.0))
+    made = Motors(own=OwnFriction((steep, steep), 0.0))
     np.testing.assert_allclose(sliding(made, (0.05, 0.05)), SHARE, rtol=1e-6)
     slow = [added(made, (v, 0.0))[0] for v in np.repeat(np.geomspace(5e-2, 1e-4, 40), 20)]
     assert (np.abs(np.diff(slow)) < 0.2).all()

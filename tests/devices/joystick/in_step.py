@@ -10,9 +10,11 @@ from typing import Any
 
 import pytest
 
+from devices import driver
 from devices.emulators.pid.times import FreeTime
-from devices.joystick import device, forces, opening, streaming, watching
+from devices.joystick import forces, opening, streaming, watching
 from devices.joystick.streaming import Streaming
+from devices.waking import Wake
 from haptics.clock import Clock
 
 FRAME = 1e-3
@@ -20,7 +22,7 @@ FRAME = 1e-3
 MIDST = 0.4
 """Everybody but the bus acts when so much of a frame has gone by."""
 
-MODULES = (device, forces, streaming, watching)
+MODULES = (driver, forces, streaming, watching)
 """Those of the driver that look at the clock."""
 
 
@@ -41,6 +43,7 @@ class BusClock(Clock):
         super().start()
         self._origin = next_frame(self._bus.now())
         self._bus.wait_until(self._origin)
+        self.origin_ns = round(1e9 * self._origin), self.origin_ns[1]
 
     def elapsed(self) -> float:
         return self._bus.now() - self._origin
@@ -56,6 +59,7 @@ class InStep(Streaming):
 
     def start(self, patience: float) -> None:
         self.sample = self._watch.begin()
+        self.wake = Stepping(self)
         self._frames = round(self._transport.link.out_interval / FRAME)
         self._begin()
 
@@ -68,10 +72,10 @@ class InStep(Streaming):
             self._session.write(self._next)
             self._choose()
             streaming.time.go_back(now)  # to read in the same frame
-        data = self._transport.read(FRAME)
-        self.heard = streaming.time.perf_counter()
+        data, heard = self._transport.read(FRAME), streaming.time.perf_counter()
         if data is not None:
-            self._take(data, self.heard, True)
+            self._take(data, heard, True)
+        self._hear(heard)
 
     def _choose(self) -> None:
         try:
@@ -83,10 +87,21 @@ class InStep(Streaming):
         self._reports = self._forces.reports()
         self._next = next(self._reports, None)
 
-    def command(self, level_x: float, level_y: float) -> None:
-        super().command(level_x, level_y)
+    def take_up(self) -> None:
+        """Begin with a new command where there was nothing to send."""
         if self._next is None:
             self._begin()
+
+
+class Stepping(Wake):
+    """Wakes streams that have no threads."""
+
+    def __init__(self, stream: InStep) -> None:
+        super().__init__()
+        self._stream = stream
+
+    def call(self) -> None:
+        self._stream.take_up()
 
 
 def put_in_step(bus: FreeTime, patch: pytest.MonkeyPatch, *others: Any) -> Callable[[float], None]:

@@ -23,6 +23,9 @@ class Stick:
         monkeypatch.setattr("devices.joystick.forces.time", SimpleNamespace(perf_counter=lambda: self.now))
         self.forces = Forces(Playbook(described("openffboard"), GENERIC), [1, 2], KEEP_ALIVE)
 
+    def command(self, level_x: float, level_y: float) -> None:
+        self.forces.levels.publish(level_x, level_y, self.now)
+
     def sent(self) -> list[str]:
         """Return what is sent now."""
         reports, found = self.forces.reports(), []
@@ -47,7 +50,7 @@ def magnitudes(sent: list[str]) -> list[str]:
 
 @pytest.mark.parametrize(("old", "goes"), [(0.0, False), (0.039, False), (0.041, True), (0.1, True)])
 def test_a_command_that_nobody_repeats_is_replaced_by_none(stick: Stick, old: float, goes: bool) -> None:
-    stick.forces.command(0.5, -0.25)
+    stick.command(0.5, -0.25)
     assert magnitudes(stick.sent()) == ["05010040", "050200e0"]
     stick.now += old
     assert magnitudes(stick.sent()) == (["05010000", "05020000"] if goes else [])
@@ -59,7 +62,7 @@ def test_the_writer_sleeps_no_longer_than_until_a_command_is_too_old(
     stick: Stick, old: float, wakes_within: float
 ) -> None:
     """Whenever the tick dies, zero is sent before a second time has gone by."""
-    stick.forces.command(0.5, 0.0)
+    stick.command(0.5, 0.0)
     stick.sent()
     stick.now += old
     assert stick.forces.idle() <= wakes_within + 1e-9
@@ -70,7 +73,7 @@ def test_an_effect_is_started_anew_while_commands_come_and_not_after(stick: Stic
     for tick in range(400):
         stick.now += 1e-3
         if tick < 200:
-            stick.forces.command(0.5, 0.5)
+            stick.command(0.5, 0.5)
         starts += [(tick, text[2:4]) for text in stick.sent() if text.startswith("0a")]
     for block in ("01", "02"):
         ticks = [tick for tick, text in starts if text == block]

@@ -41,6 +41,11 @@ class Rig:
     def start(self) -> None:
         self.streaming.start(5.0)
 
+    def command(self, level_x: float, level_y: float) -> None:
+        """Leave the levels of the two effects as a tick does."""
+        self.streaming.levels.publish(level_x, level_y, time.perf_counter())
+        self.streaming.wake.call()
+
 
 @pytest.fixture
 def rig() -> Iterator[Rig]:
@@ -58,17 +63,17 @@ def until(condition: object, patience: float = 5.0) -> None:
 
 def test_only_what_changed_is_sent(rig: Rig) -> None:
     rig.start()
-    rig.streaming.command(0.5, 0.0)
+    rig.command(0.5, 0.0)
     rig.transport.wait_for(lambda sent: constants(sent, 1) == [16384])
-    rig.streaming.command(0.5, 0.0)
-    rig.streaming.command(0.5, 0.25)
+    rig.command(0.5, 0.0)
+    rig.command(0.5, 0.25)
     rig.transport.wait_for(lambda sent: constants(sent, 2) == [8192])
     assert constants(rig.transport.sent, 1) == [16384]
 
 
 def test_the_axis_that_is_farther_off_goes_first(rig: Rig) -> None:
     rig.start()
-    rig.streaming.command(0.1, -0.9)
+    rig.command(0.1, -0.9)
     rig.transport.wait_for(lambda sent: bool(constants(sent, 1)))
     order = [text[:4] for text in rig.transport.sent if text.startswith("05")]
     assert order[:2] == ["0502", "0501"]
@@ -78,7 +83,7 @@ def test_a_value_that_was_overtaken_is_never_sent(rig: Rig) -> None:
     rig.transport.before_write = lambda report: time.sleep(5e-3)
     rig.start()
     for step in range(1, 101):
-        rig.streaming.command(step * 0.01, 0.0)
+        rig.command(step * 0.01, 0.0)
         time.sleep(3e-4)
     rig.transport.wait_for(lambda sent: constants(sent, 1)[-1:] == [32767])
     sent = constants(rig.transport.sent, 1)
@@ -90,7 +95,7 @@ def test_effects_are_started_anew_one_at_a_time_while_commands_come(rig: Rig) ->
     rig.start()
     end = time.monotonic() + 8 * KEEP_ALIVE
     while time.monotonic() < end:
-        rig.streaming.command(0.1, 0.1)
+        rig.command(0.1, 0.1)
         time.sleep(1e-3)
     for block in (1, 2):
         starts = [text for text in rig.transport.sent if text == f"0a{block:02x}0101"]
@@ -99,7 +104,7 @@ def test_effects_are_started_anew_one_at_a_time_while_commands_come(rig: Rig) ->
 
 def test_no_force_stays_when_nobody_commands_any_more(rig: Rig) -> None:
     rig.start()
-    rig.streaming.command(0.5, -0.5)
+    rig.command(0.5, -0.5)
     rig.transport.wait_for(lambda sent: bool(constants(sent, 1)) and bool(constants(sent, 2)))
     rig.transport.wait_for(lambda sent: constants(sent, 1)[-1] == constants(sent, 2)[-1] == 0)
     rig.transport.sent.clear()
@@ -194,7 +199,7 @@ def test_nothing_is_sent_any_more_once_the_end_has_begun(rig: Rig) -> None:
             until(rig.streaming._stopping.is_set)
 
     rig.transport.before_write = end
-    rig.streaming.command(0.5, -0.4)
+    rig.command(0.5, -0.4)
     rig.transport.wait_for(bool)
     ending.join(5.0)
     assert len(rig.transport.sent) == 1, "only what was under way"
@@ -205,12 +210,12 @@ def test_one_report_that_is_not_taken_is_followed_by_a_newer_one(rig: Rig) -> No
 
     def refuse(report: bytes) -> None:
         if failures:
-            rig.streaming.command(0.25, 0.0)
+            rig.command(0.25, 0.0)
             raise failures.pop()
 
     rig.transport.before_write = refuse
     rig.start()
-    rig.streaming.command(0.5, 0.0)
+    rig.command(0.5, 0.0)
     rig.transport.wait_for(lambda sent: constants(sent, 1)[-1:] == [8192])
     assert rig.streaming.fault is None
 
@@ -221,7 +226,7 @@ def test_a_stick_that_takes_nothing_at_all_is_a_fault(rig: Rig) -> None:
 
     rig.transport.before_write = refuse
     rig.start()
-    rig.streaming.command(0.5, 0.0)
+    rig.command(0.5, 0.0)
     until(lambda: rig.streaming.fault is not None)
 
 
@@ -234,7 +239,7 @@ def test_a_report_that_stays_under_way_is_a_fault_though_the_writer_hangs(rig: R
     rig.transport.before_write = hang
     rig.start()
     assert rig.streaming.fault is None
-    rig.streaming.command(0.5, 0.0)
+    rig.command(0.5, 0.0)
     until(lambda: rig.streaming.fault is not None)
     assert "did not answer an output report in time" in str(rig.streaming.fault)
     rig.streaming.stop()
@@ -256,7 +261,7 @@ def test_a_report_has_failed_after_the_time_of_two(
         seen.append(rig.streaming.fault)
 
     rig.transport.before_write = look
-    rig.streaming.command(0.5, 0.0)
+    rig.command(0.5, 0.0)
     rig.streaming._exchange()
     assert (seen[0] is not None) == failed
 
@@ -271,7 +276,7 @@ def test_zero_that_was_not_taken_is_tried_again_though_nobody_commands(rig: Rig)
 
     rig.transport.before_write = refuse
     rig.start()
-    rig.streaming.command(0.5, 0.0)
+    rig.command(0.5, 0.0)
     rig.transport.wait_for(lambda sent: constants(sent, 1)[-1:] == [0])
     assert failures
     assert rig.streaming.fault is None

@@ -100,8 +100,8 @@ def test_a_reply_that_comes_too_late_is_not_taken_for_that_to_a_later_message(bo
     with conversation(board) as (port, _, exchange):
         board.delay_replies(delay)
         wait_until(lambda: exchange.resyncs)
-        resynchronised = exchange.sample[0]
-        wait_until(lambda: exchange.sample[0] > resynchronised)
+        resynchronised = exchange.samples.read()[0]
+        wait_until(lambda: exchange.samples.read()[0] > resynchronised)
         exchange.stop()
         assert not exchange.failure
         assert guardian.read_up_to(port, 1, 0.05) == b""  # nothing is left over: every answer was to its own message
@@ -132,7 +132,8 @@ def test_after_an_exchange_that_failed_no_reply_to_it_or_before_is_one(board):
 
 def test_a_port_that_fails_for_once_ends_the_exchange_without_torques(board, monkeypatch):
     with conversation(board) as (_, line, exchange):
-        exchange.command((0.05, 0.05))
+        exchange.torques.publish(0.05, 0.05, time.perf_counter())
+        exchange.wake.call()
         wait_until(lambda: any(board.torques))
 
         def fail(torques):

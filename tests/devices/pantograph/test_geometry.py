@@ -10,14 +10,39 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import devices
+from devices.driver_kernels import estimate_velocity
 from devices.emulators.hapi.arms import PROFILES, Arms
-from devices.pantograph.kernels import new_record, take_angles, take_force
+from devices.pantograph.kernels import PANTOGRAPH, drive_motors, fill_mechanism, place_handle
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, MECHANISMS
-from devices.velocity import VelocitySettings, prepare_velocity
+from devices.velocity import VelocitySettings, fill_velocity, prepare_velocity
+from haptics._jit import kernel
 from haptics.errors import ConfigurationError, DeviceOpenError
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 unit = st.floats(-1.0, 1.0)
+
+
+@kernel
+def take_angles(record, time, left, right):
+    """Take the angles of the inner links [degree] at `time` [s]."""
+    s = record[0]
+    s.now = time
+    place_handle(s, left, right)
+    estimate_velocity(s)
+
+
+@kernel
+def take_force(record, fx, fy):
+    """Compute the torques for a force [N]."""
+    drive_motors(record[0], fx, fy)
+
+
+def new_record(mechanism):
+    """Return the record of a pantograph, (1,), whose position has a resolution of 10 um."""
+    record = np.zeros(1, PANTOGRAPH)
+    fill_velocity(record["estimator"], VelocitySettings(), 1e-5, 1e-3)
+    fill_mechanism(record, mechanism)
+    return record
 
 
 @functools.cache
@@ -32,7 +57,7 @@ def emulated_arms(name):
 
 def record_at(name, position):
     mechanism = MECHANISMS[name]
-    record = new_record(mechanism, VelocitySettings(), 1e-5, 1e-3)
+    record = new_record(mechanism)
     prepare_velocity(record["estimator"])
     angles = np.degrees(mechanism.linkage.joints([np.array(position) + mechanism.centre]))[0]
     take_angles(record, 0.0, *angles)
@@ -104,7 +129,7 @@ def folded_record(between):
     """A gen-1 pantograph whose outer links make an angle with this sine: the elbows are close to each other."""
     half = 0.07 * math.sin(math.asin(between) / 2.0)
     angle = math.degrees(math.acos((0.01 - half) / 0.05))
-    record = new_record(MECHANISMS["gen-1"], VelocitySettings(), 1e-5, 1e-3)
+    record = new_record(MECHANISMS["gen-1"])
     take_angles(record, 0.0, angle, 180.0 - angle)
     return record
 
@@ -122,7 +147,7 @@ def test_force_fades_away_towards_the_pose_that_motors_do_not_hold(clearance, pa
 
 
 def test_elbows_in_one_point_give_no_position_and_no_torque():
-    record = new_record(MECHANISMS["2diy"], VelocitySettings(), 1e-5, 1e-3)
+    record = new_record(MECHANISMS["2diy"])
     with np.errstate(invalid="ignore", divide="ignore"):  # uncompiled, NumPy would have something to say
         take_angles(record, 0.0, 90.0, 90.0)
         take_force(record, 1.0, 1.0)

@@ -1,0 +1,97 @@
+"""What a tick of a stick computes, as the parts of its port: reports to positions and velocities, forces to levels.
+
+The threads that talk to the stick and the tick pass on the latest values by latches (`devices.latch`); that one of the
+threads has ended, or that a report is not taken, the tick sees in two numbers of `devices.joystick.streaming`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
+from devices.joystick.parameters import StickParameters
+from devices.joystick.streaming import BEGUN, ENDED, HEARD, REPORT, STUCK, Streaming
+from devices.latch import copy_latest, leave
+from haptics._jit import kernel, merged_kernel
+from haptics.device import DEAD_MAN_BUTTON
+from haptics.envelope import limit_norm
+from haptics.parts import float_at
+
+STICK = np.dtype(
+    [
+        *DRIVER_FIELDS,
+        ("reports", "<i8"),
+        ("levels", "<i8"),
+        ("trouble", "<i8"),
+        ("report", "<f8", (REPORT,)),
+        ("given", "<f8", (3,)),
+        ("centre", "<f8", (2,)),
+        ("counts_to_m", "<f8", (2, 2)),
+        ("newton_to_level", "<f8", (2, 2)),
+        ("max_force", "<f8"),
+        ("dead_man_button", "<i8"),
+    ]
+)
+"""The whole stick in one record.
+
+``reports``, ``levels`` and ``trouble`` are where the streams have what they share with the tick. ``report`` is the
+latest one, ``given`` the levels left last."""
+
+
+def connect(record: NDArray[Any], known: StickParameters, streaming: Streaming) -> None:
+    """Fill in what is known of a stick, and where its streams are, which must live as long as the record is used."""
+    axes = known.axes
+    record["centre"], record["counts_to_m"] = axes.centre_counts, axes.counts_to_m
+    record["newton_to_level"], record["max_force"] = known.force.newton_to_level, known.force.max_force_n
+    record["dead_man_button"] = known.handle.dead_man_button
+    record["reports"], record["levels"] = streaming.reports.place, streaming.levels.place
+    record["trouble"] = streaming.trouble.ctypes.data
+
+
+@merged_kernel
+def _is_lost(s: Any) -> bool:
+    """Tell whether a thread has ended, or a report is or was under way for too long."""
+    begun, ended = float_at(s.trouble + 8 * BEGUN), float_at(s.trouble + 8 * ENDED)
+    return bool(s.fault == LOST or ended != 0.0 or s.instant - begun > STUCK)
+
+
+@merged_kernel
+def _measure(s: Any) -> None:
+    """Make the sample of the latest report."""
+    x, y = s.report[0] - s.centre[0], s.report[1] - s.centre[1]
+    for i in range(2):
+        s.position[i] = s.counts_to_m[i, 0] * x + s.counts_to_m[i, 1] * y
+    buttons, number = int(s.report[2]), s.dead_man_button
+    held = DEAD_MAN_BUTTON if number > 0 and (buttons >> max(number - 1, 0)) & 1 else 0
+    s.buttons = buttons << 1 | held
+    s.time = s.report[HEARD] - s.origin
+
+
+@kernel
+def take_stick(s: Any, now: float, elapsed: float) -> None:
+    """Take the newest sample at the nominal time `now`, `elapsed` after the clock's zero [s]."""
+    note_time(s, now, elapsed)
+    if _is_lost(s):
+        s.fault = LOST
+        return
+    if copy_latest(s.reports, s.report):
+        _measure(s)
+    estimate_velocity(s)
+
+
+@kernel
+def give_stick(s: Any, x: float, y: float) -> None:
+    """Leave the levels for a force [N]; what is more than the motors can do keeps its direction."""
+    if not accept(s, x, y):
+        return
+    total = s.compensation.total
+    x, y, _ = limit_norm(total[0], total[1], s.max_force)
+    for i in range(2):
+        s.given[i] = s.newton_to_level[i, 0] * x + s.newton_to_level[i, 1] * y
+    s.given[2] = s.instant
+    leave(s.levels, s.given)
+    if _is_lost(s):
+        s.fault = LOST
