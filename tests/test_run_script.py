@@ -315,6 +315,8 @@ def test_what_a_step_prints_goes_to_the_log(run: ModuleType, capfd: pytest.Captu
         ("demo", ["--headless"], ["-P", "-m", "apps", "demo", "--headless"]),
         ("haptics", ["run", "--json"], ["-P", "-m", "apps", "run", "--json"]),
         ("haptics", [], ["-P", "-m", "apps"]),
+        ("docs", [], ["-P", "-m", "mkdocs", "build", "--strict", "--quiet"]),
+        ("docs", ["serve"], ["-P", "-m", "mkdocs", "serve"]),
         ("python", ["examples/one.py"], ["examples/one.py"]),
         ("test", ["-k", "law"], ["-m", "pytest", "-k", "law"]),
         ("test", [], ["-m", "pytest", "-n", "3", "--no-loadscope-reorder"]),
@@ -365,7 +367,7 @@ def test_bytecode_that_must_not_lie_beside_the_sources_goes_into_the_environment
 def test_help_goes_to_standard_output(run: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
     assert run.main(["--help"]) == 0
     out = capsys.readouterr().out
-    assert all(f"./run {name}" in out for name in ("demo", "test", "haptics", "check", "setup"))
+    assert all(f"./run {name}" in out for name in ("demo", "test", "haptics", "check", "docs", "setup"))
 
 
 @pytest.mark.parametrize(("arguments", "word"), [([], "usage"), (["demmo"], "unknown command 'demmo'")])

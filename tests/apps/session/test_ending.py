@@ -249,5 +249,6 @@ def test_an_arm_that_was_never_sent_anything_records_no_command(tmp_path: Path) 
     told = device_log(recording.folder)
     assert len(told) <= 1, "to hold where it is, at the very end, is all that it can have been told"
     assert (told["time"] >= recording.rows["time"][-1]).all()
-    (row,) = (line for line in (ROOT / "README.md").read_text().splitlines() if line.startswith("| `command` |"))
+    formats = (ROOT / "docs" / "formats.md").read_text(encoding="utf-8").splitlines()
+    (row,) = (line for line in formats if line.startswith("| `command` |"))
     assert "nan where nothing was sent" in row
