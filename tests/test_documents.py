@@ -149,7 +149,7 @@ def run_commands(block: Block, folder: Path) -> None:
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
-            timeout=100,
+            timeout=300,
             check=False,
         )
         expected = int(block.marks.get("exit status", 0))
@@ -163,6 +163,7 @@ def run_python(block: Block, folder: Path, names: dict[str, object]) -> None:
     exec(compile(block.text, str(file), "exec"), names)
 
 
+@pytest.mark.timeout(600)
 @pytest.mark.parametrize("page", PAGES_WITH_CODE)
 def test_what_a_page_says_can_be_done(page: Path, folder: Path) -> None:
     names: dict[str, object] = {"__name__": "page"}

@@ -217,3 +217,32 @@ See `a ≥ b` and `c`.
 @pytest.mark.usefixtures("generator")
 def test_docstrings_become_markdown() -> None:
     assert importlib.import_module("docstrings").as_markdown(DOCSTRING) == MARKDOWN
+
+
+SETTINGS = """class Listed:
+    \"\"\"Settings.
+
+    Attributes
+    ----------
+    mass : float
+        In the list.
+    \"\"\"
+    mass: float = bounded(0.2, unit="kg", doc="moving mass")
+
+
+class Declared:
+    \"\"\"Settings.\"\"\"
+    mass: float = bounded(0.2, unit="kg", doc="moving mass")
+    other: int = 3
+"""
+
+
+@pytest.mark.usefixtures("generator")
+def test_a_setting_is_documented_by_its_declaration_where_its_class_has_no_list(tmp_path: Path) -> None:
+    griffe = importlib.import_module("griffe")
+    (tmp_path / "some_settings.py").write_text(SETTINGS)
+    extension = griffe.load_extensions(importlib.import_module("docstrings").Markdown)
+    module = griffe.load("some_settings", search_paths=[tmp_path], extensions=extension)
+    assert module["Declared.mass"].docstring.value == "moving mass [kg]"
+    assert module["Declared.other"].docstring is None
+    assert module["Listed.mass"].docstring is None

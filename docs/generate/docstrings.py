@@ -61,9 +61,22 @@ def _fenced_block(found: re.Match[str]) -> str:
 
 
 class Markdown(griffe.Extension):
-    """Turns every docstring into Markdown before it is parsed."""
+    """Turns every docstring into Markdown before it is parsed; documents settings by their declarations."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Turn the docstring of one object (griffe calls this)."""
+        """Turn the docstring of one object, or give a setting the text of its declaration (griffe calls this)."""
         if obj.docstring:
             obj.docstring.value = as_markdown(obj.docstring.value)
+        elif obj.is_attribute and (text := _declared_text(obj)):
+            obj.docstring = griffe.Docstring(text, parent=obj, parser="numpy")
+
+
+def _declared_text(attribute: Any) -> str:
+    """Return what a setting is: ``doc=`` of its declaration, with the unit, unless its class has a list of them."""
+    owner, declared = attribute.parent, attribute.value
+    listed = owner.docstring and re.search(r"^Attributes\n-+$", owner.docstring.value, re.MULTILINE)
+    if listed or not owner.is_class or not isinstance(declared, griffe.ExprCall):
+        return ""
+    words = {part.name: str(part.value).strip("\"'") for part in declared.arguments if hasattr(part, "name")}
+    text, unit = words.get("doc", ""), words.get("unit", "")
+    return f"{text} [{unit}]" if text and unit else text
