@@ -233,7 +233,8 @@ SETTINGS = """class Listed:
 class Declared:
     \"\"\"Settings.\"\"\"
     mass: float = bounded(0.2, unit="kg", doc="moving mass")
-    other: int = 3
+    kind: str = choice("one", ("one", "two"), "which")
+    other: int = named(3)
 """
 
 
@@ -244,5 +245,6 @@ def test_a_setting_is_documented_by_its_declaration_where_its_class_has_no_list(
     extension = griffe.load_extensions(importlib.import_module("docstrings").Markdown)
     module = griffe.load("some_settings", search_paths=[tmp_path], extensions=extension)
     assert module["Declared.mass"].docstring.value == "moving mass [kg]"
+    assert module["Declared.kind"].docstring.value == "which"
     assert module["Declared.other"].docstring is None
     assert module["Listed.mass"].docstring is None

@@ -77,6 +77,8 @@ def _declared_text(attribute: Any) -> str:
     listed = owner.docstring and re.search(r"^Attributes\n-+$", owner.docstring.value, re.MULTILINE)
     if listed or not owner.is_class or not isinstance(declared, griffe.ExprCall):
         return ""
-    words = {part.name: str(part.value).strip("\"'") for part in declared.arguments if hasattr(part, "name")}
-    text, unit = words.get("doc", ""), words.get("unit", "")
+    parts = declared.arguments
+    words = {part.name: str(part.value).strip("\"'") for part in parts if isinstance(part, griffe.ExprKeyword)}
+    in_place = str(parts[2]).strip("\"'") if len(parts) > 2 and isinstance(parts[2], str) else ""
+    text, unit = words.get("doc", in_place), words.get("unit", "")
     return f"{text} [{unit}]" if text and unit else text
