@@ -74,6 +74,9 @@ KEEP_STEP = (
 """Tests, by the beginning of their path, in which programs keep step with the wall's clock or answer in time. Where the
 suite runs in several processes, they run in one of them, one after the other."""
 
+EACH_ALONE = ("test_documents.py",)
+"""Tests, likewise, of which each takes long and none needs another: they are divided among the processes."""
+
 
 # --- what guards a promise in wall-clock time -----------------------------------------------------------------------
 
@@ -138,7 +141,8 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     class ByFile(LoadScopeScheduling):
         def _split_scope(self, nodeid: str) -> str:
             path = nodeid.partition("::")[0]
-            return "in step" if path.removeprefix("tests/").startswith(KEEP_STEP) else path
+            name = path.removeprefix("tests/")
+            return "in step" if name.startswith(KEEP_STEP) else nodeid if name.startswith(EACH_ALONE) else path
 
     return ByFile(config, log)
 
