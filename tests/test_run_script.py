@@ -315,7 +315,7 @@ def test_what_a_step_prints_goes_to_the_log(run: ModuleType, capfd: pytest.Captu
         ("demo", ["--headless"], ["-P", "-m", "apps", "demo", "--headless"]),
         ("haptics", ["run", "--json"], ["-P", "-m", "apps", "run", "--json"]),
         ("haptics", [], ["-P", "-m", "apps"]),
-        ("docs", [], ["-P", "-m", "mkdocs", "build", "--strict", "--quiet"]),
+        ("docs", [], ["-P", "-m", "mkdocs", "build", "--strict"]),
         ("docs", ["serve"], ["-P", "-m", "mkdocs", "serve"]),
         ("python", ["examples/one.py"], ["examples/one.py"]),
         ("test", ["-k", "law"], ["-m", "pytest", "-k", "law"]),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import re
+import runpy
 import shutil
 import subprocess
 import sys
@@ -36,8 +37,10 @@ def generator(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 
 def build(root: Path, into: Path) -> tuple[int, str]:
+    """Do what ``./run docs`` does; return the exit status and all that was said."""
+    words = runpy.run_path(str(ROOT / "run"))["program"]("docs", [])
     done = subprocess.run(
-        [sys.executable, "-P", "-m", "mkdocs", "build", "--strict", "--site-dir", str(into)],
+        [sys.executable, *words, "--site-dir", str(into)],
         cwd=root,
         env={**os.environ, "NO_MKDOCS_2_WARNING": "1", "PYTHONPATH": str(ROOT)},
         capture_output=True,
@@ -168,6 +171,7 @@ def links(generator: None) -> ModuleType:
         ("../../CONTRIBUTING.md", "docs/tutorials/own_law.md", "tutorials/own_law.md", "../contributing.md"),
         ("../run", "docs/safety.md", "safety.md", "source/run.md"),
         ("examples", "README.md", "overview.md", "source/examples/index.md"),
+        ("docs/generate/links.py", "CONTRIBUTING.md", "contributing.md", "source/docs/generate/links.py.md"),
         ("https://example.org/a.py", "README.md", "overview.md", "https://example.org/a.py"),
         ("../no_such_file.py", "docs/safety.md", "safety.md", "../no_such_file.py"),
     ],

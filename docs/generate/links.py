@@ -84,7 +84,7 @@ def _path(target: str, origin: str) -> str:
 
 
 def _on_site(path: str) -> bool:
-    return path.startswith("docs/")
+    return path.startswith("docs/") and not path.startswith("docs/generate")
 
 
 def _page_of(path: str) -> str:
