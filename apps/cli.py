@@ -15,10 +15,10 @@ from textwrap import indent
 from typing import Any
 
 from apps import commands
-from apps.answer import Answer
 from apps.catalogue import listed
-from apps.parser import Parser, Version
-from apps.words import wrapped
+from apps.shared.answer import Answer
+from apps.shared.parser import Parser, Version
+from apps.shared.words import wrapped
 from devices.faults import FAULTS
 from haptics.errors import (
     ConfigurationError,

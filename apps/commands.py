@@ -5,14 +5,14 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import TYPE_CHECKING, Any
 
-from apps.answer import Answer
-from apps.session.config import gather
-from apps.session.models import Table
-from apps.words import wrapped
+from apps.settings.config import gather
+from apps.settings.models import Table
+from apps.shared.answer import Answer
+from apps.shared.words import wrapped
 
 if TYPE_CHECKING:
     from apps.session.outcome import Outcome
-    from haptics.recording import Recording
+    from haptics.recording.recording import Recording
 
 DEMO_DURATION = 30.0
 """Length of the demonstration [s]: one tour of the hand and a little more."""
@@ -47,7 +47,7 @@ def _lay_options(tables: dict[str, Table], options: Namespace) -> None:
     if options.device is not None:
         tables.setdefault("device", {})["name"] = options.device
     if options.hand is not None:
-        from devices.virtual.hands import hand_settings
+        from devices.virtual.hands.registry import hand_settings
 
         tables.setdefault("hand", {}).update(hand_settings(options.hand))
 
@@ -66,7 +66,7 @@ def _answer(outcome: Outcome) -> Answer:
 def devices(options: Namespace) -> Answer:
     """List the devices, what is plugged in, and what is missing to use it."""
     from apps import plugged
-    from apps.session.models import fitting
+    from apps.settings.models import fitting
     from devices import describe_backends
 
     models, found = fitting(), plugged.survey()
@@ -93,7 +93,7 @@ def _in_words(row: dict[str, Any]) -> str:
 def replay(options: Namespace) -> Answer:
     """Show a recording, or verify it."""
     from haptics.errors import HapticError, RecordingError
-    from haptics.recording import Recording
+    from haptics.recording.recording import Recording
 
     recording = Recording(options.recording)
     try:
@@ -108,7 +108,7 @@ def replay(options: Namespace) -> Answer:
 
 def _verify(recording: Recording) -> Answer:
     from apps.verification import examine
-    from haptics.recording_checks import OK
+    from haptics.recording.checks import OK
 
     found = examine(recording)
     result = {
@@ -127,8 +127,8 @@ def _verify(recording: Recording) -> Answer:
 
 
 def _show(recording: Recording, options: Namespace) -> Answer:
-    from apps.session.picture import draw
-    from apps.session.view_link import why_no_window
+    from apps.shared.picture import draw
+    from apps.view.launch import why_no_window
 
     result = {
         "recording": str(recording.folder),

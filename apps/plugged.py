@@ -9,16 +9,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.doctor.checks.usb import Plugged, openable, plugged
 from apps.doctor.machine import Machine, program
-from apps.doctor.usb import Plugged, openable, plugged
 from devices import BACKENDS
 from devices.arm.identities import ODRIVES
-from devices.device_text import setting
-from devices.udev import GROUP, RULES_FILE, Node, device_rules
+from devices.common.bus.device_text import setting
+from devices.common.bus.udev import GROUP, RULES_FILE, Node, device_rules
 from haptics.errors import DeviceOpenError
 
 if TYPE_CHECKING:
-    from devices.joystick.finding import FoundStick
+    from devices.joystick.usb.finding import FoundStick
 
 STICK, ARM = "pid-joystick", "arm"
 APPLY = f"then run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; sudo udevadm trigger; plug it in anew."
@@ -131,7 +131,7 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
 
 
 def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
-    from devices.joystick.finding import hidraw_sticks, usb_sticks
+    from devices.joystick.usb.finding import hidraw_sticks, usb_sticks
 
     by_hidraw = hidraw_sticks(root)
     try:

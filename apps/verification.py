@@ -13,16 +13,16 @@ from dataclasses import asdict, replace
 from typing import TYPE_CHECKING, Any
 
 from apps.session.record import program_hash
-from haptics.certificate import certificate, felt, flags_seen
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
-from haptics.fitness import Fitness
-from haptics.recording_checks import INCOMPLETE, OK, VIOLATED, Finding
+from haptics.recording.certificate import certificate, felt, flags_seen
+from haptics.recording.checks import INCOMPLETE, OK, VIOLATED, Finding
+from haptics.recording.fitness import Fitness
 from haptics.settings import build
 
 if TYPE_CHECKING:
-    from haptics.recording import Recording
-    from haptics.replay import Verification
+    from haptics.recording.recording import Recording
+    from haptics.recording.replay import Verification
 
 _PARAMETER_FILES = {"parameters": "parameter_file_hash", "friction_parameters": "friction_file_hash"}
 
@@ -35,7 +35,7 @@ def examine(recording: Recording) -> Verification:
     RecordingError
         If it does not say everything that a replay needs.
     """
-    from haptics.replay import verify
+    from haptics.recording.replay import verify
 
     found = verify(recording)
     missing = any(one.rule in {"rows", "tick"} and one.verdict == INCOMPLETE for one in found.findings)
@@ -136,8 +136,8 @@ def _configuration(recording: Recording) -> Iterator[Finding]:
 
 
 def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
-    from haptics.envelope import Limits
-    from haptics.replay import spec_of
+    from haptics.recording.replay import spec_of
+    from haptics.rendering.envelope import Limits
 
     try:
         expected = asdict(Limits.of(spec_of(metadata), envelope))

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.measurements import FEWEST, Measurement
+from calibration.data.measurements import FEWEST, Measurement
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]

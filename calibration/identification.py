@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.parameter_keys import key
-from calibration.parameters import Found, JointParameters
+from calibration.parameters.keys import key
+from calibration.parameters.parameters import Found, JointParameters
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from calibration.data.measurements import Measurement
     from calibration.friction import Choice, FitSettings, FrictionFit, Samples
-    from calibration.measurements import Measurement
 
 Array = NDArray[np.float64]
 
@@ -184,7 +184,7 @@ def smoothed(measurement: Measurement, cutoff: float | str | None) -> Measuremen
     cutoff : float, "auto" or None
         As `Wishes.smooth`; None leaves it as it is.
     """
-    from calibration.signals import best_cutoff, motion, smooth
+    from calibration.data.signals import best_cutoff, motion, smooth
 
     if cutoff is None:
         return measurement

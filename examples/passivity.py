@@ -13,8 +13,8 @@ import numpy as np
 from devices import create_device
 from haptics import Clock, Coulomb, MasslessImpedance, Servo, Trace
 from haptics.design import Handle, stiffness_limit
-from haptics.envelope import Limits
-from haptics.trace import Status
+from haptics.records import Status
+from haptics.rendering.envelope import Limits
 
 MASS, DELAY, STIFFNESS, DAMPING, PERIOD = 0.2, 2e-3, 6000.0, 10.0, 1e-3
 PUSH = [[0.2, 0.0, 0.0], [0.21, 6.0, 0.0], [0.23, 6.0, 0.0], [0.24, 0.0, 0.0]]

@@ -10,18 +10,18 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from haptics.anisotropy import Asymmetric, Elliptic
     from haptics.clock import Clock, WallClock
-    from haptics.closed_form import ClosedForm
-    from haptics.custom_law import CustomLaw, friction_law
     from haptics.device import Causality, Device, DeviceSpec, State
-    from haptics.elements import (
+    from haptics.elements.models import (
         CompliantAdmittance,
         Element,
         InertialImpedance,
         MasslessImpedance,
         RigidAdmittance,
     )
+    from haptics.elements.network.network import Network
+    from haptics.elements.network.parts import NetworkResult
+    from haptics.elements.simulation import Simulation, simulate
     from haptics.errors import (
         AmbiguousLawWarning,
         CausalityError,
@@ -32,19 +32,20 @@ if TYPE_CHECKING:
         HapticError,
         RecordingError,
     )
-    from haptics.friction import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
-    from haptics.law import Law
-    from haptics.network import Network
-    from haptics.network_parts import NetworkResult
-    from haptics.recording import Recording
-    from haptics.servo import Servo
-    from haptics.simulation import Simulation, simulate
-    from haptics.trace import Permission, Status, Trace
+    from haptics.friction.anisotropy import Asymmetric, Elliptic
+    from haptics.friction.closed_form import ClosedForm
+    from haptics.friction.custom_law import CustomLaw, friction_law
+    from haptics.friction.law import Law
+    from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
+    from haptics.recording.recording import Recording
+    from haptics.records import Permission, Status
+    from haptics.servo.servo import Servo
+    from haptics.trace import Trace
 
 _HOMES = {
     "clock": ("Clock", "WallClock"),
     "device": ("Causality", "Device", "DeviceSpec", "State"),
-    "elements": ("CompliantAdmittance", "Element", "InertialImpedance", "MasslessImpedance", "RigidAdmittance"),
+    "elements.models": ("CompliantAdmittance", "Element", "InertialImpedance", "MasslessImpedance", "RigidAdmittance"),
     "errors": (
         "AmbiguousLawWarning",
         "CausalityError",
@@ -55,17 +56,18 @@ _HOMES = {
         "HapticError",
         "RecordingError",
     ),
-    "custom_law": ("CustomLaw", "friction_law"),
-    "friction": ("Coulomb", "CoulombViscous", "DeadZoneViscous", "GaussianStribeck", "Stribeck"),
-    "law": ("Law",),
-    "anisotropy": ("Asymmetric", "Elliptic"),
-    "closed_form": ("ClosedForm",),
-    "network": ("Network",),
-    "network_parts": ("NetworkResult",),
-    "recording": ("Recording",),
-    "servo": ("Servo",),
-    "simulation": ("Simulation", "simulate"),
-    "trace": ("Permission", "Status", "Trace"),
+    "friction.custom_law": ("CustomLaw", "friction_law"),
+    "friction.laws": ("Coulomb", "CoulombViscous", "DeadZoneViscous", "GaussianStribeck", "Stribeck"),
+    "friction.law": ("Law",),
+    "friction.anisotropy": ("Asymmetric", "Elliptic"),
+    "friction.closed_form": ("ClosedForm",),
+    "elements.network.network": ("Network",),
+    "elements.network.parts": ("NetworkResult",),
+    "recording.recording": ("Recording",),
+    "servo.servo": ("Servo",),
+    "elements.simulation": ("Simulation", "simulate"),
+    "records": ("Permission", "Status"),
+    "trace": ("Trace",),
 }
 _HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 

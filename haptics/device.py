@@ -141,7 +141,7 @@ class DeviceSpec:
         goes by the servo's frequency (admittance).
     channels : tuple of (str, str, int)
         What else it measures, in the order of `State.channels`: name (small letters, digits, underscores), unit, and
-        how many numbers. A recording has them as columns (`haptics.columns`).
+        how many numbers. A recording has them as columns (`haptics.recording.columns`).
 
     Raises
     ------

@@ -55,7 +55,7 @@ class DeviceFault(HapticError):
     rows : structured array or None
         The last rows of the trace before the fault, newest last, for diagnosis.
     used : dict
-        What the run had used of the machine until then (`haptics.realtime.Usage`), where it is known.
+        What the run had used of the machine until then (`haptics.servo.realtime.Usage`), where it is known.
     """
 
     def __init__(self, message: str, rows: Any = None) -> None:

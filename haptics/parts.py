@@ -20,7 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from haptics._jit import COMPILED, kept, kernel
+from haptics.jit import COMPILED, kept, kernel
 
 _PARTS: dict[tuple[Callable[..., None], np.dtype[Any]], tuple[int, object]] = {}
 """Address of every part and what keeps it alive: whoever calls it knows its address alone."""

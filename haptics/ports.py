@@ -2,9 +2,9 @@
 
 A device that has a `Port` offers its newest sample and takes its command in one record. A virtual device brings parts
 (`haptics.parts`) that take the sample and act on the command in the very call; a driver brings parts that make the
-sample of what its threads heard last, and leave them the command (`devices.driver`). Threads may also fill and read the
-record themselves, under a sequence lock. Whatever happens that takes words, the device says by ``fault``: the loop then
-leaves, and the device's plain ``read`` or ``write`` has the error.
+sample of what its threads heard last, and leave them the command (`devices.common.driver`). Threads may also fill and
+read the record themselves, under a sequence lock. Whatever happens that takes words, the device says by ``fault``: the
+loop then leaves, and the device's plain ``read`` or ``write`` has the error.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol, runtime_checkable
 
 from haptics.device import MOST_CHANNELS
-from haptics.trace import Rows
+from haptics.records import Rows
 
 PORT_FIELDS: list[tuple[Any, ...]] = [
     ("sequence", "<i8"),

@@ -67,8 +67,8 @@ KEEP_STEP = (
     "devices/arm/test_rdt",
     "devices/joystick",
     "devices/pantograph",
-    "haptics/test_process.py",
-    "haptics/test_servo",
+    "haptics/servo/test_process.py",
+    "haptics/servo/test_servo",
     "usb",
 )
 """Tests, by the beginning of their path, in which programs keep step with the wall's clock or answer in time. Where the

@@ -14,8 +14,8 @@ import pytest
 import devices
 from haptics.clock import Clock
 from haptics.device import Causality, Device, DeviceSpec, State
-from haptics.envelope import Limits
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.rendering.envelope import Limits
 
 
 def safe_command(device: Device) -> np.ndarray:

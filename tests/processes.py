@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.log import LOG_ROW
+from devices.common.log import LOG_ROW
 
 ROOT = Path(__file__).parents[1]
 

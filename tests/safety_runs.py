@@ -15,17 +15,18 @@ from unittest.mock import patch
 import numpy as np
 
 import devices
-from apps.session.config import complete
 from apps.session.record import new_recorder
+from apps.settings.config import complete
 from devices.faults import FAULTS, FaultyDevice, parse_fault
 from haptics.clock import Clock
 from haptics.device import Causality
-from haptics.envelope import UNUSABLE
 from haptics.errors import DeviceFault
-from haptics.recording import Recording
-from haptics.replay import Verification, verify
-from haptics.servo import Servo
-from haptics.trace import Reader, Rows, Trace
+from haptics.recording.recording import Recording
+from haptics.recording.replay import Verification, verify
+from haptics.records import Rows
+from haptics.rendering.envelope import UNUSABLE
+from haptics.servo.servo import Servo
+from haptics.trace import Reader, Trace
 
 Array = np.ndarray[Any, np.dtype[Any]]
 

@@ -10,12 +10,12 @@ import math
 import tempfile
 from pathlib import Path
 
-from apps.session.config import complete
+from apps.settings.config import complete
 from devices.faults import FAULTS
-from haptics.background import FROZEN
-from haptics.envelope import FADE_OUT
-from haptics.job import LOOK_EVERY
-from haptics.run import HEARTBEAT_EVERY
+from haptics.rendering.envelope import FADE_OUT
+from haptics.servo.background import FROZEN
+from haptics.servo.job import LOOK_EVERY
+from haptics.servo.run import HEARTBEAT_EVERY
 from tests.safety_runs import DEVICES, LASTING, PERIOD, PHASES, Finding, find_all
 
 DOCUMENT = Path(__file__).parents[1] / "docs" / "faults.md"

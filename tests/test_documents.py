@@ -15,7 +15,7 @@ import pytest
 
 from apps.cli import _parser
 from haptics.errors import ConfigurationError
-from haptics.trace import ROW_UNITS
+from haptics.records import ROW_UNITS
 from tests.documents import PAGES, REASONS, Block, blocks_of, commands_of
 from tests.processes import ROOT
 

@@ -9,8 +9,8 @@ import pytest
 
 from devices.faults import FAULTS
 from haptics.device import Causality
-from haptics.envelope import UNUSABLE
-from haptics.loop_kernels import FAULT_AFTER
+from haptics.rendering.envelope import UNUSABLE
+from haptics.servo.loop_kernels import FAULT_AFTER
 from tests.safety_runs import DEVICES, Case, Finding, Passing, find_all, run
 from tests.safety_table import documented, markdown
 

@@ -183,8 +183,12 @@ def test_where_a_link_leads_on_the_site(links: ModuleType, link: str, origin: st
 
 def test_names_become_links_to_where_they_are(links: ModuleType) -> None:
     places = {"haptics.Law": "interface/haptics.md#haptics.Law"}
-    said = links.with_names("`haptics.Law`, `haptics.law` [`haptics.Law`](x.md)\n", places, "tutorials/own_law.md")
-    assert said == ("[`haptics.Law`](../interface/haptics.md#haptics.Law), `haptics.law` [`haptics.Law`](x.md)\n")
+    said = links.with_names(
+        "`haptics.Law`, `haptics.friction.law` [`haptics.Law`](x.md)\n", places, "tutorials/own_law.md"
+    )
+    assert said == (
+        "[`haptics.Law`](../interface/haptics.md#haptics.Law), `haptics.friction.law` [`haptics.Law`](x.md)\n"
+    )
 
 
 DOCSTRING = """What it is::

@@ -11,8 +11,8 @@ from tests.processes import ROOT
 FLOORS = ("haptics", "devices", "calibration", "apps", "examples")
 
 MAY_WRITE = {
-    "haptics/loop.py": "the loop of the servo",
-    "haptics/servo.py": "the safe output at its end",
+    "haptics/servo/loop.py": "the loop of the servo",
+    "haptics/servo/servo.py": "the safe output at its end",
     "devices/faults/device.py": "a device around another one",
     "devices/virtual/device.py": "its own safe output, when it is closed",
     "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
@@ -27,7 +27,7 @@ NO_DEVICES = {"stdout", "stderr", "out", "file", "wfile", "stream", "mapping"}
 NOT_THE_CONTRACT = {
     "devices/joystick/session.py": "reports, to a transport",
     "devices/joystick/streaming.py": "reports, to a session",
-    "devices/joystick/usb_transport.py": "reports, to a device of pyusb",
+    "devices/joystick/usb/usb_transport.py": "reports, to a device of pyusb",
     "devices/arm/motors/line.py": "packets, to the pipes of a drive",
     "devices/arm/motors/usb.py": "packets, to a device of pyusb",
 }
@@ -51,7 +51,7 @@ def test_only_the_servo_writes_to_a_device() -> None:
             if owners:
                 found[path.relative_to(ROOT).as_posix()] = owners
     strangers = {name: owners for name, owners in found.items() if name not in MAY_WRITE | NOT_THE_CONTRACT}
-    assert not strangers, f"hand the servo a program instead (haptics.motion): {strangers}"
+    assert not strangers, f"hand the servo a program instead (haptics.rendering.motion): {strangers}"
     assert set(MAY_WRITE) <= set(found), "a place that writes no more may not stay on the list"
 
 

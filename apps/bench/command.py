@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 import functools
 
-from apps.answer import Answer
 from apps.bench import options as passed_on
 from apps.bench.outcome import CannotMeasure, Outcome
 from apps.catalogue import listed
-from apps.progress import Line, bar
+from apps.shared.answer import Answer
+from apps.shared.progress import Line, bar
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -13,8 +13,8 @@ from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.reference import NoReference, Reference
 from apps.bench.slices import compare, measure, nanoseconds
 from apps.bench.workload import STEPS, classic_elements, elements, inputs, plainest
-from haptics.elements import ELEMENTS, Element
-from haptics.trace import Rows
+from haptics.elements.models import ELEMENTS, Element
+from haptics.records import Rows
 
 TITLE = "time of a step of each element in a compiled loop, as a ratio to the same loop in C"
 

@@ -7,9 +7,9 @@ from collections.abc import Callable
 import numpy as np
 
 from apps.bench.workload import STEPS, inputs
-from haptics.elements import Element
-from haptics.simulation import RESULT, run_element
-from haptics.trace import Rows
+from haptics.elements.models import Element
+from haptics.elements.simulation import RESULT, run_element
+from haptics.records import Rows
 
 
 def empty_results(count: int = STEPS) -> Rows:

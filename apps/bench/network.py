@@ -2,8 +2,9 @@
 
 The network is a chain of blocks on a base that moves in a circle, as in models of earthquakes (Burridge and Knopoff
 1967): every block has a contact with the base, a spring to the wall and a spring to the next block. The friction forces
-are spread, so that about half of the contacts slide all the time. A tick is one call of `haptics.network.Network.step`.
-The reference is as many contacts of model C by themselves in C, without blocks and springs, driven by the same base.
+are spread, so that about half of the contacts slide all the time. A tick is one call of
+`haptics.elements.network.network.Network.step`. The reference is as many contacts of model C by themselves in C,
+without blocks and springs, driven by the same base.
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.reference import NoReference, Reference
 from apps.bench.slices import compare, measure, nanoseconds
 from apps.bench.workload import PERIOD
-from haptics.elements import MasslessImpedance
-from haptics.friction import Coulomb
-from haptics.network import Network
+from haptics.elements.models import MasslessImpedance
+from haptics.elements.network.network import Network
+from haptics.friction.laws import Coulomb
 
 TITLE = "contacts that one processor core simulates in a tick of 1 ms, as a ratio to contacts alone in C"
 

@@ -18,8 +18,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.elements import Element
-from haptics.trace import Rows
+from haptics.elements.models import Element
+from haptics.records import Rows
 
 SOURCE = Path(__file__).with_name("reference.c")
 _FLAGS = ("-O3", "-shared", "-fPIC")

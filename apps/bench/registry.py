@@ -12,8 +12,8 @@ from apps.bench.outcome import Outcome, Progress
 BENCHMARKS: dict[str, str] = {
     "kernel": "kernel",
     "network": "network",
-    "servo": "servo",
-    "soak": "soak",
+    "servo": "live.servo",
+    "soak": "live.soak",
 }
 """Name to the module of `apps.bench` that has its ``TITLE`` and its ``run``, in the order in which all are run."""
 

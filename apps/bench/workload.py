@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.custom_law import friction_law
 from haptics.device import Causality
-from haptics.elements import (
+from haptics.elements.models import (
     ELEMENTS,
     CompliantAdmittance,
     Element,
@@ -15,9 +14,10 @@ from haptics.elements import (
     MasslessImpedance,
     RigidAdmittance,
 )
-from haptics.friction import Coulomb, Stribeck
-from haptics.law import Law
-from haptics.tables import MODELS
+from haptics.elements.tables import MODELS
+from haptics.friction.custom_law import friction_law
+from haptics.friction.law import Law
+from haptics.friction.laws import Coulomb, Stribeck
 
 STEPS = 4000
 """Length of a run: some hundred kilobytes of results, which stay in a processor's own cache."""

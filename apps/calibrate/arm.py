@@ -6,7 +6,6 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.answer import Answer
 from apps.calibrate.device import (
     EXCITATION,
     add_device_options,
@@ -19,17 +18,18 @@ from apps.calibrate.device import (
 from apps.calibrate.friction import identify_all
 from apps.calibrate.options import AUTOMATIC
 from apps.calibrate.places import require_place
-from apps.calibrate.results import as_object, describe, ending, provenance
+from apps.calibrate.reports.results import as_object, describe, ending, provenance
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 from haptics.settings import build, unknown
 
 if TYPE_CHECKING:
-    from calibration.excited_handle import Poses
+    from calibration.data.files import Source
     from calibration.handle import Handle
     from calibration.identification import Identified
-    from calibration.measured_files import Source
     from calibration.motions import Mover
-    from calibration.parameters import JointParameters
+    from calibration.motions.poses import Poses
+    from calibration.parameters.parameters import JointParameters
 
 HANDLE, JOINTS = "handle", "joints"
 _POSES = "poses"
@@ -60,7 +60,7 @@ def run(options: argparse.Namespace) -> Answer:
     if not options.device:
         raise ConfigurationError("--device is missing: name the arm, virtual-arm or arm.")
     require_place(options.out)
-    from calibration.excited_handle import Poses, require_wrench
+    from calibration.motions.poses import Poses, require_wrench
 
     mover, tables = mover_for(options, EXCITATION, _POSES)
     require_wrench(mover.spec)
@@ -87,7 +87,7 @@ def _require_model(name: str) -> None:
 
 def _wanted(options: argparse.Namespace, mover: Mover) -> list[str]:
     """Return what is to be found: what was asked for, or all that the arm shows."""
-    from calibration.excited_arm import body_of
+    from calibration.motions.joint_motion import body_of
 
     if options.only == HANDLE:
         return [HANDLE]
@@ -103,8 +103,8 @@ def _wanted(options: argparse.Namespace, mover: Mover) -> list[str]:
 def _find_handle(options: argparse.Namespace, mover: Mover, poses: Poses) -> tuple[Handle, Source]:
     """Bring the arm to several poses, and return what its sensor carries."""
     from apps.session.record import made_by
-    from calibration.excited_handle import measure_wrenches, plan_poses
     from calibration.handle import identify_handle
+    from calibration.motions.poses import measure_wrenches, plan_poses
 
     spec = mover.spec
     places, holds = plan_poses(poses, spec, mover.period)
@@ -132,8 +132,8 @@ def _deliver(
     sources: list[Source],
 ) -> Answer:
     """Write what was found and say it."""
-    from calibration.parameter_files import handle_table, write_parameter_file
-    from calibration.parameters import ParameterFile
+    from calibration.parameters.files import handle_table, write_parameter_file
+    from calibration.parameters.parameters import ParameterFile
 
     joints = tuple(one.parameters() for one in identified)
     origin = provenance("; ".join(_METHOD[what] for what in wanted), sources, options.device)
@@ -177,7 +177,7 @@ def _describe(handle: Handle) -> list[str]:
 def _configuration(out: Path, handle: Handle | None, joints: tuple[JointParameters, ...]) -> list[str]:
     """Return the lines that belong into the configuration of a session on this arm."""
     from calibration.handle import CENTRES, CERTAIN, MASS
-    from calibration.toml_text import format_toml
+    from calibration.parameters.toml_text import format_toml
 
     arm: dict[str, Any] = {}
     sensor: dict[str, Any] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.answer import Answer
 from apps.calibrate.options import add_data_options, wishes_of
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
 
@@ -19,8 +19,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Compare."""
     from apps.calibrate.outcome import check_file
-    from apps.calibrate.results import effort_word, names_of
-    from calibration.parameter_files import read_parameter_file
+    from apps.calibrate.reports.results import effort_word, names_of
+    from calibration.parameters.files import read_parameter_file
 
     file = read_parameter_file(options.parameters)
     if not file.joints:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-from apps.answer import Answer
+from apps.shared.answer import Answer
 
 KINDS = {
     "friction": "the friction of joints, from recordings of them",

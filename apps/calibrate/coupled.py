@@ -6,16 +6,16 @@ import argparse
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apps.answer import Answer
 from apps.calibrate.friction import identify_all, require_places
 from apps.calibrate.options import add_data_options, add_fit_options, add_result_options, behind, by_joint, wishes_of
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 from haptics.reading import read_toml
 from haptics.settings import unknown
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
-    from calibration.measurements import Measurement
+    from calibration.data.measurements import Measurement
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -60,7 +60,7 @@ def coupling_of(text: str) -> Coupling:
         If there is none.
     """
     from calibration.coupled import COUPLINGS
-    from calibration.parameter_files import read_coupling
+    from calibration.parameters.files import read_coupling
 
     if text in COUPLINGS:
         return COUPLINGS[text]

@@ -11,15 +11,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.calibrate.orderly import orderly_end
-from apps.progress import Line, bar
+from apps.shared.progress import Line, bar
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import build, unknown
 
 if TYPE_CHECKING:
-    from calibration.excitation import Excitation
-    from calibration.measurements import Measurement
+    from calibration.data.measurements import Measurement
     from calibration.motions import Mover
+    from calibration.motions.excitation import Excitation
     from haptics.device import DeviceSpec
 
     Measured = dict[str, list[Measurement]]
@@ -81,9 +81,9 @@ def measure(options: argparse.Namespace) -> Measured:
 def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
     """Measure on a device that takes forces."""
     from apps.session.record import made_by
-    from calibration.excitation import Excitation, plan
-    from calibration.excited import excite
-    from calibration.excited_measurements import measurements_of
+    from calibration.motions.excitation import Excitation, plan
+    from calibration.motions.handle_motion import excite
+    from calibration.motions.measurements import measurements_of
 
     excitation, spec = build(Excitation, table, "excitation"), mover.spec
     duration = len(plan(excitation, spec, mover.period)) * mover.period
@@ -96,7 +96,7 @@ def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
 def measure_joints(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
     """Move the joints of an arm by its servo, and return what was measured of them."""
     from apps.session.record import made_by
-    from calibration.excited_arm import body_of, excite_arm, plan_joints
+    from calibration.motions.joint_motion import body_of, excite_arm, plan_joints
 
     spec, excitation = mover.spec, joint_excitation(table)
     angles, _ = plan_joints(body_of(mover), excitation, spec, mover.period)
@@ -113,8 +113,8 @@ def joint_excitation(table: dict[str, Any]) -> Excitation:
     ConfigurationError
         If a setting makes no sense.
     """
-    from calibration.excitation import Excitation
-    from calibration.excited_arm import DEFAULT
+    from calibration.motions.excitation import Excitation
+    from calibration.motions.joint_motion import DEFAULT
 
     return build(Excitation, {**asdict(DEFAULT), **table}, EXCITATION)
 
@@ -125,7 +125,7 @@ def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Itera
 
     What it gives takes the time that has gone by [s].
     """
-    from apps.calibrate.terminal import say
+    from apps.calibrate.reports.terminal import say
 
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
@@ -195,7 +195,7 @@ def _settings(
 
 
 def _tables(assignments: list[str], motions: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    from apps.session.config import assign, parse_assignment
+    from apps.settings.config import assign, parse_assignment
 
     tables: dict[str, dict[str, Any]] = {}
     for text in assignments:

@@ -7,7 +7,6 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apps.answer import Answer
 from apps.calibrate.device import add_device_options, measure
 from apps.calibrate.options import (
     AUTOMATIC,
@@ -19,12 +18,13 @@ from apps.calibrate.options import (
     wishes_of,
 )
 from apps.calibrate.places import require_place
-from apps.progress import Line
+from apps.shared.answer import Answer
+from apps.shared.progress import Line
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from calibration.data.measurements import Measurement
     from calibration.identification import Identified, Wishes
-    from calibration.measurements import Measurement
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:

@@ -10,9 +10,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.answer import Answer
 from apps.calibrate.orderly import orderly_end
 from apps.calibrate.places import require_place
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import unknown
 
@@ -109,7 +109,7 @@ def _place(options: argparse.Namespace) -> Path:
 
 
 def _say_what_is_left(place: Path) -> None:
-    from apps.calibrate.terminal import say
+    from apps.calibrate.reports.terminal import say
 
     for left in sorted(place.parent.glob(f"{place.name}_*")):
         if left.is_dir():
@@ -118,7 +118,7 @@ def _say_what_is_left(place: Path) -> None:
 
 def _device_table(assignments: list[str]) -> dict[str, Any]:
     """Return the table ``device`` that ``--set`` makes."""
-    from apps.session.config import gather
+    from apps.settings.config import gather
 
     tables = gather(None, assignments)
     for other in tables:
@@ -136,7 +136,7 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
 
 def _keep(out: Path, parameters: StickParameters) -> None:
     """Write the file; if that fails after all, what should be in it goes to standard error."""
-    from apps.calibrate.terminal import say
+    from apps.calibrate.reports.terminal import say
     from devices.joystick.parameters import format_parameters, write_parameters
 
     try:
@@ -149,7 +149,7 @@ def _keep(out: Path, parameters: StickParameters) -> None:
 @contextlib.contextmanager
 def _who(options: argparse.Namespace, settings: StickSettings, table: dict[str, Any]) -> Iterator[tuple[Bench, Person]]:
     """Give the stick, and who holds the handle."""
-    from apps.calibrate.terminal import TerminalPerson, say
+    from apps.calibrate.reports.terminal import TerminalPerson, say
     from calibration.joystick.procedure import Bench
     from calibration.motions import Mover
     from devices.faults import parse_fault

@@ -8,17 +8,17 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.answer import Answer
 from apps.calibrate.friction import require_places
 from apps.calibrate.options import add_data_options, add_result_options, behind, measured, wishes_of
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from calibration.data.files import Source
+    from calibration.data.measurements import Measurement
     from calibration.identification import Wishes
-    from calibration.measured_files import Source
-    from calibration.measurements import Measurement
-    from calibration.motor import MotorFit
-    from calibration.parameters import Found, JointParameters, ParameterFile
+    from calibration.motor.gain import MotorFit
+    from calibration.parameters.parameters import Found, JointParameters, ParameterFile
 
     _Opened = dict[str, tuple[Found, Source]]
 
@@ -49,8 +49,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Answer:
     """Identify motors."""
-    from apps.calibrate.results import as_object, describe, ending, provenance
-    from calibration.parameter_files import write_parameter_file
+    from apps.calibrate.reports.results import as_object, describe, ending, provenance
+    from calibration.parameters.files import write_parameter_file
 
     require_places(options)
     if len(options.data) > 1:
@@ -67,7 +67,7 @@ def run(options: argparse.Namespace) -> Answer:
     file = replace(file, provenance=provenance(_method(fits), sources, options.identity, file.provenance))
     write_parameter_file(options.out, file)
     if options.report is not None:
-        from apps.calibrate.report import motor_pages, write_report
+        from apps.calibrate.reports.report import motor_pages, write_report
 
         write_report(options.report, file, motor_pages(fits, joints))
     result = {
@@ -84,7 +84,7 @@ def _method(fits: Sequence[MotorFit]) -> str:
 
 
 def _known(path: Path | None) -> ParameterFile | None:
-    from calibration.parameter_files import read_parameter_file
+    from calibration.parameters.files import read_parameter_file
 
     return None if path is None else read_parameter_file(path)
 
@@ -93,8 +93,8 @@ def _measured(
     options: argparse.Namespace, path: str, known: ParameterFile | None, wishes: Wishes
 ) -> tuple[Measurement, ...]:
     """Return what was measured, smoothed if wished, by the names that the joints have in the file of frictions."""
+    from calibration.data.measurements import UNNAMED
     from calibration.identification import smoothed
-    from calibration.measurements import UNNAMED
 
     found = measured(options, path)
     if known is not None and known.coupling is not None:
@@ -106,8 +106,8 @@ def _measured(
 
 
 def _fit(measurement: Measurement, known: ParameterFile | None, wishes: Wishes) -> MotorFit:
-    from calibration.friction_spread import friction_change, friction_spread
-    from calibration.motor import identify_motor
+    from calibration.motor.gain import identify_motor
+    from calibration.parameters.spread import friction_change, friction_spread
 
     if known is None:
         return identify_motor(measurement, inertia=wishes.inertia)
@@ -139,8 +139,8 @@ def _opened(options: argparse.Namespace, known: ParameterFile | None, wishes: Wi
 
 
 def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> JointParameters:
-    from calibration.motor import back_emf
-    from calibration.parameters import JointParameters
+    from calibration.motor.gain import back_emf
+    from calibration.parameters.parameters import JointParameters
 
     name, rotary, motor = fit.measurement.joint, fit.measurement.rotary, fit.found()
     if known is None:
@@ -157,7 +157,7 @@ def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> Joint
 
 
 def _file(known: ParameterFile | None, joints: Sequence[JointParameters]) -> ParameterFile:
-    from calibration.parameters import ParameterFile, Provenance
+    from calibration.parameters.parameters import ParameterFile, Provenance
 
     if known is None:
         return ParameterFile(Provenance(), tuple(joints))

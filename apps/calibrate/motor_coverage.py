@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.motor_trials import GAIN, SCENARIOS, Scenario, fitted
+from calibration.motor.trials import GAIN, SCENARIOS, Scenario, fitted
 
 TRIALS = 20
 

@@ -13,8 +13,8 @@ from haptics.settings import unknown
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
+    from calibration.data.measurements import Measurement
     from calibration.identification import Wishes
-    from calibration.measurements import Measurement
 
 AUTOMATIC = "auto"
 _LOSSES = ("square", "huber", "tukey")
@@ -135,7 +135,7 @@ def measured(options: argparse.Namespace, path: str) -> tuple[Measurement, ...]:
     ConfigurationError
         If the file cannot be used.
     """
-    from calibration.measurements import read_measurements
+    from calibration.data.measurements import read_measurements
 
     return read_measurements(path, parse_columns(options.columns), tuple(options.joints))
 
@@ -158,9 +158,9 @@ def _excited(path: Path) -> dict[str, list[Measurement]] | None:
     """Return what a device was moved for by itself, if it is such a recording, and not of a session."""
     if not path.is_dir():
         return None
-    from calibration.excited_arm import is_of_joints, recorded_joints
-    from calibration.excited_measurements import is_excitation, measurements_of
-    from haptics.recording import Recording
+    from calibration.motions.joint_motion import is_of_joints, recorded_joints
+    from calibration.motions.measurements import is_excitation, measurements_of
+    from haptics.recording.recording import Recording
 
     recording = Recording(path)
     if is_of_joints(recording):

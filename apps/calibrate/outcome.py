@@ -7,14 +7,14 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apps.answer import Answer
 from apps.calibrate.options import behind, measured, recordings
-from apps.calibrate.results import as_object, describe, ending, names_of, provenance
+from apps.calibrate.reports.results import as_object, describe, ending, names_of, provenance
+from apps.shared.answer import Answer
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
     from calibration.identification import Identified, Wishes
-    from calibration.parameters import JointParameters
+    from calibration.parameters.parameters import JointParameters
 
 _METHOD = "separable least squares, {loss} loss; intervals for errors that resemble their neighbours"
 
@@ -35,8 +35,8 @@ def deliver(
     coupling : Coupling, optional
         Of coupled joints.
     """
-    from calibration.parameter_files import write_parameter_file
-    from calibration.parameters import ParameterFile
+    from calibration.parameters.files import write_parameter_file
+    from calibration.parameters.parameters import ParameterFile
 
     joints = tuple(one.parameters() for one in identified)
     errors = check_all(options, joints, wishes, coupling)
@@ -45,7 +45,7 @@ def deliver(
     file = ParameterFile(provenance(method, sources, options.identity), joints, coupling)
     write_parameter_file(options.out, file)
     if options.report is not None:
-        from apps.calibrate.report import friction_pages, write_report
+        from apps.calibrate.reports.report import friction_pages, write_report
 
         write_report(options.report, file, friction_pages(identified, joints, errors))
     result = {
@@ -96,9 +96,9 @@ def check_file(
     ConfigurationError
         If the file cannot be used, or has none of the joints.
     """
+    from calibration.data.measurements import UNNAMED
     from calibration.friction import joined
     from calibration.identification import relative_error, samples_of
-    from calibration.measurements import UNNAMED
     from haptics.errors import ConfigurationError
 
     if coupling is None:

@@ -7,23 +7,23 @@ from collections.abc import Container, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.answer import Answer
 from apps.calibrate.options import add_check_option, add_source_options, parse_columns
 from apps.calibrate.places import require_place
-from apps.calibrate.term_table import as_object, table
-from apps.progress import Line
+from apps.calibrate.reports.term_table import as_object, table
+from apps.shared.answer import Answer
+from apps.shared.progress import Line
 
 if TYPE_CHECKING:
-    from calibration.observation import Observation
-    from calibration.observed_files import Observed
-    from calibration.prediction_error import ErrorEstimate
-    from calibration.selection import Selection, SelectionSettings
-    from calibration.term_comparison import Compared
+    from calibration.data.observation import Observation
+    from calibration.data.observed_files import Observed
+    from calibration.fitting.prediction_error import ErrorEstimate
+    from calibration.terms.comparison import Compared
+    from calibration.terms.selection import Selection, SelectionSettings
 
 _Judged = dict[str, "tuple[Compared, ...]"]
 
 KINDS = ("friction", "inertia", "load", "drive")
-"""As of `calibration.terms`, which is not imported to print a help text."""
+"""As of `calibration.terms.terms`, which is not imported to print a help text."""
 _PARTS = (2, 20)
 """The fewest and the most parts that a recording is cut into."""
 
@@ -57,7 +57,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: argparse.Namespace) -> Answer:
     """Choose the terms of every joint."""
-    from calibration.term_files import write_term_file
+    from calibration.terms.files import write_term_file
 
     require_place(options.out)
     _check_parts(options)
@@ -102,7 +102,7 @@ def _first(options: argparse.Namespace, seen: Observation) -> Observation:
 
 
 def _read(options: argparse.Namespace, path: str) -> dict[str, Observed]:
-    from calibration.observed_files import read_observations
+    from calibration.data.observed_files import read_observations
 
     return {one.joint: one for one in read_observations(path, parse_columns(options.columns), tuple(options.joints))}
 
@@ -130,7 +130,7 @@ def _by_joint(options: argparse.Namespace) -> dict[str, list[Observed]]:
 
 
 def _choose_all(options: argparse.Namespace, joints: dict[str, list[Observation]]) -> dict[str, Selection]:
-    from calibration.selection import select_terms
+    from calibration.terms.selection import select_terms
 
     found: dict[str, Selection] = {}
     with Line() as line:
@@ -141,7 +141,7 @@ def _choose_all(options: argparse.Namespace, joints: dict[str, list[Observation]
 
 
 def _settings(options: argparse.Namespace) -> SelectionSettings:
-    from calibration.selection import SelectionSettings
+    from calibration.terms.selection import SelectionSettings
 
     return SelectionSettings(kinds=tuple(options.kinds) or KINDS)
 
@@ -154,7 +154,7 @@ def _judge_all(
     checks: dict[str, dict[str, Observed]],
 ) -> dict[str, _Judged]:
     """Return the errors of every kind of model, by joint and by what they are judged on."""
-    from calibration.term_comparison import compare_in_turn, fit_kinds
+    from calibration.terms.comparison import compare_in_turn, fit_kinds
 
     judged: dict[str, _Judged] = {}
     with Line() as line:
@@ -175,7 +175,7 @@ def _judge_all(
 
 
 def _facts(seen: list[Observed]) -> dict[str, Any]:
-    from apps.calibrate.results import provenance
+    from apps.calibrate.reports.results import provenance
 
     return vars(provenance("forward selection by blocked cross-validation", [one.source for one in seen], ""))
 
@@ -188,7 +188,7 @@ def _warnings(seen: Sequence[Observation]) -> list[str]:
 
 
 def _as_object(name: str, selection: Selection, judged: _Judged) -> dict[str, Any]:
-    from calibration.term_files import model_table
+    from calibration.terms.files import model_table
 
     return {
         "name": name,
@@ -203,7 +203,7 @@ def _as_object(name: str, selection: Selection, judged: _Judged) -> dict[str, An
 
 
 def _describe(name: str, selection: Selection, judged: _Judged) -> list[str]:
-    from calibration.term_files import unit_key
+    from calibration.terms.files import unit_key
 
     lines = [f"{name}: leaves {_percent(selection.score)} of the torque where it was not fitted"]
     for one in selection.model.fitted:
@@ -221,7 +221,7 @@ def _describe(name: str, selection: Selection, judged: _Judged) -> list[str]:
 
 def _chosen(kinds: Sequence[Compared]) -> Compared:
     """Return the model that was chosen: the last that is not only there to compare with."""
-    from calibration.term_comparison import LATE
+    from calibration.terms.comparison import LATE
 
     return [one for one in kinds if one.kind != LATE][-1]
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from itertools import product
 
-from devices.velocity import VelocitySettings
+from devices.common.velocity import VelocitySettings
 
 FRICTION = 4.0
 """The friction force F that every renderer is asked for [N]."""

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.velocity import VELOCITY, update_velocity
+from devices.common.encoder import quantise
+from devices.common.velocity import VELOCITY, update_velocity
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
-from devices.virtual.plant import quantise
-from haptics._jit import kernel
-from haptics.element_kernels import step_element
-from haptics.envelope import limit_norm
-from haptics.trace import Rows
+from haptics.elements.kernels import step_element
+from haptics.jit import kernel
+from haptics.records import Rows
+from haptics.rendering.envelope import limit_norm
 
 PLANT = np.dtype(
     [

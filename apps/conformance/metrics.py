@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from apps.conformance import motions
 from apps.conformance.cells import FRICTION
-from haptics.trace import Rows
+from haptics.records import Rows
 
 Array = NDArray[np.float64]
 

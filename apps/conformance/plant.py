@@ -14,11 +14,11 @@ from apps.conformance import cells
 from apps.conformance.cells import Cell, Grip
 from apps.conformance.kernels import PLANT, ROW, command_joystick, run_element, sample_joystick
 from apps.conformance.motions import Motion
-from devices.velocity import VelocitySettings, fill_velocity, prepare_velocity
+from devices.common.velocity import VelocitySettings, fill_velocity, prepare_velocity
 from haptics.device import Causality
-from haptics.elements import Element
+from haptics.elements.models import Element
 from haptics.errors import ConfigurationError
-from haptics.trace import Rows
+from haptics.records import Rows
 
 Array = NDArray[np.float64]
 

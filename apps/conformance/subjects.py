@@ -15,11 +15,11 @@ from apps.conformance.motions import Motion
 from apps.conformance.peers import PEERS
 from apps.conformance.plant import Renderer, run_compiled, run_python
 from haptics.device import Causality
-from haptics.elements import Element
+from haptics.elements.models import Element
+from haptics.elements.tables import MODELS, element_fields, make_element
 from haptics.errors import ConfigurationError, HapticError
+from haptics.records import Rows
 from haptics.settings import unknown
-from haptics.tables import MODELS, element_fields, make_element
-from haptics.trace import Rows
 
 MakeRenderer = Callable[[float], Renderer]
 """``make_renderer(period) -> renderer``: a fresh one, at rest, for ticks `period` [s] apart."""

@@ -13,7 +13,7 @@ from apps.conformance.limits import METRICS, Row
 from apps.conformance.motions import Motion
 from apps.conformance.subjects import Subject
 from haptics.device import Causality
-from haptics.trace import Rows
+from haptics.records import Rows
 
 MICRO = 1e6
 

@@ -20,11 +20,11 @@ from apps.conformance.cells import CELLS, DAMPING, FRICTION, REFERENCE, STIFFNES
 from apps.conformance.kernels import ROW, run_element
 from apps.conformance.motions import Motion
 from apps.conformance.plant import drive_of, new_plant
-from devices.velocity import VelocityEstimator, VelocitySettings, fill_velocity, prepare_velocity
+from devices.common.velocity import VelocityEstimator, VelocitySettings, fill_velocity, prepare_velocity
 from haptics.device import Causality
-from haptics.elements import MasslessImpedance
-from haptics.friction import Coulomb
-from haptics.trace import Rows
+from haptics.elements.models import MasslessImpedance
+from haptics.friction.laws import Coulomb
+from haptics.records import Rows
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

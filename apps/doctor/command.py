@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.answer import Answer
-from apps.progress import Line
+from apps.shared.answer import Answer
+from apps.shared.progress import Line
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -52,10 +52,10 @@ def run(options: argparse.Namespace) -> Answer:
 
 
 def _rules(name: str) -> Answer:
-    from apps.doctor.families import FAMILIES, named, names
+    from apps.doctor.checks.families import FAMILIES, named, names
+    from apps.doctor.checks.udev import rules
+    from apps.doctor.checks.usb import unknown_sticks
     from apps.doctor.machine import Machine
-    from apps.doctor.udev import rules
-    from apps.doctor.usb import unknown_sticks
     from haptics.settings import unknown
 
     families = (*FAMILIES, *unknown_sticks(Machine())) if name == "all" else named(name)

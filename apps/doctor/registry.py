@@ -119,4 +119,4 @@ def run_one(name: str, check: Check, machine: Machine) -> Finding:
 
 def _load(function: str) -> Callable[[Machine], Finding]:
     module, name = function.split(":")
-    return cast("Callable[[Machine], Finding]", getattr(importlib.import_module(f"apps.doctor.{module}"), name))
+    return cast("Callable[[Machine], Finding]", getattr(importlib.import_module(f"apps.doctor.checks.{module}"), name))

@@ -6,7 +6,7 @@ import math
 from typing import Any
 
 from haptics.clock import WallClock
-from haptics.realtime import Usage, enter
+from haptics.servo.realtime import Usage, enter
 
 
 def measure(duration: float, rate: float) -> dict[str, Any]:

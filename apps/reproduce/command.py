@@ -5,9 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from apps.answer import Answer, make_folder
 from apps.catalogue import listed
-from apps.progress import Line, bar
+from apps.shared.answer import Answer, make_folder
+from apps.shared.progress import Line, bar
 
 FOLDER = "reproductions"
 

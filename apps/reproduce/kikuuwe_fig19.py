@@ -17,7 +17,7 @@ from apps.reproduce.outcome import Outcome, Row
 from apps.reproduce.planar import Array, angles, norms
 from apps.reproduce.style import INK
 from apps.reproduce.tour import Tour, draw_path, motion_of, tour
-from haptics.envelope import FADE
+from haptics.rendering.envelope import FADE
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

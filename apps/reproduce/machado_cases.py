@@ -16,11 +16,11 @@ import numpy as np
 
 from apps.reproduce.outcome import Row
 from apps.reproduce.planar import Array
-from devices.arm.dynamics import TwoLinks
-from devices.arm.hybrid import FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral
-from devices.arm.joint import Drive, Motor
-from devices.arm.simulation import Run, simulate_hybrid
-from devices.arm.surface import Surface
+from devices.arm.hybrid.control import FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral
+from devices.arm.hybrid.simulation import Run, simulate_hybrid
+from devices.arm.mechanics.dynamics import TwoLinks
+from devices.arm.mechanics.joint import Drive, Motor
+from devices.arm.mechanics.surface import Surface
 from haptics import CoulombViscous, GaussianStribeck
 
 PERIOD, FORCE, DURATION = 1e-3, 1.0, 4.0

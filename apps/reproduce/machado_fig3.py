@@ -29,7 +29,7 @@ from apps.reproduce.machado_cases import (
 from apps.reproduce.machado_picture import Curve, Inside, added_torque, draw
 from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.style import BLUE, GREEN, ORANGE, PALE
-from devices.arm.fractional import weights
+from devices.arm.servo.fractional import weights
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

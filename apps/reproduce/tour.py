@@ -15,17 +15,17 @@ from apps.reproduce.planar import Array, norms
 from apps.reproduce.style import BLUE, INK, ORANGE, PALE, dress
 from devices import create_device
 from devices.virtual.device import VirtualDevice
-from devices.virtual.minimum_jerk import MinimumJerkHand
-from devices.virtual.phases import Phase
+from devices.virtual.hands.minimum_jerk import MinimumJerkHand
+from devices.virtual.hands.phases import Phase
 from haptics import Clock, Element
 from haptics.device import State
-from haptics.offline import run_offline
+from haptics.servo.offline import run_offline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from haptics.trace import Rows
+    from haptics.records import Rows
 
 SMOOTHING = 0.1
 """Length of the window over which measured positions and forces are smoothed [s]."""

@@ -13,20 +13,20 @@ from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
 
-from apps.session import messages as say
-from apps.session.config import SessionConfig, complete
-from apps.session.models import Table, causality_of
+from apps.front_ends import messages as say
 from apps.session.mouse import Mouse
 from apps.session.outcome import Outcome
-from apps.session.picture import draw
 from apps.session.run import Session
 from apps.session.service import Service
-from apps.session.view_link import ViewLink, why_no_window
-from apps.words import wrapped
+from apps.settings.config import SessionConfig, complete
+from apps.settings.models import Table, causality_of
+from apps.shared.picture import draw
+from apps.shared.words import wrapped
+from apps.view.launch import ViewLink, why_no_window
 from haptics.errors import ConfigurationError, HapticError, RecordingError
-from haptics.loop import End
-from haptics.recording import Recording
-from haptics.run import HEARTBEAT_EVERY, NeverStarted
+from haptics.recording.recording import Recording
+from haptics.servo.loop import End
+from haptics.servo.run import HEARTBEAT_EVERY, NeverStarted
 
 MOUSE = "mouse"
 
@@ -49,7 +49,7 @@ class Application:
     Parameters
     ----------
     tables : dict
-        The tables of the first session; see `apps.session.config`.
+        The tables of the first session; see `apps.settings.config`.
     window : bool
         Whether a live view is wanted; where none can be shown, the person is told why and the run goes on without.
     theme : str

@@ -8,7 +8,7 @@ from haptics.design import Advice, Severity, advise
 
 if TYPE_CHECKING:
     from haptics.device import DeviceSpec
-    from haptics.elements import Element
+    from haptics.elements.models import Element
 
 
 class Counsel:

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from haptics.recording import Recorder
+from haptics.recording.recording import Recorder
 from haptics.trace import Ring
 
 BEFORE = -1
@@ -20,7 +20,7 @@ class KeyEvent:
     Attributes
     ----------
     name : str
-        The key, as in `apps.session.messages.Key`.
+        The key, as in `apps.front_ends.messages.Key`.
     down : bool
         Whether it went down.
     tick : int

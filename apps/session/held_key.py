@@ -5,20 +5,20 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from haptics.job import CONTROL
-from haptics.lane import Lane
+from haptics.servo.job import CONTROL
+from haptics.servo.lane import Lane
 
 
 class HeldKey:
     """Passes on to the servo when the key was last known to be held, by the clock of the view.
 
-    The servo lets go `haptics.job.KEY_LASTS` after that instant: a word that was on its way for long can only shorten
-    the hold, and one that never comes ends it.
+    The servo lets go `haptics.servo.job.KEY_LASTS` after that instant: a word that was on its way for long can only
+    shorten the hold, and one that never comes ends it.
 
     Parameters
     ----------
     control : Path
-        The control record between application and servo (`haptics.job.Paths.control`).
+        The control record between application and servo (`haptics.servo.job.Paths.control`).
     """
 
     def __init__(self, control: Path) -> None:

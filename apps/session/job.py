@@ -7,10 +7,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import devices
-from apps.session.config import SessionConfig
+from apps.settings.config import SessionConfig
+from devices.common.log import DEVICE_LOG
 from devices.faults import Fault, create_faulty
-from devices.virtual.log import DEVICE_LOG
-from haptics.job import Job, Paths
+from haptics.servo.job import Job, Paths
 
 
 def make_job(config: SessionConfig, faults: Sequence[Fault], recording: Path) -> Job:

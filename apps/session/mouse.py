@@ -9,7 +9,7 @@ from types import TracebackType
 
 import numpy as np
 
-from haptics.lane import Lane
+from haptics.servo.lane import Lane
 from haptics.shared import SharedFile
 
 CLICK = 0.02
@@ -26,7 +26,7 @@ class Mouse:
     """
 
     def __init__(self) -> None:
-        from devices.virtual.hands import HAND_TARGET
+        from devices.virtual.hands.registry import HAND_TARGET
 
         self._file = SharedFile("mouse")
         self._lane = Lane(self._file.path, HAND_TARGET, create=True)
@@ -36,7 +36,7 @@ class Mouse:
         self.path = str(self._file.path)
 
     def press(self, who: object, buttons: int) -> None:
-        """Take note of which of the device's buttons `who` holds (`devices.virtual.mouse.HAND_TARGET`)."""
+        """Take note of which of the device's buttons `who` holds (`devices.virtual.hands.mouse.HAND_TARGET`)."""
         self._held[who] = buttons
         held = functools.reduce(operator.or_, self._held.values())
         pressed = held & ~int(self._value["buttons"][0])

@@ -6,7 +6,7 @@ import time
 
 import numpy as np
 
-from apps.progress import Line
+from apps.shared.progress import Line
 from haptics.trace import Ring
 
 _EVERY = 0.2

@@ -16,10 +16,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from haptics.errors import ConfigurationError
-from haptics.recording import Recorder
+from haptics.recording.recording import Recorder
 
 if TYPE_CHECKING:
-    from apps.session.config import SessionConfig
+    from apps.settings.config import SessionConfig
 
 _OWN = ("haptics", "devices", "calibration", "apps")
 _PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "matplotlib")

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from apps.view.scale import microseconds
-from apps.view.summary import Line, certificate, durations, verdict
-from apps.words import wrapped
+from apps.shared.scale import microseconds
+from apps.shared.summary import Line, certificate, durations, verdict
+from apps.shared.words import wrapped
 
 _COLUMN = 18
 _PLAIN = str.maketrans({"\u00a0": " ", "\u2009": "", "µ": "u"})

@@ -5,22 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from apps.session.config import SessionConfig
 from apps.session.counsel import Counsel
 from apps.session.events import KeyJournal
 from apps.session.held_key import HeldKey
 from apps.session.job import make_job
-from apps.session.models import Table
 from apps.session.outcome import Outcome
 from apps.session.preparation import Preparation
 from apps.session.progress import Progress
 from apps.session.record import journal_entry, new_recorder
+from apps.settings.config import SessionConfig
+from apps.settings.models import Table
 from devices.faults import describe, parse_fault
-from haptics.certificate import NOT_PRINTED, real_time_factor
-from haptics.elements import Element
-from haptics.loop import End
-from haptics.run import INTERRUPTED, Listen, Run
-from haptics.trace import Rows
+from haptics.elements.models import Element
+from haptics.recording.certificate import NOT_PRINTED, real_time_factor
+from haptics.records import Rows
+from haptics.servo.loop import End
+from haptics.servo.run import INTERRUPTED, Listen, Run
 
 
 class Session(Run):
@@ -137,7 +137,7 @@ class Session(Run):
         Parameters
         ----------
         tables : mapping
-            See `apps.session.config.SessionConfig.with_tables`.
+            See `apps.settings.config.SessionConfig.with_tables`.
 
         Raises
         ------
@@ -147,7 +147,7 @@ class Session(Run):
         self._go_on_with(self.meanwhile(lambda: self.config.with_tables(tables)))
 
     def gate(self, closed: bool) -> None:
-        """Let the output down, as between two trials, or up again (`haptics.loop_kernels.GATE_TIME`)."""
+        """Let the output down, as between two trials, or up again (`haptics.servo.loop_kernels.GATE_TIME`)."""
         self.servo.gate(closed)
 
     def mark(self, marker: int) -> None:

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from apps.session import messages as say
-from apps.session.config import SessionConfig
-from apps.session.front_end import FrontEnd
-from apps.session.front_ends import FrontEnds
-from apps.session.models import fitting
+from apps.front_ends import messages as say
+from apps.front_ends.front_end import FrontEnd
+from apps.front_ends.several import FrontEnds
 from apps.session.mouse import Mouse
 from apps.session.run import Session
-from apps.session.sliders import sliders, values_in_force
+from apps.settings.config import SessionConfig
+from apps.settings.models import fitting
+from apps.settings.sliders import sliders, values_in_force
 from devices import is_virtual
 from haptics.errors import ConfigurationError, DeviceFault
 
@@ -167,6 +167,6 @@ class Service:
 
 def hands_to_choose(present: str) -> tuple[str, ...]:
     """Return the hands that can be chosen in a window: those that need no file, and the present one."""
-    from devices.virtual.hands import HANDS
+    from devices.virtual.hands.registry import HANDS
 
     return tuple(name for name in HANDS if name == present or name not in _HANDS_WITH_FILES)

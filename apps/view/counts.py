@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.view.history import Floats
-from haptics.trace import Rows, Status
+from haptics.records import Rows, Status
 
 FLAGS: tuple[Status, ...] = tuple(Status)
 """The flags that are counted: all."""

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from apps.view.dead_man import DeadManBanner
-from apps.view.end import EndCard
+from apps.shared.scale import clock, grouped
+from apps.shared.theme import Theme
 from apps.view.feed import Feed
-from apps.view.notice import Notice
-from apps.view.plane import PlanePanel
+from apps.view.panels.dead_man import DeadManBanner
+from apps.view.panels.end import EndCard
+from apps.view.panels.notice import Notice
+from apps.view.panels.plane import PlanePanel
+from apps.view.panels.safety import SafetyPanel
+from apps.view.panels.timing import TimingPanel
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
 from apps.view.run import RunInfo
-from apps.view.safety import SafetyPanel
-from apps.view.scale import clock, grouped
 from apps.view.series import SeriesPanel
-from apps.view.theme import Theme
-from apps.view.timing import TimingPanel
-from haptics.trace import Status
+from haptics.records import Status
 
 _TEXT_FRAMES = 3
 """Numbers and the histogram change in every third frame: ten times a second is as fast as one can read."""

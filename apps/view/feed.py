@@ -9,7 +9,8 @@ import numpy as np
 from apps.view.counts import Counts, Durations, RateMeter
 from apps.view.history import History
 from haptics.device import Causality
-from haptics.trace import Reader, Ring, Rows
+from haptics.records import Rows
+from haptics.trace import Reader, Ring
 
 SPAN = 5.0
 """Seconds that the panels show."""

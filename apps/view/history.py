@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality
-from haptics.trace import Rows
+from haptics.records import Rows
 
 Floats = NDArray[np.float64]
 """A float64 array of shape (n,)."""
@@ -97,7 +97,7 @@ class History:
         self._end = 0
 
     def append(self, rows: Rows) -> None:
-        """Add trace rows (dtype `haptics.trace.ROW`), oldest first."""
+        """Add trace rows (dtype `haptics.records.ROW`), oldest first."""
         self.count += len(rows)
         rows = rows[-self.capacity :]
         size = len(rows)

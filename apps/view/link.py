@@ -5,8 +5,8 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 from typing import Any
 
-from apps.session.messages import HandTarget, HoldKey
-from apps.session.pipes import has_room
+from apps.front_ends.messages import HandTarget, HoldKey
+from apps.front_ends.pipes import has_room
 
 
 class Link:

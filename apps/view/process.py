@@ -16,7 +16,7 @@ def main(connection: Connection[Any, Any], theme: str = "auto") -> None:
     Parameters
     ----------
     connection : Connection
-        The view's end of a two-way pipe; speaks the classes of `apps.session.messages`.
+        The view's end of a two-way pipe; speaks the classes of `apps.front_ends.messages`.
     theme : str
         ``dark``, ``light`` or ``auto``.
     """

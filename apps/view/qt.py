@@ -13,7 +13,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph as pg
 from PySide6 import QtCore, QtGui, QtWidgets
 
-from apps.view.theme import Theme, by_name
+from apps.shared.theme import Theme, by_name
 
 __all__ = [
     "POINT_SIZE",

@@ -8,15 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from apps.view.charts import Panel
+from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
 from apps.view.feed import ReplayFeed
+from apps.view.panels.charts import Panel
+from apps.view.panels.transport import Transport
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label
 from apps.view.run import RunInfo, from_metadata, levels
-from apps.view.theme import Theme, other
-from apps.view.transport import Transport
 from haptics.errors import RecordingError
-from haptics.trace import Rows
+from haptics.records import Rows
 
 FRAME_MS = 33
 
@@ -44,7 +44,7 @@ def _about(info: RunInfo) -> QtWidgets.QWidget:
 
 
 class ReplayWindow(QtWidgets.QWidget):
-    """A window that plays recorded rows (dtype `haptics.trace.ROW`) back.
+    """A window that plays recorded rows (dtype `haptics.records.ROW`) back.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ def run(rows: Rows, metadata: Mapping[str, Any], theme: str = "auto") -> None:
     Parameters
     ----------
     rows : structured array
-        Ticks, dtype `haptics.trace.ROW`.
+        Ticks, dtype `haptics.records.ROW`.
     metadata : mapping
         The recording's ``recording.json``. Used are ``device`` (a table with ``name``, ``workspace_min`` and
         ``workspace_max``), ``model``, ``causality``, ``rate_hz``, ``hand``, ``parameters``, ``limits`` and

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from apps.session.messages import Parameter, SessionStarted
+from apps.front_ends.messages import Parameter, SessionStarted
 from haptics.device import Causality
-from haptics.trace import Rows
+from haptics.records import Rows
 
 LEVEL_KEYS = ("law.force", "law.kinetic_force", "law.static_force")
 """Parameters that are levels of the friction force [N]."""

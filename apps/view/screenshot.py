@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from haptics.errors import HapticError, RecordingError
-from haptics.recording import Recording
-from haptics.trace import Rows
+from haptics.recording.recording import Recording
+from haptics.records import Rows
 
 SIZE = (1280, 800)
 
@@ -27,7 +27,7 @@ def grab(
     Parameters
     ----------
     rows : structured array
-        Ticks, dtype `haptics.trace.ROW`.
+        Ticks, dtype `haptics.records.ROW`.
     metadata : mapping
         As for `apps.view.replay.run`; `choices` and `hands` fill the lists of the left column.
     path : Path
@@ -45,10 +45,10 @@ def grab(
     if not len(rows):
         raise RecordingError("the recording holds no ticks, so there is no picture of it")
     _prefer_no_display()
+    from apps.shared.theme import by_name
     from apps.view.feed import ReplayFeed
     from apps.view.qt import QtCore, application
     from apps.view.run import from_metadata
-    from apps.view.theme import by_name
     from apps.view.window import LiveWindow
 
     app = application()

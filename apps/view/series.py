@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from apps.view.charts import Key, Panel, Sign, brush, chart, curve, dress_chart, pen
+from apps.shared.scale import AxisTop
+from apps.shared.theme import Theme, blend
 from apps.view.feed import SPAN
 from apps.view.history import Column, History, averages, envelope, runs
+from apps.view.panels.charts import Key, Panel, Sign, brush, chart, curve, dress_chart, pen
 from apps.view.qt import QtCore, QtGui, QtWidgets
 from apps.view.run import RunInfo
-from apps.view.scale import AxisTop
-from apps.view.theme import Theme, blend
 
 _LEAST_HEIGHTS = 112, 126
 """What plots with readable axes need [pixel]."""

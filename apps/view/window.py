@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from apps.session.messages import (
+from apps.front_ends.messages import (
     Advised,
     AskShown,
     Close,
@@ -25,15 +25,15 @@ from apps.session.messages import (
     Stop,
     ValuesInForce,
 )
-from apps.view.controls import ControlPanel
+from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
-from apps.view.dead_man import KEY, DeadMansKey
 from apps.view.feed import Feed, LiveFeed
-from apps.view.keys import HeldKeys, types_a_number
 from apps.view.link import Link
+from apps.view.panels.controls import ControlPanel
+from apps.view.panels.dead_man import KEY, DeadMansKey
+from apps.view.panels.keys import HeldKeys, types_a_number
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit
 from apps.view.run import RunInfo, from_message, levels
-from apps.view.theme import Theme, other
 from apps.view.throttle import Throttle
 from haptics.errors import ConfigurationError
 

@@ -7,10 +7,10 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.intervals import covariance_of_sum, memory_of
+from calibration.fitting.regression import times
 from calibration.friction.diagnostics import Doubt
 from calibration.friction.result import FrictionFit
-from calibration.intervals import covariance_of_sum, memory_of
-from calibration.regression import times
 
 Array = NDArray[np.float64]
 

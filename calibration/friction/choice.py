@@ -9,13 +9,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.intervals import covariance_of_sum
+from calibration.fitting.regression import blocks
 from calibration.friction.fit import fit_friction, fit_law
 from calibration.friction.model import MODELS, FrictionModel, named_model, negative
 from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples, joined
 from calibration.friction.settings import FitSettings
-from calibration.intervals import covariance_of_sum
-from calibration.regression import blocks
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -66,7 +66,7 @@ def choose_model(
     Models that come out with a negative level or viscosity are passed over where there are others.
 
     About as well: its mean squared error exceeds the best one's by no more than two standard errors of that difference
-    (Diebold and Mariano 1995, with the standard error of `calibration.intervals`).
+    (Diebold and Mariano 1995, with the standard error of `calibration.fitting.intervals`).
 
     Parameters
     ----------

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.signals import smooth
+from calibration.data.signals import smooth
 
 Array = NDArray[np.float64]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.intervals import covariance_of_sum
-from calibration.regression import spread
+from calibration.fitting.intervals import covariance_of_sum
+from calibration.fitting.regression import spread
 
 Array = NDArray[np.float64]
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
+from calibration.fitting.intervals import cosines
 from calibration.friction.diagnostics import Diagnostics, Doubt
 from calibration.friction.model import INERTIA, SCALE, SIDES, negative
 from calibration.friction.result import FrictionFit
-from calibration.intervals import cosines
 
 _LEAST_BAND = 3.0
 """Dead band that keeps noise from turning the sign of a sample, in its standard deviations."""

@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.regression import robust_least_squares
+from calibration.fitting.separable import SeparableFit, separable_least_squares
 from calibration.friction.judgement import judged, named, scales, without_bias
 from calibration.friction.model import FrictionModel, named_model
 from calibration.friction.problem import Problem
 from calibration.friction.result import FrictionFit, FrictionLaw
 from calibration.friction.samples import LEAST, Samples
 from calibration.friction.settings import FitSettings
-from calibration.regression import robust_least_squares
-from calibration.separable import SeparableFit, separable_least_squares
 from haptics.errors import ConfigurationError
 
 _BAND, _NOISE_BAND = 0.01, 4.0
@@ -26,7 +26,7 @@ def fit_friction(samples: Samples, model: FrictionModel | str, settings: FitSett
 
     The Stribeck velocity is found by variable projection, all else is linear (Guedelha et al. 2018, (20) to (22),
     (29)); then what noise on the velocity does to the parameters is undone (`calibration.friction.noise`). Intervals
-    hold for errors that resemble their neighbours (`calibration.intervals`).
+    hold for errors that resemble their neighbours (`calibration.fitting.intervals`).
 
     Parameters
     ----------

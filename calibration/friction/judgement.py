@@ -8,6 +8,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.intervals import covariance_of_sum, degrees_of_freedom, folded, memory_of, quantile
+from calibration.fitting.normal_equations import norm
+from calibration.fitting.regression import least_squares, loss_slope
+from calibration.fitting.separable import SeparableFit
 from calibration.friction.changes import changes
 from calibration.friction.diagnostics import Diagnostics, Doubt, diagnose
 from calibration.friction.doubts import doubts_about
@@ -17,10 +21,6 @@ from calibration.friction.problem import Problem
 from calibration.friction.result import FrictionFit
 from calibration.friction.samples import Samples
 from calibration.friction.settings import FitSettings
-from calibration.intervals import covariance_of_sum, degrees_of_freedom, folded, memory_of, quantile
-from calibration.normal_equations import norm
-from calibration.regression import least_squares, loss_slope
-from calibration.separable import SeparableFit
 
 Array = NDArray[np.float64]
 

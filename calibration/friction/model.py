@@ -19,8 +19,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.normal_equations import stacked
-from calibration.regression import times
+from calibration.fitting.normal_equations import stacked
+from calibration.fitting.regression import times
 from haptics.errors import ConfigurationError
 from haptics.settings import check, choice, unknown
 

@@ -13,10 +13,10 @@ without noise the answer is the fit itself. The derivative of the left side with
 matrix of normal equations when the covariance of t is asked.
 
 Noise on the acceleration makes the inertia too small in the same way. Where there is an instrument for it, which has
-hardly any noise (`calibration.signals.Motion`), that stands in J in its place, and f in the sum is what was measured:
-the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014). Where the
-motion was commanded (`calibration.friction.commanded`), J is that of the commanded motion z_i throughout, and only what
-noise makes of the law itself is left to undo:
+hardly any noise (`calibration.data.signals.Motion`), that stands in J in its place, and f in the sum is what was
+measured: the method of instrumental variables (Soederstroem and Stoica 1989, section 8; for robots Janot et al. 2014).
+Where the motion was commanded (`calibration.friction.commanded`), J is that of the commanded motion z_i throughout, and
+only what noise makes of the law itself is left to undo:
 
     sum_i  J(z_i; f) (F(w_i; t) - E[F(w_i + n; f)] + F(w_i; f) - measured_i) = 0
 """
@@ -28,10 +28,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.normal_equations import norm, products
+from calibration.fitting.regression import times
 from calibration.friction.problem import Problem
 from calibration.friction.samples import Samples
-from calibration.normal_equations import norm, products
-from calibration.regression import times
 
 Array = NDArray[np.float64]
 

@@ -7,10 +7,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.normal_equations import stacked
+from calibration.fitting.regression import times
 from calibration.friction.commanded import Commanded
 from calibration.friction.model import INERTIA, SCALE, FrictionModel
-from calibration.normal_equations import stacked
-from calibration.regression import times
 
 Array = NDArray[np.float64]
 

@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.data.signals import best_cutoff, edge_of, motion, noise_left, quiet_cutoff, smooth, white_noise
 from calibration.friction.commanded import Commanded
-from calibration.signals import best_cutoff, edge_of, motion, noise_left, quiet_cutoff, smooth, white_noise
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -48,8 +48,8 @@ class Samples:
     weights : array, (n,), optional
         What each squared residual counts for.
     instrument : array, (n,), optional
-        An acceleration without noise to speak of (`calibration.signals.Motion`): the inertia is then found with it as
-        an instrumental variable, so noise on `acceleration` does not make it too small.
+        An acceleration without noise to speak of (`calibration.data.signals.Motion`): the inertia is then found with it
+        as an instrumental variable, so noise on `acceleration` does not make it too small.
     turning : array, (n,), optional
         Not 0 where the filter that made velocity and acceleration saw the motion turn back: the acceleration jumps
         there, and a filter smears that. Left out where the inertia is found too.
@@ -187,7 +187,7 @@ class Samples:
         cutoff: float | None = None,
         reference: Array | None = None,
     ) -> Samples:
-        """Return samples with velocity, acceleration and their noise from positions (`calibration.signals.motion`).
+        """Return samples with velocity, acceleration and their noise from positions (`calibration.data.signals`).
 
         A `reference` is the position that a controller was to keep.
         """
@@ -211,7 +211,7 @@ class Samples:
     ) -> Samples:
         """Return samples with the velocity smoothed, its noise, and the acceleration that follows from it.
 
-        For recordings without positions, of velocities whose noise is white (`calibration.signals.smooth`).
+        For recordings without positions, of velocities whose noise is white (`calibration.data.signals.smooth`).
         """
         cutoff = best_cutoff(time, velocity) if cutoff is None else cutoff
         speed, rise = smooth(time, velocity, cutoff), smooth(time, velocity, cutoff, derivative=1)

@@ -2,7 +2,8 @@
 
 The weight pulls the handle towards the person. The stick takes it up, slowly, and moves it up and down a little, at the
 same speed both ways: over a whole number of such strokes its own friction cancels. All of that are motions
-(`haptics.motion`), whose forces are in newtons for a handle of `UNIT_MASS`: its response to the pushes is known by now.
+(`haptics.rendering.motion`), whose forces are in newtons for a handle of `UNIT_MASS`: its response to the pushes is
+known by now.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.excitation import approach
 from calibration.joystick.person import Look, Person
 from calibration.joystick.pushes import rest
 from calibration.motions import Procedure
+from calibration.motions.excitation import approach
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
-from haptics.motion import Motion, holding, reference
-from haptics.trace import Rows
+from haptics.records import Rows
+from haptics.rendering.motion import Motion, holding, reference
 
 GRAVITY = 9.80665
 """Standard acceleration of gravity [m/s²]."""

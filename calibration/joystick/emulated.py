@@ -16,9 +16,9 @@ import numpy as np
 
 from calibration.joystick.balance import GRAVITY
 from calibration.joystick.person import Look, Pair, Place
-from devices.virtual.hand import Hand, HandSample, HandSettings, Point, Workspace
+from devices.virtual.hands.hand import Hand, HandSample, HandSettings, Point, Workspace
 from haptics.device import Vector
-from haptics.lane import Lane
+from haptics.servo.lane import Lane
 from haptics.shared import SharedFile
 
 _SPEED = 1.0
@@ -38,7 +38,7 @@ class OperatedHandSettings(HandSettings):
     Attributes
     ----------
     operation : str
-        File of a `haptics.lane.Lane` of dtype `OPERATION`.
+        File of a `haptics.servo.lane.Lane` of dtype `OPERATION`.
     """
 
     operation: str

@@ -1,7 +1,7 @@
 """Small pushes: one effect at a time, gentle at first, ramped, over in a fifth of a second.
 
-Every push is a motion (`haptics.motion`) that follows nothing and only gives its force, in levels: what a newton is is
-not known yet. So is every rest between them, which gives none.
+Every push is a motion (`haptics.rendering.motion`) that follows nothing and only gives its force, in levels: what a
+newton is is not known yet. So is every rest between them, which gives none.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from calibration.joystick.response import Push, Response, identify
 from calibration.motions import Procedure
 from devices.joystick.parameters import Axes
 from haptics.device import Causality
-from haptics.envelope import UNUSABLE
 from haptics.errors import ConfigurationError
-from haptics.motion import Motion, holding, reference
-from haptics.trace import Rows
+from haptics.records import Rows
+from haptics.rendering.envelope import UNUSABLE
+from haptics.rendering.motion import Motion, holding, reference
 
 START = 0.02
 """Level of the first push."""

@@ -7,11 +7,11 @@ import math
 import time
 from typing import Any, Self
 
-from devices.joystick.finding import connect
 from devices.joystick.opening import playing
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import Streaming
-from devices.joystick.transport import Link
+from devices.joystick.usb.finding import connect
+from devices.joystick.usb.transport import Link
 from haptics.errors import DeviceFault, DeviceOpenError
 
 Pair = tuple[float, float]

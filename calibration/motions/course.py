@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from haptics.errors import DeviceFault
-from haptics.motion import Motion
-from haptics.programs import keep_motion
-from haptics.recording import Recorder
-from haptics.trace import Permission, Rows
+from haptics.recording.recording import Recorder
+from haptics.records import Permission, Rows
+from haptics.rendering.motion import Motion
+from haptics.rendering.programs import keep_motion
 
 Procedure = Generator[Motion, Rows, None]
 """Gives motions; gets for each of them the rows that were recorded while it was in force, in order."""

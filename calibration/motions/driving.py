@@ -17,10 +17,10 @@ from calibration.motions.offline import run_offline
 from calibration.motions.present import Present
 from calibration.motions.stage import Stage
 from haptics.device import DeviceSpec
-from haptics.envelope import Limits
 from haptics.errors import ConfigurationError
-from haptics.motion import Motion
-from haptics.recording import Recorder, Recording
+from haptics.recording.recording import Recorder, Recording
+from haptics.rendering.envelope import Limits
+from haptics.rendering.motion import Motion
 
 Progress = Callable[[float], None]
 """Gets the time that has gone by [s], now and then."""

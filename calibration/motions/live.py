@@ -13,15 +13,15 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from calibration.motions.stage import Stage
-from devices.virtual.log import DEVICE_LOG
-from haptics.background import FrozenWatch
+from devices.common.log import DEVICE_LOG
 from haptics.clock import Clock
 from haptics.device import Device
 from haptics.errors import DeviceFault
-from haptics.job import SILENCE, Job, Paths
-from haptics.loop import End
-from haptics.run import HEARTBEAT_EVERY, Listen, Run
-from haptics.trace import Rows
+from haptics.records import Rows
+from haptics.servo.background import FrozenWatch
+from haptics.servo.job import SILENCE, Job, Paths
+from haptics.servo.loop import End
+from haptics.servo.run import HEARTBEAT_EVERY, Listen, Run
 
 
 class Live(Run):

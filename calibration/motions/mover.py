@@ -11,7 +11,7 @@ from devices import has_simulated_hand, is_virtual
 from devices.faults import Fault, create_faulty
 from haptics.clock import Clock
 from haptics.device import Device, DeviceSpec
-from haptics.realtime import RealTimeSettings
+from haptics.servo.realtime import RealTimeSettings
 
 RATE = 1000.0
 """Ticks per second of a calibration."""

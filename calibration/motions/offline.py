@@ -6,10 +6,10 @@ import shutil
 
 from calibration.motions.stage import Stage
 from haptics.clock import Clock
-from haptics.ending import Ending
 from haptics.errors import HapticError
-from haptics.rendering import Rendering
-from haptics.servo import Servo
+from haptics.recording.ending import Ending
+from haptics.rendering.rendering import Rendering
+from haptics.servo.servo import Servo
 from haptics.shared import SharedFile
 from haptics.trace import Reader, Trace
 

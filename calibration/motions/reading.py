@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from calibration.measured_files import Source
+from calibration.data.files import Source
 from calibration.motions.course import own_rows
-from haptics.motion import Motion
-from haptics.recording import Recording
-from haptics.tick_file import digest_of
-from haptics.trace import Rows
+from haptics.recording.recording import Recording
+from haptics.recording.tick_file import digest_of
+from haptics.records import Rows
+from haptics.rendering.motion import Motion
 
 
 def source_of(recording: Recording) -> Source:

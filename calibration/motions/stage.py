@@ -10,10 +10,10 @@ from calibration.motions.course import Course
 from calibration.motions.mover import Mover
 from calibration.motions.present import Present
 from haptics.device import DeviceSpec
-from haptics.ending import Ending
-from haptics.envelope import Limits
-from haptics.recording import Recorder
-from haptics.trace import Rows
+from haptics.recording.ending import Ending
+from haptics.recording.recording import Recorder
+from haptics.records import Rows
+from haptics.rendering.envelope import Limits
 
 COMPLETED, STOPPED, INTERRUPTED = "completed", "stopped", "interrupted"
 
@@ -60,7 +60,7 @@ class Stage:
         used: Mapping[str, Any] | None = None,
         granted: Mapping[str, Any] | None = None,
     ) -> None:
-        """Add the certificate to the recording (`haptics.ending.Ending.certify`); raise what went wrong."""
+        """Add the certificate to the recording (`haptics.recording.ending.Ending.certify`); raise what went wrong."""
         ending.certify(rows, self.mover.period, self.spec.causality, used=used, granted=granted)
         error = ending.fault or self.error
         if error is not None:

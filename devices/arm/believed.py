@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from devices.arm.flatness.friction import AsymmetricFriction
-from haptics.law import Law
+from haptics.friction.law import Law
 
 _STRIBECK = 0.8
 """A hyperbolic tangent this much slower is nearest to an exponential."""

@@ -1,8 +1,9 @@
 """What a person says of an arm: its linkage, its masses, its drives, and what the control is to believe of them.
 
 One table of settings (`ArmBody`) stands behind the simulated arm, the arm behind the emulated drive, and the model in
-the driver of a real one. All else is made from it: links (`devices.arm.dynamics`), `devices.arm.linkage`, drives
-(`devices.arm.joint`), and the smooth joints of `devices.arm.flatness` in which a feed-forward believes.
+the driver of a real one. All else is made from it: links (`devices.arm.mechanics.dynamics`),
+`devices.arm.mechanics.linkage`, drives (`devices.arm.mechanics.joint`), and the smooth joints of `devices.arm.flatness`
+in which a feed-forward believes.
 
 The defaults are those of an arm like the one of Kikuuwe et al. 2006, Fig. 15: a parallel link in a horizontal plane,
 two motors on the base with harmonic drives, encoders on the motors, and about 10 N m of friction in both joints. What
@@ -20,18 +21,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.believed import smooth_friction
-from devices.arm.dynamics import TwoLinks
-from devices.arm.five_bar import FiveBarLinks
 from devices.arm.flatness.friction import AsymmetricFriction
 from devices.arm.flatness.joint import ElasticJoint
 from devices.arm.flatness.stiffness import SmoothBacklash
-from devices.arm.joint import Drive, Motor
-from devices.arm.linkage import PlacedLinkage
-from devices.arm.plant import new_plant
+from devices.arm.mechanics.dynamics import TwoLinks
+from devices.arm.mechanics.five_bar import FiveBarLinks
+from devices.arm.mechanics.joint import Drive, Motor
+from devices.arm.mechanics.linkage import PlacedLinkage
+from devices.arm.mechanics.plant import new_plant
+from devices.arm.mechanics.surface import Surface
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
-from devices.arm.surface import Surface
-from devices.friction_file import read_joint_friction
-from devices.linkage import FiveBar
+from devices.common.friction_file import read_joint_friction
+from devices.common.linkage import FiveBar
 from haptics import Law, Stribeck
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, free
@@ -226,7 +227,7 @@ class ArmBody:
         Parameters
         ----------
         record : (1,) structured array
-            With `devices.arm.plant.PLANT_FIELDS`.
+            With `devices.arm.mechanics.plant.PLANT_FIELDS`.
         position : (float, float)
             Of the end effector [m].
         step : float

@@ -25,8 +25,8 @@ from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.servo.references import MotorReferences
 from devices.arm.settings import ArmSettings
-from devices.virtual.hands import make_hand
-from devices.virtual.log import CommandLog
+from devices.common.log import CommandLog
+from devices.virtual.hands.registry import make_hand
 from haptics.clock import Clock, WallClock
 from haptics.device import Causality, Channel, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError

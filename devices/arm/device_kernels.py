@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.linkage import PlacedLinkage
-from devices.arm.linkage_kernels import LINKAGE, inverse, jacobian, position
-from devices.virtual.arm_kernels import flange_angle
-from haptics._jit import kernel
+from devices.arm.mechanics.linkage import PlacedLinkage
+from devices.arm.mechanics.linkage_kernels import LINKAGE, flange_angle, inverse, jacobian, position
+from haptics.jit import kernel
 
 ARM = np.dtype(
     [

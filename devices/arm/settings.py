@@ -15,7 +15,7 @@ from devices.arm.servo.settings import ServoSettings
 from devices.emulators.arm.faults import known_faults
 from devices.emulators.arm.sensors import SENSITIVITY
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
-from devices.virtual.hand import Workspace
+from devices.virtual.hands.hand import Workspace
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, build, check, free
 
@@ -58,13 +58,13 @@ class ArmSettings:
     wire_faults : sequence of str
         What goes wrong on their wires and when (`devices.emulators.arm.faults`).
     hand : table
-        The hand on the emulated handle (`devices.virtual.hands`).
+        The hand on the emulated handle (`devices.virtual.hands.registry`).
     seed : int
         Decides everything random about the emulated arm.
     period : float
         Period of a tick where there is no clock [s].
     log : str
-        File for the log of commands (`devices.virtual.log`); empty for none.
+        File for the log of commands (`devices.common.log`); empty for none.
     """
 
     arm: Any = free(None, "a table", "what the arm is like, see below")

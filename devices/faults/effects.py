@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from devices.timed import ROUNDING
+from devices.common.timed import ROUNDING
 from haptics.device import Causality, DeviceSpec, State, Vector
 
 _FIELDS = tuple(field.name for field in fields(State))

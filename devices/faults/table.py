@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
+from devices.common.timed import Timed, parts_of, plain
 from devices.faults.effects import (
     Delay,
     Dropout,
@@ -25,7 +26,6 @@ from devices.faults.effects import (
     Stale,
     Stuck,
 )
-from devices.timed import Timed, parts_of, plain
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown
 

@@ -7,19 +7,19 @@ import contextlib
 from collections.abc import Mapping
 from typing import Any, Self
 
-from devices.compensation import compensation_of
-from devices.driver import Driver
+from devices.common.compensation import compensation_of
+from devices.common.driver import Driver
+from devices.common.velocity import velocity_lag
+from devices.common.waking import Wake
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.joystick.families import family_of
 from devices.joystick.kernels import STICK, connect, give_stick, take_stick
 from devices.joystick.opening import playing, reach, require_parameters
 from devices.joystick.parameters import build_parameters, read_parameters
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import READ_TIMEOUT, Streaming
-from devices.velocity import velocity_lag
-from devices.virtual.hands import Workspace, make_hand
-from devices.waking import Wake
+from devices.virtual.hands.registry import Workspace, make_hand
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -40,7 +40,8 @@ class PidJoystick(Driver):
     Parameters
     ----------
     settings : mapping, optional
-        Those of `StickSettings`, and for an emulated stick a table ``hand`` (`devices.virtual.hands.make_hand`).
+        Those of `StickSettings`, and for an emulated stick a table ``hand``
+        (`devices.virtual.hands.registry.make_hand`).
     clock : Clock, optional
         The run's clock; without one the time since it was built counts.
     backend : usb.backend.IBackend, optional

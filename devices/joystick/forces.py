@@ -10,9 +10,9 @@ from __future__ import annotations
 import time
 from collections.abc import Generator
 
-from devices.joystick import usages as use
+from devices.common.latch import Latch
+from devices.joystick.hid import usages as use
 from devices.joystick.playbook import Playbook
-from devices.latch import Latch
 
 _UNKNOWN = 1 << 40
 """Count of an effect that may or may not have got its last report: farther off than any."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from devices.joystick import usages as use
-from devices.joystick.descriptor import Field, ReportDescriptor, ReportType
-from devices.joystick.report import Value
+from devices.joystick.hid import usages as use
+from devices.joystick.hid.descriptor import Field, ReportDescriptor, ReportType
+from devices.joystick.hid.report import Value
 from haptics.errors import DeviceOpenError
 
 MOST_BUTTONS = 31

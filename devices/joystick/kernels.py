@@ -1,7 +1,7 @@
 """What a tick of a stick computes, as the parts of its port: reports to positions and velocities, forces to levels.
 
-The threads that talk to the stick and the tick pass on the latest values by latches (`devices.latch`); that one of the
-threads has ended, or that a report is not taken, the tick sees in two numbers of `devices.joystick.streaming`.
+The threads that talk to the stick and the tick pass on the latest values by latches (`devices.common.latch`); that one
+of the threads has ended, or that a report is not taken, the tick sees in two numbers of `devices.joystick.streaming`.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
+from devices.common.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
+from devices.common.latch import copy_latest, leave
 from devices.joystick.parameters import StickParameters
 from devices.joystick.streaming import BEGUN, ENDED, HEARD, REPORT, STUCK, Streaming
-from devices.latch import copy_latest, leave
-from haptics._jit import kernel, merged_kernel
 from haptics.device import DEAD_MAN_BUTTON
-from haptics.envelope import limit_norm
+from haptics.jit import kernel, merged_kernel
 from haptics.parts import float_at
+from haptics.rendering.envelope import limit_norm
 
 STICK = np.dtype(
     [

@@ -6,17 +6,17 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from devices.joystick.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
 from devices.joystick.families import family_of
-from devices.joystick.finding import connect
+from devices.joystick.hid.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
+from devices.joystick.hid.usages import X, Y
 from devices.joystick.inputs import InputLayout
 from devices.joystick.parameters import StickParameters
 from devices.joystick.playbook import Playbook
 from devices.joystick.session import PidSession
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import Streaming
-from devices.joystick.transport import Link, Transport
-from devices.joystick.usages import X, Y
+from devices.joystick.usb.finding import connect
+from devices.joystick.usb.transport import Link, Transport
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 
 FIRST_REPORT = 1.0

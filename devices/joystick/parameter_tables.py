@@ -6,8 +6,8 @@ import math
 from dataclasses import MISSING, dataclass, field, fields
 from typing import Any
 
+from devices.joystick.hid.usages import X, Y
 from devices.joystick.inputs import MOST_BUTTONS
-from devices.joystick.usages import X, Y
 from haptics.errors import ConfigurationError
 from haptics.settings import allowed_text, bounded, check, choice, free
 

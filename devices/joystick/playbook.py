@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from devices.joystick import usages as use
-from devices.joystick.descriptor import Field, Report, ReportDescriptor, ReportType
 from devices.joystick.families import Family
-from devices.joystick.report import Raw, ReportError, Value, encode
+from devices.joystick.hid import usages as use
+from devices.joystick.hid.descriptor import Field, Report, ReportDescriptor, ReportType
+from devices.joystick.hid.report import Raw, ReportError, Value, encode
 from haptics.errors import DeviceOpenError
 
 _TIME_UNITS = (0x1001, 0x1003)

@@ -11,12 +11,12 @@ import math
 import time
 from itertools import chain
 
-from devices.joystick import usages as use
+from devices.common.bus.transfers import TransferError, Trouble
 from devices.joystick.families import Family
+from devices.joystick.hid import usages as use
+from devices.joystick.hid.report import ReportError, decode
 from devices.joystick.playbook import Playbook
-from devices.joystick.report import ReportError, decode
-from devices.joystick.transport import Transport
-from devices.transfers import TransferError, Trouble
+from devices.joystick.usb.transport import Transport
 from haptics.errors import DeviceOpenError
 
 DIRECTIONS = (1.5 * math.pi, 0.0)

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from devices.compensation import CompensationSettings
+from devices.common.compensation import CompensationSettings
+from devices.common.friction import parse_friction
+from devices.common.velocity import VelocitySettings, check_velocity
 from devices.emulators.pid.faults import WIRE_FAULTS
-from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
-from devices.friction import parse_friction
-from devices.joystick.finding import TRANSPORTS
-from devices.velocity import VelocitySettings, check_velocity
+from devices.joystick.usb.finding import TRANSPORTS
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, free
 
@@ -43,13 +43,13 @@ class StickSettings(CompensationSettings, VelocitySettings):
     wire_faults : sequence of str
         What goes wrong on its bus and when (`devices.emulators.pid.faults`), from the time the stick is opened.
     friction : mapping or None
-        Dry friction of an emulated stick: tables ``x`` and ``y`` of `devices.friction.AxisFriction`.
+        Dry friction of an emulated stick: tables ``x`` and ``y`` of `devices.common.friction.AxisFriction`.
     seed : int
         Decides everything random about an emulated stick and its hand.
     period : float
         Period of a tick where there is no clock [s].
     log : str
-        File for the log of commands (`devices.virtual.log`); empty for none.
+        File for the log of commands (`devices.common.log`); empty for none.
     """
 
     parameters: str = free("", "a file", "parameter file of the stick, from haptics calibrate joystick")

@@ -1,6 +1,6 @@
 """Forces out, positions in, and a watch, each by a thread of its own, so that the tick never waits for the bus.
 
-Between the tick and the threads lie two latches (`devices.latch`), which hold the latest value only. A new force
+Between the tick and the threads lie two latches (`devices.common.latch`), which hold the latest value only. A new force
 replaces one that was not sent yet: what goes out is never older than it must be, and there is no queue that could fill
 up. The tick needs no Python to look at them (`devices.joystick.kernels`), nor to see what troubles the threads: two
 plain numbers.
@@ -28,14 +28,14 @@ from collections.abc import Callable
 
 import numpy as np
 
+from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.latch import Latch
+from devices.common.waking import Wake
 from devices.joystick.forces import Forces
 from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.session import PidSession
-from devices.joystick.transport import WRITE_TIMEOUT, Transport, failure
+from devices.joystick.usb.transport import WRITE_TIMEOUT, Transport, failure
 from devices.joystick.watching import PERIOD, Watch
-from devices.latch import Latch
-from devices.transfers import TransferError, Trouble
-from devices.waking import Wake
 from haptics.errors import DeviceOpenError
 
 READ_TIMEOUT = 0.01

@@ -16,12 +16,12 @@ import contextlib
 import math
 import time
 
-from devices.joystick import usages as use
+from devices.common.bus.transfers import TransferError
+from devices.joystick.hid import usages as use
+from devices.joystick.hid.layout import Report
+from devices.joystick.hid.report import ReportError, decode
 from devices.joystick.inputs import InputLayout, Sample
-from devices.joystick.layout import Report
-from devices.joystick.report import ReportError, decode
-from devices.joystick.transport import AGAIN, Transport
-from devices.transfers import TransferError
+from devices.joystick.usb.transport import AGAIN, Transport
 from haptics.errors import DeviceFault
 
 PERIOD = 0.05

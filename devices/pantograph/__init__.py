@@ -10,7 +10,7 @@ has no absolute encoder and cannot know better. Open it like this:
 **The board has no watchdog.** Its motors keep the last torque they were given, whatever becomes of the host, of the
 cable, or of the run; a reset does not take it away either. This driver therefore sends zero torques, and makes sure of
 the answer, before every reset and at every end, also after errors. A second small process, the *guardian*
-(`devices.guardian`), holds the port as well and does the same when the driver dies or falls silent. Against
+(`devices.common.bus.guardian`), holds the port as well and does the same when the driver dies or falls silent. Against
 a cable that is pulled out nothing in the host can help: only the switch of the motors' supply does. Have it in reach.
 
 The board's protocol has no marks, lengths or checksums: one lost byte and both ends disagree on where a message

@@ -11,9 +11,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from devices.compensation import compensation_of
-from devices.driver import Driver
-from devices.guarding import FAREWELL, Guard
+from devices.common.bus.guarding import FAREWELL, Guard
+from devices.common.compensation import compensation_of
+from devices.common.driver import Driver
+from devices.common.velocity import velocity_lag
+from devices.common.waking import Wake
 from devices.pantograph import guardian
 from devices.pantograph.exchange import REMEDY, Exchange
 from devices.pantograph.kernels import (
@@ -29,8 +31,6 @@ from devices.pantograph.mechanisms import MAX_TORQUE
 from devices.pantograph.ports import find_port, open_port
 from devices.pantograph.settings import PantographSettings
 from devices.pantograph.wire import WireError
-from devices.velocity import velocity_lag
-from devices.waking import Wake
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import DeviceFault, DeviceOpenError
@@ -71,7 +71,7 @@ class Pantograph(Driver):
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
         self.settings = build(PantographSettings, settings or {}, "device")
         if self.settings.emulated:
-            from devices.virtual.hands import parse_hand
+            from devices.virtual.hands.registry import parse_hand
 
             parse_hand(self.settings.hand)
         self._mechanism = self.settings.geometry

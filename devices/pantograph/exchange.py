@@ -14,11 +14,11 @@ import time
 
 import numpy as np
 
-from devices.guarding import Guard
-from devices.latch import Latch
+from devices.common.bus.guarding import Guard
+from devices.common.latch import Latch
+from devices.common.waking import Wake
 from devices.pantograph.line import Line, Pair
 from devices.pantograph.wire import WireError
-from devices.waking import Wake
 
 ATTEMPTS = 3
 """How often it is tried to bring the board back in step before it counts as dead."""

@@ -1,7 +1,7 @@
 """Bringing the board's motors to rest: what the driver does at its end, and its guardian when the driver cannot.
 
-The guardian (`devices.guardian`) holds the port as well. When the driver has died, hangs, or could not do it itself, it
-sends zero torques, makes sure that the board takes them, and leaves.
+The guardian (`devices.common.bus.guardian`) holds the port as well. When the driver has died, hangs, or could not do it
+itself, it sends zero torques, makes sure that the board takes them, and leaves.
 
 This file is run isolated from everything else: it may use the standard library only.
 """

@@ -8,19 +8,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
-from devices.latch import copy_latest, leave
-from devices.linkage import close_linkage, motor_torques
+from devices.common.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
+from devices.common.latch import copy_latest, leave
+from devices.common.linkage import close_linkage, motor_torques
 from devices.pantograph.exchange import Exchange
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, Mechanism
-from haptics._jit import kernel, merged_kernel
+from haptics.jit import kernel, merged_kernel
 from haptics.parts import float_at
 
 _close = kernel(close_linkage)
 _torques = kernel(motor_torques)
 
 NO_LINKAGE = 3
-"""What ``fault`` says besides those of `devices.driver_kernels`: no linkage of this mechanism has such angles."""
+"""What ``fault`` says besides those of a driver: no linkage of this mechanism has such angles."""
 
 _SHAPE = ("left_inner", "left_outer", "right_outer", "right_inner", "motor_distance", "side")
 """Fields for what `close_linkage` wants to know, in its order; a record's ``base`` is something else to NumPy."""

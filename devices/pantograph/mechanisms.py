@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from devices.linkage import FiveBar
+from devices.common.linkage import FiveBar
 
 MAX_TORQUE = 0.123
 """What the firmware limits the torque of a motor to [N m]."""

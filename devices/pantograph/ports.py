@@ -5,14 +5,14 @@ from __future__ import annotations
 import termios
 from pathlib import Path
 
-from devices import serial_port
+from devices.common.bus import serial_port
 from devices.pantograph.identities import IDENTITIES
 
 _SETTING = "device.port"
 
 
 def find_port(system: Path = serial_port.SYSTEM) -> str:
-    """Return the device file of the only hAPI board that is plugged in; see `devices.serial_port.find_port`."""
+    """Return the device file of the only hAPI board that is plugged in; see `serial_port.find_port`."""
     return serial_port.find_port(
         IDENTITIES,
         "hAPI board (Arduino Zero, M0 or Due, at its native USB port)",
@@ -23,5 +23,5 @@ def find_port(system: Path = serial_port.SYSTEM) -> str:
 
 
 def open_port(path: str) -> int:
-    """Open the port, see `devices.serial_port.open_port`; 1200 baud would send an Arduino to its boot loader."""
+    """Open the port, see `serial_port.open_port`; 1200 baud would send an Arduino to its boot loader."""
     return serial_port.open_port(path, _SETTING, termios.B57600)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from devices.compensation import CompensationSettings
+from devices.common.compensation import CompensationSettings
+from devices.common.velocity import VelocitySettings, check_velocity
 from devices.emulators.hapi.faults import WIRE_FAULTS
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from devices.pantograph.mechanisms import MECHANISMS, Mechanism
-from devices.velocity import VelocitySettings, check_velocity
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, free
 
@@ -47,13 +47,13 @@ class PantographSettings(CompensationSettings, VelocitySettings):
     wire_faults : sequence of str
         What goes wrong on its wire and when (`devices.emulators.hapi.faults`).
     hand : table
-        The hand on the emulated handle (`devices.virtual.hands`).
+        The hand on the emulated handle (`devices.virtual.hands.registry`).
     seed : int
         Decides everything random about that hand.
     period : float
         Period of a tick where there is no clock [s].
     log : str
-        File for the log of commands (`devices.virtual.log`); empty for none.
+        File for the log of commands (`devices.common.log`); empty for none.
     """
 
     mechanism: str = choice("gen-1", MECHANISMS, doc="which pantograph is on the board")

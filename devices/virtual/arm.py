@@ -23,7 +23,7 @@ from devices.arm.servo.settings import ServoSettings
 from devices.arm.servo.sliding import Grip, least_mass
 from devices.virtual.arm_kernels import ARM, CHANNELS, begin_arm, give_arm, take_arm
 from devices.virtual.device import MAX_SAMPLE_AGE, Part, PlantSettings, VirtualDevice, split
-from devices.virtual.hand import Hand
+from devices.virtual.hands.hand import Hand
 from devices.virtual.plant import require_stable
 from devices.virtual.wrench import TARE_SAMPLES, WrenchSettings, fill_wrench, tare_wrench
 from haptics.clock import Clock
@@ -49,7 +49,7 @@ class VirtualArm(VirtualDevice):
     ----------
     settings : mapping, optional
         Those of `ArmSettings`, and the tables ``arm`` (`ArmBody`), ``servo`` (`ServoSettings`), ``sensor``
-        (`WrenchSettings`) and ``hand`` (`devices.virtual.hands.make_hand`).
+        (`WrenchSettings`) and ``hand`` (`devices.virtual.hands.registry.make_hand`).
     clock : Clock, optional
         The run's clock; without one every ``read`` advances by one period.
 

@@ -1,25 +1,31 @@
 """The simulated arm as kernels: the hand on its handle, its servo, its encoders and its force sensor.
 
 Nothing here is ideal: the hand pulls at the handle, links, gears and rotors move under that and under the motors
-(`devices.arm.plant`), the servo sees encoders, and the force comes through a sensor that turns with the outer link.
+(`devices.arm.mechanics.plant`), the servo sees encoders, and the force comes through a sensor that turns with the outer
+link.
 """
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
 
-from devices.arm.joint_kernels import DRIVE
-from devices.arm.linkage_kernels import FIVE_BAR, close_bars, directions, inverse, jacobian, position
-from devices.arm.plant import PLANT, step_plant
+from devices.arm.mechanics.joint_kernels import DRIVE
+from devices.arm.mechanics.linkage_kernels import (
+    flange_angle,
+    inverse,
+    jacobian,
+    position,
+)
+from devices.arm.mechanics.plant import PLANT, step_plant
 from devices.arm.servo.kernels import SERVO, servo_start, servo_step
-from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, quantise, taking
+from devices.common.encoder import quantise
+from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, taking
 from devices.virtual.wrench import WRENCH, gravity_seen, hand_force, measure_wrench, true_wrench
-from haptics._jit import kernel, merged_kernel
 from haptics.device import Channel
-from haptics.trace import Rows
+from haptics.jit import kernel, merged_kernel
+from haptics.records import Rows
 
 BODY_FIELDS: list[tuple[Any, ...]] = [
     *PLANT_FIELDS,
@@ -83,15 +89,6 @@ def move_body(s: Any, part: float, rate: float) -> None:
     step_plant(s.arm, s.drives, s.motor_torque, s.scratch)
     place_handle(s)
     s.steps += 1
-
-
-@kernel
-def flange_angle(s: Any, q1: float, q2: float) -> float:
-    """Return how the outer link, which carries the sensor, is turned [rad]; of a five-bar linkage the left one."""
-    if s.kind == FIVE_BAR:
-        _, _, x, y, _, _, _, _ = close_bars(s, q1, q2)
-        return math.atan2(y, x)
-    return float(directions(s, q1, q2)[1])
 
 
 @kernel

@@ -18,10 +18,10 @@ from typing import Any, Self, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
-from devices.virtual.hand import HAND, CompiledHand, Hand, Workspace
-from devices.virtual.hands import make_hand
-from devices.virtual.log import CommandLog
+from devices.common.log import CommandLog
+from devices.common.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
+from devices.virtual.hands.hand import HAND, CompiledHand, Hand, Workspace
+from devices.virtual.hands.registry import make_hand
 from devices.virtual.plant import steps_due
 from haptics.clock import Clock
 from haptics.device import DeviceSpec, State, Vector
@@ -55,7 +55,7 @@ class PlantSettings(VelocitySettings):
     seed : int
         Decides everything random.
     log : str
-        File for the log of commands (`devices.virtual.log`); empty for none.
+        File for the log of commands (`devices.common.log`); empty for none.
     """
 
     half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")

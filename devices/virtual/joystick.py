@@ -15,16 +15,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.compensation import CompensationSettings, compensation_of
-from devices.friction import AxisLaws, law_kinds, law_records, parse_friction
-from devices.velocity import velocity_lag
+from devices.common.compensation import CompensationSettings, compensation_of
+from devices.common.friction import AxisLaws, law_kinds, law_records, parse_friction
+from devices.common.velocity import velocity_lag
 from devices.virtual.device import MAX_SAMPLE_AGE, Part, PlantSettings, VirtualDevice, split
 from devices.virtual.joystick_kernels import DELAY_LINE, JOYSTICK, STOP_STIFFNESS, give_joystick, take_joystick
 from devices.virtual.plant import require_stable
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.law import require_solvable
+from haptics.friction.law import require_solvable
 from haptics.settings import bounded, free
 
 NAME = "virtual-joystick"
@@ -52,7 +52,7 @@ class JoystickSettings(CompensationSettings, PlantSettings):
     watchdog : float
         After this long without a command the motors give no force any more [s].
     friction : mapping or None
-        Its own dry friction: tables ``x`` and ``y`` of `devices.friction.AxisFriction`.
+        Its own dry friction: tables ``x`` and ``y`` of `devices.common.friction.AxisFriction`.
     """
 
     mass: float = bounded(0.2, minimum=0.01, maximum=20.0, unit="kg", doc="moving mass")
@@ -103,7 +103,7 @@ class VirtualJoystick(VirtualDevice):
     Parameters
     ----------
     settings : mapping, optional
-        Those of `JoystickSettings`, and a table ``hand`` (`devices.virtual.hands.make_hand`).
+        Those of `JoystickSettings`, and a table ``hand`` (`devices.virtual.hands.registry.make_hand`).
     clock : Clock, optional
         The run's clock; without one every ``read`` advances by one period.
 

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from devices.compensation import COMPENSATION, add_friction
-from devices.friction import AXIS_LAWS, axis_friction
-from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, quantise, taking
-from haptics._jit import kernel, merged_kernel
-from haptics.envelope import limit_norm
+from devices.common.compensation import COMPENSATION, add_friction
+from devices.common.encoder import quantise
+from devices.common.friction import AXIS_LAWS, axis_friction
+from devices.virtual.plant import PLANT_FIELDS, accept, estimate_velocity, pull_handle, taking
+from haptics.jit import kernel, merged_kernel
+from haptics.rendering.envelope import limit_norm
 
 STOP_STIFFNESS = 1e6
 """Stiffness of the end-stops [N/m]: 100 N push the handle a tenth of a millimetre into them."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from haptics._jit import kernel
+from haptics.jit import kernel
 
 NOISE_FIELDS: list[tuple[Any, ...]] = [("noise_state", "<u8")]
 """Field a kernel's record needs; any start value (the seed) will do."""

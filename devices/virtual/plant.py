@@ -11,12 +11,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from devices.velocity import VELOCITY, update_velocity
-from devices.virtual.hand import HAND
-from devices.virtual.log import log_command
-from haptics._jit import inlined_kernel, kernel, merged_kernel
+from devices.common.log import log_command
+from devices.common.velocity import VELOCITY, update_velocity
+from devices.virtual.hands.hand import HAND
 from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import ConfigurationError
+from haptics.jit import kernel, merged_kernel
 from haptics.parts import call_part, record_at
 from haptics.ports import PORT_FIELDS
 
@@ -56,7 +56,7 @@ PLANT_FIELDS: list[tuple[Any, ...]] = [
 """Fields of every plant's record.
 
 ``hand`` is where the hand's part lies, 0 for a hand in Python, and ``hand_record`` its record, which begins as
-`devices.virtual.hand.HAND`; ``log`` is where its log of commands lies, or 0; ``origin`` is the time at substep 0,
+`devices.virtual.hands.hand.HAND`; ``log`` is where its log of commands lies, or 0; ``origin`` is the time at substep 0,
 ``last_time`` the latest it has told. ``steps`` counts substeps done, ``sampled`` is how many were done when the sample
 was taken (-1: no sample yet), ``commanded`` when the present command came; ``handle`` is the truth, ``position``
 measured. ``acting`` is what the device makes of the command; ``pressed`` are the buttons that the hand holds
@@ -100,12 +100,6 @@ def settle_hand(s: Any) -> None:
         s.target[i] = s.next_target[i]
         s.push[i] = s.next_push[i]
     s.grip = s.next_grip
-
-
-@inlined_kernel
-def quantise(x: float, resolution: float) -> float:
-    """Round to the nearest multiple of `resolution`; 0 leaves `x` as it is."""
-    return math.floor(x / resolution + 0.5) * resolution if resolution > 0.0 else x
 
 
 @merged_kernel

@@ -22,12 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, turn
+from devices.common.encoder import quantise
 from devices.virtual.noise import NOISE_FIELDS, normal_pair
-from devices.virtual.plant import quantise
-from haptics._jit import kernel
 from haptics.errors import ConfigurationError
+from haptics.jit import kernel
+from haptics.records import Rows
 from haptics.settings import bounded, check, free
-from haptics.trace import Rows
 
 WRENCH = np.dtype(
     [

@@ -19,7 +19,7 @@ from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from haptics.elements import Element
+    from haptics.elements.models import Element
 
 
 _CLEARLY = 1.1
@@ -230,7 +230,7 @@ def _fall(element: Element) -> Advice | None:
 
 
 def _approximation(element: Element) -> Advice | None:
-    from haptics.closed_form import CLOSED_FORM_SLOPE, ClosedForm
+    from haptics.friction.closed_form import CLOSED_FORM_SLOPE, ClosedForm
 
     law, mobility = element.law, element.mobility
     if not isinstance(law, ClosedForm) or not law.doubt(mobility):

@@ -15,7 +15,7 @@ from haptics.design.loops import Coupling, Handle, PositionServo, growth, slidin
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from haptics.law import Law
+    from haptics.friction.law import Law
 
 MARGIN = 2.0
 """What suggestions and advice mean by a margin: twice as much would still do."""

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haptics.recording import Recording
-from haptics.replay import verify
-from haptics.trace import Status
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from haptics.records import Status
 from tests.processes import RUN, Application, device_log, program, recordings, until, written
 
 pytestmark = [pytest.mark.timeout(400), pytest.mark.wall_clock]

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from haptics.recording import Recording
-from haptics.trace import Rows, Status
+from haptics.recording.recording import Recording
+from haptics.records import Rows, Status
 from tests.processes import NO_PICTURE
 
 TIMING = ("sample_age", "period_error", "tick_time", "write_time")

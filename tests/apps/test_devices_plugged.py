@@ -9,17 +9,17 @@ from pathlib import Path
 import pytest
 
 from apps import plugged
-from apps.doctor import usb
+from apps.doctor.checks import usb
+from apps.doctor.checks.udev import rules
+from apps.doctor.checks.usb import unknown_sticks
 from apps.doctor.machine import Machine, program
-from apps.doctor.udev import rules
-from apps.doctor.usb import unknown_sticks
 from apps.plugged import describe, survey
-from apps.session.config import parse_assignment
+from apps.settings.config import parse_assignment
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profile import read_hex
+from devices.emulators.pid.profiles.profile import read_hex
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
-from devices.joystick.finding import hidraw_sticks
+from devices.joystick.usb.finding import hidraw_sticks
 from haptics.errors import DeviceOpenError
 from tests.processes import ROOT
 
@@ -75,7 +75,7 @@ def hidraw(root: Path, number: int, identity: str, name: str, descriptor: bytes,
 
 @pytest.fixture
 def no_libusb(monkeypatch: pytest.MonkeyPatch) -> None:
-    from devices.joystick import usb_listing
+    from devices.joystick.usb import listing as usb_listing
 
     def missing() -> None:
         raise DeviceOpenError("no libusb was found: install it.")

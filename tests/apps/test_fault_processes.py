@@ -23,10 +23,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haptics.envelope import FADE_OUT
-from haptics.recording import Recording
-from haptics.replay import verify
-from haptics.trace import Permission, Rows
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from haptics.records import Permission, Rows
+from haptics.rendering.envelope import FADE_OUT
 from tests.processes import RUN, Application, device_log, ended, program, recordings, until, written
 
 PROMPT = 0.02

@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from apps.session.config import complete, gather
+from apps.settings.config import complete, gather
 from haptics.errors import ConfigurationError
-from haptics.recording import Recording
-from haptics.trace import Status
+from haptics.recording.recording import Recording
+from haptics.records import Status
 from tests.processes import NO_PICTURE
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haptics.envelope import FADE
+from haptics.rendering.envelope import FADE
 from tests.apps.screen import WHY_NOT, Screen
 from tests.conftest import WHY_NO_QT
 from tests.processes import ROOT, finish, recordings, until, until_running
@@ -113,7 +113,7 @@ def test_a_run_goes_on_when_the_view_dies(screen: Screen, tmp_path: Path) -> Non
         assert answer["ticks"] + answer["skipped"] == 6000
 
 
-@pytest.mark.slow  # tests/apps/session/test_view_link.py has it without a session
+@pytest.mark.slow  # tests/apps/view/test_launch.py has it without a session
 def test_a_display_that_is_not_there_is_no_obstacle(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "apps", "demo", "--duration", "2", "--json"]
     environment = {**os.environ, "DISPLAY": ":4242", "QT_QPA_PLATFORM": "xcb", "PYTHONPATH": str(ROOT)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from apps import cli
-from haptics.recording import Recording
+from haptics.recording.recording import Recording
 from tests.recordings import of_every_kept_recording
 
 KILLED = "c_killed"
@@ -38,9 +38,9 @@ def test_the_command_draws_it(kept: Path, tmp_path: Path, capsys: pytest.Capture
 @of_every_kept_recording
 def test_the_window_shows_it(kept: Path, tmp_path: Path, qtbot) -> None:
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
+    from apps.shared.theme import DARK
     from apps.view.replay import ReplayWindow
     from apps.view.screenshot import grab
-    from apps.view.theme import DARK
 
     recording = Recording(kept)
     window = ReplayWindow(recording.rows, recording.metadata, DARK)
@@ -54,7 +54,7 @@ def test_the_window_shows_it(kept: Path, tmp_path: Path, qtbot) -> None:
 
 @of_every_kept_recording
 def test_calibration_reads_it(kept: Path) -> None:
-    from calibration.measurements import read_measurements
+    from calibration.data.measurements import read_measurements
     from haptics.errors import ConfigurationError
 
     recording = Recording(kept)

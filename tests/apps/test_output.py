@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from apps import cli
-from apps.answer import Answer
+from apps.shared.answer import Answer
 from tests.processes import ROOT, program
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apps.cli import main
-from devices.virtual.csv_table import read_table
+from devices.virtual.hands.csv_table import read_table
 from haptics.errors import ConfigurationError
 
 

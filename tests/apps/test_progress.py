@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.progress import Line, bar
+from apps.shared.progress import Line, bar
 
 
 @given(st.floats(0.0, 1.0))

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haptics.recording import Recording
+from haptics.recording.recording import Recording
 from tests.apps.screen import WHY_NOT, Screen
 from tests.conftest import WHY_NO_QT
 from tests.processes import finish, recordings, until, until_running

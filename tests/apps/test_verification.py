@@ -12,16 +12,16 @@ import numpy.lib.recfunctions
 import pytest
 
 from apps import cli
-from apps.session.config import complete
 from apps.session.record import new_recorder
+from apps.settings.config import complete
 from apps.verification import examine
 from devices import create_device
-from haptics.certificate import certificate, felt, flags_seen
 from haptics.clock import Clock
-from haptics.columns import FORMATS
 from haptics.errors import HapticError, RecordingError
-from haptics.recording import METADATA, PART, SETTINGS, TICKS, Recording
-from haptics.servo import Servo
+from haptics.recording.certificate import certificate, felt, flags_seen
+from haptics.recording.columns import FORMATS
+from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recording
+from haptics.servo.servo import Servo
 from haptics.trace import Reader, Trace
 
 PERIOD = 1e-3

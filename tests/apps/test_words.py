@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.words import WIDEST, columns, wrapped
+from apps.shared.words import WIDEST, columns, wrapped
 
 
 @given(st.lists(st.text("ab -:.", max_size=300), max_size=4), st.integers(20, 120), st.integers(0, 10))

@@ -14,8 +14,8 @@ from pytest_benchmark.fixture import BenchmarkFixture
 from apps.bench.loop import empty_results, own_loop
 from apps.bench.network import friction_forces, network_tick
 from apps.bench.workload import elements
-from haptics._jit import numba
-from haptics.elements import Element
+from haptics.elements.models import Element
+from haptics.jit import numba
 
 pytestmark = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="the kernels are not compiled")
 

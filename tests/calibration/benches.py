@@ -17,14 +17,14 @@ from calibration.joystick.procedure import Bench, Calibration, Request, calibrat
 from calibration.motions import Mover
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.pid.times import FreeTime
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.emulators.times import FreeTime
 from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import StickParameters, build_parameters
 from devices.joystick.settings import StickSettings
 from haptics.clock import Clock, WallClock
-from haptics.lane import Lane
+from haptics.servo.lane import Lane
 from haptics.shared import SharedFile
 from tests.devices.joystick.in_step import BusClock, put_in_step
 

@@ -8,8 +8,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.measured_files import Source
-from calibration.measurements import Measurement
+from calibration.data.files import Source
+from calibration.data.measurements import Measurement
 from tests.calibration.hand_moved import DEGREE, KNEE
 
 Array = NDArray[np.float64]

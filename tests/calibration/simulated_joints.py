@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from calibration.observation import Observation
-from calibration.terms import dahl
+from calibration.data.observation import Observation
+from calibration.terms.terms import dahl
 
 PERIOD = 0.004
 

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from calibration.coupled import COUPLINGS, Coupling, decouple
-from calibration.measurements import Measurement
+from calibration.data.measurements import Measurement
 from haptics.errors import ConfigurationError
 from tests.calibration.hand_moved import KNEE
 from tests.calibration.measured import SOURCE, Array, friction, swinging

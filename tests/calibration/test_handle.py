@@ -11,15 +11,15 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import devices
-from calibration.excited_handle import Poses, measure_wrenches, plan_poses
 from calibration.handle import BIASES, CENTRES, MASS, NAMES, Handle, RestingWrenches, identify_handle
 from calibration.motions import Mover
+from calibration.motions.poses import Poses, measure_wrenches, plan_poses
 from devices.arm.sensors.mounting import STANDARD_GRAVITY, Mounting, SensorSettings, turn
 from haptics import Clock
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
-from haptics.recording import Recording
-from haptics.replay import verify
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
 from tests.devices.arm.arm_rig import ArmHere, settings
 from tests.haptics.doubles import BenchDevice
 

@@ -7,7 +7,7 @@ import pytest
 
 from calibration.friction import FitSettings
 from calibration.identification import Wishes, identify, relative_error, samples_of, smoothed
-from calibration.parameters import Found, JointParameters
+from calibration.parameters.parameters import Found, JointParameters
 from haptics.errors import ConfigurationError
 from tests.calibration.hand_moved import KNEE
 from tests.calibration.measured import friction, idle

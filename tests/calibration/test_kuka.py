@@ -5,11 +5,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.calibrate.rotor_inertia import excess, table
-from calibration.prediction_error import relative_error
-from calibration.selection import SelectionSettings, select_terms
-from calibration.serial_robot import read_serial_robot
-from calibration.term_comparison import ALL, ASYMMETRIC, FRICTION, LATE, PUBLISHED, RIGID, SYMMETRIC, fit_kinds
+from apps.calibrate.reports.rotor_inertia import excess, table
+from calibration.data.serial_robot import read_serial_robot
+from calibration.fitting.prediction_error import relative_error
+from calibration.terms.comparison import ALL, ASYMMETRIC, FRICTION, LATE, PUBLISHED, RIGID, SYMMETRIC, fit_kinds
+from calibration.terms.selection import SelectionSettings, select_terms
 from haptics.errors import ConfigurationError
 
 RECORDING = Path(__file__).resolve().parents[3] / "shared" / "data" / "kuka_kr300" / "run_a.npz"

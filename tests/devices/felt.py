@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.hand import Hand, HandSample, HandSettings, Workspace
+from devices.virtual.hands.hand import Hand, HandSample, HandSettings, Workspace
 from haptics.device import Vector
-from haptics.elements import Element
+from haptics.elements.models import Element
 
 FRICTION: dict[str, dict[str, float]] = {
     "x": {

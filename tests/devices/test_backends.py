@@ -12,8 +12,8 @@ from haptics.errors import ConfigurationError, DeviceOpenError
 
 def test_listing_and_naming_devices_needs_no_numba():
     code = (
-        "import sys, devices, devices.virtual.hands\n"
-        "devices.describe_backends(); devices.virtual.hands.hand_settings('mouse')\n"
+        "import sys, devices, devices.virtual.hands.registry\n"
+        "devices.describe_backends(); devices.virtual.hands.registry.hand_settings('mouse')\n"
         "sys.exit('numba' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

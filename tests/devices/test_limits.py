@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 import devices
-from devices.velocity import ESTIMATORS, VelocityEstimator, VelocitySettings, velocity_lag
+from devices.common.velocity import ESTIMATORS, VelocityEstimator, VelocitySettings, velocity_lag
 from devices.virtual.arm import VirtualArm
 from devices.virtual.device import VirtualDevice
 from haptics.clock import Clock
 from haptics.design import Coupling, Handle, PositionServo, count_jump, mass_limit, stiffness_limit
-from haptics.elements import Element, MasslessImpedance, RigidAdmittance
-from haptics.friction import Coulomb
+from haptics.elements.models import Element, MasslessImpedance, RigidAdmittance
+from haptics.friction.laws import Coulomb
 
 HOLDS_STILL = {
     **{"name": "minimum-jerk", "points": [[0, 0], [0, 0]], "tremor": 0.0},

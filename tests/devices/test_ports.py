@@ -8,21 +8,21 @@ import numpy as np
 import pytest
 
 import devices
+from devices.common.velocity import ESTIMATORS
 from devices.faults import FaultyDevice, parse_fault
-from devices.velocity import ESTIMATORS
-from devices.virtual.hand import CompiledHand, Hand, HandSample, HandSettings, Workspace
-from devices.virtual.hands import HAND_TARGET, HANDS, HandTable, make_hand
+from devices.virtual.hands.hand import CompiledHand, Hand, HandSample, HandSettings, Workspace
+from devices.virtual.hands.registry import HAND_TARGET, HANDS, HandTable, make_hand
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
-from haptics._jit import kernel
 from haptics.clock import Clock
 from haptics.device import MOST_CHANNELS, Causality, Vector
-from haptics.elements import Element
+from haptics.elements.models import Element
 from haptics.errors import DeviceFault, DeviceOpenError
-from haptics.lane import Lane
+from haptics.jit import kernel
 from haptics.parts import call_part, record_at
 from haptics.ports import PORT_FIELDS, port_of
+from haptics.servo.lane import Lane
 from tests.devices.felt import FRICTION, write_own_friction
-from tests.devices.test_compiled_hands import hand_table
+from tests.devices.virtual.test_compiled_hands import hand_table
 
 PERIOD = 1e-3
 PORT = np.dtype(PORT_FIELDS)

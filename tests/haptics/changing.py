@@ -9,12 +9,12 @@ from typing import Any
 
 from haptics.clock import Clock
 from haptics.device import State
-from haptics.envelope import Limits
-from haptics.programs import parameters_of
-from haptics.recording import Recorder, Recording
-from haptics.rendering import Rendering
-from haptics.servo import Servo
-from haptics.tables import make_element
+from haptics.elements.tables import make_element
+from haptics.recording.recording import Recorder, Recording
+from haptics.rendering.envelope import Limits
+from haptics.rendering.programs import parameters_of
+from haptics.rendering.rendering import Rendering
+from haptics.servo.servo import Servo
 from haptics.trace import Reader, Trace
 
 from .doubles import BenchDevice

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import settings
 
-from haptics.elements import Element
+from haptics.elements.models import Element
 from haptics.trace import Trace
 from tests.haptics.drives import Begin, Drive
 from tests.haptics.strategies import LAWS, make

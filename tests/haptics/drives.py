@@ -11,12 +11,12 @@ import pytest
 
 from haptics import Coulomb, MasslessImpedance
 from haptics.device import Causality, State
-from haptics.elements import Element
-from haptics.envelope import ENVELOPE_FLAGS, Limits
-from haptics.programs import parameters_of
-from haptics.rendering import Rendering
-from haptics.replay import COMPUTED
-from haptics.trace import ROW, Rows
+from haptics.elements.models import Element
+from haptics.recording.replay import COMPUTED
+from haptics.records import ROW, Rows
+from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
+from haptics.rendering.programs import parameters_of
+from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import make_spec
 from tests.haptics.strategies import KINDS
 

@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from haptics.device import Causality
-from haptics.elements import Element
-from haptics.envelope import ENVELOPE_FLAGS, UNUSABLE, Limits
-from haptics.rendering import Rendering
-from haptics.trace import Rows, Status
+from haptics.elements.models import Element
+from haptics.records import Rows, Status
+from haptics.rendering.envelope import ENVELOPE_FLAGS, UNUSABLE, Limits
+from haptics.rendering.rendering import Rendering
 from tests.haptics.doubles import Vector
 from tests.haptics.stepped_servo import Moving
 

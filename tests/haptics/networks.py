@@ -15,8 +15,8 @@ from haptics import (
     CoulombViscous,
     Stribeck,
 )
-from haptics.network import Network
-from haptics.network_parts import NetworkResult
+from haptics.elements.network.network import Network
+from haptics.elements.network.parts import NetworkResult
 
 from .strategies import Array, Law, log_floats
 

@@ -12,10 +12,10 @@ import numpy as np
 from devices.virtual.joystick import VirtualJoystick
 from haptics import Clock, Coulomb, MasslessImpedance, Servo, Trace
 from haptics.device import DeviceSpec, State
-from haptics.elements import Element
-from haptics.envelope import Limits
-from haptics.rendering import Rendering
-from haptics.trace import ROW, Rows, Status
+from haptics.elements.models import Element
+from haptics.records import ROW, Rows, Status
+from haptics.rendering.envelope import Limits
+from haptics.rendering.rendering import Rendering
 
 T = 1e-3
 COUNT = 10e-6

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from haptics._jit import kernel
 from haptics.clock import Clock
 from haptics.device import Causality, State
 from haptics.errors import DeviceFault
+from haptics.jit import kernel
 from haptics.parts import address_of_part
 from haptics.ports import PORT_FIELDS, Port
 from tests.haptics.doubles import Vector, make_spec

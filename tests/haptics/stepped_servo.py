@@ -10,17 +10,18 @@ from typing import Any
 import numpy as np
 
 from haptics import DeviceFault, Servo
-from haptics.classic import CLASSICS
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON, Causality, State
-from haptics.elements import Element
-from haptics.envelope import Limits
+from haptics.elements.classic.models import CLASSICS
+from haptics.elements.models import Element
 from haptics.errors import AmbiguousLawWarning
-from haptics.law import Law
-from haptics.loop import End
-from haptics.programs import parameters_of
-from haptics.rendering import Rendering
-from haptics.trace import Status, Trace
+from haptics.friction.law import Law
+from haptics.records import Status
+from haptics.rendering.envelope import Limits
+from haptics.rendering.programs import parameters_of
+from haptics.rendering.rendering import Rendering
+from haptics.servo.loop import End
+from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice, Vector
 from tests.haptics.strategies import Grip, make
 

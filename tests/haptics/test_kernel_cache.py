@@ -22,7 +22,7 @@ CALLED = """
 \"\"\"Words.\"\"\"
 import enum
 import numpy as np
-from haptics._jit import kernel
+from haptics.jit import kernel
 
 GAIN = 2.0
 TABLE = np.array([1.0, 2.0])
@@ -37,7 +37,7 @@ def called(x):
     return GAIN * x + TABLE[Flag.ON]
 """
 CALLER = """
-from haptics._jit import kernel
+from haptics.jit import kernel
 import CALLED_MODULE
 from CALLED_MODULE import ROW, called
 
@@ -102,7 +102,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
         ("+ TABLE", "- TABLE"),
         ("TABLE[Flag.ON]", "TABLE[0]"),
         ("def called(x)", "def called(x, y=1.0)"),
-        ("@kernel\n", "from haptics._jit import inlined_kernel\n@inlined_kernel\n"),
+        ("@kernel\n", "from haptics.jit import inlined_kernel\n@inlined_kernel\n"),
     ],
 )
 def test_what_a_called_kernel_is_made_of_is_in_the_fingerprint_of_its_caller(pair: Pair, edit: tuple[str, str]) -> None:
@@ -131,7 +131,7 @@ def test_every_kernel_of_the_project_can_be_kept() -> None:
     kernels = 0
     for package in ("haptics", "devices", "calibration", "apps"):
         for module in pkgutil.walk_packages([str(ROOT / package)], f"{package}."):
-            if module.ispkg or "_jit import" not in (ROOT / (module.name.replace(".", "/") + ".py")).read_text():
+            if module.ispkg or "haptics.jit import" not in (ROOT / (module.name.replace(".", "/") + ".py")).read_text():
                 continue
             for value in vars(importlib.import_module(module.name)).values():
                 if isinstance(value, Dispatcher):
@@ -144,7 +144,7 @@ def test_every_kernel_of_the_project_can_be_kept() -> None:
 def test_a_kept_kernel_is_loaded_and_a_damaged_file_is_compiled_again(
     pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("haptics._jit._FOLDER", tmp_path)
+    monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     first, second, third = pair.load(), pair.load(), pair.load()
     assert first(1.0) == second(1.0) == 6.0
     assert sum(first.stats.cache_misses.values()) == 1
@@ -158,7 +158,7 @@ def test_a_kept_kernel_is_loaded_and_a_damaged_file_is_compiled_again(
 def test_a_kernel_that_was_made_with_another_one_is_found_again(
     pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("haptics._jit._FOLDER", tmp_path)
+    monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     for found in (0, 1):
         pair.load()
         made = sys.modules["kernel_cache_caller"].made
@@ -171,7 +171,7 @@ def test_a_kernel_that_was_made_with_another_one_is_found_again(
 def test_a_changed_callee_is_never_served_from_the_old_file(
     pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("haptics._jit._FOLDER", tmp_path)
+    monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     assert pair.load()(1.0) == 6.0
     assert pair.load(("GAIN = 2.0", "GAIN = 3.0"))(1.0) == 8.0
 
@@ -189,7 +189,7 @@ def test_the_least_used_files_go_when_the_folder_is_full(tmp_path: Path) -> None
 
 def test_numba_may_be_imported_before_us(tmp_path: Path) -> None:
     program = (
-        "import numba, haptics._jit as j, haptics.sliding_kernels as k;"
+        "import numba, haptics.jit as j, haptics.friction.sliding_kernels as k;"
         "print(type(k.sliding_level._cache).__name__, j._FOLDER)"
     )
     answer = subprocess.run(

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from haptics._jit import kernel
+from haptics.jit import kernel
 from haptics.parts import address_of_part, call_part, float_at, integer_at, record_at, run_part
 
 SHORT = np.dtype([("count", "<i8"), ("numbers", "<f8", (2,))])

@@ -15,13 +15,13 @@ import pytest
 
 from haptics.clock import Clock
 from haptics.errors import ConfigurationError
-from haptics.job import Job, Paths
-from haptics.lane import Lane
-from haptics.process import ServoProcess
+from haptics.servo.job import Job, Paths
+from haptics.servo.lane import Lane
+from haptics.servo.process import ServoProcess
 from haptics.shared import SharedFile, map_new
 from haptics.trace import Ring
 from tests.haptics.doubles import BenchDevice
-from tests.haptics.test_process import await_message, make_job
+from tests.haptics.servo.test_process import await_message, make_job
 
 PAIR = np.dtype([("number", "<i8"), ("twice", "<i8")])
 
@@ -126,7 +126,7 @@ def test_a_name_is_removed_for_a_maker_that_died(monkeypatch: pytest.MonkeyPatch
 
 SUICIDE = """
 import os, signal
-from haptics.job import Paths
+from haptics.servo.job import Paths
 from haptics.trace import Trace
 paths = Paths.unique()
 Trace.create(paths.trace.path)

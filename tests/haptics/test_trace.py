@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from haptics.errors import ConfigurationError
-from haptics.trace import COLUMNS, ROW, ROW_UNITS, Reader, Ring, Trace
+from haptics.records import COLUMNS, ROW, ROW_UNITS
+from haptics.trace import Reader, Ring, Trace
 
 SMALL = np.dtype([("number", "<i8"), ("twice", "<i8"), ("vector", "<f8", (2,))])
 

@@ -10,7 +10,7 @@ import pytest
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.clock import Clock
 from haptics.errors import OpeningCancelled
-from haptics.loop import End
+from haptics.servo.loop import End
 from haptics.trace import Trace
 from haptics.waiting import cancelled_by, go_on, pause
 from tests.haptics.doubles import BenchDevice

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from unittest.mock import patch
 
-from devices.joystick.finding import connect
 from devices.joystick.opening import playing
+from devices.joystick.usb.finding import connect
 
 KEPT_DURATION = 0.2
 """Duration of a constant effect [s]."""

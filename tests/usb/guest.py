@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from devices.common.bus.transfers import TransferError
 from devices.joystick.opening import playing
-from devices.transfers import TransferError
 from tests.processes import until
 from tests.usb import evdev
 from tests.usb.driven import KEPT_DURATION, packaged_libusb

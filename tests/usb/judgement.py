@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.emulators.pid.profile import Profile
-from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.profiles.profile import Profile
 from tests.usb.driven import KEPT_DURATION
 from tests.usb.scenes import FAR, NEAR
 

@@ -15,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from devices.common.bus.transfers import TransferError
 from devices.joystick.device import PidJoystick
-from devices.joystick.transport import Transport
-from devices.transfers import TransferError
+from devices.joystick.usb.transport import Transport
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.processes import program, until
 from tests.usb.driven import LEVELS

@@ -17,11 +17,11 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick import reattaching
 from devices.joystick.device import PidJoystick
-from devices.joystick.finding import connect
 from devices.joystick.parameters import build_parameters, write_parameters
-from devices.joystick.transport import Transport
+from devices.joystick.usb import reattaching
+from devices.joystick.usb.finding import connect
+from devices.joystick.usb.transport import Transport
 from tests.processes import until
 from tests.usb.bus import Bus
 from tests.usb.driven import KEPT_DURATION

@@ -13,8 +13,8 @@ import numpy as np
 from devices.arm.flatness.joint_kernels import FLAT, JOINT, feed_elastic, feed_rigid
 from devices.arm.flatness.law_kernels import smooth_friction
 from devices.arm.flatness.stiffness_kernels import gear_torque
-from haptics._jit import inlined_kernel, kernel
-from haptics.trace import Rows
+from haptics.jit import inlined_kernel, kernel
+from haptics.records import Rows
 
 NONE, ELASTIC, RIGID = 0, 1, 2
 """Which joint the feed-forward, or the exact linearisation, believes in."""

@@ -1,6 +1,6 @@
 """Differentiates the text of a function: arithmetic on numbers becomes arithmetic on jets.
 
-What a text may hold is decided by `haptics.law_source`; what of it has derivatives, here.
+What a text may hold is decided by `haptics.friction.law_source`; what of it has derivatives, here.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from collections.abc import Callable
 from typing import Any
 
 from devices.arm.flatness import jets
-from haptics._jit import compile_level
 from haptics.errors import ConfigurationError
-from haptics.law_source import defaults, parse
+from haptics.friction.law_source import defaults, parse
+from haptics.jit import compile_level
 
 _OPERATORS = {ast.Add: "add", ast.Sub: "sub", ast.Mult: "mul", ast.Div: "div", ast.Pow: "power"}
 _BUILTINS = {"abs": "absolute", "min": "smaller", "max": "larger", "float": ""}

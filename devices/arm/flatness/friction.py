@@ -2,7 +2,7 @@ r"""Smooth friction laws of a joint, with exact derivatives.
 
 The feed-forward needs the friction torque and its first two derivatives with respect to the velocity. A smooth law
 never sticks: at rest it creeps under any torque. That is the price of being differentiable; the exact set-valued laws
-are in `haptics.friction`.
+are in `haptics.friction.laws`.
 
 ====================  ===============================================================
 `SmoothCoulomb`       Weigand et al. 2020, (4): dry and viscous friction

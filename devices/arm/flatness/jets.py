@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from haptics._jit import inlined_kernel
+from haptics.jit import inlined_kernel
 
 Jet = tuple[float, float, float]
 

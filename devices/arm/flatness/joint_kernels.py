@@ -23,8 +23,8 @@ import numpy as np
 
 from devices.arm.flatness.law_kernels import SMOOTH, smooth_friction
 from devices.arm.flatness.stiffness_kernels import gear_twist
-from haptics._jit import inlined_kernel, kernel
-from haptics.trace import Rows
+from haptics.jit import inlined_kernel, kernel
+from haptics.records import Rows
 
 JOINT = np.dtype([("friction", SMOOTH), ("stiffness", SMOOTH), ("gear_ratio", "<f8"), ("motor_inertia", "<f8")])
 """An elastic joint as kernels read it."""

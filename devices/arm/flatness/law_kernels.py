@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from haptics._jit import call_level, inlined_kernel, kernel
-from haptics.trace import Rows
+from haptics.jit import call_level, inlined_kernel, kernel
+from haptics.records import Rows
 
 NUMBERS = 8
 """Room for the numbers of a law."""

@@ -30,7 +30,7 @@ from devices.arm.flatness.law_kernels import OWN
 from devices.arm.flatness.stiffness import Stiffness
 from devices.arm.flatness.stiffness_kernels import OWN_TORQUE, OWN_TWIST
 from haptics.errors import ConfigurationError
-from haptics.law_source import defaults, number, parse, source_of
+from haptics.friction.law_source import defaults, number, parse, source_of
 from haptics.settings import unknown
 
 

@@ -10,8 +10,8 @@ from devices.arm.flatness.control_kernels import prepare, servo_torque
 from devices.arm.flatness.joint_kernels import JOINT
 from devices.arm.flatness.law_kernels import smooth_friction
 from devices.arm.flatness.stiffness_kernels import gear_torque
-from haptics._jit import inlined_kernel, kernel
-from haptics.trace import Rows
+from haptics.jit import inlined_kernel, kernel
+from haptics.records import Rows
 
 PLANT = np.dtype([("joint", JOINT), ("inertia_ratio", "<f8"), ("disturbance", "<f8")])
 """The real joint: its laws, its link's inertia over that of the reference, a torque on the link [N m]."""

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from devices.arm.flatness.law_kernels import own_function, saturation
-from haptics._jit import inlined_kernel, kernel
-from haptics.trace import Rows
+from haptics.jit import inlined_kernel, kernel
+from haptics.records import Rows
 
 KNEE = 0
 LAGGING = 1

@@ -17,7 +17,7 @@ from collections import deque
 
 from devices.arm.motors import wire
 from devices.arm.motors.usb import AGAIN, Pipes
-from devices.transfers import TransferError, Trouble
+from devices.common.bus.transfers import TransferError, Trouble
 
 PATIENCE = 0.1
 """An answer that nobody is in a hurry for is waited for so long [s] ..."""

@@ -16,7 +16,7 @@ from devices.arm.motors.line import Line
 from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
 from devices.arm.motors.usb import open_drive
-from devices.transfers import TransferError
+from devices.common.bus.transfers import TransferError
 from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build

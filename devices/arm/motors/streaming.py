@@ -23,7 +23,7 @@ from devices.arm.motors.drive import Drive
 from devices.arm.motors.endpoints import Endpoint
 from devices.arm.motors.line import PATIENCE, Ticket, wait_all
 from devices.arm.motors.settings import OdriveSettings
-from devices.transfers import TransferError, Trouble
+from devices.common.bus.transfers import TransferError, Trouble
 from haptics.errors import DeviceFault, DeviceOpenError
 
 PAUSE = 2e-3

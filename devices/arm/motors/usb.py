@@ -10,9 +10,9 @@ from typing import Any
 
 from devices.arm.identities import ODRIVES
 from devices.arm.motors.wire import PACKET
-from devices.joystick.usb_listing import DENIED, identity_of, libusb, node_of, text
-from devices.transfers import TransferError, Trouble, trouble_of
-from devices.udev import GROUP, RULES_FILE, Node, device_rules
+from devices.common.bus.transfers import TransferError, Trouble, trouble_of
+from devices.common.bus.udev import GROUP, RULES_FILE, Node, device_rules
+from devices.joystick.usb.listing import DENIED, identity_of, libusb, node_of, text
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
 AGAIN = "switch its supply off and on, start again"

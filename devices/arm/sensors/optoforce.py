@@ -21,7 +21,7 @@ from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.sensors.mounting import SensorSettings, check_one_of, check_whole
 from devices.arm.sensors.optoforce_frames import Acknowledgement, Decoder, Frame, configuration, status_words
 from devices.arm.sensors.wire import Health, Sample
-from devices.serial_port import find_port, open_port
+from devices.common.bus.serial_port import find_port, open_port
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import bounded, free
 

@@ -22,8 +22,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics._jit import inlined_kernel
 from haptics.errors import ConfigurationError
+from haptics.jit import inlined_kernel
 
 MAX_WINDOW = 100
 """Most periods of a servo in a tick."""

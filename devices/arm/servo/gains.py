@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.flatness.joint import ElasticJoint
-from devices.arm.fractional import weights
+from devices.arm.servo.fractional import weights
 from devices.arm.servo.settings import FRACTIONAL, LINEARISING, ServoSettings
 from haptics.errors import ConfigurationError
 

@@ -15,17 +15,17 @@ from typing import Any
 
 import numpy as np
 
-from devices.arm.dynamics import LINKS
 from devices.arm.flatness.control_kernels import CONTROL, CONVENTIONAL, NONE, linearise_elastic, track
 from devices.arm.flatness.joint_kernels import FLAT
 from devices.arm.flatness.law_kernels import SMOOTH
-from devices.arm.fractional import weighted_past
+from devices.arm.mechanics.dynamics import LINKS
 from devices.arm.servo.chain import CHAIN_FIELDS, STATE_FIELDS
+from devices.arm.servo.fractional import weighted_past
 from devices.arm.servo.reference_kernels import ServoKind, refer_part
 from devices.arm.servo.rest import calm, integrate, rest
 from devices.arm.servo.settings import FRACTIONAL, MAX_TERMS
 from devices.arm.servo.settings import LINEARISING as LINEAR
-from haptics._jit import inlined_kernel, kernel
+from haptics.jit import inlined_kernel, kernel
 from haptics.parts import address_of_part, call_part
 
 AT_MOTOR, AT_JOINT, AT_BOTH = range(3)

@@ -6,13 +6,13 @@ import functools
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
-from devices.arm.dynamics import centrifugal, gravity, inertia
 from devices.arm.flatness.control_kernels import ELASTIC, NONE
 from devices.arm.flatness.joint_kernels import feed_elastic, feed_rigid
 from devices.arm.flatness.law_kernels import smooth_friction
+from devices.arm.mechanics.dynamics import centrifugal, gravity, inertia
 from devices.arm.servo.chain import follow
 from devices.arm.servo.settings import LINEARISING
-from haptics._jit import inlined_kernel, kernel
+from haptics.jit import inlined_kernel, kernel
 
 
 class ServoKind(NamedTuple):

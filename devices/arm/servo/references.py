@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from devices.arm.dynamics import Links
 from devices.arm.flatness.joint import MOTION, ElasticJoint
-from devices.arm.linkage import PlacedLinkage
+from devices.arm.mechanics.dynamics import Links
+from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.servo import kernels
 from devices.arm.servo.servo import Pair, new_references
 from devices.arm.servo.settings import FRACTIONAL, LINEARISING, PID, ServoSettings

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from haptics._jit import inlined_kernel
+from haptics.jit import inlined_kernel
 
 
 @inlined_kernel

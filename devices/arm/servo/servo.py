@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.dynamics import LINKS, Links
-from devices.arm.dynamics import inertia as inertia_of
 from devices.arm.flatness.control import FeedForwardServo, LinearisingServo, ServoLaw
 from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import ElasticJoint
-from devices.arm.linkage import PlacedLinkage
+from devices.arm.mechanics.dynamics import LINKS, Links
+from devices.arm.mechanics.dynamics import inertia as inertia_of
+from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.servo import kernels
 from devices.arm.servo.chain import fill_chain
 from devices.arm.servo.gains import (
@@ -29,9 +29,9 @@ from devices.arm.servo.gains import (
     trim_share,
 )
 from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, ServoSettings
-from haptics._jit import kernel
 from haptics.errors import ConfigurationError
-from haptics.trace import Rows
+from haptics.jit import kernel
+from haptics.records import Rows
 
 ENCODERS = {"motor": kernels.AT_MOTOR, "joint": kernels.AT_JOINT, "both": kernels.AT_BOTH}
 """Where the encoders are, by the name used in settings."""

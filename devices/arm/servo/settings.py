@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from devices.arm.fractional import MAX_ORDER
+from devices.arm.servo.fractional import MAX_ORDER
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, free
 

@@ -10,7 +10,7 @@ from devices.arm.body import ArmBody
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP
 from devices.emulators.odrive.board import EmulatedOdrive
-from devices.emulators.pid.times import BusTime
+from devices.emulators.times import BusTime
 from devices.emulators.wire_faults import WireFaults
 
 CURRENT = 10.0

@@ -48,7 +48,7 @@ def _build(table: dict[str, Any]) -> tuple[Any, contextlib.AbstractContextManage
     from devices.emulators.arm.sensors import make_sensor
     from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
     from devices.emulators.wire_faults import WireFaults
-    from devices.virtual.hand import Workspace
+    from devices.virtual.hands.hand import Workspace
     from devices.virtual.wrench import WrenchSettings
     from haptics.settings import build
 

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from devices.arm.body import ArmBody
-from devices.arm.plant import step_plant
+from devices.arm.mechanics.linkage_kernels import flange_angle
+from devices.arm.mechanics.plant import step_plant
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.plant import Pair
-from devices.virtual.arm_kernels import BODY_FIELDS, flange_angle, move_body, place_handle
-from devices.virtual.hand import Workspace
-from devices.virtual.hands import make_hand
+from devices.virtual.arm_kernels import BODY_FIELDS, move_body, place_handle
+from devices.virtual.hands.hand import Workspace
+from devices.virtual.hands.registry import make_hand
 from devices.virtual.plant import expect_hand, settle_hand
 from devices.virtual.wrench import WRENCH, WrenchSettings, fill_wrench, measure_wrench, true_wrench
-from haptics._jit import kernel
 from haptics.device import Vector
+from haptics.jit import kernel
 
 SLICES = 8
 """Steps for which the hand knows what it wants; in between it goes straight there."""
@@ -86,7 +87,7 @@ class ArmPlant:
     workspace : Workspace
         Where the hand may go.
     hand : mapping or None
-        The table of the hand (`devices.virtual.hands`).
+        The table of the hand (`devices.virtual.hands.registry`).
     seed : int
         Decides everything random.
     sensor : WrenchSettings, optional

@@ -19,7 +19,7 @@ from devices.emulators.odrive.firmware import Firmware
 from devices.emulators.odrive.plant import Flywheels, Plant
 from devices.emulators.pid import enumeration
 from devices.emulators.pid.firmware import Stall
-from devices.emulators.pid.times import BusTime, WallTime
+from devices.emulators.times import BusTime, WallTime
 
 VENDOR, PRODUCT = 0x1209, 0x0D32
 NATIVE = 2

@@ -3,8 +3,8 @@
     backend = emulated_stick("openffboard", seed=1)
     device = usb.core.find(backend=backend)
 
-- `devices.emulators.pid.profiles`: the sticks there are, each a `profile`; `layouts`, `directions`: their bytes; the
-  ``.hex`` files: their report descriptors.
+- `devices.emulators.pid.profiles`: the sticks there are (`known`), each a `profile`; `layouts`, `directions`: their
+  bytes; the ``.hex`` files: their report descriptors.
 - `devices.emulators.pid.firmware`: what is inside: `machine` with its `pool` of `effects`; `enumeration`.
 - `devices.emulators.pid.plant`: what is behind: the virtual joystick, with motors and converters of its own.
 - `devices.emulators.pid.stick`: all of it at its place on the bus, `faults` and `times` included.
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from devices.emulators.pid.usb_backend import EmulatedUsbBackend
-    from devices.virtual.hands import HandTable
+    from devices.virtual.hands.registry import HandTable
 
 __all__ = ["emulated_stick"]
 
@@ -40,7 +40,7 @@ def emulated_stick(
     profile : str
         ``openffboard``, ``sidewinder-ff2`` or ``arduino``.
     hand : mapping, optional
-        Table of the hand that holds the handle (`devices.virtual.hands.make_hand`).
+        Table of the hand that holds the handle (`devices.virtual.hands.registry.make_hand`).
     seed : int
         Decides everything random.
     serial : str, optional
@@ -51,7 +51,7 @@ def emulated_stick(
     faults : iterable of str
         Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
     friction : mapping, optional
-        The handle's own dry friction (`devices.friction.parse_friction`).
+        The handle's own dry friction (`devices.common.friction.parse_friction`).
 
     Raises
     ------
@@ -59,8 +59,8 @@ def emulated_stick(
         On an unknown profile or fault, another period, a wrong hand or a wrong friction.
     """
     from devices.emulators.pid.stick import EmulatedStick
-    from devices.emulators.pid.times import FreeTime, WallTime
     from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+    from devices.emulators.times import FreeTime, WallTime
     from haptics.errors import ConfigurationError
 
     if period not in {0.0, 1e-3}:

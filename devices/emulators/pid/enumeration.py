@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import struct
 
-from devices.emulators.pid.profile import Profile
+from devices.emulators.pid.profiles.profile import Profile
 
 DEVICE, CONFIGURATION, STRING, INTERFACE, ENDPOINT, HID, REPORT = 0x01, 0x02, 0x03, 0x04, 0x05, 0x21, 0x22
 """Types of descriptors."""

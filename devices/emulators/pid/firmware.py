@@ -10,7 +10,7 @@ from collections import deque
 from devices.emulators.pid import enumeration
 from devices.emulators.pid.machine import Machine
 from devices.emulators.pid.plant import StickPlant
-from devices.emulators.pid.profile import Pair, Profile
+from devices.emulators.pid.profiles.profile import Pair, Profile
 from haptics.device import Vector
 
 INPUT, OUTPUT, FEATURE = 1, 2, 3

@@ -7,7 +7,7 @@ from collections import deque
 
 from devices.emulators.pid.effects import SPRING, Condition, Effect, Envelope
 from devices.emulators.pid.pool import Pool
-from devices.emulators.pid.profile import Pair, Profile, Scales
+from devices.emulators.pid.profiles.profile import Pair, Profile, Scales
 
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE, CONTINUE = range(1, 7)
 """Commands of device control, by their place in the list."""

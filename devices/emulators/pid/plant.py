@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from devices.emulators.pid.effects import UNIT_SPEED
-from devices.emulators.pid.profile import Handle, Pair
-from devices.virtual.hand import Hand
-from devices.virtual.hands import HandTable
+from devices.emulators.pid.profiles.profile import Handle, Pair
+from devices.virtual.hands.hand import Hand
+from devices.virtual.hands.registry import HandTable
 from devices.virtual.joystick import VirtualJoystick
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON, Vector
@@ -30,11 +30,11 @@ class StickPlant:
     handle : Handle
         The truths about it.
     hand : mapping or None
-        Table of the hand that holds it (`devices.virtual.hands.make_hand`).
+        Table of the hand that holds it (`devices.virtual.hands.registry.make_hand`).
     seed : int
         Decides everything random.
     friction : mapping or None
-        The handle's own dry friction (`devices.friction.parse_friction`).
+        The handle's own dry friction (`devices.common.friction.parse_friction`).
 
     Attributes
     ----------

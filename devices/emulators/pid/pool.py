@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 
 from devices.emulators.pid.effects import Effect
-from devices.emulators.pid.profile import Profile
+from devices.emulators.pid.profiles.profile import Profile
 
 SUCCESS, FULL, ERROR = 1, 2, 3
 """Status in the block load report."""

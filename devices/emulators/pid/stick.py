@@ -15,9 +15,9 @@ from typing import Any
 from devices.emulators.pid.faults import WireFaults
 from devices.emulators.pid.firmware import Firmware
 from devices.emulators.pid.plant import FRAME, StickPlant
-from devices.emulators.pid.profiles import PROFILES
-from devices.emulators.pid.times import BusTime, WallTime
-from devices.virtual.hands import HandTable
+from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.times import BusTime, WallTime
+from devices.virtual.hands.registry import HandTable
 from haptics.device import Vector
 from haptics.settings import unknown
 
@@ -33,9 +33,9 @@ class EmulatedStick:
     Parameters
     ----------
     profile : str
-        A key of `devices.emulators.pid.profiles.PROFILES`.
+        A key of `devices.emulators.pid.profiles.known.PROFILES`.
     hand : mapping, optional
-        Table of the hand that holds the handle (`devices.virtual.hands.make_hand`).
+        Table of the hand that holds the handle (`devices.virtual.hands.registry.make_hand`).
     seed : int
         Decides everything random.
     serial : str, optional
@@ -45,7 +45,7 @@ class EmulatedStick:
     faults : iterable of str
         Faults of the wire, ``NAME@SECONDS+DURATION`` (`devices.emulators.pid.faults`).
     friction : mapping, optional
-        The handle's own dry friction (`devices.friction.parse_friction`).
+        The handle's own dry friction (`devices.common.friction.parse_friction`).
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class EmulatedStick:
 
     @property
     def truths(self) -> dict[str, dict[str, Any]]:
-        """What a perfect calibration of this stick would find (`devices.emulators.pid.profile.Profile.truths`)."""
+        """What a perfect calibration of this stick would find (`profiles.profile.Profile.truths`)."""
         return self.profile.truths(self.serial)
 
     def received(self, kind: str) -> list[dict[str, int]]:

@@ -8,7 +8,7 @@ import pytest
 
 from apps.bench import network, simulators, slices
 from apps.bench.reference import Reference
-from haptics._jit import numba
+from haptics.jit import numba
 
 
 @pytest.fixture(scope="session")

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from apps.answer import Answer
 from apps.bench import command, registry
 from apps.bench.outcome import CannotMeasure, Outcome, Progress
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
 

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.bench import cyclictest
+from apps.bench.live import cyclictest
 from apps.bench.outcome import CannotMeasure
 
 HEADER = "\nMax CPUs = 2\nOnline CPUs = 2\n# /dev/cpu_dma_latency set to 0us\nThread 0 Interval: 1500\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.bench import cyclictest
+from apps.bench.live import cyclictest
 from tests.processes import program
 
 

@@ -8,7 +8,7 @@ from apps.bench import kernel, simulators
 from apps.bench.reference import Reference
 from apps.bench.workload import classic_elements, elements, plainest
 from haptics.device import Causality
-from haptics.tables import MODELS
+from haptics.elements.tables import MODELS
 
 
 def _nothing(done: float, words: str) -> None:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from apps.bench.lateness import SETTLING, figures, medians, ratios, whole_lateness
+from apps.bench.live.lateness import SETTLING, figures, medians, ratios, whole_lateness
 from haptics.clock import Clock
-from haptics.elements import MasslessImpedance
-from haptics.friction import Coulomb
-from haptics.servo import Servo
+from haptics.elements.models import MasslessImpedance
+from haptics.friction.laws import Coulomb
+from haptics.servo.servo import Servo
 from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.bench.memory import Watch, resident_memory
+from apps.bench.live.memory import Watch, resident_memory
 
 KIB = 1024
 

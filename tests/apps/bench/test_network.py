@@ -7,7 +7,7 @@ import pytest
 
 from apps.bench import network
 from apps.bench.reference import Reference
-from haptics.network import Network
+from haptics.elements.network.network import Network
 
 
 def _nothing(done: float, words: str) -> None:

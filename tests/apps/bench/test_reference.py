@@ -7,7 +7,7 @@ from apps.bench.kernel import TOLERANCE, difference
 from apps.bench.loop import empty_results, own_loop
 from apps.bench.reference import NoReference, Reference
 from apps.bench.workload import LAWS, elements, inputs
-from haptics.elements import Element
+from haptics.elements.models import Element
 
 
 def _title(element: Element) -> str:

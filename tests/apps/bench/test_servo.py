@@ -14,13 +14,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps import cli
-from apps.bench import cyclictest
-from apps.bench.beside import Feeder
-from apps.bench.servo import Settings
-from apps.bench.servo_report import report
-from apps.bench.servo_slices import Condition, ServoSlice, Slice, Trial
+from apps.bench.live import cyclictest
+from apps.bench.live.beside import Feeder
+from apps.bench.live.servo import Settings
+from apps.bench.live.servo_report import report
+from apps.bench.live.servo_slices import Condition, ServoSlice, Slice, Trial
 from haptics.errors import ConfigurationError
-from haptics.trace import ROW, Reader, Trace
+from haptics.records import ROW
+from haptics.trace import Reader, Trace
 from tests.conftest import WHY_NO_QT
 
 COUNTS = {"ticks": 990, "skipped": 10, "lost_ticks": 0, "overruns": 3}

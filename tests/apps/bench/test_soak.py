@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 
 from apps import cli
-from apps.bench import soak
+from apps.bench.live import soak
 from apps.bench.outcome import Outcome
 from haptics.errors import ConfigurationError
-from haptics.recording import Recording
-from haptics.replay import Verification
+from haptics.recording.recording import Recording
+from haptics.recording.replay import Verification
 
 PASSED: dict[str, Any] = {
     "ticks": 3_599_990,

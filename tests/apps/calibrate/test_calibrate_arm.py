@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from apps.cli import main
-from calibration.parameter_files import format_parameter_file, parse_parameter_file, read_parameter_file
+from calibration.parameters.files import format_parameter_file, parse_parameter_file, read_parameter_file
 from haptics.errors import ConfigurationError
 from tests.apps.calibrate.commands import calibrate, refusal
 from tests.processes import NO_PICTURE, program

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from calibration.coupled import COUPLINGS, Coupling
-from calibration.parameter_files import read_parameter_file
+from calibration.parameters.files import read_parameter_file
 from tests.apps.calibrate.commands import calibrate, refusal
 from tests.calibration.measured import write_csv
 from tests.calibration.test_coupled import LAWS, recorded

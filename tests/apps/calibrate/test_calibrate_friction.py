@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibration.parameter_files import read_parameter_file
+from calibration.parameters.files import read_parameter_file
 from tests.apps.calibrate.commands import calibrate, refusal
 from tests.calibration.hand_moved import KNEE
 from tests.calibration.measured import idle, write_csv, write_idle

@@ -16,9 +16,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haptics.recording import Recording
-from haptics.replay import verify
-from haptics.trace import Status
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from haptics.records import Status
 from tests.processes import Application, device_log, recordings, until, until_running, written
 
 QUICK = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1", "stroke_time=0.25")]

@@ -8,13 +8,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from apps.calibrate.friction_figure import friction_figure
-from apps.calibrate.report import Page, friction_pages, motor_pages, write_report
-from apps.calibrate.results import provenance
+from apps.calibrate.reports.friction_figure import friction_figure
+from apps.calibrate.reports.report import Page, friction_pages, motor_pages, write_report
+from apps.calibrate.reports.results import provenance
 from calibration.friction import FitSettings
 from calibration.identification import Identified, Wishes, identify
-from calibration.motor import identify_motor
-from calibration.parameters import ParameterFile
+from calibration.motor.gain import identify_motor
+from calibration.parameters.parameters import ParameterFile
 from haptics.errors import ConfigurationError
 from tests.calibration.measured import driven, friction, idle
 

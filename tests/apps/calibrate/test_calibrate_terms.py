@@ -6,10 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.answer import Answer
 from apps.calibrate import terms
-from calibration.term_files import read_term_file
-from calibration.terms import KINDS
+from apps.shared.answer import Answer
+from calibration.terms.files import read_term_file
+from calibration.terms.terms import KINDS
 from haptics.errors import ConfigurationError
 from tests.calibration.simulated_joints import joint
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from apps.calibrate.terminal import Answers, TerminalPerson
+from apps.calibrate.reports.terminal import Answers, TerminalPerson
 from calibration.joystick.person import GATES, MIDDLE
 from haptics.errors import ConfigurationError, DeviceFault
 

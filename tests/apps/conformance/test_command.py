@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from apps.answer import Answer
 from apps.conformance import suite
 from apps.conformance.cells import REFERENCE, Cell
 from apps.conformance.command import add_options, run
 from apps.conformance.limits import METRICS
 from apps.conformance.picture import draw
 from apps.conformance.subjects import Subject, choose
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
 PAGE = Path(__file__).resolve().parents[3] / "docs" / "conformance.md"

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from apps.conformance import metrics, motions
 from apps.conformance.kernels import ROW
-from haptics.trace import Rows
+from haptics.records import Rows
 
 RATE = 1000.0
 

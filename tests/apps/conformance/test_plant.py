@@ -20,9 +20,9 @@ from apps.conformance.motions import Motion
 from apps.conformance.plant import Renderer, drive_of, new_plant, run_compiled, run_python, substeps, transition
 from haptics import CompliantAdmittance, Coulomb, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.device import Causality
-from haptics.elements import Element
+from haptics.elements.models import Element
 from haptics.errors import ConfigurationError
-from haptics.trace import Rows
+from haptics.records import Rows
 
 Array = NDArray[np.float64]
 

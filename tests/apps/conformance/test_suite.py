@@ -23,9 +23,9 @@ from apps.conformance.subjects import ElementSubject, RendererSubject, choose, l
 from apps.conformance.suite import judge, judge_all
 from haptics import Coulomb, MasslessImpedance
 from haptics.device import Causality
+from haptics.elements.tables import MODELS
 from haptics.errors import ConfigurationError
-from haptics.tables import MODELS
-from haptics.trace import Rows
+from haptics.records import Rows
 
 Array = NDArray[np.float64]
 

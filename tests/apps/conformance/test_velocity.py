@@ -10,7 +10,7 @@ import pytest
 from apps.conformance import metrics, motions, velocity
 from apps.conformance.cells import CELLS, DAMPING, Cell
 from apps.conformance.velocity import CANDIDATES, Figures, delay, draw, measure, run, table
-from devices.velocity import ESTIMATORS, VelocitySettings
+from devices.common.velocity import ESTIMATORS, VelocitySettings
 
 PAGE = Path(__file__).parents[3] / "docs" / "velocity.md"
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from apps.doctor import language
+from apps.doctor.checks import language
 from tests.apps.doctor.machines import expect, machine
 
 

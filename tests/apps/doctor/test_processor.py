@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.doctor import processor
-from apps.doctor.processor import CLOCK_SOURCE, CPUS
+from apps.doctor.checks import processor
+from apps.doctor.checks.processor import CLOCK_SOURCE, CPUS
 from tests.apps.doctor.machines import ROOT, expect, machine
 
 

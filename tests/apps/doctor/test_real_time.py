@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from apps.doctor import real_time
+from apps.doctor.checks import real_time
+from apps.doctor.checks.real_time import LATENCY_DEVICE, LIMIT_LINES, LIMITS
 from apps.doctor.machine import Machine
-from apps.doctor.real_time import LATENCY_DEVICE, LIMIT_LINES, LIMITS
 from tests.apps.doctor.machines import ROOT, expect, machine
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from apps.doctor import software
+from apps.doctor.checks import software
 from apps.doctor.child import NoAnswer
 from tests.apps.doctor.machines import expect, machine
 

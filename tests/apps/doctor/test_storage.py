@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.doctor import storage
-from apps.doctor.storage import need
+from apps.doctor.checks import storage
+from apps.doctor.checks.storage import need
 from haptics.errors import ConfigurationError
-from haptics.trace import COLUMNS
+from haptics.records import COLUMNS
 from tests.apps.doctor.machines import ROOT, expect, machine
 
 HOUR = 3600.0

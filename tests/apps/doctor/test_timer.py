@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.doctor import timer, timing
+from apps.doctor import timing
+from apps.doctor.checks import timer
 from apps.doctor.child import ask
-from haptics.fitness import Fitness
+from haptics.recording.fitness import Fitness
 from tests.apps.doctor.machines import expect, machine
 
 PERIOD = 1e-3

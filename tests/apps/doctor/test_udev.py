@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.doctor.families import FAMILIES, Family, named, names
-from apps.doctor.udev import SEAT, access, parse, read_rules, rule_files, rules
+from apps.doctor.checks.families import FAMILIES, Family, named, names
+from apps.doctor.checks.udev import SEAT, access, parse, read_rules, rule_files, rules
 from devices import BACKENDS
-from devices.udev import RULES_FILE, Node
+from devices.common.bus.udev import RULES_FILE, Node
 from tests.apps.doctor.machines import machine
 from tests.processes import ROOT as PROJECT
 
@@ -42,7 +42,9 @@ def test_identities_are_four_small_hexadecimal_digits_twice_and_unambiguous() ->
 
 def test_the_table_of_families_needs_no_driver() -> None:
     """The command must say what is missing, so it must start without that."""
-    question = "import sys, apps.doctor.families; print([name for name in ('numba', 'usb') if name in sys.modules])"
+    question = (
+        "import sys, apps.doctor.checks.families; print([name for name in ('numba', 'usb') if name in sys.modules])"
+    )
     answer = subprocess.run([sys.executable, "-c", question], cwd=PROJECT, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 

@@ -6,11 +6,11 @@ from typing import Any, NoReturn
 
 import pytest
 
-from apps.doctor import serial, usb
+from apps.doctor.checks import serial, usb
+from apps.doctor.checks.udev import rules
 from apps.doctor.child import NoAnswer
-from apps.doctor.udev import rules
-from devices.joystick import usb_listing
-from devices.udev import RULES_FILE
+from devices.common.bus.udev import RULES_FILE
+from devices.joystick.usb import listing as usb_listing
 from haptics.errors import DeviceOpenError
 from tests.apps.doctor.machines import ROOT, expect, machine
 

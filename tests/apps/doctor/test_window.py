@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from apps.doctor import window
+from apps.doctor.checks import window
+from apps.doctor.checks.libraries import OPENGL, WINDOW, install_line, missing
 from apps.doctor.child import NoAnswer
-from apps.doctor.libraries import OPENGL, WINDOW, install_line, missing
 from tests.apps.doctor.machines import expect, machine
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -13,11 +13,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from apps.answer import Answer
 from apps.reproduce import command, kikuuwe_fig7
 from apps.reproduce.outcome import Bound, Outcome, Row
 from apps.reproduce.registry import REPRODUCTIONS, load
 from apps.reproduce.report import write
+from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError
 
 

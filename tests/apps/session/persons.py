@@ -8,7 +8,7 @@ import time
 from multiprocessing.connection import Connection
 from typing import Any
 
-from apps.session.messages import HOLD_EVERY, HoldKey, Quit
+from apps.front_ends.messages import HOLD_EVERY, HoldKey, Quit
 
 
 class Person:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from apps.front_ends.messages import Start
 from apps.session import application
 from apps.session.application import Application, _retabled
-from apps.session.config import SessionConfig, complete, gather
-from apps.session.messages import Start
 from apps.session.service import hands_to_choose
+from apps.settings.config import SessionConfig, complete, gather
 from haptics.errors import ConfigurationError
 
 

@@ -8,13 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import devices
-from apps.session.config import complete, gather, parse_assignment
-from apps.session.models import MODELS
 from apps.session.run import Session
-from apps.session.sliders import sliders
-from haptics import tables
-from haptics.envelope import Limits
+from apps.settings.config import complete, gather, parse_assignment
+from apps.settings.models import MODELS
+from apps.settings.sliders import sliders
+from haptics.elements import tables
 from haptics.errors import CausalityError, ConfigurationError
+from haptics.rendering.envelope import Limits
 
 
 def config_of(*assignments: str, file: Path | None = None) -> Any:

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from apps.session.config import complete
 from apps.session.counsel import Counsel
-from apps.session.models import fitting
 from apps.session.record import _facts
 from apps.session.run import Session
+from apps.settings.config import complete
+from apps.settings.models import fitting
 from devices import is_virtual
-from haptics.elements import MasslessImpedance
-from haptics.friction import Coulomb
-from haptics.recording import Recording
+from haptics.elements.models import MasslessImpedance
+from haptics.friction.laws import Coulomb
+from haptics.recording.recording import Recording
 from tests.apps.session.test_run import Script
 from tests.haptics.doubles import make_spec
 

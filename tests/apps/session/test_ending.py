@@ -18,13 +18,14 @@ from apps.cli import main
 from apps.commands import _answer
 from apps.session.outcome import Outcome
 from apps.session.run import Session
-from haptics import ending as ending_module
-from haptics.certificate import certificate
-from haptics.ending import Ending
 from haptics.errors import ConfigurationError, DeviceFault, ServoLost
-from haptics.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recorder, Recording
-from haptics.replay import verify
-from haptics.trace import ROW, Permission, Reader, Trace
+from haptics.recording import ending as ending_module
+from haptics.recording.certificate import certificate
+from haptics.recording.ending import Ending
+from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recorder, Recording
+from haptics.recording.replay import verify
+from haptics.records import ROW, Permission
+from haptics.trace import Reader, Trace
 from tests.apps.session.test_run import Script, make_session
 from tests.processes import ROOT, device_log, program, recordings
 
@@ -216,7 +217,7 @@ def test_a_recording_whose_ticks_cannot_be_forced_to_the_disk_says_that_it_was_i
 KILLED = """
 import os, signal, sys
 from apps.cli import main
-from haptics import ending
+from haptics.recording import ending
 ending.certificate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
 main(["run", "--duration", "0.5", "--headless", "--record", sys.argv[1]])
 """

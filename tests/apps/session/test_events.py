@@ -15,16 +15,17 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from apps.session.config import complete
+from apps.front_ends.front_end import ProcessFrontEnd
+from apps.front_ends.messages import Key, SetParameter
 from apps.session.events import BEFORE, KeyEvent, KeyJournal, tick_at
-from apps.session.front_end import ProcessFrontEnd
-from apps.session.messages import Key, SetParameter
 from apps.session.run import Session
 from apps.session.service import Service
+from apps.settings.config import complete
 from haptics.errors import DeviceFault
-from haptics.job import KEY_LASTS
-from haptics.recording import ORIGIN, Recorder, Recording
-from haptics.trace import ROW, Status, Trace
+from haptics.recording.recording import ORIGIN, Recorder, Recording
+from haptics.records import ROW, Status
+from haptics.servo.job import KEY_LASTS
+from haptics.trace import Trace
 from tests.apps.session.persons import listen, repeat
 
 

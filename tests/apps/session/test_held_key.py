@@ -14,12 +14,12 @@ from types import SimpleNamespace
 
 import pytest
 
+from apps.front_ends.messages import HoldKey
 from apps.session.held_key import HeldKey
-from apps.session.messages import HoldKey
-from haptics.job import CONTROL, KEY_LASTS
-from haptics.lane import Lane
+from haptics.servo.job import CONTROL, KEY_LASTS
+from haptics.servo.lane import Lane
+from haptics.servo.supervision import Supervision
 from haptics.shared import SharedFile
-from haptics.supervision import Supervision
 from tests.conftest import WHY_NO_QT
 from tests.processes import RUN, program, until_running
 

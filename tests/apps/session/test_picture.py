@@ -11,13 +11,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from apps.session.picture import draw
-from apps.view.theme import LIGHT
-from haptics.certificate import certificate
+from apps.shared.picture import draw
+from apps.shared.theme import LIGHT
 from haptics.device import Causality
-from haptics.fitness import Fitness
-from haptics.recording import Recorder, Recording
-from haptics.trace import ROW, Reader, Status, Trace
+from haptics.recording.certificate import certificate
+from haptics.recording.fitness import Fitness
+from haptics.recording.recording import Recorder, Recording
+from haptics.records import ROW, Status
+from haptics.trace import Reader, Trace
 from tests.haptics.doubles import make_spec
 
 

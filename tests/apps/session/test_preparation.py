@@ -16,7 +16,7 @@ from apps.session import preparation
 from apps.session.preparation import Preparation
 from apps.session.progress import Quiet
 from haptics import kernel_cache
-from haptics._jit import kernel
+from haptics.jit import kernel
 from haptics.kernel_cache import Compilation, KernelCache
 from tests.processes import RUN, program
 

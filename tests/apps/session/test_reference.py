@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
-from apps.session.reference import pages
+from apps.settings.reference import pages
 
 
 def test_the_committed_page_is_up_to_date() -> None:
     page = Path(__file__).parents[3] / "docs" / "settings.md"
-    assert page.read_text(encoding="utf-8") == "\n".join(pages()), "python -m apps.session.reference > docs/settings.md"
+    assert page.read_text(encoding="utf-8") == "\n".join(pages()), (
+        "python -m apps.settings.reference > docs/settings.md"
+    )
 
 
 def test_every_setting_has_a_meaning() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.session.config import complete
 from apps.session.run import Session
+from apps.settings.config import complete
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.job import SILENCE
-from haptics.recording import Recording
-from haptics.replay import verify
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from haptics.servo.job import SILENCE
 
 
 def make_session(folder: Path, **tables: dict[str, Any]) -> Session:

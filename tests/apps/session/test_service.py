@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from apps.session.config import complete
-from apps.session.messages import (
+from apps.front_ends.messages import (
     Close,
     HandButtons,
     HandTarget,
@@ -25,9 +24,10 @@ from apps.session.messages import (
 )
 from apps.session.mouse import CLICK, Mouse
 from apps.session.service import Service
-from devices.virtual.hands import HAND_TARGET
+from apps.settings.config import complete
+from devices.virtual.hands.registry import HAND_TARGET
 from haptics.errors import DeviceFault
-from haptics.lane import Lane
+from haptics.servo.lane import Lane
 from tests.apps.session.persons import Person
 
 STARTED = {

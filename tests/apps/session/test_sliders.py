@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from apps.session.config import SessionConfig, complete, gather
-from apps.session.messages import Parameter
-from apps.session.models import LAW_DEFAULTS, fitting
-from apps.session.sliders import sliders
+from apps.front_ends.messages import Parameter
+from apps.settings.config import SessionConfig, complete, gather
+from apps.settings.models import LAW_DEFAULTS, fitting
+from apps.settings.sliders import sliders
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 

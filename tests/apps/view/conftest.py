@@ -14,8 +14,9 @@ import pytest
 os.environ["QT_QPA_PLATFORM"] = "offscreen"
 os.environ["PYQTGRAPH_QT_LIB"] = "PySide6"
 
-from apps.session.messages import Parameter, SessionStarted
-from haptics.trace import Rows, Trace
+from apps.front_ends.messages import Parameter, SessionStarted
+from haptics.records import Rows
+from haptics.trace import Trace
 from tests.apps.view import view_rows
 
 
@@ -58,8 +59,8 @@ def started(trace: Trace, tmp_path: Path) -> SessionStarted:
 @pytest.fixture
 def live(qtbot, trace: Trace, started: SessionStarted) -> Iterator[SimpleNamespace]:
     """A live window, its session's end of the pipe, and a function that begins a run."""
+    from apps.shared.theme import DARK
     from apps.view.link import Link
-    from apps.view.theme import DARK
     from apps.view.window import LiveWindow
 
     session, view = multiprocessing.Pipe()

@@ -8,9 +8,9 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtTest, QtWidgets
 
-from apps.session.messages import Advised, Parameter, Refused, SetParameter, Start, Stop, ValuesInForce
-from apps.view.controls import ParameterSlider
-from apps.view.scale import STEPS
+from apps.front_ends.messages import Advised, Parameter, Refused, SetParameter, Start, Stop, ValuesInForce
+from apps.shared.scale import STEPS
+from apps.view.panels.controls import ParameterSlider
 from tests.apps.view.driving import frames
 
 

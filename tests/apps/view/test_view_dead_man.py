@@ -11,9 +11,9 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
-from apps.session.messages import HOLD_EVERY, Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded, Stop
-from apps.view.dead_man import SURE_AFTER_MS
-from haptics.trace import Status
+from apps.front_ends.messages import HOLD_EVERY, Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded, Stop
+from apps.view.panels.dead_man import SURE_AFTER_MS
+from haptics.records import Status
 from tests.apps.view.driving import frames, publish
 from tests.apps.view.summaries import SUMMARY
 

@@ -8,7 +8,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtWidgets
 
-from apps.session.messages import SessionEnded
+from apps.front_ends.messages import SessionEnded
 from tests.apps.view.driving import frames, publish
 from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
 

@@ -16,7 +16,7 @@ from apps.view.counts import FLAGS, Counts, Durations, RateMeter
 from apps.view.feed import SPAN, LiveFeed, ReplayFeed
 from apps.view.history import Column
 from haptics.errors import ConfigurationError
-from haptics.trace import Status
+from haptics.records import Status
 from tests.apps.view import view_rows
 from tests.apps.view.view_rows import numbered
 

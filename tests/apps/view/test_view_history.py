@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.view.history import Column, History, arrow, averages, envelope, every, means, runs, segments
-from haptics.trace import ROW
+from haptics.records import ROW
 from tests.apps.view.view_rows import numbered
 
 

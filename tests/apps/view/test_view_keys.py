@@ -10,9 +10,9 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
-from apps.session.messages import Key, Stop
-from apps.view.dead_man import SURE_AFTER_MS
-from apps.view.keys import HeldKeys, name_of
+from apps.front_ends.messages import Key, Stop
+from apps.view.panels.dead_man import SURE_AFTER_MS
+from apps.view.panels.keys import HeldKeys, name_of
 
 KEYS = QtCore.Qt.Key
 DOWN, UP = QtCore.QEvent.Type.KeyPress, QtCore.QEvent.Type.KeyRelease

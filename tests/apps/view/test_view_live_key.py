@@ -10,8 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haptics.job import KEY_LASTS
-from haptics.trace import Status
+from haptics.records import Status
+from haptics.servo.job import KEY_LASTS
 from tests.apps.screen import WHY_NOT, Screen
 from tests.conftest import WHY_NO_QT
 from tests.processes import finish, until, until_running

@@ -8,7 +8,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtGui, QtWidgets
 
-from apps.session.messages import HandButtons, HandTarget, SessionEnded, Stop
+from apps.front_ends.messages import HandButtons, HandTarget, SessionEnded, Stop
 from apps.view.throttle import Throttle
 from tests.apps.view.driving import frames
 

@@ -8,7 +8,7 @@ import pytest
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
 
-from apps.session.messages import Close, Quit
+from apps.front_ends.messages import Close, Quit
 from tests.apps.view.driving import frames, publish
 
 

@@ -13,14 +13,15 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
+from apps.shared.theme import DARK, LIGHT
 from apps.view import replay
 from apps.view.replay import ReplayWindow
 from apps.view.screenshot import grab
 from apps.view.screenshot import main as screenshot
-from apps.view.theme import DARK, LIGHT
 from haptics.errors import RecordingError
-from haptics.recording import Recorder
-from haptics.trace import ROW, Reader, Status, Trace
+from haptics.recording.recording import Recorder
+from haptics.records import ROW, Status
+from haptics.trace import Reader, Trace
 from tests.apps.view.summaries import REASONS, UNFIT
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from apps.session.messages import HOLD_EVERY
+from apps.front_ends.messages import HOLD_EVERY
+from apps.shared.summary import certificate, durations, verdict
 from apps.view.run import RunInfo, from_message, from_metadata, levels
-from apps.view.summary import certificate, durations, verdict
-from haptics.job import KEY_LASTS
+from haptics.servo.job import KEY_LASTS
 from tests.apps.view import view_rows
 from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
 

@@ -13,11 +13,11 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtGui
 
-from apps.view.energy import FALL, lingering
-from apps.view.lamps import SAFETY, TIMING
+from apps.shared.theme import DARK
+from apps.view.panels.energy import FALL, lingering
+from apps.view.panels.lamps import SAFETY, TIMING
 from apps.view.screenshot import grab
-from apps.view.theme import DARK
-from haptics.trace import Status
+from haptics.records import Status
 from tests.apps.view import view_rows
 from tests.apps.view.driving import frames, publish
 

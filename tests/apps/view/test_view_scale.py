@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.view.scale import STEPS, AxisTop, SliderScale, clock, microseconds, millijoules, nice_ceiling
+from apps.shared.scale import STEPS, AxisTop, SliderScale, clock, microseconds, millijoules, nice_ceiling
 
 
 @given(

@@ -6,7 +6,7 @@ import pytest
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
 
-from apps.session.messages import AskShown, Shown
+from apps.front_ends.messages import AskShown, Shown
 
 
 def test_a_window_that_is_there_says_so_when_it_is_asked(live) -> None:

@@ -8,7 +8,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore
 
-from apps.session.messages import Advised, Preparing, SessionEnded
+from apps.front_ends.messages import Advised, Preparing, SessionEnded
 from apps.view import qt
 from tests.apps.view.driving import frames, publish
 from tests.apps.view.summaries import UNFIT

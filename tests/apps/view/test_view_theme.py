@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from apps.view.theme import DARK, LIGHT, Theme, blend, by_name, other
+from apps.shared.theme import DARK, LIGHT, Theme, blend, by_name, other
 
 
 def luminance(colour: str) -> float:

@@ -9,8 +9,8 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore, QtOpenGLWidgets, QtWidgets
 
-from apps.view.plane import raster_step
-from apps.view.theme import DARK, LIGHT
+from apps.shared.theme import DARK, LIGHT
+from apps.view.panels.plane import raster_step
 from tests.apps.view.driving import frames, publish
 
 

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from haptics.trace import ROW, Rows, Status, Trace
+from haptics.records import ROW, Rows, Status
+from haptics.trace import Trace
 
 PERIOD = 1e-3
 FORCE = 4.0

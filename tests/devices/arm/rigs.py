@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.dynamics import TwoLinks
-from devices.arm.joint import Drive
-from devices.arm.plant import PLANT, new_plant, run_plant
-from devices.arm.surface import Surface
+from devices.arm.mechanics.dynamics import TwoLinks
+from devices.arm.mechanics.joint import Drive
+from devices.arm.mechanics.plant import PLANT, new_plant, run_plant
+from devices.arm.mechanics.surface import Surface
 
 FLOATING = TwoLinks(gravity=0.0)
 

@@ -8,21 +8,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.dynamics import TwoLinks
 from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import ElasticJoint
 from devices.arm.flatness.stiffness import SmoothBacklash
-from devices.arm.joint import Drive, Motor, smooth_friction
-from devices.arm.linkage_kernels import jacobian
-from devices.arm.plant import PLANT, new_plant, step_plant
+from devices.arm.mechanics.dynamics import TwoLinks
+from devices.arm.mechanics.joint import Drive, Motor, smooth_friction
+from devices.arm.mechanics.linkage_kernels import jacobian
+from devices.arm.mechanics.plant import PLANT, new_plant, step_plant
+from devices.arm.mechanics.surface import Surface
 from devices.arm.servo.kernels import servo_step
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
-from devices.arm.surface import Surface
-from devices.virtual.plant import quantise
+from devices.common.encoder import quantise
 from haptics import Law
-from haptics._jit import kernel
-from haptics.trace import Rows
+from haptics.jit import kernel
+from haptics.records import Rows
 
 TICK = 1e-3
 START = (0.5, 1.4)

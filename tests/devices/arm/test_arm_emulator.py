@@ -12,9 +12,9 @@ from devices.emulators.arm.board import ArmBoard
 from devices.emulators.arm.faults import MOTORS, SENSOR, known_faults, of_part
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
-from devices.emulators.pid.times import FreeTime
+from devices.emulators.times import FreeTime
 from devices.emulators.wire_faults import WireFaults
-from devices.virtual.hand import Workspace
+from devices.virtual.hands.hand import Workspace
 from tests.devices.arm.odrive_rig import states
 
 ROOM = Workspace((-0.2, -0.15), (0.2, 0.15))

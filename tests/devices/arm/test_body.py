@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from devices.arm.body import KINDS, ArmBody
-from devices.arm.plant import PLANT, step_plant
-from haptics._jit import kernel
+from devices.arm.mechanics.plant import PLANT, step_plant
 from haptics.errors import ConfigurationError
+from haptics.jit import kernel
 from haptics.settings import build
 
 CORNERS = [(x, y) for x in (-0.2, 0.0, 0.2) for y in (-0.15, 0.0, 0.15)]

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from devices.arm.dynamics import TwoLinks
+from devices.arm.mechanics.dynamics import TwoLinks
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]

@@ -13,15 +13,15 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy.integrate import solve_ivp
 
-from devices.arm.dynamics import LINKS
-from devices.arm.five_bar import FiveBarLinks
-from devices.arm.hybrid import FractionalLaw, Hybrid
-from devices.arm.joint import Drive
-from devices.arm.linkage import PlacedLinkage
-from devices.arm.plant import PLANT, new_plant, weight
-from devices.arm.simulation import simulate_hybrid
-from devices.arm.surface import Surface
-from devices.linkage import FiveBar
+from devices.arm.hybrid.control import FractionalLaw, Hybrid
+from devices.arm.hybrid.simulation import simulate_hybrid
+from devices.arm.mechanics.dynamics import LINKS
+from devices.arm.mechanics.five_bar import FiveBarLinks
+from devices.arm.mechanics.joint import Drive
+from devices.arm.mechanics.linkage import PlacedLinkage
+from devices.arm.mechanics.plant import PLANT, new_plant, weight
+from devices.arm.mechanics.surface import Surface
+from devices.common.linkage import FiveBar
 from haptics.errors import ConfigurationError
 
 Array = NDArray[Any]

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.special import binom, gamma
 
-from devices.arm.fractional import FractionalDerivative, weights
+from devices.arm.servo.fractional import FractionalDerivative, weights
 from haptics.errors import ConfigurationError
 
 ORDERS = st.floats(-1.5, 1.5)

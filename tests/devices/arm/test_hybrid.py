@@ -10,12 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from devices.arm.dynamics import TwoLinks
-from devices.arm.fractional import weights
-from devices.arm.hybrid import ControlLaw, FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral
-from devices.arm.joint import Drive, Motor
-from devices.arm.simulation import Run, simulate_hybrid
-from devices.arm.surface import Surface
+from devices.arm.hybrid.control import ControlLaw, FractionalLaw, Hybrid, ProportionalDerivative, ProportionalIntegral
+from devices.arm.hybrid.simulation import Run, simulate_hybrid
+from devices.arm.mechanics.dynamics import TwoLinks
+from devices.arm.mechanics.joint import Drive, Motor
+from devices.arm.mechanics.surface import Surface
+from devices.arm.servo.fractional import weights
 from haptics import Coulomb, Stribeck
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.arm.drive_friction import kind_of, sides
-from devices.arm.drive_kernels import gear_chain
-from devices.arm.dynamics import TwoLinks
 from devices.arm.flatness.stiffness import LostMotion, RampBacklash, SmoothBacklash, Stiffness
-from devices.arm.joint import Drive, Motor, smooth_friction
-from devices.arm.joint_kernels import DRIVE, collide, encoder_angle
-from devices.arm.surface import Surface
+from devices.arm.mechanics.drive_friction import kind_of, sides
+from devices.arm.mechanics.drive_kernels import gear_chain
+from devices.arm.mechanics.dynamics import TwoLinks
+from devices.arm.mechanics.joint import Drive, Motor, smooth_friction
+from devices.arm.mechanics.joint_kernels import DRIVE, collide, encoder_angle
+from devices.arm.mechanics.surface import Surface
 from haptics import Asymmetric, Coulomb, CoulombViscous, Law, Stribeck
 from haptics.errors import ConfigurationError
 from tests.devices.arm.rigs import FLOATING, Rig

@@ -14,13 +14,13 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from devices.arm.linkage import PlacedLinkage, SerialTwoLink
-from devices.arm.linkage_kernels import bend, turning_acceleration
-from devices.linkage import FiveBar
-from devices.virtual.csv_table import read_table
-from devices.virtual.recorded import linkage_of
-from haptics._jit import kernel
+from devices.arm.mechanics.linkage import PlacedLinkage, SerialTwoLink
+from devices.arm.mechanics.linkage_kernels import bend, turning_acceleration
+from devices.common.linkage import FiveBar
+from devices.virtual.hands.csv_table import read_table
+from devices.virtual.hands.recorded import linkage_of
 from haptics.errors import ConfigurationError
+from haptics.jit import kernel
 
 Array = NDArray[np.float64]
 

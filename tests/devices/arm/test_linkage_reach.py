@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from devices.arm.linkage import PlacedLinkage, SerialTwoLink
-from devices.linkage import FiveBar
+from devices.arm.mechanics.linkage import PlacedLinkage, SerialTwoLink
+from devices.common.linkage import FiveBar
 from haptics.errors import ConfigurationError
 
 BARS = PlacedLinkage(FiveBar(0.3, 0.4, 0.4, 0.3, 0.15))

@@ -11,7 +11,7 @@ from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE, STEP, TORQUE_CONTRO
 from devices.emulators.odrive.board import JUMP, EmulatedOdrive
 from devices.emulators.odrive.faults import ODRIVE_FAULTS, OdriveFaults
 from devices.emulators.odrive.firmware import Firmware
-from devices.emulators.pid.times import FreeTime
+from devices.emulators.times import FreeTime
 from haptics.errors import ConfigurationError
 from tests.devices.arm.odrive_rig import IDS, alone, let_go_by
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from devices.arm.motors.line import Line, wait_all
-from devices.transfers import TransferError, Trouble
+from devices.common.bus.transfers import TransferError, Trouble
 
 
 class FakePipes:

@@ -11,13 +11,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from devices.arm.dynamics import Links, TwoLinks
-from devices.arm.five_bar import FiveBarLinks
-from devices.arm.joint import Drive, Motor
-from devices.arm.linkage import PlacedLinkage
-from devices.arm.plant import PLANT, new_plant, run_plant
-from devices.arm.surface import Surface
-from devices.linkage import FiveBar
+from devices.arm.mechanics.dynamics import Links, TwoLinks
+from devices.arm.mechanics.five_bar import FiveBarLinks
+from devices.arm.mechanics.joint import Drive, Motor
+from devices.arm.mechanics.linkage import PlacedLinkage
+from devices.arm.mechanics.plant import PLANT, new_plant, run_plant
+from devices.arm.mechanics.surface import Surface
+from devices.common.linkage import FiveBar
 from haptics import Coulomb, Stribeck
 
 Array = NDArray[Any]

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from devices.arm.flatness.friction import SmoothCoulomb, SmoothStribeck
-from devices.arm.joint import smooth_friction
+from devices.arm.mechanics.joint import smooth_friction
 from devices.arm.servo.gains import TwoMasses, stiffness
 from devices.arm.servo.servo import link_inertias
 from devices.arm.servo.settings import ServoSettings

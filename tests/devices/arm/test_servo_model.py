@@ -15,9 +15,9 @@ from devices.arm.servo import servo
 from devices.arm.servo.kernels import refer_address, servo_step
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
-from haptics._jit import kernel
+from haptics.jit import kernel
 from haptics.parts import run_part
-from haptics.trace import Rows
+from haptics.records import Rows
 from tests.devices.arm.servo_rig import JOINT, LINKS, START
 
 

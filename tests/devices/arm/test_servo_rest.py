@@ -11,7 +11,7 @@ from devices.arm.servo import kernels
 from devices.arm.servo.rest import calm, integrate, rest
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
-from haptics._jit import kernel
+from haptics.jit import kernel
 from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, START, ServoRig, strokes
 
 

@@ -15,8 +15,8 @@ from devices.virtual.arm import VirtualArm
 from haptics.clock import Clock
 from haptics.design import Severity, advise
 from haptics.device import DeviceSpec
-from haptics.elements import RigidAdmittance
-from haptics.friction import Coulomb
+from haptics.elements.models import RigidAdmittance
+from haptics.friction.laws import Coulomb
 
 TICK = 1e-3
 LAWS = ("pid", "flatness", "rigid", "fractional", "linearising")

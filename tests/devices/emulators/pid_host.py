@@ -7,10 +7,10 @@ import numpy as np
 import usb.core
 import usb.util
 
-from devices.emulators.pid import profiles
+from devices.emulators.pid.profiles import known as profiles
 from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.pid.times import FreeTime
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.emulators.times import FreeTime
 
 PROFILES = tuple(profiles.PROFILES)
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}

@@ -11,8 +11,8 @@ import usb.util
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.faults import WIRE_FAULTS, parse_wire_fault
 from devices.emulators.pid.stick import EmulatedStick
-from devices.emulators.pid.times import FreeTime, WallTime
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.emulators.times import FreeTime, WallTime
 from haptics.errors import ConfigurationError
 from tests.devices.emulators.pid_host import NO_HAND, PROFILES, START, Host, push
 

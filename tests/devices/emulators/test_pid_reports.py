@@ -10,7 +10,7 @@ from hidtools.hid import ReportDescriptor
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.emulators.pid import profiles
+from devices.emulators.pid.profiles import known as profiles
 from tests.devices.emulators.pid_host import PROFILES, SPRING, STOP, Host
 
 every_profile = pytest.mark.parametrize("profile", PROFILES)

@@ -20,15 +20,15 @@ from typing import Any
 from hypothesis import strategies as st
 
 import devices.emulators
-from devices.joystick import items
-from devices.joystick.descriptor import Collection, Field, ReportType
+from devices.joystick.hid import items
+from devices.joystick.hid.descriptor import Collection, Field, ReportType
 
 Draw = Callable[[st.SearchStrategy[Any]], Any]
 Fields = dict[tuple[ReportType, int], list[Field]]
 
 MAIN = {ReportType.INPUT: items.INPUT, ReportType.OUTPUT: items.OUTPUT, ReportType.FEATURE: items.FEATURE}
 PAGES = (0x01, 0x02, 0x09, 0x0A, 0x0F, 0xFF00)
-FOLDER = Path(devices.emulators.__path__[0]) / "pid"
+FOLDER = Path(devices.emulators.__path__[0]) / "pid" / "profiles"
 
 
 def descriptor_of(name: str) -> bytes:

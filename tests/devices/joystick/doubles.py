@@ -6,16 +6,16 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from devices.common.bus.transfers import TransferError, Trouble
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick.descriptor import ReportDescriptor, parse_descriptor
 from devices.joystick.device import PidJoystick
 from devices.joystick.families import GENERIC, Family
+from devices.joystick.hid.descriptor import ReportDescriptor, parse_descriptor
 from devices.joystick.playbook import Playbook
 from devices.joystick.session import PidSession
-from devices.joystick.transport import Link
-from devices.transfers import TransferError, Trouble
+from devices.joystick.usb.transport import Link
 
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """A hand that does nothing."""

@@ -10,11 +10,11 @@ from typing import Any
 
 import pytest
 
-from devices import driver
-from devices.emulators.pid.times import FreeTime
+from devices.common import driver
+from devices.common.waking import Wake
+from devices.emulators.times import FreeTime
 from devices.joystick import forces, opening, streaming, watching
 from devices.joystick.streaming import Streaming
-from devices.waking import Wake
 from haptics.clock import Clock
 
 FRAME = 1e-3

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from devices.joystick.descriptor import Field, ReportDescriptor, ReportType
+from devices.joystick.hid.descriptor import Field, ReportDescriptor, ReportType
 
 Row = tuple[Any, ...]
 

@@ -11,9 +11,9 @@ from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.joystick.device import PidJoystick
-from devices.joystick.finding import choose, find_sticks, usb_sticks
 from devices.joystick.parameters import format_parameters
 from devices.joystick.settings import EMULATORS
+from devices.joystick.usb.finding import choose, find_sticks, usb_sticks
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from tests.devices.joystick.doubles import STILL, make
 

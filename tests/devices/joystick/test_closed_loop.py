@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.joystick.device import PidJoystick
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.design import Handle, Severity, Suggestion, advise, suggest

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from devices.joystick import usages as u
-from devices.joystick.descriptor import (
+from devices.joystick.hid import usages as u
+from devices.joystick.hid.descriptor import (
     Collection,
     DescriptorError,
     Report,

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.joystick.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
+from devices.joystick.hid.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
 
 from .descriptors import Described, valid_descriptors
 from .test_descriptor import MANY

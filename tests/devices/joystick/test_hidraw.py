@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from devices.emulators.pid.profile import read_hex
-from devices.joystick import hidraw
-from devices.joystick.finding import HIDRAW, choose, find_sticks, hidraw_sticks
-from devices.joystick.hidraw import HidrawNode, HidrawTransport, hidraw_nodes, node_of_interface
-from devices.transfers import TransferError, Trouble
+from devices.common.bus.transfers import TransferError, Trouble
+from devices.emulators.pid.profiles.profile import read_hex
+from devices.joystick.usb import hidraw
+from devices.joystick.usb.finding import HIDRAW, choose, find_sticks, hidraw_sticks
+from devices.joystick.usb.hidraw import HidrawNode, HidrawTransport, hidraw_nodes, node_of_interface
 from haptics.errors import DeviceOpenError
 from tests.processes import program
 
@@ -73,7 +73,7 @@ def test_where_there_is_no_libusb_sticks_are_found_all_the_same(
     def nothing() -> None:
         raise DeviceOpenError("no libusb")
 
-    monkeypatch.setattr("devices.joystick.usb_listing.libusb", nothing)
+    monkeypatch.setattr("devices.joystick.usb.listing.libusb", nothing)
     plug(tmp_path)
     assert [stick.name for stick in find_sticks(root=tmp_path)] == ["SideWinder"]
 
@@ -246,7 +246,9 @@ def test_a_second_run_is_refused_until_the_first_has_ended(tmp_path: Path) -> No
 def test_a_run_that_is_killed_lets_go(tmp_path: Path) -> None:
     plug(tmp_path)
     (node,) = hidraw_nodes(tmp_path)
-    code = f"import time; from devices.joystick.hidraw import open_locked; open_locked({str(node.path)!r}); print(1)"
+    code = (
+        f"import time; from devices.joystick.usb.hidraw import open_locked; open_locked({str(node.path)!r}); print(1)"
+    )
     with program("-u", "-c", f"{code}; time.sleep(60)", stdout=subprocess.PIPE) as process:
         assert process.stdout is not None
         assert process.stdout.readline() == "1\n"

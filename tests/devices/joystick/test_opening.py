@@ -14,12 +14,13 @@ import pytest
 import usb.core
 
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles import PROFILES
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.transfers import fail
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
-from devices.joystick import finding, hidraw, usb_listing, usb_transport
 from devices.joystick.device import PidJoystick
-from devices.joystick.finding import connect, find_sticks, usb_sticks
+from devices.joystick.usb import finding, hidraw, usb_transport
+from devices.joystick.usb import listing as usb_listing
+from devices.joystick.usb.finding import connect, find_sticks, usb_sticks
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 from tests.devices.joystick.doubles import STILL, FakeTransport, make
 from tests.devices.joystick.test_hidraw import plug

@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from calibration.excitation import Excitation
-from calibration.excited import excite
-from calibration.excited_measurements import measurements_of
 from calibration.friction import FitSettings
 from calibration.identification import Wishes, identify
+from calibration.motions.excitation import Excitation
+from calibration.motions.handle_motion import excite
+from calibration.motions.measurements import measurements_of
 from calibration.motions.mover import Mover
-from calibration.parameter_files import write_parameter_file
-from calibration.parameters import ParameterFile, Provenance
+from calibration.parameters.files import write_parameter_file
+from calibration.parameters.parameters import ParameterFile, Provenance
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.plant import StickPlant
 from devices.joystick.device import PidJoystick

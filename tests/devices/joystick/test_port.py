@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices import driver
-from devices.driver_kernels import NOT_FINITE
+from devices.common import driver
+from devices.common.driver_kernels import NOT_FINITE
 from devices.emulators.pid import emulated_stick
 from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.device import PidJoystick
@@ -25,8 +25,9 @@ from haptics.device import DEAD_MAN_BUTTON
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.parts import run_part
 from haptics.ports import Port, port_of
-from haptics.system_kernels import AVAILABLE
-from haptics.trace import Status, Trace
+from haptics.records import Status
+from haptics.servo.system_kernels import AVAILABLE
+from haptics.trace import Trace
 from tests.devices.felt import FRICTION, write_own_friction
 from tests.devices.joystick.doubles import STILL
 from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from devices.joystick import reattaching
-from devices.joystick.reattaching import prepare
+from devices.joystick.usb import reattaching
+from devices.joystick.usb.reattaching import prepare
 
 INTERFACE = 2
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from devices.joystick import usages as u
-from devices.joystick.descriptor import DescriptorError, Report, ReportDescriptor, ReportType, parse_descriptor
-from devices.joystick.report import Raw, ReportError, Value, decode, encode
+from devices.joystick.hid import usages as u
+from devices.joystick.hid.descriptor import DescriptorError, Report, ReportDescriptor, ReportType, parse_descriptor
+from devices.joystick.hid.report import Raw, ReportError, Value, decode, encode
 
 from .descriptors import Described, descriptor_of, valid_descriptors
 

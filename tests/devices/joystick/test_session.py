@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from devices.joystick import usages as use
-from devices.joystick.descriptor import Field, Report, ReportDescriptor
+from devices.common.bus.transfers import TransferError
 from devices.joystick.families import GENERIC, Family, family_of
+from devices.joystick.hid import usages as use
+from devices.joystick.hid.descriptor import Field, Report, ReportDescriptor
 from devices.joystick.playbook import Playbook
 from devices.joystick.session import POLLS, TRIES
-from devices.transfers import TransferError
 from haptics.errors import DeviceOpenError
 from tests.devices.joystick.doubles import STICKS, FakeTransport, described, session, stall, timeout, unplugged
 

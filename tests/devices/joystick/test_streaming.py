@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from devices.joystick import usages as use
+from devices.joystick.hid import usages as use
 from devices.joystick.inputs import InputLayout
 from devices.joystick.streaming import Streaming
 from haptics.errors import DeviceOpenError

@@ -11,8 +11,9 @@ import pytest
 
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick import finding, usb_listing, usb_transport
 from devices.joystick.device import PidJoystick
+from devices.joystick.usb import finding, usb_transport
+from devices.joystick.usb import listing as usb_listing
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.clock import WallClock
 from haptics.device import Device

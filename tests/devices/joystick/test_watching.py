@@ -7,9 +7,9 @@ import pytest
 
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick import usages as use
 from devices.joystick import watching
 from devices.joystick.device import PidJoystick
+from devices.joystick.hid import usages as use
 from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.watching import SETTLED, SILENCE, STATE_PERIOD, Watch
 from haptics.errors import DeviceFault

@@ -11,8 +11,8 @@ import pytest
 
 from devices.joystick.device import PidJoystick
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError
-from haptics.recording import Recording
-from haptics.replay import verify
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
 from tests.devices.joystick.doubles import STILL
 from tests.processes import RUN, program
 

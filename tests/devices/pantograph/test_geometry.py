@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import devices
-from devices.driver_kernels import estimate_velocity
+from devices.common.driver_kernels import estimate_velocity
+from devices.common.velocity import VelocitySettings, fill_velocity, prepare_velocity
 from devices.emulators.hapi.arms import PROFILES, Arms
 from devices.pantograph.kernels import PANTOGRAPH, drive_motors, fill_mechanism, place_handle
 from devices.pantograph.mechanisms import CLEARANCE, MAX_TORQUE, MECHANISMS
-from devices.velocity import VelocitySettings, fill_velocity, prepare_velocity
-from haptics._jit import kernel
 from haptics.errors import ConfigurationError, DeviceOpenError
+from haptics.jit import kernel
 
 every_mechanism = pytest.mark.parametrize("name", MECHANISMS)
 unit = st.floats(-1.0, 1.0)

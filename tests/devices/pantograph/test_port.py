@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from devices import driver as drivers
+from devices.common import driver as drivers
 from devices.emulators.hapi.board import HapiBoard
 from devices.pantograph.mechanisms import MECHANISMS
 from haptics import Coulomb, MasslessImpedance, Servo, Trace
@@ -16,8 +16,8 @@ from haptics.clock import Clock, WallClock
 from haptics.errors import DeviceFault
 from haptics.parts import run_part
 from haptics.ports import port_of
-from haptics.system_kernels import AVAILABLE
-from haptics.trace import Status
+from haptics.records import Status
+from haptics.servo.system_kernels import AVAILABLE
 from tests.devices.pantograph.boards import driven, driver, holding, wait_until
 
 pytestmark = [

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from devices import serial_port
+from devices.common.bus import serial_port
 from devices.pantograph import ports
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 

@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from haptics.closed_form import ClosedForm
 from haptics.design import Advice, Handle, PositionServo, Severity, advise, mass_limit, stiffness_limit, suggest
 from haptics.device import Causality, DeviceSpec
-from haptics.elements import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
-from haptics.friction import Coulomb, CoulombViscous, Stribeck
+from haptics.elements.models import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
+from haptics.friction.closed_form import ClosedForm
+from haptics.friction.laws import Coulomb, CoulombViscous, Stribeck
 from tests.haptics.doubles import make_spec
 from tests.haptics.strategies import log_floats
 

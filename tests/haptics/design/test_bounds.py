@@ -33,9 +33,9 @@ from haptics.design import (
     stiffness_rule,
     stuck_matrix,
 )
-from haptics.elements import CompliantAdmittance, Element, InertialImpedance, MasslessImpedance, RigidAdmittance
+from haptics.elements.models import CompliantAdmittance, Element, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.errors import ConfigurationError
-from haptics.friction import Coulomb, CoulombViscous, GaussianStribeck, Stribeck
+from haptics.friction.laws import Coulomb, CoulombViscous, GaussianStribeck, Stribeck
 from tests.haptics.design.plants import decays, held_path
 from tests.haptics.strategies import log_floats
 

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from haptics.design import Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
 from haptics.design.loops import LONGEST_DELAY
 from haptics.device import Causality
-from haptics.elements import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
+from haptics.elements.models import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.errors import ConfigurationError
-from haptics.friction import Coulomb
+from haptics.friction.laws import Coulomb
 from tests.haptics.design.plants import ExactArm, held_path
 from tests.haptics.doubles import make_spec
 from tests.haptics.strategies import log_floats

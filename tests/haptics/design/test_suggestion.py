@@ -19,9 +19,9 @@ from haptics.design import (
     stuck_matrix,
     suggest,
 )
-from haptics.elements import MasslessImpedance
+from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError
-from haptics.friction import Coulomb
+from haptics.friction.laws import Coulomb
 from tests.haptics.design.plants import ExactHandle, decays, held_path
 from tests.haptics.strategies import log_floats
 

@@ -1,0 +1,177 @@
+"""The live view, in its own process and at work, beside what is measured.
+
+It is the window of `apps.view` in front of a trace that moves all the time, whoever is being measured: its own process
+fills it with the ticks of an earlier run, over and over. Where there is no display it is drawn all the same, offscreen.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import multiprocessing
+import os
+import time
+from multiprocessing.connection import Connection
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from apps.bench.outcome import CannotMeasure
+from apps.bench.stop import Stop
+from apps.front_ends.messages import Quit, SessionStarted
+from apps.view.launch import why_no_window
+from haptics.recording.columns import completed
+from haptics.records import Rows
+from haptics.servo.lane import Lane
+from haptics.servo.process import without_signals
+from haptics.shared import SharedFile
+from haptics.trace import Trace
+
+ENOUGH = 5.0
+"""A view that draws fewer frames in a second than this was not at work."""
+
+DRAWN = np.dtype([("frames", "<i8")])
+"""What the view tells of itself."""
+
+_FEED_MS = 10
+_FIRST_FRAMES = 10
+_PATIENCE, _QUITTING = 60.0, 2.0
+
+
+def why_no_view() -> str:
+    """Return why no view can be drawn here, with or without a display; empty if one can."""
+    try:
+        importlib.import_module("PySide6.QtWidgets")
+    except ImportError as error:
+        return f"Qt cannot be loaded ({error}); './run setup' names the missing system libraries"
+    return ""
+
+
+class View:
+    """The view; as a context it draws from the beginning to the end.
+
+    Parameters
+    ----------
+    rows : structured array
+        The ticks that it shows.
+    started : dict
+        What it must know of their run; see `apps.session.run.Session.started`.
+    stop : Stop
+        Looked at while the window opens.
+    """
+
+    def __init__(self, rows: Rows, started: dict[str, Any], stop: Stop) -> None:
+        self._rows = rows
+        self._started = started
+        self._stop = stop
+
+    @property
+    def frames(self) -> int:
+        """How many frames have been drawn since the window was opened."""
+        return int(self._drawn.record["frames"][0])
+
+    def __enter__(self) -> Self:
+        self._files = trace, drawn = SharedFile("view-trace"), SharedFile("view-frames")
+        Trace.create(trace.path)
+        self._drawn = Lane(drawn.path, DRAWN, create=True)
+        message = SessionStarted(**{**self._started, "trace": str(trace.path)}, parameters=(), choices={}, hands=())
+        context = multiprocessing.get_context("spawn")
+        self._connection, far_end = context.Pipe()
+        self._process = context.Process(
+            target=show,
+            args=(far_end, trace.path, drawn.path, self._rows, message.rate_hz),
+            name="haptics view",
+            daemon=True,
+        )
+        try:
+            with without_signals():
+                self._process.start()
+            far_end.close()
+            self._connection.send(message)
+            self._await_frames()
+        except BaseException:
+            self._end()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._end()
+
+    def _await_frames(self) -> None:
+        until = time.monotonic() + _PATIENCE
+        while self.frames < _FIRST_FRAMES:
+            self._stop.check()
+            if not self._process.is_alive() or time.monotonic() > until:
+                raise CannotMeasure("the live view draws nothing here: leave it out with --view off.")
+            time.sleep(0.05)
+
+    def _end(self) -> None:
+        with contextlib.suppress(OSError):  # it was closed, or has died
+            self._connection.send(Quit())
+        self._process.join(_QUITTING)
+        if self._process.is_alive():
+            self._process.kill()
+            self._process.join()
+        self._connection.close()
+        for file in self._files:
+            file.close()
+
+
+# --- in the process of the view -----------------------------------------------------------------------------------
+
+
+def show(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: float) -> None:
+    """Show the live view, move its `trace` with `rows` at `rate` [Hz] and count its frames; target of its process."""
+    if why_no_window():
+        os.environ["QT_QPA_PLATFORM"] = "offscreen"
+    from apps.view import process
+    from apps.view.qt import QtCore, application
+
+    app = application()
+    feeder = Feeder(Trace.attach(trace), rows, rate)
+    timer = QtCore.QTimer(app)
+    timer.timeout.connect(lambda: feeder.feed(time.monotonic()))
+    timer.start(_FEED_MS)
+    frames = Lane(drawn, DRAWN).record["frames"]
+    QtCore.QTimer.singleShot(0, lambda: _count_frames(frames))  # by then the window is there
+    process.main(connection)
+
+
+class Feeder:
+    """Publishes the same rows over and over, at the rate of their run."""
+
+    def __init__(self, trace: Trace, rows: Rows, rate: float) -> None:
+        self._trace = trace
+        self._rows = rows
+        self._rate = rate
+        self._start = time.monotonic()
+
+    def feed(self, now: float) -> None:
+        """Publish what is due at `now` (monotonic clock) [s]."""
+        due = int((now - self._start) * self._rate)
+        numbers = np.arange(max(self._trace.count, due - self._trace.capacity), due)
+        rows = completed(self._rows[numbers % len(self._rows)])
+        rows["tick"], rows["time"] = numbers, numbers / self._rate
+        self._trace.slots[numbers % self._trace.capacity] = rows
+        self._trace.publish(due)
+
+
+def _count_frames(frames: Any) -> None:
+    """Count in `frames`, (1,), how often the plane of the live window is painted."""
+    from apps.view.qt import QtCore, QtWidgets
+    from apps.view.window import LiveWindow
+
+    class Painted(QtCore.QObject):
+        def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
+            if event.type() == QtCore.QEvent.Type.Paint:
+                frames[0] += 1
+            return False
+
+    for window in QtWidgets.QApplication.topLevelWidgets():
+        if isinstance(window, LiveWindow):
+            plane = window.dashboard.plane.chart.viewport()
+            plane.installEventFilter(Painted(plane))

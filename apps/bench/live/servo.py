@@ -1,0 +1,130 @@
+"""The benchmark ``servo``: how punctual the servo is, beside cyclictest on the same machine in the same minutes.
+
+A session on the virtual joystick with model C and cyclictest take turns of some seconds, at the same priority and the
+same period. A machine changes from minute to minute, so neighbouring slices are compared, and what counts is the median
+of these ratios. Where Qt can be loaded, all is done twice: with the live view at work in a process of its own beside
+both candidates, and without.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apps.bench.live import cyclictest
+from apps.bench.live.beside import View, why_no_view
+from apps.bench.live.servo_report import report
+from apps.bench.live.servo_slices import Candidates, Condition
+from apps.bench.outcome import CannotMeasure, Outcome, Progress
+from apps.bench.stop import Stop
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, build, check, choice
+
+TITLE = "punctuality of the servo, as ratios to cyclictest in alternating slices, with and without a live view"
+
+_WHERE = "bench servo"
+_LONGEST_SLICE = 10.0
+_SHORTEST_SLICE = 0.5
+_TRIAL = 2.0
+
+WITH_VIEW, WITHOUT_VIEW = "with_view", "without_view"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be asked of the benchmark.
+
+    Attributes
+    ----------
+    duration : float
+        Of all slices together [s].
+    slice : float
+        Length of a slice [s]; 0: 10 s, or what fits.
+    rate : float
+        Wake-ups in a second [Hz].
+    scheduling : str
+        See `haptics.servo.realtime.RealTimeSettings`.
+    cpu : int
+        The processor that both candidates stay on; -1: any.
+    view : str
+        ``on``, ``off`` or ``both``.
+    """
+
+    duration: float = bounded(80.0, minimum=1.0, maximum=1e5, unit="s")
+    slice: float = bounded(0.0, minimum=0.0, maximum=1e4, unit="s")
+    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz")
+    scheduling: str = choice("auto", ("auto", "fifo", "other"))
+    cpu: int = bounded(-1, minimum=-1)
+    view: str = choice("both", ("on", "off", "both"))
+
+    def __post_init__(self) -> None:
+        check(self, _WHERE)
+        turns = self.turns
+        if not _SHORTEST_SLICE <= self.length <= self.duration / turns * (1 + 1e-9):
+            raise ConfigurationError(
+                f"{_WHERE}: {turns} slices of {self.length:g} s in {self.duration:g} s: a slice must be at least "
+                f"{_SHORTEST_SLICE:g} s long, and all {turns} must fit into the duration."
+            )
+
+    @property
+    def conditions(self) -> tuple[str, ...]:
+        """What is measured; the first is what the servo is judged by."""
+        return {"on": (WITH_VIEW,), "off": (WITHOUT_VIEW,), "both": (WITH_VIEW, WITHOUT_VIEW)}[self.view]
+
+    @property
+    def turns(self) -> int:
+        """Slices in a round."""
+        return 2 * len(self.conditions)
+
+    @property
+    def length(self) -> float:
+        """Length of a slice [s]."""
+        return self.slice or min(_LONGEST_SLICE, self.duration / self.turns)
+
+    @property
+    def rounds(self) -> int:
+        """How many rounds there are."""
+        return int(self.duration / (self.turns * self.length) * (1 + 1e-9))
+
+
+def run(progress: Progress, **options: Any) -> Outcome:
+    """Measure in turns."""
+    obstacle = why_no_view()
+    settings = build(Settings, {"view": "off" if obstacle else "both", **options}, _WHERE)
+    cyclictest.require()
+    if obstacle and WITH_VIEW in settings.conditions:
+        raise CannotMeasure(f"{_WHERE}.view = {settings.view!r}: {obstacle}.")
+    with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
+        progress(0.0, "a session that does not count")
+        table = {"scheduling": settings.scheduling, "cpu": settings.cpu}
+        candidates = Candidates(Path(folder), settings.rate, table, stop)
+        trial = candidates.trial(_TRIAL)
+        view = View(trial.rows, trial.started, stop)
+        conditions = _take_turns(settings, candidates, trial.priority, view, progress)
+        command = " ".join(candidates.command(settings.length, trial.priority))
+    return report(conditions, trial, settings.length, command, f"no live view: {obstacle}" if obstacle else "")
+
+
+def _take_turns(
+    settings: Settings, candidates: Candidates, priority: int, view: View, progress: Progress
+) -> dict[str, Condition]:
+    """Measure both candidates under every condition, round after round; who is first changes from round to round."""
+    conditions = {name: Condition() for name in settings.conditions}
+    total, done = settings.turns * settings.rounds, 0
+    for number in range(settings.rounds):
+        order = (True, False) if number % 2 == 0 else (False, True)
+        for name, condition in conditions.items():
+            beside = view if name == WITH_VIEW else None
+            with beside or contextlib.nullcontext():
+                for own in order:
+                    who = "servo" if own else cyclictest.NAME
+                    progress(done / total, f"{who} {name.replace('_', ' ')}, slice {done + 1} of {total}")
+                    if own:
+                        condition.servo.append(candidates.servo(settings.length, beside))
+                    else:
+                        condition.reference.append(candidates.reference(settings.length, priority, beside))
+                    done += 1
+    return conditions

@@ -1,0 +1,207 @@
+"""The slices of the benchmark ``servo``: a real session, or cyclictest, for some seconds."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.bench.live import cyclictest
+from apps.bench.live.beside import View
+from apps.bench.live.lateness import SETTLING, whole_lateness
+from apps.bench.stop import Stop
+from apps.session.progress import Quiet
+from apps.session.run import Session
+from apps.settings.config import complete
+from haptics.recording.recording import Recording
+from haptics.records import Rows
+from haptics.servo.realtime import stolen_time
+from haptics.trace import Ring
+
+DEVICE, MODEL = "virtual-joystick", "C"
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Slice:
+    """What was measured of one candidate in one slice.
+
+    Attributes
+    ----------
+    lateness : (n,) float array
+        Of every wake-up after the settling time [s].
+    stolen : float or None
+        Time that the hypervisor took away meanwhile [s].
+    frames : float or None
+        Frames that the view drew in a second; None if there was none.
+    """
+
+    lateness: Floats
+    stolen: float | None
+    frames: float | None
+
+
+@dataclass(frozen=True)
+class ServoSlice(Slice):
+    """A slice of the servo.
+
+    Attributes
+    ----------
+    tick_time : (m,) float array
+        How long every tick took [s].
+    summary : dict
+        Of the session; see the command ``run``.
+    startup : float
+        From the start of the session to its first tick [s].
+    """
+
+    tick_time: Floats
+    summary: dict[str, Any]
+    startup: float
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A short session before anything is measured: it compiles, and says under which rules the servo runs.
+
+    Attributes
+    ----------
+    rows : structured array
+        Its ticks.
+    started : dict
+        What a view must know of it.
+    real_time : dict
+        What the operating system granted.
+    startup : float
+        From the start of the session to its first tick [s].
+    """
+
+    rows: Rows
+    started: dict[str, Any]
+    real_time: dict[str, Any]
+    startup: float
+
+    @property
+    def priority(self) -> int:
+        """FIFO priority of the servo; 0 if it has none."""
+        return int(self.real_time["priority"])
+
+
+@dataclass(frozen=True)
+class Condition:
+    """What was measured under the same circumstances; the slices of the two stand in pairs."""
+
+    servo: list[ServoSlice] = field(default_factory=list)
+    reference: list[Slice] = field(default_factory=list)
+
+
+class _Window:
+    """The stretch of time in which a candidate is at work, and what else happens in it."""
+
+    def __init__(self, view: View | None) -> None:
+        self._view = view
+        self._start = time.monotonic()
+        self._stolen = stolen_time()
+        self._frames = view.frames if view else 0
+
+    def close(self) -> tuple[float | None, float | None]:
+        """Return the stolen time [s] and the frames in a second."""
+        took, stolen = time.monotonic() - self._start, stolen_time()
+        frames = round((self._view.frames - self._frames) / took, 1) if self._view else None
+        return None if stolen is None or self._stolen is None else round(stolen - self._stolen, 3), frames
+
+
+class _Attendant:
+    """What a session calls some fifty times a second: notices the first tick and a wish for the end."""
+
+    def __init__(self, trace: Ring, view: View | None, stop: Stop) -> None:
+        self._trace = trace
+        self._view = view
+        self._stop = stop
+        self._begun = time.monotonic()
+        self._ticking = False
+        self.startup = 0.0
+        self.window = _Window(view)
+
+    def __call__(self) -> None:
+        self._stop.check()
+        if not self._ticking and self._trace.count:
+            self._ticking = True
+            self.startup = time.monotonic() - self._begun
+            self.window = _Window(self._view)
+
+
+class Candidates:
+    """Runs the two candidates.
+
+    Parameters
+    ----------
+    folder : Path
+        For recordings and what cyclictest says; nothing of it is kept.
+    rate : float
+        Wake-ups in a second [Hz].
+    servo : dict
+        The table ``servo`` of the settings of a session.
+    stop : Stop
+        Looked at all the time.
+    """
+
+    def __init__(self, folder: Path, rate: float, servo: dict[str, Any], stop: Stop) -> None:
+        self._folder = folder
+        self._rate = rate
+        self._servo = servo
+        self._stop = stop
+
+    def trial(self, length: float) -> Trial:
+        """Run a session of `length` [s] that does not count."""
+        session, outcome, attendant = self._run(length, None)
+        recording = Recording(Path(outcome["recording"]))
+        return Trial(np.array(recording.rows), session.started, recording.metadata["real_time"], attendant.startup)
+
+    def servo(self, length: float, view: View | None) -> ServoSlice:
+        """Run a session of `length` [s]."""
+        _, summary, attendant = self._run(length, view)
+        stolen, frames = attendant.window.close()
+        recording = Recording(Path(summary["recording"]))
+        lateness = whole_lateness(recording.rows, 1.0 / self._rate)
+        tick_time, startup = np.array(recording.rows["tick_time"]), attendant.startup
+        shutil.rmtree(recording.folder)
+        return ServoSlice(lateness, stolen, frames, tick_time, summary, startup)
+
+    def _run(self, length: float, view: View | None) -> tuple[Session, dict[str, Any], _Attendant]:
+        session = Session(self._config(length), _say_nothing, progress=Quiet())
+        attendant = _Attendant(Ring.attach(Path(session.started["trace"])), view, self._stop)
+        outcome = session.run(attendant)
+        if outcome.fault is not None:
+            raise outcome.fault
+        return session, outcome.summary, attendant
+
+    def _config(self, length: float) -> Any:
+        session = {"model": MODEL, "rate": self._rate, "duration": length, "record": str(self._folder)}
+        return complete({"session": session, "device": {"name": DEVICE}, "servo": self._servo})
+
+    def command(self, length: float, priority: int) -> list[str]:
+        """Return how cyclictest is called for `length` [s] with the FIFO `priority` of the servo, 0 for SCHED_OTHER."""
+        return cyclictest.command(1.0 / self._rate, self._count(length), priority, self._servo["cpu"])
+
+    def _count(self, length: float) -> int:
+        return round(length * self._rate)
+
+    def reference(self, length: float, priority: int, view: View | None) -> Slice:
+        """Run cyclictest for `length` [s] with the FIFO `priority` of the servo, 0 for SCHED_OTHER."""
+        output = self._folder / "cyclictest.txt"
+        window = _Window(view)
+        cyclictest.measure(self.command(length, priority), output, length, self._stop.check)
+        stolen, frames = window.close()
+        lateness = cyclictest.lateness(output.read_text(encoding="ascii", errors="replace"), self._count(length))
+        return Slice(lateness[round(SETTLING * self._rate) :], stolen, frames)
+
+
+def _say_nothing(line: str) -> None:
+    """Take what a session tells a person: here it is one of many."""

@@ -1,0 +1,212 @@
+"""The benchmark ``soak``: one session for an hour, or as long as one likes, after which everything must be right.
+
+Every deadline was served or counted as skipped, no tick is missing in the recording, neither process has more memory in
+use than after its warm-up, and computing the whole recording once more gives the same bits.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import multiprocessing
+import os
+import resource
+import shutil
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apps.bench.live.memory import Watch
+from apps.bench.outcome import Outcome, Progress, table
+from apps.bench.stop import Stop
+from apps.session.outcome import Outcome as SessionOutcome
+from apps.session.progress import Quiet
+from apps.session.run import Session
+from apps.settings.config import SessionConfig, complete
+from haptics.errors import ConfigurationError, DeviceFault, RecordingError
+from haptics.recording.checks import INCOMPLETE
+from haptics.recording.columns import columns_with
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from haptics.servo.realtime import stolen_time
+from haptics.settings import bounded, build, check, free
+from haptics.trace import Ring
+
+TITLE = "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)"
+
+FLAT = 8192.0
+"""What memory may have grown by after the warm-up [KiB]: more than allocators go up and down by, less than what three
+bytes in every tick add up to in an hour."""
+
+_WHERE = "bench soak"
+_SERVO = "haptics servo"
+_SPARE = 1.1
+"""So much room for the recording must there be, in parts of its size."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What can be asked of the benchmark.
+
+    Attributes
+    ----------
+    duration : float
+        Length of the session [s].
+    rate : float
+        Servo rate [Hz].
+    device, model : str
+        As for the command ``run``.
+    record : str
+        Folder in which the recording is kept; empty: it is not, unless something was wrong.
+    """
+
+    duration: float = bounded(3600.0, minimum=1.0, maximum=1e6, unit="s")
+    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz")
+    device: str = free("virtual-joystick", "the name of a device")
+    model: str = free("", "the name of a model")
+    record: str = free("", "a folder")
+
+    def __post_init__(self) -> None:
+        check(self, _WHERE)
+
+
+def run(progress: Progress, **options: Any) -> Outcome:
+    """Run the session and examine it."""
+    settings = build(Settings, options, _WHERE)
+    with Stop() as stop, contextlib.ExitStack() as cleaning:
+        folder = Path(settings.record or tempfile.mkdtemp(prefix="haptics-bench-"))
+        if not settings.record:
+            cleaning.callback(shutil.rmtree, folder)
+        config = _config(settings, folder)
+        progress(0.0, f"a session of {settings.duration:g} s")
+        attendant, outcome = _session(config, stop)
+        recording = Path(outcome.summary["recording"])
+        if outcome.fault is not None:
+            cleaning.pop_all()
+            raise DeviceFault(f"{outcome.fault} Recording: {recording}") from outcome.fault
+        progress(0.9, f"computing {outcome.summary['ticks']} ticks once more")
+        with stop.at_once():
+            replay = _replayed(recording)
+        result = _result(settings, attendant, outcome.summary, replay)
+        if result["failures"]:
+            cleaning.pop_all()
+        result["recording"] = str(recording) if settings.record or result["failures"] else None
+    return Outcome(result, _text(result), " ".join(result["failures"]))
+
+
+def _config(settings: Settings, folder: Path) -> SessionConfig:
+    session = {name: getattr(settings, name) for name in ("model", "rate", "duration")}
+    config = complete({"session": {**session, "record": str(folder)}, "device": {"name": settings.device}})
+    folder.mkdir(parents=True, exist_ok=True)
+    row = columns_with(config.spec.channels)
+    needed = _SPARE * settings.duration * settings.rate * row.itemsize
+    if shutil.disk_usage(folder).free < needed:
+        raise ConfigurationError(
+            f"no room in {folder} for a recording of {needed / 1e6:.0f} MB: name another folder with --record."
+        )
+    return config
+
+
+class _Attendant:
+    """What the session calls all the time: watches the memory of both processes from the first tick on."""
+
+    def __init__(self, session: Session, stop: Stop) -> None:
+        self._trace = Ring.attach(Path(session.started["trace"]))
+        self._duration = float(session.config.session.duration or 0.0)
+        self._stop = stop
+        self._begun = 0.0
+        self._stolen: float | None = None
+        self.watches: dict[str, Watch] = {}
+
+    def __call__(self) -> None:
+        self._stop.check()
+        if self.watches:
+            for watch in self.watches.values():
+                watch.at(time.monotonic() - self._begun)
+        elif self._trace.count:
+            self._begun, self._stolen = time.monotonic(), stolen_time()
+            servo = next(process for process in multiprocessing.active_children() if process.name == _SERVO)
+            pids = {"application": os.getpid(), "servo": servo.pid or 0}
+            self.watches = {name: Watch(pid, self._duration) for name, pid in pids.items()}
+
+    @property
+    def stolen(self) -> float | None:
+        """Time that the hypervisor has taken away since the first tick [s]."""
+        now = stolen_time()
+        return None if now is None or self._stolen is None else round(now - self._stolen, 3)
+
+
+def _session(config: SessionConfig, stop: Stop) -> tuple[_Attendant, SessionOutcome]:
+    session = Session(config, lambda line: None, progress=Quiet())
+    attendant = _Attendant(session, stop)
+    outcome = session.run(attendant)
+    return attendant, outcome
+
+
+def _replayed(recording: Path) -> dict[str, Any]:
+    """Return ``ticks`` and ``mismatches`` of a recording that was computed again, or the ``error`` that prevents it."""
+    try:
+        found = verify(Recording(recording))
+    except RecordingError as error:
+        return {"ticks": 0, "mismatches": 0, "error": str(error)}
+    incomplete = [finding.words for finding in found.findings if finding.verdict == INCOMPLETE]
+    return {"ticks": found.ticks, "mismatches": found.mismatches, "error": incomplete[0] if incomplete else None}
+
+
+def _result(
+    settings: Settings, attendant: _Attendant, summary: dict[str, Any], replay: dict[str, Any]
+) -> dict[str, Any]:
+    files = [path for path in Path(summary["recording"]).iterdir() if path.is_file()]
+    result = {
+        **{name: value for name, value in summary.items() if name not in {"picture", "recording"}},
+        "duration_s": settings.duration,
+        "expected_ticks": round(settings.duration * settings.rate),
+        "memory": {name: watch.as_dict() for name, watch in attendant.watches.items()},
+        "replay": replay,
+        "recording_bytes": sum(path.stat().st_size for path in files),
+        "stolen_s": attendant.stolen,
+        "peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0, 1),
+    }
+    return {**result, "failures": failures(result)}
+
+
+def failures(result: dict[str, Any]) -> list[str]:
+    """Return what is not as it must be in the result of a soak, in sentences."""
+    found = []
+    served, expected = result["ticks"] + result["skipped"], result["expected_ticks"]
+    if abs(served - expected) > 1:
+        found.append(f"{served} deadlines were served or skipped, not {expected}.")
+    if result["lost_ticks"]:
+        found.append(f"{result['lost_ticks']} ticks are missing in the recording.")
+    for name, memory in result["memory"].items():
+        if memory.get("growth_kib", 0.0) > FLAT:
+            found.append(f"the {name} has {memory['growth_kib']} KiB more in use at the end than after its warm-up.")
+    replay = result["replay"]
+    if replay["error"]:
+        found.append(replay["error"])
+    elif replay["mismatches"] or replay["ticks"] != result["ticks"]:
+        found.append(f"{replay['mismatches']} of {replay['ticks']} ticks differ when they are computed again.")
+    return found
+
+
+def _text(result: dict[str, Any]) -> str:
+    memory = result["memory"].items()
+    keys = ("first_kib", "last_kib", "slope_kib_per_min")
+    rows = [(name, *(one.get(key) for key in keys)) for name, one in memory]
+    replay, period, tick = result["replay"], result["period_error_us"], result["tick_us"]
+    served = result["ticks"] + result["skipped"]
+    return "\n".join(
+        [
+            f"{result['device']}, model {result['model']}, {result['rate_hz']:g} Hz, {result['duration_s']:g} s; "
+            f"scheduling {result['realtime']}",
+            f"deadlines     {result['ticks']} served + {result['skipped']} skipped = {served} of "
+            f"{result['expected_ticks']}; {result['lost_ticks']} ticks lost, {result['overruns']} late",
+            f"replay        {replay['ticks']} ticks computed again, {replay['mismatches']} differ",
+            f"recording     {result['recording_bytes'] / 1e6:.1f} MB, " + (result.get("recording") or "not kept"),
+            f"period error  median {period['p50']:.0f}, 99.9 % {period['p999']:.0f}, max {period['max']:.0f} us; "
+            f"tick: median {tick['p50']:.0f}, 99 % {tick['p99']:.0f} us; {result['stolen_s']} s stolen",
+            "",
+            table([("memory", "after warm-up KiB", "at the end KiB", "slope KiB/min"), *rows]),
+        ]
+    )

@@ -1,0 +1,1 @@
+"""What ``haptics calibrate`` shows: figures, tables and reports."""

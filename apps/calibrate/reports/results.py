@@ -1,0 +1,125 @@
+"""What calibrations from data answer: the parameter file, the words and the object for programs."""
+
+from __future__ import annotations
+
+import datetime
+import platform
+from collections.abc import Iterable, Mapping, Sequence
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from calibration.data.files import Source
+    from calibration.parameters.parameters import Found, JointParameters, Provenance
+
+_PACKAGES = ("haptics", "numpy", "scipy")
+
+
+def provenance(method: str, sources: Iterable[Source], identity: str, before: Provenance | None = None) -> Provenance:
+    """Return where the numbers come from, as of now.
+
+    Parameters
+    ----------
+    method : str
+        How they were found.
+    sources : iterable of Source
+        What was read; each is named once.
+    identity : str
+        What was measured, where the files do not say it.
+    before : Provenance, optional
+        Where the numbers come from that were known before.
+    """
+    from calibration.parameters.parameters import Provenance
+
+    known, old = dict.fromkeys(sources), before or Provenance()
+    return Provenance(
+        date=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+        method="; then ".join(filter(None, (old.method, method))),
+        device=next((source.device for source in known if source.device), identity or old.device),
+        data_files=(*old.data_files, *(Path(source.path).name for source in known)),
+        data_sha256=(*old.data_sha256, *(source.sha256 for source in known)),
+        versions={"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+    )
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:  # run from its sources
+        return "not installed"
+
+
+def effort_word(rotary: bool) -> str:
+    """Return what a joint gives: one that turns a torque, one that slides a force."""
+    return "torque" if rotary else "force"
+
+
+def as_object(joint: JointParameters) -> dict[str, Any]:
+    """Return the parameters of a joint for ``--json``: as in its file, with its name."""
+    from calibration.parameters.files import joint_table
+
+    return {"name": joint.name, **joint_table(joint)}
+
+
+def describe(joint: JointParameters, errors: Mapping[str, float]) -> list[str]:
+    """Return the parameters of a joint in words, a line each.
+
+    Parameters
+    ----------
+    joint : JointParameters
+        What was found.
+    errors : mapping
+        Relative errors on other recordings, by their names.
+    """
+    lines = []
+    if joint.friction is not None:
+        lines += [f"{joint.name}: {joint.friction.model} friction, {_quality(joint)}"]
+        lines += _values(joint, joint.friction, "friction")
+    if joint.motor is not None:
+        lines += [f"{joint.name}: motor"]
+        lines += _values(joint, joint.motor, "motor")
+    lines += [
+        f"  {name}: residual {_percent(error)} of the {effort_word(joint.rotary)} (rms)"
+        for name, error in errors.items()
+    ]
+    return lines
+
+
+def _quality(joint: JointParameters) -> str:
+    facts = joint.known_friction().facts
+    judged = facts.get("relative_error_cross_validated")
+    elsewhere = "" if judged is None else f"; cross-validated {_percent(judged)}"
+    return (
+        f"residual {_percent(facts['relative_error'])} of the {effort_word(joint.rotary)} (rms{elsewhere}); "
+        f"{facts['samples_used']} of {facts['samples']} samples"
+    )
+
+
+def _percent(fraction: float) -> str:
+    return f"{100.0 * fraction:.3g} %"
+
+
+def _values(joint: JointParameters, found: Found, kind: str) -> list[str]:
+    from calibration.parameters.keys import friction_keys, motor_keys
+
+    keys = (friction_keys if kind == "friction" else motor_keys)(found.model, joint.rotary)
+    width = max(len(keys[name]) for name in found.values)
+    lines = []
+    for name, value in found.values.items():
+        low, high = found.intervals.get(name, (None, None))
+        interval = "" if low is None else f"   95 % between {low:.4g} and {high:.4g}"
+        lines.append(f"  {keys[name]:<{width}}  {value:10.4g}{interval}")
+    return lines + [f"  warning: {warning}" for warning in found.warnings]
+
+
+def ending(out: Path, report: Path | None) -> list[str]:
+    """Return where the results are, in words."""
+    written = [f"Parameters: {out}"] + ([f"Report:     {report}"] if report is not None else [])
+    return ["", *written]
+
+
+def names_of(sources: Sequence[str]) -> list[str]:
+    """Return files by their names, whole where two would be called the same."""
+    short = [Path(source).name for source in sources]
+    return [name if short.count(name) == 1 else source for name, source in zip(short, sources, strict=True)]

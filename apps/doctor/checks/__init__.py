@@ -1,0 +1,1 @@
+"""The checks of ``haptics doctor``, one subject a module."""

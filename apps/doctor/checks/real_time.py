@@ -1,0 +1,188 @@
+"""What the operating system grants a process that must be punctual."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+import re
+from collections.abc import Callable
+from typing import Any
+
+from apps.doctor.checks.processor import container
+from apps.doctor.child import ask
+from apps.doctor.finding import Finding, note, ok, problem
+from apps.doctor.machine import LOG_IN_AGAIN, Machine
+from devices.common.bus.udev import GROUP
+
+LIMITS = f"/etc/security/limits.d/{GROUP}.conf"
+LIMIT_LINES = (f"@{GROUP} - rtprio 95", f"@{GROUP} - memlock unlimited")
+LATENCY_DEVICE = "/dev/cpu_dma_latency"
+LATENCY_RULE = f'KERNEL=="cpu_dma_latency", GROUP="{GROUP}", MODE="0660"'
+_NOTHING_INSIDE = "# nothing inside this container gives it; start the container with these options more:"
+_ENOUGH_RUNTIME = 0.5
+"""Share of a second that must be left to real-time processes; the servo takes a tenth of one processor."""
+
+
+def request() -> dict[str, Any]:
+    """Ask for everything the servo asks for, and return what was granted. It stays so: for a process of its own."""
+    from haptics.servo.realtime import enter
+
+    return enter().as_dict()
+
+
+@functools.cache
+def granted() -> dict[str, Any]:
+    """Return what a new process was granted when it asked as the servo does (`haptics.servo.realtime.RealTime`)."""
+    answer: dict[str, Any] = ask("apps.doctor.checks.real_time:request")
+    return answer
+
+
+Granted = Callable[[], dict[str, Any]]
+Limit = Callable[[str], float | None]
+
+
+def limit_of(name: str) -> float | None:
+    """Return the limit `name` (as in the module `resource`) of this process, infinity if there is none."""
+    try:
+        resource = importlib.import_module("resource")  # does not exist on Windows
+        soft = resource.getrlimit(getattr(resource, name))[0]
+    except (ImportError, AttributeError, OSError):
+        return None
+    return float("inf") if soft == resource.RLIM_INFINITY else float(soft)
+
+
+def _rights(machine: Machine) -> tuple[str, ...]:
+    """Return the lines that give the rights to be real time and to lock memory."""
+    if container(machine):
+        return (_NOTHING_INSIDE, "#   --cap-add=SYS_NICE --cap-add=IPC_LOCK --ulimit rtprio=95 --ulimit memlock=-1")
+    if machine.is_root:
+        return (
+            "# this root may not: see what took the capabilities CAP_SYS_NICE and CAP_IPC_LOCK from it:",
+            "capsh --print",
+        )
+    if all(line in (machine.read(LIMITS) or "") for line in LIMIT_LINES) and _is_listed(machine):
+        return (
+            "# the rights are written down, but this session is older than they are or was not given them;",
+            LOG_IN_AGAIN,
+        )
+    quoted = " ".join(f"'{line}'" for line in LIMIT_LINES)
+    return (machine.join_group(GROUP), f"printf '%s\\n' {quoted} | {machine.sudo}tee {LIMITS}", LOG_IN_AGAIN)
+
+
+def _is_listed(machine: Machine) -> bool:
+    """Tell whether the group file makes anybody a member of our group; whom, only a new login shows."""
+    return re.search(rf"^{GROUP}:[^:]*:\d+:.", machine.read("/etc/group") or "", re.MULTILINE) is not None
+
+
+def scheduling(machine: Machine, granted: Granted = granted, limit: Limit = limit_of) -> Finding:
+    """See whether the servo gets the FIFO scheduling class."""
+    answer = granted()
+    if answer["scheduling"] == "fifo":
+        return ok(f"SCHED_FIFO with priority {answer['priority']} was granted")
+    if machine.system != "linux":
+        return note(
+            "no real-time class on this system; the servo runs like any other program",
+            "# for a hand on a device use Linux; everything else works here",
+        )
+    if _no_runtime(machine):
+        return problem(
+            "SCHED_FIFO was refused: this system leaves real-time processes no time",
+            f"{machine.sudo}sysctl -w kernel.sched_rt_runtime_us=950000",
+        )
+    allowed = limit("RLIMIT_RTPRIO")
+    reason = "" if machine.is_root or allowed is None else f" (highest priority allowed: {allowed:g})"
+    return problem(
+        f"SCHED_FIFO was refused{reason}; ticks will be late whenever the machine is busy", *_rights(machine)
+    )
+
+
+def _no_runtime(machine: Machine) -> bool:
+    """Tell whether the system, or the control group of this process (version 1), gives real-time processes no time."""
+    return "0" in {
+        machine.read("/proc/sys/kernel/sched_rt_runtime_us"),
+        machine.read("/sys/fs/cgroup/cpu/cpu.rt_runtime_us"),
+    }
+
+
+def memory_lock(machine: Machine, granted: Granted = granted, limit: Limit = limit_of) -> Finding:
+    """See whether the servo's memory can be kept from being swapped out."""
+    if granted()["memory_locked"]:
+        return ok("the servo's memory can be locked")
+    if machine.system != "linux":
+        return ok(f"does not apply on {machine.system}: memory is locked on Linux only")
+    allowed = limit("RLIMIT_MEMLOCK")
+    reason = "" if allowed is None or allowed == float("inf") else f" (limit: {allowed / 2**20:g} MB)"
+    return note(f"the servo's memory cannot be locked{reason}; a page swapped out costs a tick", *_rights(machine))
+
+
+def cpu_dma_latency(machine: Machine, granted: Granted = granted) -> Finding:
+    """See whether the servo may keep the processor out of deep sleep."""
+    if granted()["low_latency"]:
+        return ok("the processor can be kept out of deep sleep")
+    device = machine.path(LATENCY_DEVICE)
+    if not device.exists():
+        if container(machine):
+            fix = (_NOTHING_INSIDE, f"#   --device {LATENCY_DEVICE}")
+        else:
+            fix = (
+                "# if ticks are late when the machine is idle, add to the kernel's command line:",
+                "#   processor.max_cstate=1",
+            )
+        return note(f"there is no {LATENCY_DEVICE} here; an idle processor may wake up late", *fix)
+    if machine.is_root:
+        return note(
+            f"{LATENCY_DEVICE} cannot be written, even by root", _NOTHING_INSIDE, f"#   --device {LATENCY_DEVICE}"
+        )
+    return note(
+        f"{LATENCY_DEVICE} may not be written; an idle processor sleeps deeply and wakes up late",
+        machine.join_group(GROUP),
+        *_latency_lines(machine),
+        LOG_IN_AGAIN,
+    )
+
+
+def _latency_lines(machine: Machine) -> tuple[str, ...]:
+    if not machine.path("/run/udev").exists():
+        return (
+            f"{machine.sudo}chgrp {GROUP} {LATENCY_DEVICE} && {machine.sudo}chmod 660 {LATENCY_DEVICE}",
+            "# until the next start: there is no udev here that would do it again",
+        )
+    return (
+        f"echo '{LATENCY_RULE}' | {machine.sudo}tee /etc/udev/rules.d/70-haptics-latency.rules",
+        f"{machine.sudo}udevadm control --reload && {machine.sudo}udevadm trigger --sysname-match=cpu_dma_latency",
+    )
+
+
+def throttling(machine: Machine) -> Finding:
+    """See how much time real-time processes may take."""
+    runtime, period = (machine.read(f"/proc/sys/kernel/sched_rt_{kind}_us") for kind in ("runtime", "period"))
+    if runtime is None or period is None:
+        return ok("this kernel does not say how much time it leaves to real-time processes")
+    if int(runtime) < 0:
+        return ok("real-time processes are never held back")
+    share = int(runtime) / max(int(period), 1)
+    if share >= _ENOUGH_RUNTIME:
+        return ok(f"real-time processes may take {100 * share:.0f} % of the time; the servo needs far less")
+    return problem(
+        f"real-time processes are held back after {100 * share:.0f} % of the time",
+        f"{machine.sudo}sysctl -w kernel.sched_rt_runtime_us=950000",
+    )
+
+
+def kernel(machine: Machine, version: str | None = None) -> Finding:
+    """See which kernel this is, and whether it can be interrupted."""
+    if version is None:
+        version = f"{os.uname().release} {os.uname().version}"
+    release, _, kind = version.partition(" ")
+    if machine.read("/sys/kernel/realtime") == "1":
+        return ok(f"Linux {release}, PREEMPT_RT")
+    preemption = re.search(r"\bPREEMPT(?:[_ ](?:RT|DYNAMIC))?\b", kind)
+    if preemption:
+        return ok(f"Linux {release}, {preemption.group()}")
+    if container(machine):
+        fix = ["# the kernel belongs to the host of this container: install a real-time kernel there"]
+    else:
+        fix = ["# on Debian, for the real-time kernel (then restart):"]
+        fix.append(f'{machine.sudo}apt-get install -y "linux-image-rt-$(dpkg --print-architecture)"')
+    return note(f"Linux {release} is not preemptible: long system calls of others delay the servo", *fix)

@@ -1,0 +1,171 @@
+"""Where data go: the disk for recordings, the memory that processes share, what dead runs have left there."""
+
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from apps.doctor.finding import Finding, note, ok, problem
+from apps.doctor.machine import Machine, program
+from haptics.errors import HapticError
+
+HIGHEST_RATE = 4000.0
+"""The fastest servo [Hz], and hence the fastest growing recording."""
+SIZE, BLOCK = 8 << 20, 256 << 10
+"""How much is written to measure a disk, and in what pieces [bytes]."""
+_MARGIN = 4.0
+"""A disk should be so many times as fast as a recording needs: others write too."""
+_SHORT, _NOTHING = 3600.0, 60.0
+"""Less room than for so long a recording [s] is worth a word, or too little for any."""
+SHARED = "/dev/shm"
+_RINGS = 16 << 20
+"""Room that the files between the processes of a run need, with a margin [bytes]."""
+
+
+def need() -> float:
+    """Return what a recording at the highest rate grows by [bytes/s]."""
+    from haptics.records import COLUMNS
+
+    return HIGHEST_RATE * COLUMNS.itemsize
+
+
+def write_speed(folder: Path) -> float:
+    """Return how fast a file in `folder` is written and handed to the disk [bytes/s]."""
+    block = os.urandom(BLOCK)
+    with tempfile.TemporaryFile(dir=folder) as file:
+        start = time.perf_counter()
+        for _ in range(SIZE // BLOCK):
+            file.write(block)
+        file.flush()
+        os.fsync(file.fileno())
+        return SIZE / (time.perf_counter() - start)
+
+
+def _existing(folder: Path) -> Path:
+    """Return `folder`, or the closest folder above it that exists."""
+    folder = folder.absolute()
+    return next(path for path in (folder, *folder.parents) if path.exists())
+
+
+def disk(
+    machine: Machine,
+    speed: Callable[[Path], float] = write_speed,
+    free: Callable[[Path], int] = lambda folder: shutil.disk_usage(folder).free,
+) -> Finding:
+    """See whether the disk takes a recording as fast as it grows, and for how long."""
+    again = f"{program()} doctor disk --record "
+    try:
+        folder = _existing(machine.record)
+        rate, room = speed(folder), free(folder)
+    except OSError as error:
+        return problem(
+            f"no recording can be made in {machine.record} ({error.strerror or error})",
+            "# choose another folder, here with --record and in a run with the same option:",
+            again + '"$HOME/recordings"',
+        )
+    growth = need()
+    seconds = room / growth
+    words = (
+        f"{folder} takes {_amount(rate)}/s and has room for {_hours(seconds)}; "
+        f"a recording at {HIGHEST_RATE / 1000:g} kHz needs {_amount(growth)}/s"
+    )
+    fix = ("# another folder may be on another disk:", again + '"$HOME/recordings"')
+    if rate < growth or seconds < _NOTHING:
+        return problem(words, *fix)
+    if rate < _MARGIN * growth or seconds < _SHORT:
+        return note(words, *fix)
+    return ok(words)
+
+
+def _amount(count: float) -> str:
+    return f"{count / 1e6:.3g} MB" if count < 1e9 else f"{count / 1e9:.3g} GB"
+
+
+def _hours(seconds: float) -> str:
+    return f"{seconds / 3600.0:.0f} h" if seconds >= 3600.0 else f"{seconds / 60.0:.0f} min"
+
+
+def share(size: int) -> Path:
+    """Share memory as the processes of a run do, and tell by what path it was."""
+    from haptics.shared import SharedFile, map_new
+
+    file = SharedFile("doctor")
+    try:
+        map_new(file.path, size).close()
+        return file.path
+    finally:
+        file.close()
+
+
+def shared_memory(
+    machine: Machine,
+    share: Callable[[int], Path] = share,
+    writable: Callable[[Path], bool] = lambda folder: os.access(folder, os.W_OK),
+) -> Finding:
+    """See whether the processes of a run can share memory."""
+    try:
+        path = share(_RINGS)
+    except (HapticError, OSError) as error:
+        return problem(
+            f"processes cannot share {_amount(_RINGS)} of memory ({error})",
+            f"{machine.sudo}mount -o remount,size=64M {SHARED}",
+            "# in docker: --shm-size=64m, and more memory for the container",
+        )
+    if path.is_relative_to("/proc"):
+        return ok(f"{_amount(_RINGS)} of memory can be shared without a name: no kill leaves anything behind")
+    folder = machine.path(SHARED)
+    if machine.system != "linux" or writable(folder):
+        return ok(f"{_amount(_RINGS)} of memory can be shared through files of {path.parent}")
+    return note(
+        f"{SHARED} cannot be written; the processes of a run share files of {path.parent}, which may be a slow disk",
+        f"{machine.sudo}mkdir -p {SHARED} && {machine.sudo}mount -t tmpfs -o mode=1777 tmpfs {SHARED}",
+    )
+
+
+_SHARED_FILE = re.compile(r"haptics-[\w-]+\.(trace|settings|control)")
+_YOUNG = 60.0
+"""A file is not called left behind before this age [s]: its run may just be about to map it."""
+
+
+def mapped(machine: Machine) -> str:
+    """Return what the processes that may be looked at have mapped."""
+    texts = []
+    for path in machine.path("/proc").glob("[0-9]*/maps"):
+        try:
+            texts.append(path.read_text(errors="replace"))
+        except OSError:  # it has ended, or belongs to somebody else
+            continue
+    return "\n".join(texts)
+
+
+def stale_files(machine: Machine, now: Callable[[], float] = time.time, temporary: Path | None = None) -> Finding:
+    """See whether runs that were killed have left files through which their processes shared memory."""
+    folders = dict.fromkeys([machine.path(SHARED), temporary or Path(tempfile.gettempdir())])
+    candidates = [path for folder in folders for path in _own_old_files(machine, folder, now())]
+    in_use = mapped(machine) if candidates else ""
+    left = [path for path in candidates if path.name not in in_use]
+    if not left:
+        return ok("no killed run has left files in memory")
+    size = sum(path.stat().st_size for path in left)
+    patterns = dict.fromkeys(f"{shlex.quote(str(path.with_suffix('')))}.*" for path in left)
+    return note(
+        f"killed runs have left {len(left)} files ({_amount(size)}) in {left[0].parent}; nobody uses them",
+        f"rm -f {' '.join(patterns)}",
+    )
+
+
+def _own_old_files(machine: Machine, folder: Path, now: float) -> list[Path]:
+    """Return files of runs whose processes, if there are any, let this user see what they have mapped."""
+    found = []
+    for path in sorted(folder.glob("haptics-*")):
+        if _SHARED_FILE.fullmatch(path.name):
+            status = path.stat()
+            if now - status.st_mtime > _YOUNG and (machine.is_root or status.st_uid == machine.user):
+                found.append(path)
+    return found

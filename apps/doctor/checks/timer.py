@@ -1,0 +1,75 @@
+"""The one check that takes time: how punctual a process is that waits as the servo does."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apps.doctor.child import ask
+from apps.doctor.finding import Finding, Severity
+from apps.doctor.machine import Machine, program
+from apps.shared.progress import bar
+from haptics.recording.fitness import Fitness
+
+DURATION, RATE = 2.0, 1000.0
+"""Length [s] and rate [Hz] of the measurement."""
+
+_GOOD = 0.001
+"""Where fewer deadlines than this share are met late, by half a period or more, nothing is left to wish for."""
+
+Measure = Callable[[Machine], dict[str, Any]]
+
+
+def measure(machine: Machine) -> dict[str, Any]:
+    """Measure in a new process while the line shows how far it has come."""
+
+    def waiting(passed: float) -> None:
+        machine.show(f"{bar(min(passed / DURATION, 1.0))} timer: waiting for {DURATION * RATE:.0f} deadlines")
+
+    answer: dict[str, Any] = ask("apps.doctor.timing:measure", DURATION, RATE, waiting=waiting)
+    return answer
+
+
+def timer(machine: Machine, measure: Measure = measure) -> Finding:
+    """Measure, and judge."""
+    facts = measure(machine)
+    severity = judge(facts)
+    found = (
+        f"deadlines of {RATE:g} Hz met with a delay of median {facts['p50_us']:.0f}, 99 % {facts['p99_us']:.0f}, "
+        f"99.9 % {facts['p999_us']:.0f}, max {facts['max_us']:.0f} us; "
+        f"{100 * facts['missed_share']:.2g} % came more than 1 ms late{_stolen(facts)}"
+    )
+    return Finding(severity, found, "\n".join(_fix(facts)) if severity != Severity.OK else "", facts)
+
+
+def judge(facts: dict[str, Any]) -> Severity:
+    """Return how well the deadlines were met: a run that is no better would be called unfit by default."""
+    if facts["late_share"] <= _GOOD:
+        return Severity.OK
+    limits = Fitness()
+    fit = (
+        facts["late_share"] <= limits.late_share
+        and facts["missed_share"] <= limits.skipped_share
+        and facts["max_us"] <= 1e6 * limits.longest_gap
+    )
+    return Severity.NOTE if fit else Severity.PROBLEM
+
+
+def _stolen(facts: dict[str, Any]) -> str:
+    stolen = facts["usage"]["stolen_s"]
+    return f"; the host took {1e3 * stolen:.0f} ms meanwhile" if stolen else ""
+
+
+def _fix(facts: dict[str, Any]) -> list[str]:
+    checks = ["timer"]
+    if not facts["low_latency"]:
+        checks.insert(0, "cpu-dma-latency")
+    if facts["realtime"] != "fifo":
+        checks.insert(0, "scheduling")
+    if len(checks) > 1:
+        lines = ["# mend first what these find, then measure once more:"]
+    elif facts["usage"]["stolen_s"]:
+        lines = ["# the host gave the processor to others; measure again when it is less busy:"]
+    else:
+        lines = ["# all rights were granted: see what else is running (top), then measure once more:"]
+    return [*lines, f"{program()} doctor {' '.join(checks)}"]

@@ -1,0 +1,1 @@
+"""Settings of a session: from files and the command line to checked tables, models and sliders."""

@@ -1,0 +1,378 @@
+"""From the command line and a TOML file to a complete, validated session: every mistake is found here.
+
+A setting has a table and a name, ``law.force``; `TABLES` has the tables. Values given with ``--set`` win over the file,
+options such as ``--rate`` over both. All units are SI.
+"""
+
+from __future__ import annotations
+
+import functools
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.settings.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
+from devices.faults import parse_fault
+from haptics.errors import AmbiguousLawWarning, ConfigurationError
+from haptics.reading import parse_toml, read_toml, sha256_of
+from haptics.recording.fitness import Fitness
+from haptics.servo.realtime import RealTimeSettings
+from haptics.settings import bounded, build, check, choice, free, unknown
+
+if TYPE_CHECKING:
+    from haptics.device import Causality, DeviceSpec
+    from haptics.elements.models import Element
+    from haptics.rendering.envelope import Limits
+
+LONGEST = 1e7
+"""No run can be planned for longer than this [s]."""
+
+_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
+_FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters")
+_LAW_NAMES = {"name", "file"}
+"""Keys of a table of a law that say which it is."""
+
+TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
+
+
+@dataclass(frozen=True)
+class SessionSettings:
+    """The table ``session``: what is run, how fast, for how long and where it is recorded."""
+
+    model: str = free("", ", ".join(MODELS), "friction element; the one that suits the device if not given")
+    rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
+    duration: float | None = free(
+        None, "a time greater than 0 s", "length of the run; until it is stopped if not given"
+    )
+    seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
+    record: str = free("recordings", "a folder", "where the recordings are made, each in a folder of its own")
+    clock: str = choice(
+        "wall", ("wall", "off"), "off: as fast as the machine can, on a virtual device, with the same result"
+    )
+    picture: bool = free(True, "true or false", "whether the recording gets a picture, which takes a second")
+    faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, "faults on demand (docs/faults.md): the device turns bad")
+
+    def __post_init__(self) -> None:
+        check(self, "session")
+        known("model", self.model, MODELS)
+        if not isinstance(self.seed, int):
+            raise ConfigurationError(f"session.seed = {self.seed!r}: must be a whole number of at least 0.")
+        duration = self.duration
+        if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < LONGEST):
+            raise ConfigurationError(
+                f"session.duration = {duration!r}: must be a time greater than 0 s and less than {LONGEST:g} s "
+                f"({LONGEST / 86400:.0f} days). Leave it out for a run that lasts until it is stopped."
+            )
+        if not isinstance(self.picture, bool):
+            raise ConfigurationError(f"session.picture = {self.picture!r}: must be true or false.")
+        if not isinstance(self.record, str) or not self.record:
+            raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
+        object.__setattr__(self, "faults", _checked_faults(self.faults))
+
+
+def _checked_faults(texts: Any) -> tuple[str, ...]:
+    """Return the texts of faults, however they were listed, once each has been understood."""
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"session.faults = {texts!r}: must be {_FAULTS_ALLOWED}.")
+    for text in texts:
+        parse_fault(text)
+    return tuple(texts)
+
+
+@dataclass(frozen=True)
+class SessionConfig:
+    """A session that is ready to be run.
+
+    Attributes
+    ----------
+    session : SessionSettings
+        Model, rate, duration, seed, folder for recordings.
+    device : str
+        Backend name.
+    causality : Causality
+        What the device takes and gives, and so the form of the model.
+    device_settings : dict
+        The device's own settings, those of the hand included.
+    law, element, envelope : dict
+        Complete tables of parameters.
+    servo : RealTimeSettings
+        What the servo asks the operating system for.
+    fitness : Fitness
+        The limits of a fit run.
+    parameter_file_hash, friction_file_hash : str or None
+        Identity of the calibrations that were used, if any: of the device, and of its own friction.
+    """
+
+    session: SessionSettings
+    device: str
+    causality: Causality
+    device_settings: Table
+    law: Table
+    element: Table
+    envelope: Table = field(default_factory=dict)
+    servo: RealTimeSettings = field(default_factory=RealTimeSettings)
+    fitness: Fitness = field(default_factory=Fitness)
+    parameter_file_hash: str | None = None
+    friction_file_hash: str | None = None
+
+    @property
+    def hand(self) -> str:
+        """Name of the hand, empty for a device that has a real one."""
+        hand = self.device_settings.get("hand", {})
+        return str(hand.get("name", ""))
+
+    # What is built of it is built once; a configuration never changes.
+
+    @functools.cached_property
+    def built_element(self) -> Element:
+        """The element.
+
+        Raises
+        ------
+        ConfigurationError
+            If a parameter is not allowed, or the next force would not be unique (condition 15).
+        """
+        from haptics.elements.models import STEADIER
+        from haptics.elements.tables import make_element
+        from haptics.friction.law import require_solvable
+
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", AmbiguousLawWarning)
+            element = make_element(self.session.model, self.law, self.element, 1.0 / self.session.rate, self.causality)
+        if element.mobility > 0.0:
+            require_solvable(element.law, element.mobility, STEADIER)
+        return element
+
+    @functools.cached_property
+    def spec(self) -> DeviceSpec:
+        """The data sheet of the device, of which one is made for it; the one that is run is the servo process's own."""
+        from devices import create_device
+        from haptics.clock import Clock
+
+        return create_device(self.device, self.device_settings, clock=Clock(1.0 / self.session.rate)).spec
+
+    @functools.cached_property
+    def limits(self) -> Limits:
+        """The envelope."""
+        from haptics.rendering.envelope import Limits
+
+        return Limits.of(self.spec, self.envelope)
+
+    def with_parameter(self, key: str, value: float) -> SessionConfig:
+        """Return this configuration with one parameter of the law or the element changed, and validated.
+
+        Raises
+        ------
+        ConfigurationError
+            If there is no such parameter or the value is not allowed.
+        """
+        table, _, name = key.partition(".")
+        if table not in {"law", "element"} or name not in getattr(self, table):
+            names = [f"law.{n}" for n in self.law if n != "name"] + [f"element.{n}" for n in self.element]
+            raise unknown("parameter", key, names)
+        changed = replace(self, **{table: {**getattr(self, table), name: value}})  # type: ignore[arg-type]
+        _ = changed.built_element  # which proves it
+        return changed
+
+    def with_tables(self, tables: Mapping[str, Table]) -> SessionConfig:
+        """Return this configuration with another law, model or parameters, validated as a whole.
+
+        Parameters
+        ----------
+        tables : mapping
+            ``session`` with ``model``, ``law``, ``element``, each with what changes. A law that is named, or a custom
+            one, begins with its defaults, and so does the element of another model; all else is kept.
+
+        Raises
+        ------
+        ConfigurationError
+            If something cannot be changed in mid-run, or is not allowed.
+        """
+        from haptics.rendering.rendering import require_pair
+
+        allowed = {"session": ("model",), "law": None, "element": None}
+        for name, table in tables.items():
+            if name not in allowed:
+                raise ConfigurationError(f"{name}: a run goes on with its own; start again for another one.")
+            kept = [key for key in table if allowed[name] is not None and key not in (allowed[name] or ())]
+            if kept:
+                raise ConfigurationError(f"{name}.{kept[0]}: a run goes on with its own; start again for another one.")
+        model = tables.get("session", {}).get("model", self.session.model)
+        law, element = tables.get("law", {}), dict(tables.get("element", {}))
+        changed = replace(
+            self,
+            session=replace(self.session, model=model),
+            law=law_table({**law}, self.causality) if _LAW_NAMES & law.keys() else {**self.law, **law},
+            element={
+                **(self.element if model == self.session.model else element_defaults(model, self.causality)),
+                **element,
+            },
+        )
+        require_pair(changed.built_element, self.spec)
+        return changed
+
+    def as_dict(self) -> Table:
+        """Return everything as plain tables, for the recording."""
+        session = self.session
+        return {
+            "session": {
+                "model": session.model,
+                "rate": session.rate,
+                "duration": session.duration,
+                "seed": session.seed,
+                "clock": session.clock,
+                "picture": session.picture,
+                "faults": list(session.faults),
+            },
+            "device": {"name": self.device, **self.device_settings},
+            "law": self.law,
+            "element": self.element,
+            "envelope": self.envelope,
+            "servo": asdict(self.servo),
+            "fitness": asdict(self.fitness),
+        }
+
+
+def read_file(path: Path) -> dict[str, Table]:
+    """Read a configuration file; ``law.file`` in it is found from the folder that the file is in.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, is not TOML or has a table that does not exist.
+    """
+    tables = read_toml(path, f"configuration file {path}")
+    for name, table in tables.items():
+        if name not in TABLES:
+            raise unknown(f"table in {path}:", name, TABLES)
+        if not isinstance(table, dict):
+            raise ConfigurationError(f"{name} in {path}: must be a table, [{name}].")
+    for table, name in _FILES:  # relative to the file that names them
+        named = tables.get(table, {}).get(name)
+        if isinstance(named, str) and named:
+            tables[table][name] = str(path.parent / named)
+    return tables
+
+
+def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, str, Any]:
+    """Split ``table.name=value`` of ``--set``, with a table that is `allowed`.
+
+    The value is read as TOML, and as plain text where it is not TOML.
+    """
+    key, equals, value = text.partition("=")
+    table, dot, name = key.strip().partition(".")
+    if not equals or not dot or not name:
+        raise ConfigurationError(f"--set {text}: must have the form table.name=value, for instance law.force=3.")
+    if table not in allowed:
+        raise unknown("table of settings", table, allowed)
+    try:
+        return table, name, parse_toml(f"value = {value.strip()}", f"--set {key.strip()}")["value"]
+    except ConfigurationError:
+        return table, name, _number_or_text(value.strip())
+
+
+def _number_or_text(text: str) -> float | str:
+    """Read what TOML does not accept but a person means as a number (``.5``, ``3.``); else it is text."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def assign(tables: dict[str, Table], table: str, name: str, value: Any) -> None:
+    """Put one value into nested tables; a dotted `name` goes down further (``device.hand.name``)."""
+    target = tables.setdefault(table, {})
+    *parents, last = name.split(".")
+    for parent in parents:
+        target = target.setdefault(parent, {})
+        if not isinstance(target, dict):
+            raise ConfigurationError(f"{table}.{name}: {parent} is a value, not a table.")
+    target[last] = value
+
+
+def gather(file: Path | None, assignments: Iterable[str]) -> dict[str, Table]:
+    """Read the file, if any, and lay the assignments of ``--set`` over it."""
+    tables: dict[str, Table] = read_file(file) if file else {}
+    for text in assignments:
+        assign(tables, *parse_assignment(text))
+    return tables
+
+
+def complete(tables: Mapping[str, Table]) -> SessionConfig:
+    """Fill in what was not said, refuse what is wrong, and return the session.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the setting, its value and what is allowed. No device has been opened.
+    """
+    session = dict(tables.get("session", {}))
+    device = dict(tables.get("device", {}))
+    name, session["model"] = pair(device.pop("name", ""), session.get("model", ""))
+    settings = build(SessionSettings, session, "session")
+    causality = causality_of(name)
+    config = SessionConfig(
+        session=settings,
+        device=name,
+        causality=causality,
+        device_settings=_device_settings(name, device, dict(tables.get("hand", {})), settings),
+        law=law_table(dict(tables.get("law", {})), causality),
+        element={**element_defaults(settings.model, causality), **tables.get("element", {})},
+        envelope=dict(tables.get("envelope", {})),
+        servo=build(RealTimeSettings, tables.get("servo", {}), "servo"),
+        fitness=build(Fitness, tables.get("fitness", {}), "fitness"),
+        parameter_file_hash=_hash_of(device, "parameters"),
+        friction_file_hash=_hash_of(device, "friction_parameters"),
+    )
+    _prove(config)
+    return config
+
+
+def _hash_of(device: Table, name: str) -> str | None:
+    """Return the SHA-256 of a parameter file of a device, so that a recording tells which one it was made with."""
+    file = device.get(name)
+    if not isinstance(file, str) or not file:
+        return None
+    return sha256_of(file, f"device.{name} = {file!r}")
+
+
+def _require_clock(config: SessionConfig) -> None:
+    """Refuse a run without a clock where something keeps to the time of the world."""
+    from devices import is_virtual
+
+    if config.session.clock == "wall":
+        return
+    others = "" if is_virtual(config.device) else f"{config.device} has a clock of its own: use a virtual device"
+    others = others or ("the mouse moves by the clock: choose another hand" if config.hand == "mouse" else "")
+    endless = "there is nothing that would end it: give session.duration (--duration)"
+    others = others or ("" if config.session.duration is not None else endless)
+    if others:
+        raise ConfigurationError(f"session.clock = 'off': {others}.")
+
+
+def _prove(config: SessionConfig) -> None:
+    """Build everything once, so that whatever is wrong shows now."""
+    from haptics.rendering.rendering import require_pair
+
+    _require_clock(config)
+    element, _ = config.built_element, config.limits
+    require_pair(element, config.spec)
+
+
+def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:
+    """Return the device's own settings; a virtual or emulated one also needs a hand, a seed and the period."""
+    from devices import has_simulated_hand
+
+    if not has_simulated_hand(name, device):
+        if hand:
+            raise ConfigurationError(
+                f"hand.{next(iter(hand))}: a hand can be set for a virtual or an emulated device only, not for {name}."
+            )
+        return device
+    given = device.get("hand", {})
+    if not isinstance(given, dict):
+        raise ConfigurationError(f"device.hand = {given!r}: must be a table.")
+    given = given | hand
+    return {"seed": session.seed, "period": 1.0 / session.rate, **device, "hand": {"name": "minimum-jerk", **given}}

@@ -1,0 +1,117 @@
+"""The reference of all settings, made from the declarations that also check them: ``docs/settings.md``."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections.abc import Iterator
+
+from apps.settings.config import SessionSettings
+from apps.settings.models import LAW_DEFAULTS, element_defaults
+from devices.arm.body import ArmBody
+from devices.arm.motors.settings import OdriveSettings
+from devices.arm.sensors.choosing import SENSORS
+from devices.arm.servo.settings import ServoSettings
+from devices.arm.settings import ArmSettings as RealArmSettings
+from devices.joystick.settings import StickSettings
+from devices.pantograph.settings import PantographSettings
+from devices.virtual.arm import ArmSettings
+from devices.virtual.hands.registry import HANDS
+from devices.virtual.joystick import JoystickSettings
+from devices.virtual.wrench import WrenchSettings
+from haptics.elements.tables import MODELS
+from haptics.friction.laws import LAWS
+from haptics.recording.fitness import Fitness
+from haptics.rendering.envelope import Limits
+from haptics.servo.realtime import RealTimeSettings
+from haptics.settings import allowed_text
+
+_INTRODUCTION = """# Settings
+
+Every setting has a table and a name. Give them in a TOML file (`haptics run --config FILE.toml`), one by one
+(`haptics run --set law.force=3`, repeatable), or as the options of `haptics run`; options win over `--set`, `--set`
+over the file. All values are in SI units. What is not given has the default shown here.
+
+This page is made from the declarations that also check the values:
+`python -m apps.settings.reference > docs/settings.md`.
+"""
+
+_CUSTOM_LAW = """## Other laws
+
+With `-closed-form` added to its name any of the laws above is solved by the approximation of the paper instead of
+exactly (`law.name = "stribeck-closed-form"`), for comparison.
+
+`law.file = "rubber.py"` names a Python file with one function, the level of a law of your own; its parameters are the
+settings (`law.static`), with their defaults in the file. In a configuration file the name is that of a file beside it,
+with `--set` that of one in the present folder:
+
+```python
+from haptics import friction_law
+
+
+@friction_law
+def rubber(speed, static=4.0, kinetic=3.0, width=0.2):
+    return kinetic + (static - kinetic) / (1.0 + speed / width)
+```
+"""
+
+
+def pages() -> Iterator[str]:
+    """Yield the reference, a section at a time."""
+    yield _INTRODUCTION
+    yield _section("session", "What is run, how fast, for how long", SessionSettings)
+    for name, law in LAWS.items():
+        defaults = " or ".join(_numbers(tables[name]) for tables in LAW_DEFAULTS.values())
+        yield _section(
+            "law", f'Friction law `law.name = "{name}"`', law, f"By default {defaults} (admittance, impedance)."
+        )
+    yield _CUSTOM_LAW
+    for model, forms in MODELS.items():
+        for causality, element in forms.items():
+            title = f"Model {model}" + (f" as an {causality}" if len(forms) > 1 else "")
+            defaults = _numbers(element_defaults(model, causality))
+            remark = f"By default {defaults}." if defaults else "It has no parameters of its own."
+            yield _section("element", title, element, remark, leave_out=("law", "period"))
+    yield _section(
+        "envelope", "Safety envelope", Limits, "By default the limits of the device, which are also the widest."
+    )
+    yield _section("servo", "What the servo asks the operating system for", RealTimeSettings)
+    yield _section("fitness", "What a run may be like and still count as fit", Fitness)
+    yield _section("device", "`virtual-joystick`", JoystickSettings)
+    yield _section("device", "`virtual-arm`", ArmSettings)
+    yield _section("device.arm", "The arm itself: `virtual-arm`, `arm`", ArmBody, "See [The arm](arm.md).")
+    yield _section("device.servo", "Servo of the arm: `virtual-arm`, `arm`", ServoSettings)
+    yield _section("device.sensor", "Force sensor of `virtual-arm`", WrenchSettings)
+    yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
+    yield _section("device", "`pantograph`", PantographSettings, "See [Joysticks](joysticks.md#the-pantograph).")
+    yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
+    yield _section("device.motors", "Motors of `arm`", OdriveSettings)
+    for name, sensor in SENSORS.items():
+        yield _section("device.sensor", f'Force sensor of `arm`, `device.sensor.name = "{name}"`', sensor)
+    for name, hand in HANDS.items():
+        yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
+
+
+def _numbers(table: dict[str, float]) -> str:
+    return ", ".join(f"{name} {value:g}" for name, value in table.items())
+
+
+def _section(table: str, title: str, cls: type, remark: str = "", leave_out: tuple[str, ...] = ()) -> str:
+    fields = [field for field in dataclasses.fields(cls) if field.name not in leave_out]
+    rows = "".join(
+        f"| `{table}.{f.name}` | {_default(f)} | {allowed_text(f)} | {f.metadata.get('doc', '')} |\n" for f in fields
+    )
+    heading = f"## {title}\n\n" + (f"{remark}\n\n" if remark else "")
+    return f"{heading}| setting | default | allowed | meaning |\n|---|---|---|---|\n{rows}"
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    if field.default_factory is not dataclasses.MISSING:
+        return f"`{field.default_factory()!r}`"
+    if field.default in (dataclasses.MISSING, "", None, ()):
+        return "-"
+    return f"`{field.default:g}`" if isinstance(field.default, float) else f"`{field.default}`"
+
+
+if __name__ == "__main__":
+    sys.stdout.write("\n".join(pages()))

@@ -1,0 +1,62 @@
+"""The live view as seen from the session, and whether it can be shown at all."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from apps.front_ends.front_end import ProcessFrontEnd
+
+_PATIENCE = 20.0
+"""A display that has not let a window in for this long [s] cannot be used."""
+
+
+def why_no_window() -> str | None:
+    """Return why no window can be shown here, with the remedy, or None if one can.
+
+    It is tried in a process of its own: Qt aborts the process in which it cannot reach the display.
+    """
+    obstacle = obstacle_at_hand()
+    if obstacle is not None:
+        return obstacle
+    from apps.doctor.child import NoAnswer, ask
+
+    try:
+        ask("apps.view.launch:reach_display", timeout=_PATIENCE)
+    except NoAnswer as error:
+        display = os.environ.get("WAYLAND_DISPLAY") or os.environ.get("DISPLAY")
+        return f"the display {display} cannot be used ({error}); 'haptics doctor' names the remedy"
+    return None
+
+
+def reach_display() -> None:
+    """Connect to the display; ends the process, as Qt does, where that fails."""
+    from PySide6.QtGui import QGuiApplication
+
+    QGuiApplication(["haptics"])
+
+
+def obstacle_at_hand() -> str | None:
+    """Return what keeps a window from being shown as far as can be said without trying it, or None."""
+    if sys.platform.startswith("linux") and not (os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY")):
+        return "no display (neither DISPLAY nor WAYLAND_DISPLAY is set)"
+    try:
+        import PySide6.QtWidgets  # noqa: F401
+    except ImportError as error:
+        return f"Qt cannot be loaded ({error}); './run setup' names the missing system libraries"
+    return None
+
+
+class ViewLink(ProcessFrontEnd):
+    """The live view (`apps.view.process`).
+
+    Parameters
+    ----------
+    theme : str
+        ``dark``, ``light`` or ``auto``.
+    """
+
+    def __init__(self, theme: str) -> None:
+        from apps.view.process import main
+
+        super().__init__(main, (theme,), name="haptics view")

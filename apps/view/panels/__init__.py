@@ -1,0 +1,1 @@
+"""The panels of the live view, one module each."""

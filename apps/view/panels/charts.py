@@ -1,0 +1,190 @@
+"""Plots without ornament: how a chart, its curves and its key are made, so that every panel looks and costs the same.
+
+What is not done here, because each costs more than all the rest of a frame: pyqtgraph's own grid, OpenGL, and
+antialiased wide lines stroked as one path.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from typing import Any
+
+from apps.shared.theme import Theme
+from apps.view.qt import POINT_SIZE, QtCore, QtGui, QtWidgets, font, label, pg
+
+AXIS_WIDTH = 56
+"""Width of the left axes [pixel], the same everywhere so that plots line up."""
+
+
+def chart(left: str, bottom: str) -> Any:
+    """Return a plot widget with two labelled axes, fixed ranges and no mouse actions of its own."""
+    widget = pg.PlotWidget()
+    widget.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
+    item = widget.getPlotItem()
+    item.disableAutoRange()
+    item.hideButtons()
+    item.setMenuEnabled(False)
+    item.setMouseEnabled(x=False, y=False)
+    for side, text in (("left", left), ("bottom", bottom)):
+        axis = item.getAxis(side)
+        axis.setStyle(tickFont=font(10), tickLength=-4, autoExpandTextSpace=False, tickTextOffset=4)
+        axis.setStyle(hideOverlappingLabels=False)
+        axis.enableAutoSIPrefix(False)
+        if text:
+            axis.setLabel(text, **{"font-size": f"{POINT_SIZE}pt"})
+    item.layout.setContentsMargins(0, 9, 16, 0)  # room for the halves of the outermost tick labels
+    item.getAxis("left").setWidth(AXIS_WIDTH)
+    item.getAxis("bottom").setHeight(40 if bottom else 22)
+    return widget
+
+
+def dress_chart(widget: Any, theme: Theme) -> None:
+    """Give a chart the colours of `theme`."""
+    widget.setBackground(theme.panel)
+    item = widget.getPlotItem()
+    for side in ("left", "bottom"):
+        axis = item.getAxis(side)
+        axis.setPen(pg.mkPen(theme.border))
+        axis.setTickPen(pg.mkPen(theme.faint))
+        axis.setTextPen(pg.mkPen(theme.faint))
+
+
+_EVERYWHERE = QtCore.QRectF(-1e4, -1e4, 2e4, 2e4)
+
+
+class _Curve(pg.PlotCurveItem):  # type: ignore[misc]
+    """A curve that does not work out its bounds in every frame: ranges are fixed and all of a chart is repainted."""
+
+    def boundingRect(self) -> QtCore.QRectF:  # noqa: N802
+        """Return an area larger than any chart (Qt calls this)."""
+        return _EVERYWHERE
+
+
+def curve(widget: Any) -> Any:
+    """Return an empty curve of a chart; its data must be finite."""
+    item = _Curve(skipFiniteCheck=True)
+    item.setSegmentedLineMode("on")
+    widget.addItem(item, ignoreBounds=True)
+    return item
+
+
+def pen(colour: str, width: float = 1.0, dashed: bool = False) -> Any:
+    """Return a pen whose width does not depend on the zoom [pixel]."""
+    style = QtCore.Qt.PenStyle.DashLine if dashed else QtCore.Qt.PenStyle.SolidLine
+    return pg.mkPen(QtGui.QColor(colour), width=width, style=style)
+
+
+def brush(colour: str, opacity: float = 1.0) -> QtGui.QBrush:
+    """Return a plain brush."""
+    paint = QtGui.QColor(colour)
+    paint.setAlphaF(opacity)
+    return QtGui.QBrush(paint)
+
+
+class Sign(Enum):
+    """The shapes that a key can show."""
+
+    LINE = "line"
+    WIDE = "wide"
+    DASH = "dash"
+    DOT = "dot"
+    RING = "ring"
+    BAND = "band"
+    ARROW = "arrow"
+    DISC = "disc"
+
+
+class Swatch(QtWidgets.QWidget):
+    """A sample of a line or symbol, for a key."""
+
+    def __init__(self, sign: Sign, role: str) -> None:
+        super().__init__()
+        self._sign = sign
+        self._role = role
+        self._colour = QtGui.QColor("gray")
+        small = sign in (Sign.DOT, Sign.RING, Sign.DISC)
+        self.setFixedSize(14 if small else 20, 14)
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colour of the role."""
+        self._colour = QtGui.QColor(getattr(theme, self._role))
+        self.update()
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
+        """Draw the sample (Qt calls this)."""
+        painter = QtGui.QPainter(self)
+        painter.setRenderHint(QtGui.QPainter.RenderHint.Antialiasing)
+        box = QtCore.QRectF(self.rect())
+        middle = box.center()
+        if self._sign in (Sign.DOT, Sign.DISC, Sign.RING):
+            self._draw_round(painter, middle)
+        elif self._sign is Sign.BAND:
+            self._colour.setAlphaF(0.35)
+            painter.fillRect(box.adjusted(2, 0, -2, 0), self._colour)
+        else:
+            self._draw_line(painter, box, middle.y())
+
+    def _draw_round(self, painter: QtGui.QPainter, middle: QtCore.QPointF) -> None:
+        radius = 4.0 if self._sign is Sign.DOT else 5.0
+        painter.setPen(QtGui.QPen(self._colour, 2.0))
+        painter.setBrush(QtCore.Qt.BrushStyle.NoBrush if self._sign is Sign.RING else QtGui.QBrush(self._colour))
+        painter.drawEllipse(middle, radius, radius)
+
+    def _draw_line(self, painter: QtGui.QPainter, box: QtCore.QRectF, y: float) -> None:
+        width = {Sign.WIDE: 4.0, Sign.ARROW: 2.5}.get(self._sign, 1.6)
+        stroke = QtGui.QPen(self._colour, width)
+        if self._sign is Sign.DASH:
+            stroke.setDashPattern([4.0, 2.5])
+        painter.setPen(stroke)
+        painter.drawLine(QtCore.QPointF(1, y), QtCore.QPointF(box.right() - 2, y))
+        if self._sign is Sign.ARROW:
+            tip = QtCore.QPointF(box.right() - 2, y)
+            painter.drawLine(tip, tip + QtCore.QPointF(-6, -4))
+            painter.drawLine(tip, tip + QtCore.QPointF(-6, 4))
+
+
+class Key(QtWidgets.QWidget):
+    """A row of samples with their meaning.
+
+    Parameters
+    ----------
+    entries : sequence of (Sign, role, text)
+        Shape, name of a colour of the theme, meaning.
+    """
+
+    def __init__(self, *entries: tuple[Sign, str, str]) -> None:
+        super().__init__()
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(0, 0, 0, 0)
+        row.setSpacing(4)
+        self._swatches: list[Swatch] = []
+        self.texts: list[QtWidgets.QLabel] = []
+        for sign, role, text in entries:
+            swatch, words = Swatch(sign, role), label(text, 10, faint=True)
+            self._swatches.append(swatch)
+            self.texts.append(words)
+            row.addWidget(swatch)
+            row.addWidget(words)
+            row.addSpacing(2)
+        row.addStretch(1)
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        for swatch in self._swatches:
+            swatch.apply(theme)
+
+
+class Panel(QtWidgets.QFrame):
+    """A framed area with a heading; `body` is its column."""
+
+    def __init__(self, heading: str = "") -> None:
+        super().__init__()
+        self.setObjectName("panel")
+        self.body = QtWidgets.QVBoxLayout(self)
+        self.body.setContentsMargins(10, 7, 8, 7)
+        self.body.setSpacing(4)
+        self.head = QtWidgets.QHBoxLayout()
+        self.head.setSpacing(8)
+        if heading:
+            self.head.addWidget(label(heading, bold=True))
+        self.body.addLayout(self.head)

@@ -1,0 +1,154 @@
+"""The dead-man in the window: the key that a person holds, and the banner that says whether it is held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from apps.front_ends.messages import HOLD_EVERY
+from apps.shared.theme import DARK, Theme
+from apps.view.qt import QtCore, QtWidgets, label
+from apps.view.run import RunInfo
+from haptics.device import Causality
+
+KEY = QtCore.Qt.Key.Key_Space
+"""The dead-man's key."""
+
+SURE_AFTER_MS = 20
+"""A key that comes up counts as let go after this long [ms].
+
+What X11 makes of a key that is held is an endless row of releases and presses. Qt marks them as repeats, unless a
+release arrives a moment before its press: then it looks like a real one, and the hand would feel it.
+"""
+
+Say = Callable[[bool], None]
+"""Takes whether the key is held."""
+
+
+class DeadMansKey(QtCore.QObject):
+    """Says that the key is held when it is pressed, then again and again, and that it is not when it is let go.
+
+    Parameters
+    ----------
+    say : callable
+        Gets whether the key is held.
+
+    Attributes
+    ----------
+    held : bool
+        What was said last.
+    """
+
+    def __init__(self, say: Say, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._say = say
+        self._wanted = False
+        self._down = False
+        self.held = False
+        self._again = QtCore.QTimer(self)
+        self._again.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+        self._again.setInterval(round(1e3 * HOLD_EVERY))
+        self._again.timeout.connect(lambda: self._say(True))
+        self._doubt = QtCore.QTimer(self)
+        self._doubt.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+        self._doubt.setSingleShot(True)
+        self._doubt.setInterval(SURE_AFTER_MS)
+        self._doubt.timeout.connect(self.release)
+
+    def want(self, wanted: bool) -> None:
+        """Begin or end a run that has such a key, or has not; a key that is down must come up and be pressed anew."""
+        self._wanted = wanted
+        self._unsay()
+
+    def press(self) -> None:
+        """Take note that the key goes down."""
+        self._doubt.stop()
+        if self._wanted and not self._down:
+            self.held = True
+            self._say(True)
+            self._again.start()
+        self._down = True
+
+    def let_go(self) -> None:
+        """Take note that the key comes up, which counts if it stays up."""
+        self._doubt.start()
+
+    def release(self) -> None:
+        """Take note that the key is up, or that nobody can tell any more whether it is down."""
+        self._doubt.stop()
+        self._down = False
+        self._unsay()
+
+    def _unsay(self) -> None:
+        self._again.stop()
+        if self.held:
+            self.held = False
+            self._say(False)
+
+
+_WHAT = {"key": "the space bar", "button": "the device's button"}
+_WITHOUT: dict[str, str] = {
+    Causality.IMPEDANCE: "Without it there is no force; when you let go, the force fades out.",
+    Causality.ADMITTANCE: "Without it the device holds its position; when you let go, it brakes.",
+}
+
+
+class DeadManBanner(QtWidgets.QFrame):
+    """A bar that is there as long as the run has a dead-man: loud while it is not held, quiet while it is.
+
+    It keeps its height, so that nothing under a hand on the mouse moves when the key is pressed.
+
+    Parameters
+    ----------
+    past : bool
+        Whether it tells of a recorded run.
+    """
+
+    def __init__(self, past: bool = False) -> None:
+        super().__init__()
+        self.setObjectName("deadman")
+        self._past = past
+        self._theme = DARK
+        self._words = ("", "", "")
+        self.released = True
+        self.order = label("", 17, bold=True)
+        self.reason = label("", 11)
+        self.reason.setWordWrap(True)
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(14, 8, 14, 8)
+        row.setSpacing(18)
+        row.addWidget(self.order)
+        row.addWidget(self.reason, 1)
+        self.hide()
+
+    def configure(self, info: RunInfo) -> None:
+        """Show another run; nothing if it has no dead-man."""
+        what = _WHAT.get(info.dead_man, "")
+        without = _WITHOUT.get(info.causality, "")
+        if self._past:
+            self._words = f"{what} was not held".upper(), f"{what} was held".capitalize(), ""
+        else:
+            self._words = f"hold {what}".upper(), f"{what} is held".capitalize(), without
+        self.setVisible(bool(what))
+        self.tell(released=True)
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self._paint()
+
+    def tell(self, released: bool) -> None:
+        """Say whether the dead-man is released."""
+        loud, quiet, without = self._words
+        if released != self.released or not self.order.text():
+            self.released = released
+            self._paint()
+        self.order.setText(loud if released else quiet)
+        self.reason.setText(without)
+
+    def _paint(self) -> None:
+        theme = self._theme
+        if self.released:
+            look, ink = f"background: {theme.notice}; border: 2px solid {theme.notice};", "#000000"
+        else:
+            look, ink = f"background: {theme.panel}; border: 2px solid {theme.force};", theme.text
+        self.setStyleSheet(f"QFrame#deadman {{ {look} border-radius: 6px; }} QFrame#deadman QLabel {{ color: {ink}; }}")

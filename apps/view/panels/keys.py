@@ -1,0 +1,73 @@
+"""Keys that mean nothing to the window, on their way to the session: which one, down or up, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from apps.view.panels.dead_man import SURE_AFTER_MS
+from apps.view.qt import QtCore, QtWidgets
+
+Say = Callable[[str, bool, float], None]
+"""Takes the name of a key, whether it went down, and the instant [s, monotonic]."""
+
+
+def name_of(key: QtCore.Qt.Key) -> str:
+    """Return what a key is called in messages and recordings (`apps.front_ends.messages.Key`)."""
+    if key.name.startswith("Key_"):
+        return key.name.removeprefix("Key_").lower()
+    # Qt has no names for the letters of most scripts: there the number of the key is that of its letter.
+    return chr(key).lower() if 0 < key < 0x110000 else f"key {int(key)}"
+
+
+def types_a_number() -> bool:
+    """Tell whether what is typed just now goes into a field for numbers."""
+    return isinstance(QtWidgets.QApplication.focusWidget(), QtWidgets.QAbstractSpinBox)
+
+
+class HeldKeys(QtCore.QObject):
+    """Says once that a key went down, and once that it came up, whatever the keyboard repeats in between.
+
+    A release counts if no press follows within `SURE_AFTER_MS`; it is then told with the instant at which it came.
+
+    Parameters
+    ----------
+    say : callable
+        Gets every change.
+    """
+
+    def __init__(self, say: Say, parent: QtCore.QObject | None = None) -> None:
+        super().__init__(parent)
+        self._say = say
+        self._down: set[QtCore.Qt.Key] = set()
+        self._doubts: dict[QtCore.Qt.Key, QtCore.QTimer] = {}
+
+    def press(self, key: QtCore.Qt.Key, at: float) -> None:
+        """Take note that a key goes down at the instant `at` [s]."""
+        doubt = self._doubts.pop(key, None)
+        if doubt is not None:
+            doubt.stop()
+        if key not in self._down:
+            self._down.add(key)
+            self._say(name_of(key), True, at)
+
+    def let_go(self, key: QtCore.Qt.Key, at: float) -> None:
+        """Take note that a key comes up, which counts if it stays up."""
+        if key in self._down and key not in self._doubts:
+            doubt = QtCore.QTimer(self)
+            doubt.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+            doubt.setSingleShot(True)
+            doubt.timeout.connect(lambda: self._up(key, at))
+            doubt.start(SURE_AFTER_MS)
+            self._doubts[key] = doubt
+
+    def release(self, at: float) -> None:
+        """Take note that nobody can tell any more which keys are down."""
+        for key in tuple(self._down):
+            self._up(key, at)
+
+    def _up(self, key: QtCore.Qt.Key, at: float) -> None:
+        doubt = self._doubts.pop(key, None)
+        if doubt is not None:
+            doubt.stop()
+        self._down.discard(key)
+        self._say(name_of(key), False, at)

@@ -1,0 +1,124 @@
+"""Lamps: one for each flag that a tick can carry, in the groups in which they are shown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.shared.scale import grouped
+from apps.shared.theme import DARK, Theme
+from apps.view.counts import FLAGS, Counts
+from apps.view.qt import QtCore, QtWidgets, label
+from haptics.records import Status
+
+GLOW = 1.0
+"""Seconds for which a lamp stays lit."""
+
+_HEIGHT = 21
+
+
+@dataclass(frozen=True)
+class Lamp:
+    """What a lamp stands for.
+
+    Attributes
+    ----------
+    flag : Status
+        The flag of a tick that lights it.
+    name, meaning : str
+        What is written on it and what its tool tip says.
+    ordinary : bool
+        Whether it belongs to an undisturbed run: then it is lit in a quieter colour.
+    """
+
+    flag: Status
+    name: str
+    meaning: str
+    ordinary: bool = False
+
+
+TIMING = (
+    Lamp(Status.STARTED_LATE, "LATE START", "the tick started more than half a period late"),
+    Lamp(Status.ENDED_LATE, "LATE END", "the tick ended after the next deadline"),
+    Lamp(Status.AFTER_SKIP, "SKIPPED", "deadlines before this tick were missed whole"),
+)
+"""What a punctual run does not have."""
+
+SAFETY = (
+    Lamp(Status.NOT_FINITE, "NOT FINITE", "the sample or the element's output was not a finite number: safe output"),
+    Lamp(Status.LIMITED, "LIMITED", "the norm of the command was clamped"),
+    Lamp(Status.STALE, "STALE", "the sample was older than the device allows: safe output"),
+    Lamp(Status.SLEW, "SLEW", "the rate of change of the command was limited"),
+    Lamp(
+        Status.IMPLAUSIBLE,
+        "IMPLAUSIBLE",
+        "implausible jump in position, speed, or force: safe output",
+    ),
+    Lamp(Status.SPEED, "SPEED", "the end effector was so fast that no force drives it on"),
+    Lamp(Status.RELEASED, "RELEASED", "the dead-man was not held: the output faded out", ordinary=True),
+    Lamp(Status.ENERGY, "ENERGY", "the loop had given all the energy it may: what would give more was taken away"),
+    Lamp(Status.FADE, "FADE", "the output was coming up, or going down before the end", ordinary=True),
+    Lamp(Status.WORKSPACE, "WORKSPACE", "the end effector or its reference was at the edge of the workspace"),
+    Lamp(Status.PASSIVITY, "PASSIVITY", "the passivity controller added damping", ordinary=True),
+    Lamp(Status.ASTRAY, "ASTRAY", "a motion was not followed: safe output"),
+)
+"""What the safety envelope did: in two columns, samples and permission at the left, limits at the right."""
+
+
+class Lamps(QtWidgets.QWidget):
+    """One lamp per sign: an outline while it never was set, a bold one once it was, filled while it is.
+
+    Parameters
+    ----------
+    signs : tuple of Lamp
+        What they stand for.
+    columns : int
+        Lamps side by side.
+    """
+
+    def __init__(self, signs: tuple[Lamp, ...], columns: int) -> None:
+        super().__init__()
+        self._theme = DARK
+        self._signs = signs
+        self._shown: dict[Status, tuple[bool, bool]] = {}
+        self.lamps: dict[Status, QtWidgets.QLabel] = {}
+        grid = QtWidgets.QGridLayout(self)
+        grid.setContentsMargins(0, 2, 0, 0)
+        grid.setSpacing(4)
+        for number, sign in enumerate(signs):
+            lamp = label(sign.name, 10)
+            lamp.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+            lamp.setFixedHeight(_HEIGHT)
+            self.lamps[sign.flag] = lamp
+            grid.addWidget(lamp, number // columns, number % columns)
+            grid.setColumnStretch(number % columns, 1)
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self._shown = {}
+
+    def state(self, flag: Status) -> tuple[bool, bool]:
+        """Return whether the lamp of `flag` says that it ever was set, and that it is."""
+        return self._shown[flag]
+
+    def refresh(self, counts: Counts) -> None:
+        """Light the lamps; only those that change are touched, since a style costs more than a frame."""
+        for sign in self._signs:
+            number = FLAGS.index(sign.flag)
+            lamp, ticks = self.lamps[sign.flag], int(counts.flags[number])
+            lamp.setToolTip(f"{sign.meaning}: {grouped(ticks)} {'tick' if ticks == 1 else 'ticks'} of this run")
+            state = ticks > 0, bool(counts.time - counts.last[number] < GLOW)
+            if state != self._shown.get(sign.flag):
+                self._shown[sign.flag] = state
+                lamp.setStyleSheet(self._style(sign, *state))
+
+    def _style(self, sign: Lamp, ever: bool, now: bool) -> str:
+        theme = self._theme
+        if now:
+            fill, ink = (theme.motion, theme.panel) if sign.ordinary else (theme.alarm, theme.on_alarm)
+            look = f"background: {fill}; color: {ink}; border: 2px solid {theme.text};"
+        elif ever:
+            look = f"color: {theme.text}; border: 2px solid {theme.text};"
+        else:
+            look = f"color: {theme.faint}; border: 1px solid {theme.border};"
+        return f"QLabel {{ {look} border-radius: 5px; }}"

@@ -1,0 +1,234 @@
+"""The plane: where the end effector is and was, and what it feels there, as in the figures of Kikuuwe et al. 2006.
+
+The path is a line where the contact slips; places where it sticks are dots that grow with the time spent there. Thin
+lines from the path are force vectors, one every 20 ms.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from apps.shared.theme import DARK, Theme, blend
+from apps.view.history import Column, Floats, History, arrow, every, means, runs, segments
+from apps.view.panels.charts import Key, Panel, Sign, Swatch, brush, chart, curve, dress_chart, pen
+from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg
+from apps.view.run import RunInfo
+
+_BUTTONS = {
+    QtCore.Qt.MouseButton.LeftButton: 1 << 1,
+    QtCore.Qt.MouseButton.RightButton: 1 << 2,
+    QtCore.Qt.MouseButton.MiddleButton: 1 << 3,
+}
+"""What the buttons of a mouse are on a device."""
+
+_BANDS = 6
+_PATH_STEP = 0.004
+_VECTOR_STEP = 0.020
+_LEAST_STICK = 0.010
+_MOST_DOTS = 150
+
+
+def raster_step(extent: float) -> float:
+    """Return the distance between the lines of the raster [mm] for a workspace of this size [mm]."""
+    return 20.0 if extent <= 400 else 100.0
+
+
+def _raster(lower: Floats, upper: Floats) -> QtGui.QPainterPath:
+    """Return all lines of the raster inside the workspace (corners in mm) as one path."""
+    path = QtGui.QPainterPath()
+    step = raster_step(float((upper - lower).max()))
+    for x in step * np.arange(np.ceil(lower[0] / step), np.floor(upper[0] / step) + 1):
+        path.moveTo(x, lower[1])
+        path.lineTo(x, upper[1])
+    for y in step * np.arange(np.ceil(lower[1] / step), np.floor(upper[1] / step) + 1):
+        path.moveTo(lower[0], y)
+        path.lineTo(upper[0], y)
+    return path
+
+
+class PlanePanel(Panel):
+    """The plane with path, vectors, end effector and proxy.
+
+    Attributes
+    ----------
+    pointer_moved : signal (x, y)
+        The mouse is at this place of the plane [m], inside the workspace; only while the mouse is the hand.
+    buttons_changed : signal (bits)
+        Which of the device's buttons the mouse holds, as `apps.front_ends.messages.HandButtons`; likewise.
+    """
+
+    pointer_moved = QtCore.Signal(float, float)
+    buttons_changed = QtCore.Signal(int)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._theme = DARK
+        self._info = RunInfo()
+        self._mouse = False
+        self._buttons = 0
+        self._build_head()
+        self.chart: Any = chart("y [mm]", "x [mm]")
+        self.chart.getPlotItem().setAspectLocked(True)
+        self.body.addWidget(self.chart, 1)
+        self._build_items()
+        self._key = Key(
+            (Sign.LINE, "motion", "slip"),
+            (Sign.DOT, "stick", "stick"),
+            (Sign.DISC, "text", "end effector"),
+            (Sign.RING, "text", "proxy"),
+        )
+        self.body.addWidget(self._key)
+        self.chart.viewport().setMouseTracking(True)
+        self.chart.viewport().installEventFilter(self)
+
+    def _build_head(self) -> None:
+        self.state = label("", 13, bold=True)
+        self.readout = label("")
+        self._arrow_sign = Swatch(Sign.ARROW, "force")
+        self.head.addWidget(self.state)
+        self.head.addStretch(1)
+        self.head.addWidget(self._arrow_sign)
+        self.head.addWidget(self.readout)
+        self.hint = label("Move the mouse here: it is your hand.", 11, bold=True)
+        self.hint.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
+        self.hint.hide()
+        self.body.addWidget(self.hint)
+
+    def _build_items(self) -> None:
+        self._raster = QtWidgets.QGraphicsPathItem()
+        self._outline = QtWidgets.QGraphicsPathItem()
+        for item in (self._raster, self._outline):
+            self.chart.addItem(item, ignoreBounds=True)
+        self._vectors = curve(self.chart)
+        self._tail = [curve(self.chart) for _ in range(_BANDS)]
+        self._held = curve(self.chart)
+        self._dots = pg.ScatterPlotItem(pxMode=True)
+        self._arrow = curve(self.chart)
+        self._proxy = pg.ScatterPlotItem(pxMode=True, symbol="o", size=17)
+        self._effector = pg.ScatterPlotItem(pxMode=True, symbol="o", size=11)
+        for item in (self._dots, self._proxy, self._effector):
+            self.chart.addItem(item, ignoreBounds=True)
+
+    def configure(self, info: RunInfo) -> None:
+        """Show the plane of another run, empty."""
+        self._info = info
+        self.set_mouse(info.mouse)
+        lower, upper = 1e3 * np.array(info.workspace)
+        self._raster.setPath(_raster(lower, upper))
+        frame = QtGui.QPainterPath()
+        frame.addRect(QtCore.QRectF(lower[0], lower[1], upper[0] - lower[0], upper[1] - lower[1]))
+        self._outline.setPath(frame)
+        self._millimetres_per_newton = 0.14 * float((upper - lower).min()) / max(info.force_scale, 1e-9)
+        self.chart.plotItem.setLabel("bottom", f"x [mm]\u2003(vectors: {self._millimetres_per_newton:.2g} mm per N)")
+        self.chart.getViewBox().setRange(xRange=(lower[0], upper[0]), yRange=(lower[1], upper[1]), padding=0.04)
+        shape = QtCore.Qt.CursorShape.CrossCursor if info.mouse else QtCore.Qt.CursorShape.ArrowCursor
+        self.chart.viewport().setCursor(shape)
+        for item in (*self._tail, self._vectors, self._held, self._arrow, self._dots, self._proxy, self._effector):
+            item.setData(np.zeros(0), np.zeros(0))
+
+    def set_mouse(self, active: bool) -> None:
+        """Say whether the mouse over the plane is the hand from now on."""
+        self._mouse = active
+        self.hint.setVisible(active)
+        if not active:
+            self._hold(0)
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        dress_chart(self.chart, theme)
+        self._key.apply(theme)
+        self._arrow_sign.apply(theme)
+        self._raster.setPen(pen(theme.raster))
+        self._outline.setPen(pen(theme.faint, 1.5))
+        for number, item in enumerate(self._tail):
+            share = 0.3 + 0.7 * ((number + 1) / _BANDS) ** 1.5
+            item.setPen(pen(blend(theme.motion, theme.panel, share), 2))
+        self._held.setPen(pen(theme.stick, 2))
+        self._vectors.setPen(pen(blend(theme.force, theme.panel, 0.7)))
+        self._arrow.setPen(pen(theme.force, 3))
+        self._arrow.opts["antialias"] = True  # three lines only: cheap, and it is the one that turns
+        self._dots.setPen(None)
+        self._dots.setBrush(brush(theme.stick, 0.85))
+        self._proxy.setPen(pen(theme.text, 2))
+        self._proxy.setBrush(None)
+        self._effector.setPen(pen(theme.panel, 1))
+        self._effector.setBrush(brush(theme.text))
+
+    def refresh(self, history: History) -> None:
+        """Draw the rows of `history`."""
+        if not len(history):
+            return
+        x, y = history.column(Column.X), history.column(Column.Y)
+        self._draw_path(history, x, y)
+        self._draw_dots(history, x, y)
+        self._draw_vectors(history, x, y)
+        self._effector.setData([x[-1]], [y[-1]], symbol="s" if history.newest(Column.STICKING) else "o")
+        self._proxy.setData([history.newest(Column.PROXY_X)], [history.newest(Column.PROXY_Y)])
+
+    def refresh_texts(self, history: History) -> None:
+        """Show the newest numbers; called less often than `refresh` so that they can be read."""
+        if not len(history):
+            return
+        sticking = bool(history.newest(Column.STICKING))
+        colour = self._theme.stick if sticking else self._theme.motion
+        self.state.setText(f"<span style='color:{colour}'>{'■ STICK' if sticking else '● SLIP'}</span>")
+        self.readout.setText(
+            f"{self._info.force_name} {history.newest(Column.FORCE):.2f} N"
+            f"\u2002·\u2002{history.newest(Column.SPEED):.0f} mm/s"
+        )
+
+    def _draw_path(self, history: History, x: Floats, y: Floats) -> None:
+        stride = max(round(_PATH_STEP * self._info.rate), 1)
+        chosen = every(history.first, len(x), stride)
+        x, y = x[chosen], y[chosen]
+        slips = (history.column(Column.STICKING)[chosen] == 0).astype(np.int32)
+        edges = np.linspace(0, len(x), _BANDS + 1).astype(int)
+        for item, start, stop in zip(self._tail, edges[:-1], edges[1:], strict=True):
+            band = slice(start, min(stop + 1, len(x)))
+            item.setData(x[band], y[band], connect=slips[band])
+        self._held.setData(x, y, connect=1 - slips)
+
+    def _draw_dots(self, history: History, x: Floats, y: Floats) -> None:
+        stretches = runs(history.column(Column.STICKING))
+        seconds = (stretches.stop - stretches.start) / self._info.rate
+        long = np.flatnonzero(seconds >= _LEAST_STICK)[-_MOST_DOTS:]
+        sizes = np.clip(5.0 + 9.0 * np.sqrt(seconds[long]), 5.0, 15.0)
+        self._dots.setData(means(x, stretches)[long], means(y, stretches)[long], size=sizes)
+
+    def _draw_vectors(self, history: History, x: Floats, y: Floats) -> None:
+        scale = self._millimetres_per_newton
+        chosen = every(history.first, len(x), max(round(_VECTOR_STEP * self._info.rate), 1))
+        along_x, along_y = history.column(Column.VECTOR_X), history.column(Column.VECTOR_Y)
+        self._vectors.setData(
+            *segments(x[chosen], y[chosen], scale * along_x[chosen], scale * along_y[chosen]), connect="pairs"
+        )
+        barb = 0.3 * scale * self._info.force_scale
+        self._arrow.setData(*arrow(x[-1], y[-1], scale * along_x[-1], scale * along_y[-1], barb), connect="pairs")
+
+    def place(self, point: QtCore.QPointF) -> tuple[float, float]:
+        """Return the place on the plane [m] under a point of the chart's viewport [pixel], kept in the workspace."""
+        view = self.chart.getViewBox().mapSceneToView(self.chart.mapToScene(point.toPoint()))
+        lower, upper = self._info.workspace
+        return (
+            float(np.clip(1e-3 * view.x(), lower[0], upper[0])),
+            float(np.clip(1e-3 * view.y(), lower[1], upper[1])),
+        )
+
+    def eventFilter(self, watched: QtCore.QObject, event: QtCore.QEvent) -> bool:  # noqa: N802
+        """Watch the mouse over the chart (Qt calls this)."""
+        if not self._mouse or not isinstance(event, QtGui.QMouseEvent):
+            return False
+        if event.type() == QtCore.QEvent.Type.MouseMove:
+            self.pointer_moved.emit(*self.place(event.position()))
+        else:
+            self._hold(sum(bit for button, bit in _BUTTONS.items() if event.buttons() & button))
+        return False
+
+    def _hold(self, buttons: int) -> None:
+        """Say which of the device's buttons are held, if they are others than before."""
+        if buttons != self._buttons:
+            self._buttons = buttons
+            self.buttons_changed.emit(buttons)

@@ -1,0 +1,1 @@
+"""Measurements: columns from files and recordings, and velocities and accelerations from positions."""

@@ -1,0 +1,251 @@
+"""What was measured of a joint, and the checks that it can be used at all.
+
+`read_measurements` takes a CSV file, an NPZ file or a recording. Whatever is wrong with it is one sentence that names
+the file and the column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from calibration.data.columns import DRIVES, EFFORTS, EITHER, TURNING, Column, names_of, parse_column
+from calibration.data.files import RawColumns, Series, Source, read_columns
+from haptics.errors import ConfigurationError
+from haptics.settings import unknown
+
+FEWEST = 50
+"""Recordings with fewer samples are refused."""
+
+UNNAMED = "joint"
+"""What a joint is called that has no name in its file."""
+
+_SUSPECT_RATIOS = {"degrees and radians": 180.0 / np.pi, "millimetres and metres": 1000.0}
+_RATIO_TOLERANCE = 0.2
+_SMALLEST, _LARGEST = 1e-30, 1e30
+"""Between them lies the greatest magnitude of every column, in SI units."""
+
+
+@dataclass(frozen=True, eq=False)
+class Measurement:
+    """What was measured of one joint, in SI units.
+
+    Attributes
+    ----------
+    joint : str
+        Its name.
+    rotary : bool
+        Whether it turns (rad, N m) or slides (m, N).
+    time : (n,) float array
+        When the samples were taken, increasing [s]; 0 is the first sample of the file.
+    velocity : (n,) float array
+        Velocity [rad/s] or [m/s].
+    effort : (n,) float array
+        Torque [N m] or force [N] that the joint gives: minus the friction F where nothing drives it (Guedelha et al.
+        2018, (19)).
+    acceleration, position : (n,) float array or None
+        As far as they were measured.
+    drive : (n,) float array or None
+        What the motor was told.
+    drive_unit : str
+        Of what unit that is: ``percent``, ``count``, ``duty``, ``a`` or ``v``.
+    instrument : (n,) float array or None
+        The acceleration without noise to speak of (`calibration.data.signals.Motion`).
+    velocity_noise : float or None
+        Standard deviation of the error of the velocity, where it is known [rad/s] or [m/s].
+    reference : (n,) float array or None
+        The position that a controller was to keep, where the motion was commanded.
+    cutoff : float or None
+        Of the filter that the effort went through, where it did [Hz].
+    source : Source
+        Where it comes from.
+    """
+
+    joint: str
+    rotary: bool
+    time: Series
+    velocity: Series
+    effort: Series
+    source: Source
+    acceleration: Series | None = None
+    position: Series | None = None
+    drive: Series | None = None
+    drive_unit: str = ""
+    instrument: Series | None = None
+    velocity_noise: float | None = None
+    reference: Series | None = None
+    cutoff: float | None = None
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    @property
+    def duration(self) -> float:
+        """From the first sample to the last [s]."""
+        return float(self.time[-1] - self.time[0])
+
+    @property
+    def where(self) -> str:
+        """The file and the joint, for messages."""
+        return self.source.path if self.joint == UNNAMED else f"{self.source.path}, joint {self.joint}"
+
+    def error(self, message: str) -> ConfigurationError:
+        """Return the error that says what is wrong with it."""
+        return ConfigurationError(f"{self.where}: {message}.")
+
+
+def read_measurements(
+    path: str | Path,
+    columns: Mapping[str, str] | None = None,
+    joints: tuple[str, ...] = (),
+) -> tuple[Measurement, ...]:
+    """Read what was measured of the joints in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A CSV or NPZ file whose columns are named as `calibration.data.columns` says, or the folder of a recording.
+    columns : mapping, optional
+        Names of ours to names in the file, where it has others: ``{"torque_nm": "motor_torque:0"}``, with a colon and
+        the number of the column for arrays that have several.
+    joints : tuple of str, optional
+        Only these joints, in this order; all of them if not given.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, or what is needed is missing, doubtful or not a finite number.
+    """
+    raw = read_columns(str(path), dict(columns or {}))
+    found = _by_joint(raw)
+    chosen = joints or tuple(found)
+    for name in chosen:
+        if name not in found:
+            raise unknown(f"joint in {raw.source.path}", name, found)
+    measured = tuple(_measurement(raw, name, found[name]) for name in chosen)
+    for measurement in measured:
+        _check_units_of_motion(measurement)
+    return measured
+
+
+# --- from columns to joints -------------------------------------------------------------------------------------------
+
+
+def _by_joint(raw: RawColumns) -> dict[str, dict[str, tuple[Column, Series]]]:
+    """Return the columns of every joint by their quantity; what has no joint belongs to all."""
+    common: dict[str, tuple[Column, Series]] = {}
+    joints: dict[str, dict[str, tuple[Column, Series]]] = {}
+    for name, values in raw.columns.items():
+        column = parse_column(name)
+        if column is None:
+            continue
+        place = joints.setdefault(column.joint, {}) if column.joint else common
+        if column.quantity in place:
+            earlier = place[column.quantity][0]
+            raise raw.error(f"gives the {column.quantity} twice, as {earlier} and as {column}; leave one of them")
+        place[column.quantity] = column, values
+    return {name: common | own for name, own in joints.items()} if joints else {UNNAMED: common}
+
+
+def _measurement(raw: RawColumns, joint: str, found: dict[str, tuple[Column, Series]]) -> Measurement:
+    raw = raw.of_joint("" if joint == UNNAMED else joint)
+    time = _required(raw, found, ("time",))
+    velocity = _required(raw, found, ("velocity",))
+    effort = _required(raw, found, EFFORTS)
+    drive = _one_of(raw, found, DRIVES)
+    rotary = _turns(raw, [column for column, _ in found.values()])
+    _check_numbers(raw, found)
+    _check_time(raw, time[1])
+    return Measurement(
+        joint=joint,
+        rotary=rotary,
+        time=time[1] * time[0].factor - time[1][0] * time[0].factor,
+        velocity=velocity[1] * velocity[0].factor,
+        effort=effort[1] * effort[0].factor,
+        source=raw.source,
+        acceleration=_optional(found, "acceleration"),
+        position=_optional(found, "position"),
+        drive=drive and drive[1] * drive[0].factor,
+        drive_unit=drive[0].si_unit if drive else "",
+    )
+
+
+def _required(
+    raw: RawColumns, found: dict[str, tuple[Column, Series]], quantities: tuple[str, ...]
+) -> tuple[Column, Series]:
+    column = _one_of(raw, found, quantities)
+    if column is None:
+        what = " or ".join(quantities)
+        has = ", ".join(raw.columns) or "none"
+        raise raw.error(f"has no column for the {what} ({names_of(quantities)}); it has {has}")
+    return column
+
+
+def _one_of(
+    raw: RawColumns, found: dict[str, tuple[Column, Series]], quantities: tuple[str, ...]
+) -> tuple[Column, Series] | None:
+    there = [found[name] for name in quantities if name in found]
+    if len(there) > 1:
+        raise raw.error(f"has both {there[0][0]} and {there[1][0]}; leave one of them")
+    return there[0] if there else None
+
+
+def _optional(found: dict[str, tuple[Column, Series]], quantity: str) -> Series | None:
+    if quantity not in found:
+        return None
+    column, values = found[quantity]
+    return values * column.factor
+
+
+def _turns(raw: RawColumns, columns: list[Column]) -> bool:
+    """Tell whether the joint turns; units of both kinds are an error."""
+    first = next(column for column in columns if column.kind != EITHER)
+    other = next((column for column in columns if column.kind not in {EITHER, first.kind}), None)
+    if other is not None:
+        raise raw.error(f"mixes units: {first} is of a joint that is {first.kind}, {other} of one that is {other.kind}")
+    return first.kind == TURNING
+
+
+# --- can it be used? --------------------------------------------------------------------------------------------------
+
+
+def _check_numbers(raw: RawColumns, found: dict[str, tuple[Column, Series]]) -> None:
+    lengths = {len(values) for _, values in found.values()}
+    if len(lengths) > 1:
+        raise raw.error(f"has columns of different lengths ({', '.join(map(str, sorted(lengths)))})")
+    for column, values in found.values():
+        bad = np.flatnonzero(~np.isfinite(values))
+        if len(bad):
+            raise raw.error(f"{column} is not a finite number in row {bad[0] + 1} (and {len(bad) - 1} others)")
+        top = float(np.abs(values).max(initial=0.0)) * column.factor
+        if top and not _SMALLEST < top < _LARGEST:
+            raise raw.error(f"{column} reaches {top:g} in SI units; must be between {_SMALLEST:g} and {_LARGEST:g}")
+    if min(lengths) < FEWEST:
+        raise raw.error(f"has {min(lengths)} samples; must have at least {FEWEST}")
+
+
+def _check_time(raw: RawColumns, time: Series) -> None:
+    back = np.flatnonzero(np.diff(time) <= 0.0)
+    if len(back):
+        row = int(back[0]) + 1
+        raise raw.error(f"time {time[row]:g} in row {row + 1} does not come after {time[row - 1]:g}; sort the rows")
+
+
+def _check_units_of_motion(measurement: Measurement) -> None:
+    """Compare the position with the integral of the velocity: a factor between them is a wrong unit, or a sign."""
+    time, velocity, position = measurement.time, measurement.velocity, measurement.position
+    if position is None or not velocity.any():
+        return
+    way = np.concatenate(([0.0], np.cumsum(np.diff(time) * (velocity[1:] + velocity[:-1]) / 2.0)))
+    table = np.column_stack((way, time, np.ones_like(time)))
+    ratio = float(np.linalg.lstsq(table, position, rcond=None)[0][0])
+    if ratio < -0.5:
+        raise measurement.error("the position falls while the velocity is positive: one of them has the wrong sign")
+    for what, factor in _SUSPECT_RATIOS.items():
+        if min(abs(ratio / factor - 1.0), abs(ratio * factor - 1.0)) < _RATIO_TOLERANCE:
+            raise measurement.error(
+                f"the position changes {ratio:.3g} times as fast as the velocity says: {what} are mixed"
+            )

@@ -1,0 +1,1 @@
+"""Least squares for calibration: weighted, robust, separable; intervals and errors of prediction."""

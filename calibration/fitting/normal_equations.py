@@ -1,0 +1,51 @@
+"""Sums of products of columns over many samples, in blocks so small that no linear algebra library starts threads.
+
+On a busy machine such threads wait for each other, which costs more than they save. A search may use these sums; what
+it ends with is solved by `calibration.fitting.regression.least_squares`, which does not square the condition number.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_BLOCK = 256
+_DISTINCT = 1e-12
+
+
+def stacked(columns: list[Array] | tuple[Array, ...]) -> Array:
+    """Return columns side by side (n, p), each of them contiguous in memory."""
+    return np.asarray(np.array(columns, dtype=float).T)
+
+
+def products(left: Array, right: Array) -> Array:
+    """Return the products (p, q) of the columns of two tall matrices."""
+    rows, others = np.ascontiguousarray(left.T), np.ascontiguousarray(right.T)
+    count = len(left) // _BLOCK
+    whole = count * _BLOCK
+    rest = np.einsum("ik,jk->ij", rows[:, whole:], others[:, whole:])
+    blocks = rows[:, :whole].reshape(len(rows), count, _BLOCK).transpose(1, 0, 2)
+    other_blocks = others[:, :whole].reshape(len(others), count, _BLOCK).transpose(1, 2, 0)
+    return np.asarray(np.matmul(blocks, other_blocks).sum(axis=0) + rest)
+
+
+def norm(values: Array) -> float:
+    """Return the Euclidean norm of many numbers."""
+    return math.sqrt(float(np.einsum("i,i->", values, values)))
+
+
+def solve(matrix: Array, target: Array, weights: Array) -> tuple[Array, float]:
+    """Return the coefficients that explain a target best, and what part of its sum of squares they leave.
+
+    By normal equations: good to about the square root of what `least_squares` resolves.
+    """
+    whole = stacked((*matrix.T, target))
+    sums = products(whole * weights[:, None], whole)
+    scale = np.sqrt(np.maximum(np.diag(sums), 1e-300))
+    sums = sums / np.outer(scale, scale)
+    found = np.linalg.lstsq(sums[:-1, :-1], sums[:-1, -1], rcond=_DISTINCT)[0]
+    return np.asarray(found * scale[-1] / scale[:-1]), float(1.0 - sums[-1, :-1] @ found)

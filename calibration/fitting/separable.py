@@ -1,0 +1,250 @@
+"""Least squares for models that are linear in most of their unknowns, once a few others are known.
+
+Of a model y = A(a) c the best c is a linear fit for every a, so only a is searched, along the sum of squares that this
+best c leaves (variable projection: Golub and Pereyra 1973, with the shortened derivative of Kaufman 1975). No start
+values are needed for c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.fitting import normal_equations
+from calibration.fitting.normal_equations import stacked
+from calibration.fitting.regression import ROUNDS, SETTLED, LinearFit, least_squares, robust_weights, stages, times
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+Columns = Callable[[Array], Array]
+
+_STEPS, _LONGEST, _SMALL = 60, 1.0, 1e-8
+"""Steps of a search at most; the longest one, and the one that is the last, in logarithms of the unknowns."""
+_DIFFERENCE, _HALVINGS = 1e-5, 12
+_POLISH, _SHRINKS = 6, 0.5
+"""Last steps at most, without a look at the cost, and by what each of them must be smaller than the one before."""
+_EXACT = 1e-13
+"""Part of the target's sum of squares that is but rounding."""
+_VALLEYS = 3
+"""Valleys that are descended into at most, the deepest first."""
+_UNSEEN = 1e-6
+"""Less than this in the sum of squares, in variances of a residual, is nothing that data can tell: a search ends."""
+_SAME = 1e-3
+"""Minima that are no farther apart are the same, in logarithms of the unknowns."""
+
+
+@dataclass(frozen=True)
+class SeparableFit:
+    """A solution of a model that is linear but for a few unknowns.
+
+    Attributes
+    ----------
+    nonlinear : array, (q,)
+        The unknowns the columns depend on.
+    linear : LinearFit
+        All else, at these.
+    jacobian : array, (n, p + q)
+        Derivatives of the model with regard to the coefficients, then to `nonlinear`.
+    converged : bool
+        Whether the search came to rest.
+    others : tuple of SeparableFit
+        The other local minima that were found, weighted like this one; the best first.
+    """
+
+    nonlinear: Array
+    linear: LinearFit
+    jacobian: Array
+    converged: bool
+    others: tuple[SeparableFit, ...] = ()
+
+
+def separable_least_squares(
+    columns: Columns,
+    target: Array,
+    starts: Array,
+    *,
+    weights: Array | None = None,
+    loss: str = "square",
+    lower: Array | None = None,
+) -> SeparableFit:
+    """Return the best fit of a model that is linear but for a few positive unknowns.
+
+    Parameters
+    ----------
+    columns : callable
+        From the nonlinear unknowns (q,) to the columns (n, p).
+    target : array, (n,)
+        What they shall add up to.
+    starts : array, (m, q)
+        Values to try first, all greater than 0; a single unknown's in any order. The search descends from every one of
+        them that is better than its neighbours, judged on all samples, and stays within their range.
+    weights, loss, lower
+        As of `robust_least_squares`, for the linear coefficients.
+    """
+    starts = np.atleast_2d(np.asarray(starts, float))
+    if not bool(np.all(starts > 0.0)):
+        raise ConfigurationError("start values of a separable fit must be greater than 0")
+    target = np.asarray(target, float)
+    given = np.ones_like(target) if weights is None else np.asarray(weights, float)
+    search = _Search(columns, target, lower, np.log(starts.min(axis=0)), np.log(starts.max(axis=0)))
+    minima = search.minima(np.log(starts), given)
+    fit = minima[0]
+    for stage in stages(loss):
+        for _ in range(ROUNDS):
+            last = np.log(fit.nonlinear)
+            fit = search.descend(last, given * robust_weights(fit.linear.residual, stage))
+            if np.linalg.norm(np.log(fit.nonlinear) - last) <= SETTLED:
+                break
+    if len(minima) == 1:
+        return fit
+    others = minima[1:] if not stages(loss) else search.again(minima[1:], fit)
+    return replace(fit, others=tuple(others))
+
+
+@dataclass(frozen=True)
+class _Search:
+    """The descent along what the best linear coefficients leave, in the logarithms of the other unknowns."""
+
+    columns: Columns
+    target: Array
+    lower: Array | None
+    least: Array
+    most: Array
+
+    def minima(self, starts: Array, weights: Array) -> list[SeparableFit]:
+        """Return the different minima that the starts lead to, the best first."""
+        found: list[SeparableFit] = []
+        for start in self.valleys(starts, weights):
+            fit = self.descend(start, weights)
+            if all(_apart(fit, other) for other in found):
+                found.append(fit)
+        return sorted(found, key=lambda fit: fit.linear.cost)
+
+    def valleys(self, starts: Array, weights: Array) -> Array:
+        """Return the starts that are no worse than their neighbours; of several unknowns, which have none, all."""
+        if starts.shape[1] > 1:
+            return starts
+        starts = starts[np.argsort(starts[:, 0])]
+        costs = np.array([self.cost(start, weights) for start in starts])
+        if float(costs.min()) <= _EXACT:  # then rounding errors make valleys everywhere
+            return np.asarray(starts[[int(np.argmin(costs))]])
+        walls = np.concatenate(([np.inf], costs, [np.inf]))
+        lowest = np.flatnonzero((costs <= walls[:-2]) & (costs <= walls[2:]))
+        return np.asarray(starts[lowest[np.argsort(costs[lowest])][:_VALLEYS]])
+
+    def cost(self, start: Array, weights: Array) -> float:
+        """Return what part of the target's sum of squares the best linear coefficients leave at a start.
+
+        By normal equations, where nothing bounds the coefficients: that is good enough to begin somewhere.
+        """
+        matrix = self.columns(np.exp(start))
+        if self.lower is None:
+            return normal_equations.solve(matrix, self.target, weights)[1]
+        size = max(float(np.einsum("i,i,i->", weights, self.target, self.target)), 1e-300)
+        return least_squares(matrix, self.target, weights=weights, lower=self.lower).cost / size
+
+    def again(self, minima: Sequence[SeparableFit], best: SeparableFit) -> list[SeparableFit]:
+        """Return the minima with the weights that the best fit ended with, as far as they are others than that."""
+        fits = [self.descend(np.log(one.nonlinear), best.linear.weights) for one in minima]
+        return sorted((fit for fit in fits if _apart(fit, best)), key=lambda fit: fit.linear.cost)
+
+    def solved(self, place: Array, weights: Array) -> LinearFit:
+        return least_squares(self.columns(np.exp(place)), self.target, weights=weights, lower=self.lower)
+
+    def nearly_solved(self, place: Array, weights: Array) -> LinearFit:
+        """Return `solved` by normal equations, where nothing bounds the coefficients: good enough on the way."""
+        if self.lower is not None:
+            return self.solved(place, weights)
+        matrix = self.columns(np.exp(place))
+        found, _ = normal_equations.solve(matrix, self.target, weights)
+        return LinearFit(found, self.target - times(matrix, found), np.nan, len(found), weights)
+
+    def descend(self, place: Array, weights: Array) -> SeparableFit:
+        """Return where Gauss-Newton steps with halving come to rest."""
+        fit, converged, way = self.nearly_solved(place, weights), False, _Way()
+        for _ in range(_STEPS):
+            step, last, cost = way.onward(place, self._step(place, fit, nearly=True)), place, fit.cost
+            if np.abs(step).max() <= _SMALL:
+                place, converged = self._kept_within(place + step), True
+                break
+            place, fit = self._downhill(place, step, fit)
+            if (cost - fit.cost) * len(fit.residual) <= _UNSEEN * fit.cost or np.array_equal(place, last):
+                # downhill leads out of the range, or nowhere that the data or rounding errors let be seen
+                converged = True
+                break
+        fit = self.solved(place, fit.weights)
+        if converged:
+            place, fit = self._polished(place, fit)
+        jacobian = stacked((*self.columns(np.exp(place)).T, *(self._slopes(place, fit) / np.exp(place)).T))
+        return SeparableFit(np.exp(place), fit, jacobian, converged)
+
+    def _step(self, place: Array, fit: LinearFit, nearly: bool = False) -> Array:
+        free = np.ones(len(fit.coefficients), bool)
+        if self.lower is not None:
+            free = fit.coefficients > self.lower
+        matrix = stacked((*self.columns(np.exp(place))[:, free].T, *self._slopes(place, fit).T))
+        if nearly:
+            found, _ = normal_equations.solve(matrix, fit.residual, fit.weights)
+        else:
+            found = least_squares(matrix, fit.residual, weights=fit.weights).coefficients
+        return np.asarray(np.clip(found[int(free.sum()) :], -_LONGEST, _LONGEST))
+
+    def _polished(self, place: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
+        """Go on where the cost tells no difference any more: Gauss-Newton steps as long as they become smaller."""
+        largest, way = np.inf, _Way()
+        for _ in range(_POLISH):
+            step = self._kept_within(place + way.onward(place, self._step(place, fit))) - place
+            size = float(np.abs(step).max())
+            if not 0.0 < size <= min(_SHRINKS * largest, np.sqrt(_SMALL)):
+                break
+            place, largest = place + step, size
+            fit = self.solved(place, fit.weights)
+        return place, fit
+
+    def _downhill(self, place: Array, step: Array, fit: LinearFit) -> tuple[Array, LinearFit]:
+        for _ in range(_HALVINGS):
+            trial = self._kept_within(place + step)
+            found = self.nearly_solved(trial, fit.weights)
+            if found.cost < fit.cost:
+                return trial, found
+            step = 0.5 * step
+        return place, fit
+
+    def _kept_within(self, place: Array) -> Array:
+        return np.asarray(np.clip(place, self.least, self.most))
+
+    def _slopes(self, place: Array, fit: LinearFit) -> Array:
+        """Return the derivatives (n, q) of the model with regard to the logarithms, by central differences."""
+        slopes = [
+            times(self.columns(np.exp(place + shift)) - self.columns(np.exp(place - shift)), fit.coefficients)
+            for shift in _DIFFERENCE * np.eye(len(place))
+        ]
+        return stacked(slopes) / (2.0 * _DIFFERENCE)
+
+
+class _Way:
+    """The steps of a search, of which those along a single unknown are lengthened or shortened by the secant rule.
+
+    Gauss-Newton steps alone go to and fro, or creep, where residuals are large beside what the unknown explains.
+    """
+
+    def __init__(self) -> None:
+        self._last: tuple[float, float] | None = None
+
+    def onward(self, place: Array, step: Array) -> Array:
+        """Return the step to take instead of a Gauss-Newton step from a place."""
+        if len(place) > 1 or abs(step[0]) >= _LONGEST:
+            self._last = None
+            return step
+        before, self._last = self._last, (float(place[0]), float(step[0]))
+        if before is None or before[0] == place[0]:
+            return step
+        slope = (step[0] - before[1]) / (place[0] - before[0])
+        return np.asarray(np.clip(-step / slope, -_LONGEST, _LONGEST) if slope < 0.0 else step)
+
+
+def _apart(one: SeparableFit, other: SeparableFit) -> bool:
+    return bool(np.abs(np.log(one.nonlinear / other.nonlinear)).max() > _SAME)

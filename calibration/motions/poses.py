@@ -1,0 +1,185 @@
+"""Bringing an arm to several poses and recording what its force sensor shows there, with nobody at the handle.
+
+The poses are a grid in the workspace, so that the flange turns as far as it can, there and back again, so that a bias
+that wanders is not taken for weight. The way to a pose and the rest there are motions (`haptics.rendering.motion`),
+found by their labels.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.data.files import Source
+from calibration.handle import LEAST_POSES, RestingWrenches
+from calibration.motions import Mover, Procedure, drive, rows_of, source_of
+from calibration.motions.excitation import approach
+from haptics.device import Causality, DeviceSpec
+from haptics.errors import ConfigurationError, DeviceFault
+from haptics.recording.columns import CHANNEL
+from haptics.recording.recording import Recording
+from haptics.records import Rows
+from haptics.rendering.motion import Motion, holding, reference
+from haptics.settings import bounded, check
+
+Array = NDArray[np.float64]
+
+WRENCH, GRAVITY = "raw_wrench", "sensor_gravity"
+"""Channels that an arm must have: what its sensor shows in its own axes [N], [N m]; gravity in them [m/s^2]."""
+
+_POSE = "pose"
+
+_ROOM = 0.9
+"""Part of the workspace that is used."""
+
+_USABLE = 0.5
+"""At least this part of what the sensor showed in a pose must be usable."""
+
+_ASTRAY = 0.02
+"""An end effector farther from where it should be does not follow [m]."""
+
+_HOLD = 0.05
+"""The arm is held where it is for so long before it moves [s]."""
+
+
+@dataclass(frozen=True)
+class Poses:
+    """Where the arm rests, and how it gets there.
+
+    Attributes
+    ----------
+    columns, rows : int
+        Of the grid of poses.
+    rounds : int
+        How often the arm goes through them: there, and back, and so on.
+    settle, hold : float
+        In each pose it waits and then measures for so long [s].
+    speed : float
+        Between the poses [m/s].
+    """
+
+    columns: int = bounded(4, minimum=1, maximum=12, doc="poses beside each other")
+    rows: int = bounded(3, minimum=1, maximum=12, doc="poses above each other")
+    rounds: int = bounded(2, minimum=1, maximum=12, doc="how often the arm goes through all of them")
+    settle: float = bounded(0.3, minimum=0.0, maximum=10.0, unit="s", doc="waiting in each pose")
+    hold: float = bounded(0.5, minimum=0.05, maximum=10.0, unit="s", doc="measuring in each pose")
+    speed: float = bounded(0.1, minimum=1e-3, maximum=1.0, unit="m/s", doc="between the poses")
+
+    def __post_init__(self) -> None:
+        check(self, "poses")
+        for name in ("columns", "rows", "rounds"):
+            if not isinstance(getattr(self, name), int):
+                raise ConfigurationError(f"poses.{name} = {getattr(self, name)!r}: must be a whole number.")
+        count = self.columns * self.rows * self.rounds
+        if count < LEAST_POSES:
+            raise ConfigurationError(f"poses: there are {count} of them; must be at least {LEAST_POSES}.")
+
+
+def require_wrench(spec: DeviceSpec) -> None:
+    """Raise `ConfigurationError` unless the device is an arm that shows what its force sensor shows."""
+    if not {WRENCH, GRAVITY} <= {name for name, *_ in spec.channels}:
+        raise ConfigurationError(f"{spec.name}: has no force sensor that carries a handle; choose virtual-arm or arm.")
+
+
+def measure_wrenches(
+    mover: Mover,
+    poses: Poses,
+    folder: Path,
+    facts: dict[str, Any] | None = None,
+    progress: Callable[[float], None] = lambda seconds: None,
+) -> tuple[RestingWrenches, Source]:
+    """Bring an arm to the poses; return what its sensor showed there, and the recording.
+
+    Parameters
+    ----------
+    mover : Mover
+        An arm with a force sensor, nobody's hand on it.
+    poses : Poses
+        Where to go.
+    folder : Path
+        The recording, which does not exist yet.
+    facts : dict, optional
+        What the recording is to say besides.
+    progress : callable
+        Gets the time that has gone by [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If the device is no such arm.
+    HapticError
+        As of `calibration.motions.drive`; also if it does not follow, or its sensor shows nothing usable. What was
+        recorded stays.
+    """
+    spec = mover.spec
+    require_wrench(spec)
+    configuration = {"configuration": {"poses": asdict(poses)}}
+    recording = drive(mover, visits(poses, spec, mover.period), folder, {**(facts or {}), **configuration}, progress)
+    return wrenches_of(recording)
+
+
+def visits(poses: Poses, spec: DeviceSpec, period: float) -> Procedure:
+    """Give the motions: hold, go to the first pose, and from each to the next, with a rest in each."""
+    places, holds = plan_poses(poses, spec, period)
+    move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
+    held = yield move(holding(_HOLD, period), relative=True, label="hold")
+    way = approach(held["proxy"][-1], places[0], period)
+    if len(way[0]):
+        yield move(reference(*way), label="approach")
+    begin = 0
+    for number, hold in enumerate(holds, 1):
+        if hold.start > begin:
+            yield move(reference(places[begin : hold.start], period=period), label=f"to {number}")
+        yield move(reference(places[hold], period=period), label=f"{_POSE} {number}")
+        begin = hold.stop
+
+
+def plan_poses(poses: Poses, spec: DeviceSpec, period: float) -> tuple[Array, list[slice]]:
+    """Return where the end effector is to be at each tick, (n, 2) [m], and the ticks of each pose that count."""
+    lower, upper = np.array(spec.workspace_min), np.array(spec.workspace_max)
+    middle, half = 0.5 * (lower + upper), 0.5 * _ROOM * (upper - lower)
+    across, along = _spread(poses.columns), _spread(poses.rows)
+    grid = [(x, y) for k, y in enumerate(along) for x in (across if k % 2 == 0 else across[::-1])]
+    stations = middle + half * np.array([place for k in range(poses.rounds) for place in grid[:: 1 - 2 * (k % 2)]])
+    settle, hold = round(poses.settle / period), max(round(poses.hold / period), 1)
+    ways, holds, count = [], [], 0
+    for before, station in zip([stations[0], *stations[:-1]], stations, strict=True):
+        way, _ = approach(before, station, period, min(poses.speed, 0.5 * spec.max_speed))
+        ways += [way, np.tile(station, (settle + hold, 1))]
+        count += len(way) + settle + hold
+        holds.append(slice(count - hold, count))
+    return np.concatenate(ways), holds
+
+
+def wrenches_of(recording: Recording) -> tuple[RestingWrenches, Source]:
+    """Return the mean position, gravity and wrench of every pose of a recording, and where they come from.
+
+    Raises
+    ------
+    DeviceFault
+        If the sensor showed nothing usable in a pose.
+    """
+    poses = [rows for label, rows in rows_of(recording) if label.startswith(_POSE)]
+    means = np.array([_mean(rows, recording.metadata["device"]["name"]) for rows in poses])
+    return RestingWrenches(means[:, 0], means[:, 3:6], means[:, 6:]), source_of(recording)
+
+
+def _spread(count: int) -> Array:
+    return np.linspace(-1.0, 1.0, count) if count > 1 else np.zeros(1)
+
+
+def _mean(rows: Rows, name: str) -> Array:
+    columns = rows["time"], rows["position"], rows[CHANNEL + GRAVITY], rows[CHANNEL + WRENCH]
+    table = np.column_stack(columns)
+    usable = table[np.isfinite(table).all(axis=1)]
+    if len(usable) < _USABLE * len(table):
+        raise DeviceFault(
+            f"{name}: only {len(usable)} of {len(table)} measurements of its force sensor were usable in a pose."
+        )
+    return np.asarray(usable.mean(axis=0))

@@ -1,0 +1,277 @@
+r"""What a motor gives for what it is told: gain, offset, hysteresis, back-EMF (Guedelha et al. 2018, section 3.3).
+
+The second phase of the identification: the friction of the joint is known from recordings in which nothing drove it, so
+that :math:`\tau_j + I \dot\omega + F(\omega) = \tau_0 + K u` holds for what the motor is told, u: its PWM, its current
+or its voltage (32). Printed there is minus the static friction; it has to be plus, for F opposes the motion as a whole.
+
+At rest the friction may be anything up to its static level. A joint that is held while its motor is driven up and down
+shows it as hysteresis, half of whose width is the static friction (Fig. 11). Its gain is the slope of both branches,
+each from the middle of its stroke on: before that, the friction may still be turning over.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.data.measurements import FEWEST, Measurement
+from calibration.motor.doubts import doubts_about, doubts_about_speed
+from calibration.motor.estimate import Estimated
+from calibration.motor.problem import MotorProblem
+from calibration.parameters.keys import key
+from calibration.parameters.parameters import Found, Interval
+from calibration.parameters.spread import NORMAL_95
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+_REST = 0.01
+"""A joint is at rest below this part of its top speed, where nothing else is said."""
+
+
+@dataclass(frozen=True, eq=False)
+class MotorFit:
+    """A motor's parameters and what they were found from.
+
+    Attributes
+    ----------
+    measurement : Measurement
+        What was measured.
+    drive : (n,) float array
+        What the motor was told.
+    values : mapping
+        ``gain`` per unit of the drive, ``offset`` and, if the friction is not known or the joint is held,
+        ``hysteresis``: half its width.
+    intervals : mapping
+        95 % intervals of `values`.
+    condition : float
+        Condition number of the columns of gain, offset and hysteresis.
+    correlation : float
+        How far motion and friction explain the drive, 0 to 1 (multiple correlation).
+    used : (n,) bool array
+        Samples that were fitted.
+    branch : (n,) float array
+        1 where the joint moved forward, or was at rest while its drive rose; -1 the other way.
+    gross, net : (n,) float array
+        Torque that came out, inertia included, before and after the friction was added [N m] or [N]; the friction as
+        it was found to be while the motor was driven.
+    held : bool
+        Whether the joint was at rest nearly all the time.
+    residual : (used,) float array
+        What the fit leaves.
+    doubts : tuple of str
+        Reasons not to trust it.
+    """
+
+    measurement: Measurement
+    drive: Array
+    values: Mapping[str, float]
+    intervals: Mapping[str, Interval]
+    condition: float
+    correlation: float
+    used: NDArray[np.bool_]
+    branch: Array
+    gross: Array
+    net: Array
+    held: bool
+    residual: Array
+    doubts: tuple[str, ...] = ()
+
+    @property
+    def rms(self) -> float:
+        """Root mean square of what the fit leaves [N m] or [N]."""
+        return float(np.sqrt(np.mean(self.residual**2)))
+
+    @property
+    def zero_drive(self) -> float | None:
+        """What the motor must be told to give nothing, in the unit of the drive; None if it never gives anything."""
+        gain = self.values["gain"]
+        return -self.values["offset"] / gain if gain != 0.0 else None
+
+    def found(self) -> Found:
+        """Return what goes into a parameter file."""
+        facts: dict[str, Any] = {
+            "samples": len(self.used),
+            "samples_used": int(self.used.sum()),
+            "held": self.held,
+            "condition_number": self.condition,
+            "drive_correlation": self.correlation,
+            key("residual_rms", "force", self.measurement.rotary): self.rms,
+        }
+        if self.zero_drive is not None:
+            facts[f"zero_drive_{self.measurement.drive_unit}"] = self.zero_drive
+        return Found(self.measurement.drive_unit, self.values, self.intervals, facts, self._warnings())
+
+    def _warnings(self) -> tuple[str, ...]:
+        low, high = self.intervals["gain"]
+        doubtful = low <= 0.0 <= high
+        weak = ("the gain cannot be told from 0; drive the motor harder, both ways",) if doubtful else ()
+        return weak + self.doubts
+
+
+def identify_motor(
+    measurement: Measurement,
+    friction: Callable[[Array], Array] | None = None,
+    *,
+    inertia: float = 0.0,
+    rest: float | None = None,
+    friction_spread: tuple[Array, ...] = (),
+    friction_change: tuple[Array, ...] = (),
+) -> MotorFit:
+    """Return what a motor gives for what it is told.
+
+    Parameters
+    ----------
+    measurement : Measurement
+        Of a joint while its motor is driven.
+    friction : callable, optional
+        Friction F of the joint from velocities [rad/s] to torques [N m], in their direction, and the constant of the
+        sensor if there is one. Without it the friction is taken for a hysteresis of constant width.
+    inertia : float
+        Inertia of motor and gear as the joint feels it [kg m^2] or [kg]; needs accelerations.
+    rest : float, optional
+        Samples below this speed are at rest [rad/s] or [m/s]; by default 1 % of the top speed.
+    friction_spread : tuple of (n,) float array
+        How much the friction at each sample would change if each of its parameters were one standard deviation larger;
+        the intervals account for it, the parameters taken for independent.
+    friction_change : tuple of (n,) float array
+        How much the friction at each sample may have changed since it was measured, one standard deviation for each
+        parameter (it gets warm): found together with the gain, as far as the recording tells it.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no column for the drive, or it does not change, or accelerations are missing.
+    """
+    drive = _required_drive(measurement)
+    speed = np.abs(measurement.velocity)
+    band = _REST * float(speed.max()) if rest is None else rest
+    moving = speed > band
+    held = bool(np.count_nonzero(moving) < FEWEST)
+    gross = measurement.effort + _inertial(measurement, inertia)
+    known = friction(measurement.velocity) if friction is not None and not held else None
+    used = _past_reversal(drive) if held else moving
+    problem = MotorProblem(
+        drive,
+        measurement.velocity,
+        _branch(measurement.velocity, drive, moving),
+        gross,
+        known,
+        () if known is None else friction_spread,
+        () if known is None else friction_change,
+    )
+    used = _past_reversal(drive) if held else moving
+    found = problem.of(used).solved()
+    if found.rank < len(problem.names):
+        raise measurement.error("drive and motion go together so that gain and friction cannot be told apart")
+    doubts = doubts_about_speed(measurement.velocity, band, held) + doubts_about(problem.of(used), found, held)
+    return _fit(measurement, problem, used, held, found, doubts)
+
+
+def _fit(
+    measurement: Measurement,
+    problem: MotorProblem,
+    used: NDArray[np.bool_],
+    held: bool,
+    found: Estimated,
+    doubts: list[str],
+) -> MotorFit:
+    values = dict(zip(problem.names, found.coefficients.tolist(), strict=True))
+    reach = dict(zip(problem.names, (NORMAL_95 * found.deviations).tolist(), strict=True))
+    return MotorFit(
+        measurement=measurement,
+        drive=problem.drive,
+        values=values,
+        intervals={name: (value - reach[name], value + reach[name]) for name, value in values.items()},
+        condition=found.condition,
+        correlation=problem.of(used).correlation,
+        used=used,
+        branch=problem.branch,
+        gross=problem.gross,
+        net=problem.net(found),
+        held=held,
+        residual=found.residual,
+        doubts=tuple(doubts),
+    )
+
+
+def back_emf(closed: Found, opened: Found) -> tuple[float, Interval]:
+    """Return the viscosity that the currents in the windings make, and its 95 % interval.
+
+    The joint is moved from outside twice: at PWM 0, when currents can flow, and with the windings open. The rest of the
+    friction is the same (Guedelha et al. 2018, sections 2.3, 3.2.1).
+
+    Parameters
+    ----------
+    closed, opened : Found
+        Friction with currents and without, models with one viscosity.
+
+    Returns
+    -------
+    (float, (float, float))
+        [N m s/rad] or [N s/m], as the joint feels it.
+
+    Raises
+    ------
+    ConfigurationError
+        If a friction has no viscosity that is the same both ways.
+    """
+    both = (closed, opened)
+    for found in both:
+        if "viscosity" not in found.values:
+            raise ConfigurationError(
+                f"model {found.model}: has two viscosities; the back-EMF needs one, as in stribeck."
+            )
+    value = closed.values["viscosity"] - opened.values["viscosity"]
+    half = math.hypot(*(_half_width(found.intervals.get("viscosity", (-math.inf, math.inf))) for found in both))
+    return value, (value - half, value + half)
+
+
+def _half_width(interval: Interval) -> float:
+    return (interval[1] - interval[0]) / 2.0
+
+
+def _required_drive(measurement: Measurement) -> Array:
+    if measurement.drive is None:
+        raise measurement.error(
+            "has no column for what drives the motor (pwm_percent, pwm_count, pwm_duty, current_a, voltage_v)"
+        )
+    if np.ptp(measurement.drive) == 0.0:
+        raise measurement.error(f"the drive is constant ({measurement.drive[0]:g} {measurement.drive_unit}): vary it")
+    return measurement.drive
+
+
+def _inertial(measurement: Measurement, inertia: float) -> Array | float:
+    if inertia == 0.0:
+        return 0.0
+    if measurement.acceleration is None:
+        raise measurement.error("has no accelerations, which the inertia needs (acceleration_rad_per_s2)")
+    return inertia * measurement.acceleration
+
+
+def _branch(velocity: Array, drive: Array, moving: NDArray[np.bool_]) -> Array:
+    """Return the way of the motion, at rest that of the drive."""
+    return np.where(moving, np.sign(velocity), _way(drive))
+
+
+def _way(drive: Array) -> Array:
+    """Return at every sample which way the drive went last, 1 or -1."""
+    change = np.sign(np.diff(drive, prepend=drive[0]))
+    told = np.where(change != 0.0, np.arange(len(drive)), np.flatnonzero(change)[0])
+    return np.asarray(change[np.maximum.accumulate(told)])
+
+
+def _past_reversal(drive: Array) -> NDArray[np.bool_]:
+    """Return where the drive is past the middle of its stroke: before, the static friction may still turn over."""
+    turns = np.flatnonzero(np.diff(_way(drive)))
+    past = np.zeros(len(drive), dtype=bool)
+    for first, last in itertools.pairwise([0, *turns.tolist(), len(drive) - 1]):
+        stroke = drive[first : last + 1]
+        past[first : last + 1] = np.abs(stroke - stroke[0]) > 0.5 * abs(stroke[-1] - stroke[0])
+    return past

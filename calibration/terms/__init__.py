@@ -1,0 +1,1 @@
+"""Models of a joint's friction and load made of terms, chosen by what they predict."""

@@ -1,0 +1,196 @@
+"""What terms are worth: their errors on a recording beside those of the published friction and of plain fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.data.observation import Observation
+from calibration.fitting.prediction_error import BLOCKS, ErrorEstimate, block_means, estimate, paired
+from calibration.fitting.regression import least_squares, times
+from calibration.terms.selection import Selection, SelectionSettings, select_terms
+
+Array = NDArray[np.float64]
+Prediction = Callable[[Observation], Array]
+
+PUBLISHED, SYMMETRIC, ASYMMETRIC = "published", "plain, alike both ways", "plain, asymmetric"
+FRICTION, RIGID, ALL, LATE = (
+    "friction terms alone",
+    "without drive terms",
+    "all terms",
+    "all terms, ripple a sample late",
+)
+_KINDS: Mapping[str, tuple[str, ...]] = {
+    FRICTION: ("friction",),
+    RIGID: ("friction", "inertia", "load"),
+    ALL: ("friction", "inertia", "load", "drive"),
+}
+NEEDS_VELOCITY = "needs measured velocity: prediction, not compensation"
+_MOVING = 0.01
+"""Plain fits take the samples that are faster than this part of the top speed."""
+
+
+@dataclass(frozen=True)
+class Compared:
+    """A kind of model on a recording that it was not fitted to.
+
+    Attributes
+    ----------
+    kind : str
+        What it is made of.
+    error : ErrorEstimate
+        On the recording.
+    ratio : (float, float, float) or None
+        Its rms error by that of the first kind, on the same blocks, and the interval.
+    cross_validated : ErrorEstimate or None
+        What the recordings it was fitted to led to expect.
+    note : str
+        What it needs that a compensation does not have.
+    """
+
+    kind: str
+    error: ErrorEstimate
+    ratio: tuple[float, float, float] | None
+    cross_validated: ErrorEstimate | None
+    note: str
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """Models of every kind, fitted to the same recordings.
+
+    Attributes
+    ----------
+    plain : mapping
+        Predictions of the published friction, where there is one, and of plain fits.
+    chosen : mapping
+        Models that were chosen from terms.
+    """
+
+    plain: Mapping[str, Prediction]
+    chosen: Mapping[str, Selection]
+
+    def compared(self, other: Observation) -> tuple[Compared, ...]:
+        """Return how far every kind is off on another recording."""
+        return _compared([self], [other], BLOCKS)
+
+    def predict(self, other: Observation) -> dict[str, Array]:
+        """Return the friction that every kind expects."""
+        predicted = {kind: predict(other) for kind, predict in self.plain.items()}
+        predicted |= {kind: selection.model.predict(other) for kind, selection in self.chosen.items()}
+        if self.reacts(ALL):
+            predicted[LATE] = self.chosen[ALL].model.predict(_late(other))
+        return predicted
+
+    def reacts(self, kind: str) -> bool:
+        """Tell whether a kind takes the ripple of the velocity at the very instant of the torque."""
+        return kind in self.chosen and self.chosen[kind].model.of("drive_reaction") is not None
+
+
+def compare_in_turn(seen: Sequence[Observation], settings: SelectionSettings, number: int) -> tuple[Compared, ...]:
+    """Return how far every kind is off on parts of recordings, each left out of choice and fit in turn.
+
+    Parameters
+    ----------
+    seen : sequence of Observation
+        Recordings of one joint.
+    settings : SelectionSettings
+        How terms are chosen.
+    number : int
+        Parts that each recording is cut into, at least 2.
+    """
+    kinds, others = [], []
+    for place, one in enumerate(seen):
+        rest = [*seen[:place], *seen[place + 1 :]]
+        for part in range(number):
+            first, last = part / number, (part + 1) / number
+            around = [one.part(*cut) for cut in ((0.0, first), (last, 1.0)) if cut[0] < cut[1]]
+            kinds.append(fit_kinds([*rest, *around], settings))
+            others.append(one.part(first, last))
+    return _compared(kinds, others, max(2, BLOCKS // number))
+
+
+def _compared(kinds: Sequence[Kinds], others: Sequence[Observation], blocks: int) -> tuple[Compared, ...]:
+    """Return the errors over recordings, each with the models that it is to be judged by, in blocks of each."""
+    predicted = [models.predict(other) for models, other in zip(kinds, others, strict=True)]
+    names = [
+        name
+        for name in dict.fromkeys((*kinds[0].plain, *kinds[0].chosen, LATE))
+        if all(name in one for one in predicted)
+    ]
+    torques = np.concatenate([block_means(other.measured**2, blocks) for other in others])
+    squares = {
+        name: np.concatenate(
+            [
+                block_means((other.friction - one[name]) ** 2, blocks)
+                for one, other in zip(predicted, others, strict=True)
+            ]
+        )
+        for name in names
+    }
+    first = squares[names[0]]
+    return tuple(
+        Compared(
+            name,
+            estimate(squares[name], torques),
+            None if name == names[0] or not first.all() else paired(squares[name], first),
+            kinds[0].chosen[name].score if len(kinds) == 1 and name in kinds[0].chosen else None,
+            NEEDS_VELOCITY if any(models.reacts(name) for models in kinds) else "",
+        )
+        for name in names
+    )
+
+
+def fit_kinds(seen: Sequence[Observation], settings: SelectionSettings, every: Selection | None = None) -> Kinds:
+    """Fit every kind of model to recordings of one joint.
+
+    Parameters
+    ----------
+    seen : sequence of Observation
+        The recordings.
+    settings : SelectionSettings
+        How terms are chosen; kinds that it does not allow are left out.
+    every : Selection, optional
+        What was chosen with all kinds that are allowed, not to be chosen again.
+    """
+    plain: dict[str, Prediction] = {}
+    if all(one.published is not None for one in seen):
+        plain[PUBLISHED] = _published
+    plain |= {SYMMETRIC: _plain(seen, _alike), ASYMMETRIC: _plain(seen, _apart)}
+    chosen = {}
+    for name, kinds in _KINDS.items():
+        if set(kinds) <= set(settings.kinds):
+            same = every is not None and set(kinds) == set(settings.kinds)
+            chosen[name] = every if same and every else select_terms(seen, settings=replace(settings, kinds=kinds))
+    return Kinds(plain, chosen)
+
+
+def _late(seen: Observation) -> Observation:
+    """Return a recording with the ripple of its velocity a sample late, as a compensation would have it at best."""
+    ripple = np.concatenate((seen.ripple[:1], seen.ripple[:-1]))
+    return replace(seen, velocity=seen.smooth_velocity + ripple)
+
+
+def _published(seen: Observation) -> Array:
+    return np.zeros(len(seen)) if seen.published is None else seen.published
+
+
+def _alike(seen: Observation) -> Array:
+    return np.column_stack((np.sign(seen.velocity), seen.velocity))
+
+
+def _apart(seen: Observation) -> Array:
+    forward, backward = seen.velocity > 0.0, seen.velocity < 0.0
+    return np.column_stack((forward, backward, forward * seen.velocity, backward * seen.velocity)).astype(float)
+
+
+def _plain(seen: Sequence[Observation], columns: Callable[[Observation], Array]) -> Prediction:
+    """Return the prediction of a Coulomb-viscous fit."""
+    moving = [np.abs(one.velocity) > _MOVING * np.abs(one.velocity).max() for one in seen]
+    matrix = np.concatenate([columns(one)[fast] for one, fast in zip(seen, moving, strict=True)])
+    target = np.concatenate([one.friction[fast] for one, fast in zip(seen, moving, strict=True)])
+    found = least_squares(matrix, target).coefficients
+    return lambda other: times(columns(other), found)

@@ -1,0 +1,133 @@
+"""Models made of terms, as a TOML file: a table for each term of each joint, units in the names of the keys.
+
+::
+
+    [joint.1]
+    rotary = true
+
+    [joint.1.presliding]
+    scale_rad = 4.85e-05
+    coefficient_nm = [362.8]
+    interval_95_nm = [[330.0, 395.5]]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.parameters import keys as parameter_keys
+from calibration.parameters.toml_text import format_toml
+from calibration.terms.model import Fitted, TermModel
+from calibration.terms.terms import make_term
+from haptics.errors import ConfigurationError
+from haptics.files import write_whole
+from haptics.reading import read_toml
+from haptics.settings import unknown
+
+Array = NDArray[np.float64]
+
+_UNITS: Mapping[str, tuple[str, str]] = {
+    "cubic viscosity": ("nms3_per_rad3", "ns3_per_m3"),
+    "slowness": ("s_per_rad", "s_per_m"),
+    "ratio": ("ratio", "ratio"),
+    "distance": ("rad", "m"),
+    "order": ("per_rad", "per_m"),
+}
+"""Of dimensions that only terms have: the unit of a joint that turns, and of one that slides."""
+
+
+def write_term_file(path: str | Path, models: Mapping[str, TermModel], facts: Mapping[str, Any]) -> None:
+    """Write models, all of them or nothing.
+
+    Parameters
+    ----------
+    path : str or Path
+        Of the file.
+    models : mapping
+        Of every joint, by its name.
+    facts : mapping
+        Where they come from, for the table ``provenance``.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be written.
+    """
+    joints = {name: model_table(model) for name, model in models.items()}
+    write_whole(path, format_toml({"provenance": dict(facts), "joint": joints}))
+
+
+def model_table(model: TermModel) -> dict[str, Any]:
+    """Return a model as its table has it."""
+    return {"rotary": model.rotary, **{one.term.name: _term_table(one, model.rotary) for one in model.fitted}}
+
+
+def _term_table(one: Fitted, rotary: bool) -> dict[str, Any]:
+    term, unit = one.term, unit_key(one.term.dimension, rotary)
+    scale = {} if term.scale is None else {f"scale_{unit_key(term.scale_dimension, rotary)}": term.scale}
+    return {
+        **scale,
+        f"coefficient_{unit}": one.values.tolist(),
+        f"interval_95_{unit}": np.column_stack((one.low, one.high)).tolist(),
+    }
+
+
+def read_term_file(path: str | Path) -> dict[str, TermModel]:
+    """Read the models of every joint.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read, naming the file and what is wrong.
+    """
+    joints = read_toml(path).get("joint")
+    if not isinstance(joints, dict) or not joints:
+        raise ConfigurationError(f"{path}: there is no table [joint.NAME].")
+    try:
+        return {name: _model(f"joint.{name}", table) for name, table in joints.items()}
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{path}: {str(error).rstrip('.')}.") from error
+
+
+def _model(name: str, table: Any) -> TermModel:
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{name} = {table!r}: must be a table")
+    rotary = table.get("rotary", True)
+    if not isinstance(rotary, bool):
+        raise ConfigurationError(f"{name}.rotary = {rotary!r}: must be true or false")
+    return TermModel(tuple(_fitted(term, value, rotary) for term, value in table.items() if term != "rotary"), rotary)
+
+
+def _fitted(name: str, table: Any, rotary: bool) -> Fitted:
+    if not isinstance(table, dict):
+        raise ConfigurationError(f"{name} = {table!r}: must be a table")
+    scales = [key for key in table if key.startswith("scale_")]
+    term = make_term(name, *[float(_numbers(name, key, table, ())) for key in scales][:1])
+    unit = unit_key(term.dimension, rotary)
+    keys = [f"coefficient_{unit}", f"interval_95_{unit}"]
+    keys += [] if term.scale is None else [f"scale_{unit_key(term.scale_dimension, rotary)}"]
+    for key in table:
+        if key not in keys:
+            raise unknown(f"{name} key", key, keys)
+    low, high = _numbers(name, keys[1], table, (term.count, 2)).T
+    return Fitted(term, _numbers(name, keys[0], table, (term.count,)), low, high)
+
+
+def _numbers(name: str, key: str, table: Mapping[str, Any], shape: tuple[int, ...]) -> Array:
+    try:
+        values = np.array(table[key], dtype=np.float64)
+    except (KeyError, TypeError, ValueError):
+        raise ConfigurationError(f"{name}.{key} is missing, or not made of numbers") from None
+    if values.shape != shape or not np.isfinite(values).all():
+        raise ConfigurationError(f"{name}.{key} = {table[key]!r}: must be finite numbers in the shape {shape}")
+    return values
+
+
+def unit_key(dimension: str, rotary: bool) -> str:
+    """Return the unit of a dimension as keys spell it."""
+    return _UNITS[dimension][0 if rotary else 1] if dimension in _UNITS else parameter_keys.unit_key(dimension, rotary)

@@ -1,0 +1,170 @@
+"""Which terms a model of friction has earned: forward selection, judged out of sample.
+
+Terms are added one by one. What counts is the error on blocks of the recordings that were not used for the fit (with a
+gap between the two, since neighbouring samples err alike). Of the models met on the way the smallest is taken whose
+error is not more than one standard error above the least (Hastie, Tibshirani and Friedman 2009, section 7.10). A model
+in which a coefficient has a sign that makes no sense is never taken, nor a term of which not even the sign is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibration.data.observation import Observation
+from calibration.fitting.prediction_error import BLOCKS, CONFIDENCE, ErrorEstimate
+from calibration.terms.fits import Step, TermFits
+from calibration.terms.model import TermModel
+from calibration.terms.terms import KINDS, Term, base_terms, candidate_terms
+from haptics.errors import ConfigurationError
+
+_FEWEST_BLOCKS = 4
+
+
+@dataclass(frozen=True)
+class SelectionSettings:
+    """How terms are chosen.
+
+    Attributes
+    ----------
+    blocks : int
+        Blocks that each recording is cut into.
+    gap : float
+        Samples left out at both sides of a block that is judged, as a share of its length.
+    most_terms : int
+        Beside the offset and viscosity.
+    kinds : tuple of str
+        Which kinds of terms may be taken.
+    confidence : float
+        Of all intervals.
+    """
+
+    blocks: int = BLOCKS
+    gap: float = 0.1
+    most_terms: int = 10
+    kinds: tuple[str, ...] = KINDS
+    confidence: float = CONFIDENCE
+
+    def __post_init__(self) -> None:
+        if self.blocks < _FEWEST_BLOCKS:
+            raise ConfigurationError(f"blocks is {self.blocks}; must be at least {_FEWEST_BLOCKS}")
+        for kind in self.kinds:
+            if kind not in KINDS:
+                raise ConfigurationError(f'kind "{kind}" is not one of {", ".join(KINDS)}')
+
+
+@dataclass(frozen=True)
+class Selection:
+    """The model that was chosen.
+
+    Attributes
+    ----------
+    model : TermModel
+        The model, fitted to everything, as it is to be used on other recordings.
+    path : tuple of Step
+        The models met, from the base on.
+    score : ErrorEstimate
+        The error of the best fit out of sample (cross-validation), with the interval for another recording of such
+        motion: from five long parts, each left out. The choice among models makes it a little too good; of motion that
+        is different, such as one direction only, it says nothing.
+    condition : float
+        Condition number of the fit.
+    """
+
+    model: TermModel
+    path: tuple[Step, ...]
+    score: ErrorEstimate
+    condition: float
+
+
+def select_terms(
+    observations: Observation | Sequence[Observation],
+    candidates: Sequence[Term] | None = None,
+    settings: SelectionSettings = SelectionSettings(),
+) -> Selection:
+    """Choose the terms of a joint's friction and fit them.
+
+    Parameters
+    ----------
+    observations : Observation or sequence of Observation
+        Recordings of one joint.
+    candidates : sequence of Term, optional
+        By default `candidate_terms` of the first recording.
+    settings : SelectionSettings
+        How.
+
+    Raises
+    ------
+    ConfigurationError
+        Where there is no recording, or one of a torque of 0.
+    """
+    seen = (observations,) if isinstance(observations, Observation) else tuple(observations)
+    if not seen:
+        raise ConfigurationError("terms cannot be chosen without a recording")
+    for one in seen:
+        one.require_torque()
+    offered = candidate_terms(seen[0]) if candidates is None else candidates
+    offered = tuple(term for term in offered if term.kind in settings.kinds)
+    fits = TermFits(seen, base_terms(), offered, settings.blocks, settings.gap)
+    path = _forward(fits, settings.most_terms)
+    chosen = _certain(fits, _one_standard_error(path), settings.confidence)
+    return Selection(
+        model=fits.model(chosen, settings.confidence, seen[0].rotary),
+        path=path,
+        score=fits.score(chosen, settings.confidence),
+        condition=fits.fit(chosen).condition,
+    )
+
+
+def _forward(fits: TermFits, most: int) -> tuple[Step, ...]:
+    """Return the models met when the best next term is added, and terms it makes idle are dropped, until none helps."""
+    path = [fits.step(())]
+    while len(path[-1].terms) < most:
+        last = path[-1]
+        trials = [fits.step(terms) for terms in _neighbours(last, fits.offered)]
+        best = min((step for step in trials if fits.plausible(step)), key=lambda step: step.error, default=last)
+        if best.error >= last.error:
+            break
+        path.append(_pruned(fits, best))
+    return tuple(path)
+
+
+def _neighbours(step: Step, offered: Sequence[Term]) -> list[tuple[Term, ...]]:
+    """Return the models with one more term, or with another variant of a term."""
+    mine = {term.name: term for term in step.terms}
+    return [
+        (*(step.without(mine[term.name]) if term.name in mine else step.terms), term)
+        for term in offered
+        if term not in step.terms
+    ]
+
+
+def _pruned(fits: TermFits, step: Step) -> Step:
+    """Return the model without the terms that do not lower its error any more."""
+    while step.terms:
+        fewer = [fits.step(step.without(idle)) for idle in step.terms]
+        best = min((trial for trial in fewer if fits.plausible(trial)), key=lambda trial: trial.error, default=None)
+        if best is None or best.error > step.error:
+            break
+        step = best
+    return step
+
+
+def _one_standard_error(path: Sequence[Step]) -> Step:
+    """Return the smallest model whose mean squared error is not more than a standard error above the least."""
+    best = min(path, key=lambda step: step.error)
+    most = best.blocks.mean() + best.blocks.std(ddof=1) / np.sqrt(len(best.blocks))
+    enough = [step for step in path if step.blocks.mean() <= most]
+    return min(enough, key=lambda step: (len(step.terms), step.error))
+
+
+def _certain(fits: TermFits, step: Step, confidence: float) -> Step:
+    """Return the model without the terms of which not even the sign is known, the least certain taken out first."""
+    while step.terms:
+        worst = max(step.terms, key=lambda term: fits.doubt(step, term, confidence))
+        if fits.doubt(step, worst, confidence) < 1.0:
+            break
+        step = fits.step(step.without(worst))
+    return step

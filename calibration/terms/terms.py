@@ -1,0 +1,256 @@
+"""Terms that a model of a joint's friction may be made of.
+
+A term is one or a few columns; a model is the sum of its terms, each times a coefficient. Terms that depend on a scale
+(how slow is slow?) come in variants, of which a model takes at most one: they have the same `name`. Every term has a
+`kind`, because not all that a motor's torque holds is friction:
+
+friction
+    opposes the motion: sliding, sticking, presliding, what rest adds. This is what compensation may use.
+inertia, load
+    what is wrong with the inertia and load that were taken off before.
+drive
+    torque by which the motor's own controller answers ripple of the velocity, and periodic torque of motor and gear.
+
+Sources: viscous and Coulomb friction, (21), and Stribeck's, (29), of Guedelha et al. 2018; presliding by Dahl 1968,
+solved exactly for each change of position; friction that grows with load as reviewed by Bittencourt and Gunnarsson
+2012; friction that rest adds and motion takes away: Rabinowicz 1958.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.data.observation import Observation
+from haptics.errors import ConfigurationError
+from haptics.settings import unknown
+
+Array = NDArray[np.float64]
+Columns = Callable[[Observation], Array]
+
+KINDS = ("friction", "inertia", "load", "drive")
+
+_WIDTHS = (0.001, 0.003, 0.01, 0.03)
+_BENDS = (0.1, 0.25, 0.5)
+_STRIBECK = (0.01, 0.03, 0.1, 0.3)
+_PRESLIDING = (3e-6, 1e-5, 3e-5, 1e-4, 3e-4, 1e-3, 3e-3, 1e-2)
+_REST = (5e-4, 1e-3, 2e-3, 4e-3, 1e-2)
+
+
+@dataclass(frozen=True, eq=False)
+class Term:
+    """One term of a model.
+
+    Attributes
+    ----------
+    name : str
+        What it is; of the terms with one name a model takes one.
+    kind : str
+        One of `KINDS`.
+    dimension : str
+        Of its coefficient: ``force`` (or torque), ``viscosity``, ``cubic viscosity``, ``inertia`` (or mass),
+        ``slowness`` (1/velocity) or ``ratio``.
+    columns : callable
+        From an `Observation` of n samples to an array (n,) or (n, count).
+    positive : bool
+        Whether only a coefficient of at least 0 makes sense.
+    once : bool
+        Whether a recording shows it only once.
+    scale : float or None
+        Of its variant, in SI units.
+    scale_dimension : str
+        Of the scale: ``velocity``, ``distance`` or ``order`` (1/distance); empty without one.
+    count : int
+        How many columns it has.
+    """
+
+    name: str
+    kind: str
+    dimension: str
+    columns: Columns
+    positive: bool = False
+    once: bool = False
+    scale: float | None = None
+    scale_dimension: str = ""
+    count: int = 1
+
+    @property
+    def label(self) -> str:
+        """Its name, with the scale of the variant."""
+        return self.name if self.scale is None else f"{self.name} ({self.scale:.3g})"
+
+    def matrix(self, observation: Observation) -> Array:
+        """Return its columns, (n, count)."""
+        return self.columns(observation).reshape(len(observation), self.count)
+
+
+def base_terms() -> tuple[Term, ...]:
+    """Return what every model has: an offset and viscous friction."""
+    return make_term("offset"), make_term("viscosity")
+
+
+def candidate_terms(observation: Observation, ripple_orders: tuple[float, ...] = ()) -> tuple[Term, ...]:
+    """Return the terms a model may be made of, beside `base_terms`.
+
+    Parameters
+    ----------
+    observation : Observation
+        Its highest speed and whole way give the scales of the variants; terms of signals it lacks are left out.
+    ripple_orders : tuple of float
+        Periods of motor or gear ripple per radian (or metre) of the joint, of which at most one is taken. Needs a
+        position with the same zero in every recording.
+    """
+    speed, travel = observation.top_speed, float(observation.travel[-1])
+    scales: dict[str, tuple[float, ...]] = {
+        "coulomb": tuple(share * speed for share in _WIDTHS),
+        "presliding": tuple(share * travel for share in _PRESLIDING),
+        "bend": tuple(share * speed for share in _BENDS),
+        "stribeck": tuple(share * speed for share in _STRIBECK),
+        "rest": tuple(share * travel for share in _REST) if observation.starts_at_rest else (),
+        "ripple": ripple_orders if observation.position is not None else (),
+    }
+    plain = ["asymmetric_viscosity", "cubic_viscosity", "inertia", "drive_reaction"]
+    if observation.load is not None:
+        plain += ["load_coulomb", "load_viscosity", "load"]
+    if observation.position is not None and observation.rotary:
+        plain.append("pose")
+    variants = [make_term(name, scale) for name, values in scales.items() for scale in values]
+    return (*variants, *map(make_term, plain))
+
+
+def make_term(name: str, scale: float | None = None) -> Term:
+    """Return a term by its name and, if it has variants, its scale.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is no such term, or its scale is missing, too much or not above 0.
+    """
+    if name in _PLAIN:
+        if scale is not None:
+            raise ConfigurationError(f'term "{name}" has no scale')
+        return _PLAIN[name]
+    if name not in _SCALED:
+        raise unknown("term", name, [*_PLAIN, *_SCALED])
+    if scale is None or not 0.0 < scale < np.inf:
+        raise ConfigurationError(f'the scale of term "{name}" is {scale}; must be a number above 0')
+    return _SCALED[name](scale)
+
+
+# --- friction ---------------------------------------------------------------------------------------------------------
+
+
+def _coulomb(width: float) -> Term:
+    def columns(seen: Observation) -> Array:
+        return seen.direction(width)
+
+    return Term("coulomb", "friction", "force", columns, True, scale=width, scale_dimension="velocity")
+
+
+def _presliding(length: float) -> Term:
+    def columns(seen: Observation) -> Array:
+        return dahl(seen.way, length)
+
+    return Term("presliding", "friction", "force", columns, True, scale=length, scale_dimension="distance")
+
+
+def _bend(width: float) -> Term:
+    """Viscous friction that gives in at higher speed."""
+
+    def columns(seen: Observation) -> Array:
+        return seen.direction(width)
+
+    return Term("bend", "friction", "force", columns, scale=width, scale_dimension="velocity")
+
+
+def _stribeck(width: float) -> Term:
+    def columns(seen: Observation) -> Array:
+        return seen.direction() * np.exp(-np.abs(seen.smooth_velocity) / width)
+
+    return Term("stribeck", "friction", "force", columns, True, scale=width, scale_dimension="velocity")
+
+
+def _rest(distance: float) -> Term:
+    """Friction that a long rest has added: it goes over the first bit of the way."""
+
+    def columns(seen: Observation) -> Array:
+        if not seen.starts_at_rest:
+            return np.zeros(len(seen))
+        return seen.direction_from_rest(distance) * np.exp(-seen.travel / distance)
+
+    return Term("rest", "friction", "force", columns, True, True, distance, "distance")
+
+
+def _ripple(order: float) -> Term:
+    def columns(seen: Observation) -> Array:
+        return _waves(order * _place(seen)) * np.abs(seen.smooth_velocity)[:, None]
+
+    return Term("ripple", "drive", "viscosity", columns, scale=order, scale_dimension="order", count=2)
+
+
+def dahl(way: Array, length: float, start: float = 0.0) -> Array:
+    """Return the presliding state of Dahl 1968 along a way, from 0 (relaxed) to 1 or -1 (sliding).
+
+    dz = dx/length (1 - z sign dx), solved exactly for each change of position.
+
+    Parameters
+    ----------
+    way : array, (n,)
+        Positions.
+    length : float
+        The distance in which the state comes within 37 % of sliding.
+    start : float
+        The state at the first position.
+    """
+    step = np.diff(way)
+    kept, toward = np.exp(-np.abs(step) / length), np.sign(step)
+    state = np.full(len(way), start)
+    z = start
+    for index, (share, end) in enumerate(zip(kept.tolist(), toward.tolist(), strict=True), start=1):
+        z = end + (z - end) * share
+        state[index] = z
+    return state
+
+
+# --- signals ----------------------------------------------------------------------------------------------------------
+
+
+def _load(seen: Observation) -> Array:
+    return np.zeros(len(seen)) if seen.load is None else seen.load
+
+
+def _place(seen: Observation) -> Array:
+    return np.zeros(len(seen)) if seen.position is None else seen.position
+
+
+def _waves(angle: Array) -> Array:
+    return np.column_stack((np.cos(angle), np.sin(angle)))
+
+
+_SCALED: Mapping[str, Callable[[float], Term]] = {
+    "coulomb": _coulomb,
+    "presliding": _presliding,
+    "bend": _bend,
+    "stribeck": _stribeck,
+    "rest": _rest,
+    "ripple": _ripple,
+}
+
+_PLAIN: Mapping[str, Term] = {
+    term.name: term
+    for term in (
+        Term("offset", "friction", "force", lambda seen: np.ones(len(seen))),
+        Term("viscosity", "friction", "viscosity", lambda seen: seen.smooth_velocity, True),
+        Term("asymmetric_viscosity", "friction", "viscosity", lambda seen: np.abs(seen.smooth_velocity)),
+        Term("cubic_viscosity", "friction", "cubic viscosity", lambda seen: seen.smooth_velocity**3),
+        Term("load_coulomb", "friction", "ratio", lambda seen: np.abs(_load(seen)) * seen.direction(), True),
+        Term("load_viscosity", "friction", "slowness", lambda seen: np.abs(_load(seen)) * seen.smooth_velocity, True),
+        Term("inertia", "inertia", "inertia", lambda seen: seen.rise),
+        Term("load", "load", "ratio", _load),
+        Term("pose", "load", "force", lambda seen: _waves(_place(seen)), count=2),
+        Term("drive_reaction", "drive", "viscosity", lambda seen: -seen.ripple, True),
+    )
+}

@@ -1,0 +1,273 @@
+r"""What a drive does in a step, as parts: rotor, coupling and joint in one line, with friction on both sides.
+
+With the torque f of the coupling the speeds of rotor and joint follow, each by its own friction law, exactly:
+:math:`v_m = x_m - Z_m (f + f_m)` and :math:`v = x + Z (f - f_j)`, where Z are the mobilities of the two sides over one
+step. The relative speed :math:`v_m - v` falls where f grows, and the coupling asks for more f where it grows: there is
+one f at which both agree. Without friction it has a closed form for straight springs and for gaps (`elastic_torque`,
+`impact_torque`); else it is searched for between brackets (`chain`, and `gear_chain` where the coupling is the law of a
+gearbox).
+
+Every kernel is made for one `DriveKind`, and compiled for the couplings and laws that a drive has, and no others.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from devices.arm.flatness.stiffness_kernels import KNEE, OWN_TWIST, torque_of, twist_of
+from devices.arm.mechanics.drive_friction import DriveKind, friction_of_joint, friction_of_rotor, kind_of, sides
+from devices.arm.mechanics.joint_kernels import CLOSED, DRIVE, ELASTIC, IMPACT, RIGID, elastic_torque, impact_torque
+from haptics.jit import inlined_kernel, kernel, merged_kernel
+from haptics.parts import address_of_part
+
+_EPSILON = 2.2e-16
+
+
+# --- the torque of the coupling ---------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _gear_excess(kind: DriveKind) -> Callable[..., Any]:
+    """Return the kernel of by how much f is more than the gearbox asks for.
+
+    It returns that, about how fast it grows with f, and its rounding error. It is a twist or a torque: the law of the
+    gearbox is asked in the direction in which it has a closed form.
+    """
+    of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
+    law = kind.gear if kind.gear is not None else KNEE
+    twist_at, torque_at = twist_of(law), torque_of(law)
+
+    @inlined_kernel
+    def by_twist(s: Any, f: float, e: float, w: float, fall: float, T: float) -> tuple[float, float, float]:
+        twist, twist_slope, _ = twist_at(s.gear, f - s.damping * w)
+        rounding = _EPSILON * (abs(twist) + abs(e) + abs(T * w))
+        return twist - (e + T * w), twist_slope * (1.0 + s.damping * fall) + T * fall, rounding
+
+    @inlined_kernel
+    def by_torque(s: Any, f: float, e: float, w: float, fall: float, T: float) -> tuple[float, float, float]:
+        torque, torque_slope, _ = torque_at(s.gear, e + T * w)
+        rounding = _EPSILON * (abs(torque) + abs(f) + torque_slope * abs(e))
+        return f - s.damping * w - torque, 1.0 + (s.damping + T * torque_slope) * fall, rounding
+
+    compared = by_twist if law in (KNEE, OWN_TWIST) else by_torque
+
+    @kernel
+    def excess(s: Any, f: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        _, v, sticking = of_joint(s, x + Z * f, Z)
+        _, vm, rotor_sticking = of_rotor(s, xm - Zm * f, Zm)
+        fall = (0.0 if sticking else Z) + (0.0 if rotor_sticking else Zm)
+        return compared(s, f, e, vm - v, fall, T)
+
+    return excess
+
+
+@functools.cache
+def gear_chain(kind: DriveKind) -> Callable[..., Any]:
+    """Return the kernel ``(s, guess, e, x, Z, xm, Zm, T)`` of the torque of a gearbox.
+
+    It is searched for from `guess` on, which the last step had; else it is as `chain` has it. Newton's first step,
+    secants from there on, within the bracket that all steps so far make.
+    """
+    excess = _gear_excess(kind)
+
+    @kernel
+    def search(s: Any, guess: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        low, high, f = -math.inf, math.inf, guess
+        value, slope, rounding = excess(s, f, e, x, Z, xm, Zm, T)
+        for k in range(200):
+            if abs(value) <= rounding:
+                break
+            if value < 0.0:
+                low = f
+            else:
+                high = f
+            after = f - value / slope
+            if not low < after < high or (k % 4 == 3 and high - low < math.inf):
+                after = 0.5 * (low + high)
+            if not low < after < high:  # nothing left between them
+                break
+            last = value
+            value, tangent, rounding = excess(s, after, e, x, Z, xm, Zm, T)
+            secant = (value - last) / (after - f)
+            slope = secant if secant > 0.0 else tangent
+            f = after
+        return f
+
+    return search
+
+
+@functools.cache
+def _search(kind: DriveKind) -> Callable[..., Any]:
+    """Return the kernel of the torque from `low` to `high` at which a coupling gets what it asks for.
+
+    False position, every third step halved. `limit` is the relative speed that an `IMPACT` asks for.
+    """
+    of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
+
+    @inlined_kernel
+    def of_speed(s: Any, f: float, e: float, w: float, limit: float, T: float) -> Any:
+        return limit - w
+
+    @inlined_kernel
+    def of_torque(s: Any, f: float, e: float, w: float, limit: float, T: float) -> Any:
+        return f - elastic_torque(s, e, w, 0.0, T)
+
+    compared = of_speed if kind.coupling == IMPACT else of_torque
+
+    @kernel
+    def excess(s: Any, f: float, e: float, limit: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        """Return by how much f is more than the coupling asks for; it grows with f."""
+        _, v, _ = of_joint(s, x + Z * f, Z)
+        _, vm, _ = of_rotor(s, xm - Zm * f, Zm)
+        return compared(s, f, e, vm - v, limit, T)
+
+    @merged_kernel
+    def search(
+        s: Any, low: float, high: float, e: float, limit: float, x: float, Z: float, xm: float, Zm: float, T: float
+    ) -> Any:
+        a, b = low, high
+        fa = excess(s, a, e, limit, x, Z, xm, Zm, T)
+        fb = excess(s, b, e, limit, x, Z, xm, Zm, T)
+        for k in range(300):
+            f = 0.5 * (a + b) if k % 3 == 2 or not fb > fa else a - fa * (b - a) / (fb - fa)
+            f = min(max(f, a), b)
+            value = excess(s, f, e, limit, x, Z, xm, Zm, T)
+            if value == 0.0:
+                return f
+            if value < 0.0:
+                a, fa = f, value
+            else:
+                b, fb = f, value
+            if b - a <= 4e-16 * max(abs(a), abs(b)):
+                break
+        return a if -fa < fb else b
+
+    return search
+
+
+@functools.cache
+def _bracket(kind: DriveKind) -> Callable[..., Any]:
+    """Return the kernel of (far, limit): the torque that a coupling would have without friction, or more.
+
+    `w` is how fast the rotor would run ahead without any torque; `limit` as `_search` has it. No torque is (0, 0).
+    """
+    of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
+
+    @kernel
+    def of_impact(s: Any, e: float, w: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        before = s.ahead_speed
+        right, left = min(-s.restitution * before, 0.0), max(-s.restitution * before, 0.0)
+        if e >= s.half_gap - CLOSED and w > right:
+            sign, limit = 1.0, right
+        elif e <= -s.half_gap + CLOSED and w < left:
+            sign, limit = -1.0, left
+        else:
+            return 0.0, 0.0
+        far = (w - limit) / (Z + Zm)
+        for _ in range(100):  # friction takes a part of the push: more may be needed than without it
+            _, v, _ = of_joint(s, x + Z * far, Z)
+            _, vm, _ = of_rotor(s, xm - Zm * far, Zm)
+            if sign * (limit - (vm - v)) >= 0.0:
+                break
+            far *= 2.0
+        return far, limit
+
+    @kernel
+    def of_spring(s: Any, e: float, w: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        return elastic_torque(s, e, w, 0.0, T), 0.0  # with more torque than at rest it would run ahead less
+
+    return of_impact if kind.coupling == IMPACT else of_spring
+
+
+@functools.cache
+def chain(kind: DriveKind) -> Callable[..., Any]:
+    """Return the kernel ``(s, e, x, Z, xm, Zm, T)`` of the torque of an IMPACT or straight ELASTIC coupling.
+
+    x and xm are the speeds without any of its torques; e is how far the rotor is ahead [rad].
+    """
+    of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
+    bracket, search = _bracket(kind), _search(kind)
+
+    @kernel
+    def torque(s: Any, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:
+        _, v, _ = of_joint(s, x, Z)
+        _, vm, _ = of_rotor(s, xm, Zm)
+        far, limit = bracket(s, e, vm - v, x, Z, xm, Zm, T)
+        if far == 0.0:
+            return 0.0
+        return search(s, min(far, 0.0), max(far, 0.0), e, limit, x, Z, xm, Zm, T)
+
+    return torque
+
+
+# --- the parts --------------------------------------------------------------------------------------------------------
+
+
+def drive_address(row: Any) -> int:
+    """Return where the part ``(drive, x, y)`` lies that solves the drive in `row`, compiled now if it never was.
+
+    Of a rigid drive x is the speed of the joint and y what a torque on it changes of it, of any other x and y are the
+    speeds of joint and rotor without any of its torques [rad/s].
+    """
+    kind = kind_of(row)
+    return address_of_part(_rigid(kind) if kind.coupling == RIGID else _coupled(kind), DRIVE)
+
+
+@functools.cache
+def _rigid(kind: DriveKind) -> Callable[..., None]:
+    """Return the part of a rigid drive: the friction of the joint, then that of the rotor."""
+    of_joint, of_rotor = friction_of_joint(kind.joint), friction_of_rotor(kind.rotor)
+
+    @kernel
+    def solve(d: Any, speed: float, Z: float) -> None:
+        f, _, sticking = of_joint(d, speed + Z * d.friction, Z)
+        speed += d.mobility * (d.period * (d.friction - f))
+        d.friction, d.sticking = f, 1 if sticking else 0
+        f, _, sticking = of_rotor(d, speed + Z * d.rotor_friction, Z)
+        d.rotor_friction, d.rotor_sticking = f, 1 if sticking else 0
+
+    return solve
+
+
+@functools.cache
+def _coupled(kind: DriveKind) -> Callable[..., None]:
+    """Return the part of any other drive: coupling and friction at once."""
+    both = sides(kind)
+
+    @merged_kernel
+    def rub(d: Any, f: float, x: float, Z: float, xm: float, Zm: float) -> None:
+        d.load = f
+        d.friction, held, d.rotor_friction, rotor_held = both(d, f, x, Z, xm, Zm)
+        d.sticking, d.rotor_sticking = 1 if held else 0, 1 if rotor_held else 0
+
+    if kind.gear is not None:
+        of_gear = gear_chain(kind)
+
+        @kernel
+        def geared(d: Any, x: float, xm: float) -> None:
+            Z, Zm = d.mobility, d.rotor_mobility
+            rub(d, of_gear(d, d.load, d.ahead, x, Z, xm, Zm, d.period), x, Z, xm, Zm)
+
+        return geared
+    if kind.joint or kind.rotor:
+        of_chain = chain(kind)
+
+        @kernel
+        def rubbing(d: Any, x: float, xm: float) -> None:
+            Z, Zm = d.mobility, d.rotor_mobility
+            rub(d, of_chain(d, d.ahead, x, Z, xm, Zm, d.period), x, Z, xm, Zm)
+
+        return rubbing
+
+    @kernel
+    def sprung(d: Any, x: float, xm: float) -> None:
+        d.load = elastic_torque(d, d.ahead, xm - x, d.mobility + d.rotor_mobility, d.period)
+
+    @kernel
+    def loose(d: Any, x: float, xm: float) -> None:
+        d.load = impact_torque(d, d.ahead, d.ahead_speed, xm - x, d.mobility + d.rotor_mobility)
+
+    return sprung if kind.coupling == ELASTIC else loose

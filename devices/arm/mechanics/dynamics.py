@@ -1,0 +1,287 @@
+r"""Rigid dynamics of an arm with two revolute joints in a vertical plane: H, C and G.
+
+.. math::
+    \tau = H(q) \ddot q + C(q, \dot q) \dot q + G(q) + J_c(q)^T F
+
+with the force ``F`` that the end effector exerts on its surroundings (Machado et al. 2002, (1) to (3); the paper
+prints a minus, which goes with the force the arm receives). Each link is a rod of mass m, whose centre of mass lies
+some way along its length and which has a moment of inertia about it. The defaults are the arm of the paper (Table I),
+which has the masses at the ends; its rotors are part of the drives (`devices.arm.mechanics.joint`).
+
+Where the end effector is, and its Jacobian, follow from the linkage (`devices.arm.mechanics.linkage_kernels`), of which
+there are three kinds. Two links have two kinds of joint angles:
+
+- **relative** (motors in the joints): :math:`q_1` against the x axis, :math:`q_2` between the links;
+- **absolute** (motors on the base): both links against the x axis. There are no Coriolis terms then, only centrifugal
+  ones, and H depends on the difference of the angles.
+
+The third is a five-bar linkage, which `devices.arm.mechanics.five_bar` has.
+
+The matrix of `coriolis_matrix` is the one of the Christoffel symbols: dH/dt - 2 C is skew-symmetric, so that
+:math:`\frac{d}{dt} \frac12 \dot q^T H \dot q = \dot q^T (\tau - G - J_c^T F)` holds exactly.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from devices.arm.mechanics.five_bar_kernels import coriolis_of_bars, gravity_of_bars, inertia_of_bars
+from devices.arm.mechanics.linkage import PlacedLinkage, SerialTwoLink
+from devices.arm.mechanics.linkage_kernels import (
+    ABSOLUTE,
+    FIVE_BAR,
+    LINKAGE,
+    bend,
+    directions,
+    jacobian,
+    position,
+    turning_acceleration,
+)
+from devices.common.linkage import FiveBar
+from haptics.errors import ConfigurationError
+from haptics.jit import inlined_kernel, kernel
+from haptics.records import Rows
+from haptics.settings import bounded, check, free
+
+LINKS = np.dtype(
+    [
+        ("linkage", LINKAGE),
+        ("inertias", "<f8", (2,)),
+        ("coupling", "<f8"),
+        ("moments", "<f8", (2,)),
+        ("joint_inertias", "<f8", (2,)),
+        ("end_mass", "<f8"),
+        ("shared_masses", "<f8", (2,)),
+        ("end_weight", "<f8"),
+    ]
+)
+"""The rigid arm as kernels read it, in what its equations depend on: ``inertias`` about the joint that carries each
+link (mass beyond its end included), ``coupling`` m_2 r_1 c_2 [kg m^2], ``moments`` of weight [N m]. Of a five-bar
+linkage besides: what of its masses [kg] and weights [N] goes with the end effector, and in ``shared_masses`` with each
+elbow and the end effector (`devices.arm.mechanics.five_bar_kernels`); it has no ``coupling``."""
+
+TERMS = np.dtype(
+    [
+        ("inertia", "<f8", (2, 2)),
+        ("coriolis", "<f8", (2, 2)),
+        ("gravity", "<f8", (2,)),
+        ("position", "<f8", (2,)),
+        ("jacobian", "<f8", (2, 2)),
+        ("turning", "<f8", (2,)),
+    ]
+)
+"""The terms of the equations of motion in one pose, as `Links.terms` returns them."""
+
+
+@inlined_kernel
+def inertia(s: Any, q1: float, q2: float) -> tuple[float, float, float]:
+    """Return (H_11, H_12, H_22) [kg m^2]; (2a)."""
+    if s.linkage.kind == FIVE_BAR:
+        return inertia_of_bars(s, q1, q2)
+    a, b, i, j = s.inertias[0], s.inertias[1], s.joint_inertias[0], s.joint_inertias[1]
+    c = s.coupling * math.cos(bend(s.linkage, q1, q2))
+    if s.linkage.kind == ABSOLUTE:
+        return a + i, c, b + j
+    return a + b + 2.0 * c + i, b + c, b + j
+
+
+@inlined_kernel
+def coriolis_matrix(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float, float, float]:
+    """Return (C_11, C_12, C_21, C_22) [N m s]: the matrix of Christoffel symbols at the joint speeds w [rad/s]."""
+    if s.linkage.kind == FIVE_BAR:
+        return coriolis_of_bars(s, q1, q2, w1, w2)
+    c = s.coupling * math.sin(bend(s.linkage, q1, q2))
+    if s.linkage.kind == ABSOLUTE:
+        return 0.0, -c * w2, c * w1, 0.0
+    return -c * w2, -c * (w1 + w2), c * w1, 0.0
+
+
+@inlined_kernel
+def centrifugal(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[float, float]:
+    """Return the centrifugal and Coriolis torques [N m]; (2b)."""
+    c11, c12, c21, c22 = coriolis_matrix(s, q1, q2, w1, w2)
+    return c11 * w1 + c12 * w2, c21 * w1 + c22 * w2
+
+
+@inlined_kernel
+def gravity(s: Any, q1: float, q2: float) -> tuple[float, float]:
+    """Return G [N m], what holds the arm against its weight; (2c)."""
+    if s.linkage.kind == FIVE_BAR:
+        return gravity_of_bars(s, q1, q2)
+    p1, p2 = directions(s.linkage, q1, q2)
+    inner, outer = s.moments[0] * math.cos(p1), s.moments[1] * math.cos(p2)
+    return (inner, outer) if s.linkage.kind == ABSOLUTE else (inner + outer, outer)
+
+
+@inlined_kernel
+def into_frame(angle: float, x: float, y: float) -> tuple[float, float]:
+    """Return a vector (x, y) across and along a plane that rises at `angle` [rad]: (x_c, y_c); (4b)."""
+    c, s = math.cos(angle), math.sin(angle)
+    return s * x - c * y, c * x + s * y
+
+
+@inlined_kernel
+def frame_jacobian(s: Any, angle: float, q1: float, q2: float) -> tuple[float, float, float, float]:
+    """Return (dx_c/dq1, dx_c/dq2, dy_c/dq1, dy_c/dq2) [m/rad]; (4b), where C_theta11, S_theta11 are C_theta1, ..."""
+    xx, xy, yx, yy = jacobian(s.linkage, q1, q2)
+    a, c = into_frame(angle, xx, yx)
+    b, d = into_frame(angle, xy, yy)
+    return a, b, c, d
+
+
+@kernel
+def _fill_terms(links: Rows, q: Any, w: Any, results: Rows) -> None:
+    """Fill `results`, (n,) of dtype `TERMS`, for the angles q and speeds w, both (n, 2)."""
+    s = links[0]
+    for k in range(len(q)):
+        q1, q2, w1, w2 = q[k, 0], q[k, 1], w[k, 0], w[k, 1]
+        r = results[k]
+        r.inertia[0, 0], r.inertia[0, 1], r.inertia[1, 1] = inertia(s, q1, q2)
+        r.inertia[1, 0] = r.inertia[0, 1]
+        r.coriolis[0, 0], r.coriolis[0, 1], r.coriolis[1, 0], r.coriolis[1, 1] = coriolis_matrix(s, q1, q2, w1, w2)
+        r.gravity[0], r.gravity[1] = gravity(s, q1, q2)
+        r.position[0], r.position[1] = position(s.linkage, q1, q2)
+        r.jacobian[0, 0], r.jacobian[0, 1], r.jacobian[1, 0], r.jacobian[1, 1] = jacobian(s.linkage, q1, q2)
+        r.turning[0], r.turning[1] = turning_acceleration(s.linkage, q1, q2, w1, w2)
+
+
+class Links(ABC):
+    """What the parts of an arm weigh and measure: its rigid dynamics."""
+
+    @property
+    @abstractmethod
+    def linkage(self) -> SerialTwoLink | FiveBar:
+        """How the parts hang together."""
+
+    @abstractmethod
+    def fill_masses(self, record: NDArray[Any]) -> None:
+        """Write what the parts weigh into a record, (1,) of dtype `LINKS`."""
+
+    def fill(self, record: NDArray[Any], placed: PlacedLinkage | None = None) -> None:
+        """Write the arm into a record, (1,) of dtype `LINKS`, or a field of that type in another.
+
+        Parameters
+        ----------
+        record : (1,) structured array
+            Where to.
+        placed : PlacedLinkage, optional
+            Where the linkage is and how it bends; by default it stands upright with its left motor in the origin.
+
+        Raises
+        ------
+        ConfigurationError
+            If it is another linkage that was placed.
+        """
+        placed = placed or PlacedLinkage(self.linkage)
+        if placed.linkage != self.linkage:
+            raise ConfigurationError(
+                f"placed.linkage = {placed.linkage!r}: must be that of the links, {self.linkage!r}."
+            )
+        placed.fill(record["linkage"])
+        self.fill_masses(record)
+
+    def terms(self, angles: ArrayLike, speeds: ArrayLike = (0.0, 0.0)) -> Rows:
+        """Return the terms of the equations of motion, (n,) of dtype `TERMS`, without rotors.
+
+        Parameters
+        ----------
+        angles, speeds : (n, 2) array, or (2,) for all
+            Joint angles [rad] and their rates [rad/s].
+
+        Raises
+        ------
+        ConfigurationError
+            If they are not finite, or not pairs.
+        """
+        try:
+            q, w = np.asarray(angles, np.float64), np.asarray(speeds, np.float64)
+        except (TypeError, ValueError):
+            q = w = np.empty(0)
+        if not (q.shape[-1:] == w.shape[-1:] == (2,) and np.isfinite(q).all() and np.isfinite(w).all()):
+            raise ConfigurationError(f"angles = {angles!r}, speeds = {speeds!r}: must be pairs of finite numbers.")
+        q, w = (np.ascontiguousarray(array.reshape(-1, 2)) for array in np.broadcast_arrays(q, w))
+        record, results = np.zeros(1, LINKS), np.zeros(len(q), TERMS)
+        self.fill(record)
+        _fill_terms(record, q, w, results)
+        return results
+
+
+@dataclass(frozen=True)
+class TwoLinks(Links):
+    """What an arm with two links weighs and measures.
+
+    Attributes
+    ----------
+    length_1, length_2 : float
+        Lengths r of the links [m].
+    mass_1, mass_2 : float
+        Their masses m [kg].
+    centre_1, centre_2 : float
+        Where the centre of mass is, as a part of the length from the joint: 1 (default) for a mass at the end.
+    inertia_1, inertia_2 : float
+        Moment of inertia of a link about its centre of mass [kg m^2].
+    joint_inertia_1, joint_inertia_2 : float
+        What turns with a joint besides the links, such as gears [kg m^2]; the rotors are part of the drive.
+    gravity : float
+        Gravity along -y [m/s^2]; 0 for an arm in a horizontal plane.
+    absolute : bool
+        Whether the joint angles are those of the links against the base (motors on the base).
+    """
+
+    length_1: float = bounded(1.0, above=0.0, maximum=10.0, unit="m", doc="length of the inner link")
+    length_2: float = bounded(0.8, above=0.0, maximum=10.0, unit="m", doc="length of the outer link")
+    mass_1: float = bounded(0.5, minimum=0.0, maximum=1e4, unit="kg", doc="mass of the inner link")
+    mass_2: float = bounded(6.25, minimum=0.0, maximum=1e4, unit="kg", doc="mass of the outer link")
+    centre_1: float = bounded(1.0, minimum=-2.0, maximum=2.0, doc="its centre of mass, as a part of the length")
+    centre_2: float = bounded(1.0, minimum=-2.0, maximum=2.0, doc="its centre of mass, as a part of the length")
+    inertia_1: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the inner link")
+    inertia_2: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the outer link")
+    joint_inertia_1: float = bounded(4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the first joint")
+    joint_inertia_2: float = bounded(4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the second joint")
+    gravity: float = bounded(9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y")
+    absolute: bool = free(False, "true or false", "whether both angles are against the base")
+
+    def __post_init__(self) -> None:
+        check(self, "links")
+        if not (self._inertias[1] + self.joint_inertia_2 > 0.0 and self._least_determinant > 0.0):
+            raise ConfigurationError(
+                "links: with these masses and inertias there is a pose in which a joint has no inertia; give each link "
+                "a mass, an inertia or a joint_inertia above 0."
+            )
+
+    @property
+    def _inertias(self) -> tuple[float, float]:
+        inner = self.mass_1 * (self.centre_1 * self.length_1) ** 2 + self.inertia_1
+        outer = self.mass_2 * (self.centre_2 * self.length_2) ** 2 + self.inertia_2
+        return inner + self.mass_2 * self.length_1**2, outer
+
+    @property
+    def _coupling(self) -> float:
+        return self.mass_2 * self.length_1 * self.centre_2 * self.length_2
+
+    @property
+    def _least_determinant(self) -> float:
+        """Least determinant of H over all poses [kg^2 m^4]: it is concave in the cosine of the angle between links."""
+        (inner, outer), c = self._inertias, self._coupling
+        first, second = self.joint_inertia_1, self.joint_inertia_2
+        if self.absolute:
+            return (inner + first) * (outer + second) - c * c
+        bent = (inner + outer + first) * (outer + second) - outer**2 - c * c
+        return bent - 2.0 * abs(c) * second
+
+    @property
+    def linkage(self) -> SerialTwoLink:  # noqa: D102 (inherited)
+        return SerialTwoLink(self.length_1, self.length_2, self.absolute)
+
+    def fill_masses(self, record: NDArray[Any]) -> None:  # noqa: D102 (inherited)
+        record["inertias"] = self._inertias
+        record["coupling"] = self._coupling
+        inner = (self.mass_1 * self.centre_1 + self.mass_2) * self.length_1
+        record["moments"] = self.gravity * inner, self.gravity * self.mass_2 * self.centre_2 * self.length_2
+        record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2

@@ -1,0 +1,113 @@
+"""A five-bar linkage as an arm: what its links weigh.
+
+Its dynamics are exact and need no angle of an outer link (`devices.arm.mechanics.five_bar_kernels`); where the links
+cannot be closed, everything is nan.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.arm.mechanics.dynamics import Links
+from devices.common.linkage import FiveBar
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, free
+
+Four = tuple[float, float, float, float]
+
+_LARGEST = 1e6
+
+
+@dataclass(frozen=True)
+class FiveBarLinks(Links):
+    """What an arm that is a five-bar linkage weighs and measures.
+
+    All fours are in the order left inner, left outer, right outer, right inner link.
+
+    Attributes
+    ----------
+    bars : FiveBar
+        How the links hang together.
+    masses : four float
+        Masses of the links [kg].
+    centres : four float
+        Where the centre of mass of each is, as a part of its length: from the motor of an inner link, from the elbow of
+        an outer one.
+    inertias : four float
+        Moment of inertia of each about its centre of mass [kg m^2].
+    tip_mass : float
+        At the end effector [kg].
+    joint_inertia_1, joint_inertia_2 : float
+        What turns with the left and the right inner link, such as gears [kg m^2]; the rotors are part of the drive.
+    gravity : float
+        Gravity along -y [m/s^2]; 0 for a linkage in a horizontal plane.
+
+    Raises
+    ------
+    ConfigurationError
+        If a value is not allowed, or an inner link has no inertia about its motor.
+    """
+
+    bars: FiveBar
+    masses: Four = free((0.0, 0.0, 0.0, 0.0), "four masses [kg]", "masses of the links")
+    centres: Four = free((0.5, 0.5, 0.5, 0.5), "four numbers", "centres of mass, as parts of the lengths")
+    inertias: Four = free((0.0, 0.0, 0.0, 0.0), "four moments of inertia [kg m^2]", "about the centres of mass")
+    tip_mass: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg", doc="mass at the end effector")
+    joint_inertia_1: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="of the left joint")
+    joint_inertia_2: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="of the right joint")
+    gravity: float = bounded(9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y")
+
+    def __post_init__(self) -> None:
+        check(self, "links")
+        _require_four("masses", self.masses, 0.0)
+        _require_four("centres", self.centres, -10.0)
+        _require_four("inertias", self.inertias, 0.0)
+        inner = self._about_the_motors
+        if not (inner[0] + self.joint_inertia_1 > 0.0 and inner[1] + self.joint_inertia_2 > 0.0):
+            raise ConfigurationError(
+                "links: an inner link has no inertia about its motor; give it a mass, an inertia or a joint_inertia "
+                "above 0."
+            )
+
+    @property
+    def linkage(self) -> FiveBar:  # noqa: D102 (inherited)
+        return self.bars
+
+    @property
+    def _about_the_motors(self) -> tuple[float, float]:
+        """Moments of inertia of the inner links [kg m^2]."""
+        m, c, i, bars = self.masses, self.centres, self.inertias, self.bars
+        left = m[0] * (c[0] * bars.left_inner) ** 2 + i[0]
+        return left, m[3] * (c[3] * bars.right_inner) ** 2 + i[3]
+
+    def fill_masses(self, record: NDArray[Any]) -> None:  # noqa: D102 (inherited)
+        m, c, g, bars = self.masses, self.centres, self.gravity, self.bars
+        left, right = (self._shares(1, bars.left_outer), self._shares(2, bars.right_outer))
+        inner = self._about_the_motors
+        record["inertias"] = inner[0] + left[0] * bars.left_inner**2, inner[1] + right[0] * bars.right_inner**2
+        record["end_mass"] = left[1] + right[1] + self.tip_mass
+        record["shared_masses"] = left[2], right[2]
+        record["moments"] = (
+            g * bars.left_inner * (m[0] * c[0] + m[1] * (1.0 - c[1])),
+            g * bars.right_inner * (m[3] * c[3] + m[2] * (1.0 - c[2])),
+        )
+        record["end_weight"] = g * (m[1] * c[1] + m[2] * c[2] + self.tip_mass)
+        record["joint_inertias"] = self.joint_inertia_1, self.joint_inertia_2
+
+    def _shares(self, i: int, length: float) -> tuple[float, float, float]:
+        """Return what of link i goes with its elbow, with the end effector and with both [kg]."""
+        m, c, k = self.masses[i], self.centres[i], self.inertias[i] / length**2
+        return m * (1.0 - c) ** 2 + k, m * c * c + k, m * c * (1.0 - c) - k
+
+
+def _require_four(name: str, values: Four, minimum: float) -> None:
+    try:
+        good = len(values) == 4 and all(np.isfinite(value) and minimum <= value <= _LARGEST for value in values)
+    except TypeError:
+        good = False
+    if not good:
+        raise ConfigurationError(f"links.{name} = {values!r}: must be four numbers from {minimum:g} to {_LARGEST:g}.")

@@ -1,0 +1,302 @@
+r"""The arm as it moves: links, drives and the surface it presses on, advanced in small steps.
+
+A step finds the speeds at its end. Inertia, the surface (3) and everything linear is taken implicitly; then friction,
+gap or spring of each drive are solved against the speeds the other one leaves, in turn, until nothing changes
+(Gauss-Seidel). That satisfies all relations at once: a joint at rest is exactly at rest. Angles follow from the new
+speeds (semi-implicit Euler, first order).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.arm.mechanics.drive_kernels import drive_address
+from devices.arm.mechanics.dynamics import (
+    LINKS,
+    Links,
+    centrifugal,
+    frame_jacobian,
+    gravity,
+    inertia,
+    into_frame,
+)
+from devices.arm.mechanics.joint import Drive
+from devices.arm.mechanics.joint_kernels import DRIVE, RIGID
+from devices.arm.mechanics.linkage import PlacedLinkage
+from devices.arm.mechanics.linkage_kernels import jacobian
+from devices.arm.mechanics.surface import Surface, contact_motion, frame_position
+from haptics.jit import inlined_kernel, kernel, merged_kernel
+from haptics.parts import call_part
+from haptics.records import Rows
+
+PLANT_FIELDS: list[tuple[Any, ...]] = [
+    ("links", LINKS),
+    ("step", "<f8"),
+    ("plane", "<f8"),
+    ("rest", "<f8"),
+    ("contact_mass", "<f8"),
+    ("contact_damping", "<f8"),
+    ("contact_stiffness", "<f8"),
+    ("hand_force", "<f8", (2,)),
+    ("angle", "<f8", (2,)),
+    ("speed", "<f8", (2,)),
+    ("rotor", "<f8", (2,)),
+    ("rotor_speed", "<f8", (2,)),
+    ("friction", "<f8", (2,)),
+    ("rotor_friction", "<f8", (2,)),
+    ("load", "<f8", (2,)),
+    ("sticking", "<i8", (2,)),
+    ("rotor_sticking", "<i8", (2,)),
+    ("contact_force", "<f8"),
+]
+"""Fields of a moving arm. Joint and rotor (seen at the joint) are in `angle` [rad] and `speed`; ``load`` is the torque
+that the coupling passes on to the joint [N m], 0 for a rigid one, ``contact_force`` what presses on the surface [N].
+``hand_force`` is what a hand exerts on the end effector, in the axes of the device [N]: it is held for a whole step."""
+
+PLANT = np.dtype(PLANT_FIELDS)
+
+_ROUNDS = 200
+_ROUNDING = 1e-15
+
+
+@kernel
+def _invert(h11: float, h12: float, h22: float) -> tuple[float, float, float]:
+    determinant = h11 * h22 - h12 * h12
+    return h22 / determinant, -h12 / determinant, h11 / determinant
+
+
+@inlined_kernel
+def _touches(s: Any) -> Any:
+    """Tell whether there is a surface."""
+    return s.contact_mass > 0.0 or s.contact_damping > 0.0 or s.contact_stiffness > 0.0
+
+
+@kernel
+def mobility(s: Any, drives: Rows, T: float) -> tuple[float, float, float]:
+    """Return the inverse of H with everything that moves with the joints, implicitly over T [s]: (2,2), symmetric."""
+    h11, h12, h22 = inertia(s.links, s.angle[0], s.angle[1])
+    m = s.contact_mass + T * s.contact_damping + T * T * s.contact_stiffness
+    a, b = 0.0, 0.0
+    if m > 0.0:
+        a, b, _, _ = frame_jacobian(s.links, s.plane, s.angle[0], s.angle[1])
+    first, second = 0.0, 0.0
+    if drives[0].coupling == RIGID:
+        first = drives[0].inertia + T * drives[0].drag
+    if drives[1].coupling == RIGID:
+        second = drives[1].inertia + T * drives[1].drag
+    return _invert(h11 + m * a * a + first, h12 + m * a * b, h22 + m * b * b + second)
+
+
+@kernel
+def mobilities(records: Rows, drives: Rows) -> tuple[float, float]:
+    """Return how much a torque on each joint changes its speed in a step [rad/(N m s)]; `records` is a (1,) array."""
+    s = records[0]
+    first, _, second = mobility(s, drives, s.step)
+    return s.step * first, s.step * second
+
+
+@kernel
+def _free_speeds(s: Any, drives: Rows, inverse: Any, u: Any, w: Any) -> Any:
+    """Fill w, (4,), with the speeds of joints and rotors that come without friction and couplings.
+
+    Returns the part of the contact force that does not depend on them [N].
+    """
+    T, q1, q2, w1, w2 = s.step, s.angle[0], s.angle[1], s.speed[0], s.speed[1]
+    h11, h12, h22 = inertia(s.links, q1, q2)
+    c1, c2 = centrifugal(s.links, q1, q2, w1, w2)
+    g1, g2 = gravity(s.links, q1, q2)
+    xx, xy, yx, yy = jacobian(s.links.linkage, q1, q2)
+    a, b, F = 0.0, 0.0, 0.0
+    if _touches(s):
+        a, b = into_frame(s.plane, xx, yx)[0], into_frame(s.plane, xy, yy)[0]
+        x, vx, ax = contact_motion(s)
+        F = s.contact_stiffness * x + s.contact_mass * (ax - vx / T)
+    hand1, hand2 = xx * s.hand_force[0] + yx * s.hand_force[1], xy * s.hand_force[0] + yy * s.hand_force[1]
+    p1 = h11 * w1 + h12 * w2 - T * (c1 + g1 + a * F - hand1)
+    p2 = h12 * w1 + h22 * w2 - T * (c2 + g2 + b * F - hand2)
+    if drives[0].coupling == RIGID:
+        p1 += drives[0].inertia * w1 + T * drives[0].gain * u[0]
+    if drives[1].coupling == RIGID:
+        p2 += drives[1].inertia * w2 + T * drives[1].gain * u[1]
+    w[0], w[1] = inverse[0] * p1 + inverse[1] * p2, inverse[1] * p1 + inverse[2] * p2
+    for i in range(2):
+        d = drives[i]
+        if d.coupling == RIGID:
+            w[2 + i] = w[i]
+        else:
+            w[2 + i] = (d.inertia * s.rotor_speed[i] + T * d.gain * u[i]) / (d.inertia + T * d.drag)
+    return F
+
+
+@kernel
+def _push_joint(inverse: Any, w: Any, i: int, impulse: float) -> None:
+    """Add to w what an angular impulse [N m s] on joint i does."""
+    if i == 0:
+        w[0] += inverse[0] * impulse
+        w[1] += inverse[1] * impulse
+    else:
+        w[0] += inverse[1] * impulse
+        w[1] += inverse[2] * impulse
+
+
+@kernel
+def _change(before: float, after: float, Z: float) -> float:
+    """Return how much a torque of mobility Z changes a speed [rad/s]; rounding is no change."""
+    change = abs(after - before)
+    return Z * change if change > _ROUNDING * abs(after) else 0.0
+
+
+@merged_kernel
+def _tell_drive(s: Any, d: Any, i: int, mobility: float) -> None:
+    """Tell the drive `d` of joint i what its torques are at present, and what one changes of the joint's speed."""
+    d.period, d.mobility = s.step, mobility
+    d.load, d.friction, d.rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
+
+
+@merged_kernel
+def _hear_drive(s: Any, d: Any, i: int) -> None:
+    """Take over what the drive `d` of joint i has answered."""
+    s.load[i], s.friction[i], s.rotor_friction[i] = d.load, d.friction, d.rotor_friction
+    s.sticking[i], s.rotor_sticking[i] = d.sticking, d.rotor_sticking
+
+
+@merged_kernel
+def _relax_rigid(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
+    """Solve the friction of the rigid drive `d` of joint i, given all else; return the change of its speed [rad/s]."""
+    T, own, f, rotor_friction = s.step, s.step * mobility, s.friction[i], s.rotor_friction[i]
+    _tell_drive(s, d, i, mobility)
+    call_part(d.solve, d, w[i], own)
+    _hear_drive(s, d, i)
+    _push_joint(inverse, w, i, T * (f - s.friction[i]))
+    _push_joint(inverse, w, i, T * (rotor_friction - s.rotor_friction[i]))
+    return max(_change(f, s.friction[i], own), _change(rotor_friction, s.rotor_friction[i], own))
+
+
+@merged_kernel
+def _relax_coupled(s: Any, d: Any, inverse: Any, w: Any, i: int, mobility: float) -> float:
+    """Solve coupling and friction of any other drive at once, given all else; return as above."""
+    T, own, rotor = s.step, s.step * mobility, s.step / (d.inertia + s.step * d.drag)
+    f, own_friction, rotor_friction = s.load[i], s.friction[i], s.rotor_friction[i]
+    x, xm = w[i] + own * (own_friction - f), w[2 + i] + rotor * (rotor_friction + f)
+    _tell_drive(s, d, i, own)
+    d.rotor_mobility = rotor
+    d.ahead, d.ahead_speed = s.rotor[i] - s.angle[i], s.rotor_speed[i] - s.speed[i]
+    call_part(d.solve, d, x, xm)
+    _hear_drive(s, d, i)
+    _push_joint(inverse, w, i, T * (s.load[i] - f - (s.friction[i] - own_friction)))
+    w[2 + i] = xm - rotor * (s.rotor_friction[i] + s.load[i])
+    change = max(_change(f, s.load[i], own + rotor), _change(own_friction, s.friction[i], own))
+    return max(change, _change(rotor_friction, s.rotor_friction[i], rotor))
+
+
+@merged_kernel
+def _relax(s: Any, drives: Rows, inverse: Any, w: Any, i: int) -> float:
+    """Solve friction and coupling of drive i, given the other's; return the greatest change of a speed [rad/s]."""
+    d, mobility = drives[i], inverse[0] if i == 0 else inverse[2]
+    if d.coupling == RIGID:
+        return _relax_rigid(s, d, inverse, w, i, mobility)
+    return _relax_coupled(s, d, inverse, w, i, mobility)
+
+
+@kernel
+def _apply(s: Any, drives: Rows, inverse: Any, w: Any) -> None:
+    """Add to w what the torques of the last step do: from there the search begins."""
+    T = s.step
+    for i in range(2):
+        d = drives[i]
+        rigid = d.coupling == RIGID
+        torque = -s.friction[i]
+        if rigid:
+            torque -= s.rotor_friction[i]
+        else:
+            torque += s.load[i]
+            w[2 + i] -= T / (d.inertia + T * d.drag) * (s.rotor_friction[i] + s.load[i])
+        _push_joint(inverse, w, i, T * torque)
+
+
+@kernel
+def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
+    """Advance the arm in record `s` by one step under the commands u, (2,) [N m or V]; w, (4,), is scratch space."""
+    T = s.step
+    inverse = mobility(s, drives, T)
+    F = _free_speeds(s, drives, inverse, u, w)
+    _apply(s, drives, inverse, w)
+    for _ in range(_ROUNDS):
+        change = 0.0
+        for i in range(2):  # written out, with a 0 and a 1, it would be compiled once for either
+            change = max(change, _relax(s, drives, inverse, w, i))
+        if not change > _ROUNDING * (abs(w[0]) + abs(w[1]) + abs(w[2]) + abs(w[3])):
+            break
+    if _touches(s):
+        a, b, _, _ = frame_jacobian(s.links, s.plane, s.angle[0], s.angle[1])
+        m = s.contact_mass / T + s.contact_damping + T * s.contact_stiffness
+        s.contact_force = F + m * (a * w[0] + b * w[1])
+    for i in range(2):
+        rigid = drives[i].coupling == RIGID
+        # What holds, holds exactly: the sums above leave a rounding error of a speed.
+        s.speed[i] = 0.0 if s.sticking[i] or (rigid and s.rotor_sticking[i]) else w[i]
+        s.angle[i] += T * s.speed[i]
+        if rigid:
+            s.rotor_speed[i], s.rotor[i] = s.speed[i], s.angle[i]
+        else:
+            s.rotor_speed[i] = 0.0 if s.rotor_sticking[i] else w[2 + i]
+            s.rotor[i] += T * s.rotor_speed[i]
+
+
+@kernel
+def run_plant(plant: Rows, drives: Rows, commands: NDArray[np.float64], results: Rows) -> None:
+    """Step the arm in the (1,) array `plant` through `commands`, (n, 2), into `results`, (n,) of the same dtype."""
+    s, w = plant[0], np.zeros(4)
+    for k in range(len(commands)):
+        step_plant(s, drives, commands[k], w)
+        results[k] = s
+
+
+@kernel
+def touch(records: Rows) -> None:
+    """Put the surface where the end effector is; `records` is a (1,) array."""
+    s = records[0]
+    s.rest = frame_position(s, s.angle[0], s.angle[1])[0]
+
+
+@kernel
+def weight(records: Rows) -> tuple[float, float]:
+    """Return the torques that hold the arm against its weight [N m]; `records` is a (1,) array."""
+    s = records[0]
+    return gravity(s.links, s.angle[0], s.angle[1])
+
+
+def new_plant(
+    record: NDArray[Any],
+    links: Links,
+    drives: Sequence[Drive],
+    surface: Surface,
+    start: tuple[float, float],
+    held: bool = True,
+    placed: PlacedLinkage | None = None,
+) -> NDArray[Any]:
+    """Put an arm at rest into `record`, (1,), that has `PLANT_FIELDS`; return its drives, (2,).
+
+    Its links stand as `placed` says, by default with the base in the origin. The end effector touches the surface
+    without pressing on it. If the arm is `held` against its weight, couplings have yielded to it: rotors are where
+    springs hold it, or at the end of the gap that bears it.
+    """
+    rows = np.zeros(2, DRIVE)
+    for row, drive in zip(rows, drives, strict=True):
+        drive.fill(row)
+        row["solve"] = drive_address(row)
+    links.fill(record["links"], placed)
+    record["plane"] = surface.angle
+    record["contact_mass"], record["contact_damping"] = surface.mass, surface.damping
+    record["contact_stiffness"] = surface.stiffness
+    record["angle"] = record["rotor"] = start
+    touch(record)
+    for i, (drive, torque) in enumerate(zip(drives, weight(record), strict=True)):
+        if held and drive.coupling != "rigid":
+            record["rotor"][0, i] += drive.twist(torque)
+            record["load"][0, i] = torque
+    return rows

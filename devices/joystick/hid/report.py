@@ -1,0 +1,284 @@
+"""The bytes of a report from values, and back, by usage.
+
+`encode` and `decode` do whole reports; `Value` is one number of a report at a place worked out once, for streaming::
+
+    report = descriptor.of(ReportType.OUTPUT, usages.SET_CONSTANT_FORCE)
+    buffer = bytearray(encode(report, {usages.EFFECT_BLOCK_INDEX: 1}))
+    magnitude = Value(report, usages.MAGNITUDE)
+    magnitude.put(buffer, -255)
+
+A key is a usage, or a pair (usage of a collection around it, usage) where one usage occurs with two meanings, like the
+ordinals of a direction and of a block offset. A field that chooses from a list of usages (an array) has the usage of
+its collection for a key and the chosen usage for a value. A list of single bits is written the same way, or bit by bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from operator import index as whole_number
+
+from devices.joystick.hid.items import DescriptorError
+from devices.joystick.hid.layout import Field, Report
+
+__all__ = ["Raw", "ReportError", "Value", "decode", "encode"]
+
+Key = int | tuple[int, int]
+
+
+class ReportError(DescriptorError):
+    """A report does not fit its description: too short, another one's, without such a usage, or out of range."""
+
+
+class Raw(int):
+    """A number that is written as it is, cut to the width of its field: ``Raw(-1)`` sets all bits.
+
+    For what devices understand outside the range that they state, such as an infinite duration.
+    """
+
+
+class Value:
+    """One number of a report.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    usage : int
+        Of the element; of its collection if it chooses from a list.
+    index : int
+        Which one, if the usage occurs more than once.
+    within : int, optional
+        Usage of a collection around it.
+
+    Attributes
+    ----------
+    usage : int
+        The key of this number in `decode`.
+    field : Field
+        Where it belongs to.
+    low, high : int
+        What `put` takes: the logical range, or all that fits if the field has a null state; 0 and 1 for a single bit.
+
+    Raises
+    ------
+    ReportError
+        If the report has no such element.
+    """
+
+    __slots__ = ("_end", "_mask", "_shift", "_sign", "_start", "_whole", "field", "high", "low", "usage")
+
+    def __init__(self, report: Report, usage: int, index: int = 0, within: int | None = None) -> None:
+        found = _matching(_all_values(report), usage, within)
+        if not 0 <= index < len(found):
+            raise ReportError(f"{_name(report)} has {len(found)} elements of usage {usage:#010x}, so none at {index}.")
+        self._place(found[index].field, usage, found[index]._start * 8 + found[index]._shift)
+
+    @classmethod
+    def _at(cls, field: Field, usage: int, bit: int) -> Value:
+        value = cls.__new__(cls)
+        value._place(field, usage, bit)
+        return value
+
+    def _place(self, field: Field, usage: int, bit: int) -> None:
+        self.field, self.usage = field, usage
+        self._start, self._shift = divmod(bit, 8)
+        self._end = -(-(bit + field.size) // 8)
+        self._mask = (1 << field.size) - 1
+        self._sign = 1 << (field.size - 1) if field.signed and field.size > 1 else 0
+        self._whole = self._shift == 0 and field.size % 8 == 0
+        self.low, self.high = -self._sign, self._mask - self._sign
+        if field.size > 1 and not field.null_state:
+            self.low, self.high = max(self.low, field.logical_min), min(self.high, field.logical_max)
+
+    def put(self, buffer: bytearray, value: int) -> None:
+        """Write the number into a report, whose first byte is its id where it has one.
+
+        Raises
+        ------
+        ReportError
+            If it is out of range and not `Raw`, or the report is too short.
+        """
+        self._require_length(buffer)
+        if not self.low <= value <= self.high and not isinstance(value, Raw):
+            raise ReportError(f"usage {self.usage:#010x}: {value} is not in {self.low} to {self.high}.")
+        bits = whole_number(value) & self._mask
+        if not self._whole:
+            others = int.from_bytes(buffer[self._start : self._end], "little") & ~(self._mask << self._shift)
+            bits = others | bits << self._shift
+        buffer[self._start : self._end] = bits.to_bytes(self._end - self._start, "little")
+
+    def get(self, data: bytes | bytearray | memoryview) -> int:
+        """Read the number from a report.
+
+        Raises
+        ------
+        ReportError
+            If the report is too short to hold it.
+        """
+        self._require_length(data)
+        bits = int.from_bytes(data[self._start : self._end], "little") >> self._shift & self._mask
+        return (bits ^ self._sign) - self._sign
+
+    def _require_length(self, data: bytes | bytearray | memoryview) -> None:
+        if len(data) < self._end:
+            raise ReportError(
+                f"usage {self.usage:#010x} ends at byte {self._end}, a report of {len(data)} bytes before."
+            )
+
+    @property
+    def chooses(self) -> bool:
+        """Whether the number stands for one of the usages of `field`."""
+        return _chooses(self.field)
+
+    @property
+    def absent(self) -> int:
+        """What says that there is nothing here: 0, or the first number outside the range if 0 is inside."""
+        field = self.field
+        needed = field.null_state or self.chooses
+        if not needed or not field.logical_min <= 0 <= field.logical_max:
+            return 0
+        if field.logical_max < self._mask - self._sign:
+            return field.logical_max + 1
+        return field.logical_min - 1 if field.logical_min > -self._sign else 0
+
+    def number_of(self, usage: int) -> int:
+        """Return the number that chooses `usage` from the list of the field; `absent` for usage 0.
+
+        Raises
+        ------
+        ReportError
+            If the list does not hold it.
+        """
+        if usage == 0:
+            return self.absent
+        if usage in self.field.usages:
+            number = self.field.logical_min + self.field.usages.index(usage)
+            if -self._sign <= number <= self._mask - self._sign:
+                return number
+        raise ReportError(f"usage {self.usage:#010x}: the device offers no {usage:#010x} there.")
+
+    def usage_of(self, number: int) -> int:
+        """Return the usage that `number` chooses from the list of the field; 0 if it chooses none."""
+        place = number - self.field.logical_min
+        return self.field.usages[place] if 0 <= place < len(self.field.usages) else 0
+
+
+def encode(report: Report, values: Mapping[Key, int | Iterable[int]]) -> bytes:
+    """Return the bytes of a report, its id in front where the device numbers its reports.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    values : mapping
+        Key to number; several numbers for elements of one usage; the chosen usage or usages for a list. What is not
+        mentioned is 0, or absent where the field can say so.
+
+    Raises
+    ------
+    ReportError
+        If the report has no such usage, fewer elements of it, or a number is out of range.
+    """
+    buffer = bytearray(report.length)
+    if report.id:
+        buffer[0] = report.id
+    places = _all_values(report)
+    for place in places:
+        if place.absent:
+            place.put(buffer, Raw(place.absent))
+    for key, given in values.items():
+        within, usage = key if isinstance(key, tuple) else (None, key)
+        numbers = list(given) if isinstance(given, Iterable) else [given]
+        found = _matching(places, usage, within)
+        if found:
+            _put_all(report, buffer, found, numbers)
+        else:
+            _put_bits(report, buffer, _bits_of(places, usage, within), usage, numbers)
+    return bytes(buffer)
+
+
+def decode(report: Report, data: bytes | bytearray | memoryview) -> dict[int, int | tuple[int, ...]]:
+    """Return what a report says.
+
+    Parameters
+    ----------
+    report : Report
+        The report.
+    data : bytes
+        At least as many bytes as it has; more are ignored.
+
+    Returns
+    -------
+    dict
+        Usage to number, or to a tuple where the usage occurs more than once. Where an element chooses from a list, the
+        usage of its collection to the chosen usage, 0 for none. Padding and elements without a usage are left out.
+
+    Raises
+    ------
+    ReportError
+        If it is too short or another report.
+    """
+    if len(data) < report.length:
+        raise ReportError(f"{_name(report)} has {report.length} bytes, not {len(data)}.")
+    if report.id and data[0] != report.id:
+        raise ReportError(f"{_name(report)}: the data begin with {data[0]}.")
+    found: dict[int, list[int]] = {}
+    for place in _all_values(report):
+        number = place.get(data)
+        found.setdefault(place.usage, []).append(place.usage_of(number) if place.chooses else number)
+    return {usage: tuple(numbers) if len(numbers) > 1 else numbers[0] for usage, numbers in found.items()}
+
+
+def _chooses(field: Field) -> bool:
+    """Tell whether the elements choose from a list; an array of one usage with many values is a number."""
+    return field.array and (len(field.usages) > 1 or field.logical_min == field.logical_max)
+
+
+def _all_values(report: Report) -> list[Value]:
+    """Return every element that has a key, in the order of the bits."""
+    found = []
+    for field in report.fields:
+        if field.constant or not field.usages:
+            continue
+        for i in range(field.count):
+            if _chooses(field):
+                usage = field.collections[-1].usage if field.collections else 0
+            else:
+                usage = field.usages[0 if field.array else i]
+            found.append(Value._at(field, usage, field.offset + i * field.size))
+    return found
+
+
+def _matching(places: list[Value], usage: int, within: int | None) -> list[Value]:
+    return [p for p in places if p.usage == usage and (within is None or p.field.inside(within))]
+
+
+def _bits_of(places: list[Value], collection: int, within: int | None) -> list[Value]:
+    """Return the single bits directly in a collection."""
+    bits = [p for p in places if p.field.size == 1 and not p.field.array]
+    bits = [p for p in bits if p.field.collections and p.field.collections[-1].usage == collection]
+    return [p for p in bits if within is None or p.field.inside(within)]
+
+
+def _put_all(report: Report, buffer: bytearray, places: list[Value], numbers: list[int]) -> None:
+    if len(numbers) > len(places):
+        raise ReportError(
+            f"{_name(report)} has {len(places)} elements of usage {places[0].usage:#010x}, not {len(numbers)}."
+        )
+    for place, number in zip(places, numbers, strict=False):
+        chosen = place.chooses and not isinstance(number, Raw)
+        place.put(buffer, Raw(place.number_of(number)) if chosen else number)
+
+
+def _put_bits(report: Report, buffer: bytearray, bits: list[Value], usage: int, chosen: list[int]) -> None:
+    if not bits:
+        raise ReportError(f"{_name(report)} has no usage {usage:#010x}.")
+    for one in chosen:
+        found = _matching(bits, one, None)
+        if not found:
+            raise ReportError(f"{_name(report)}, usage {usage:#010x}: the device offers no {one:#010x} there.")
+        found[0].put(buffer, 1)
+
+
+def _name(report: Report) -> str:
+    return f"{report.type} report {report.id}"

@@ -1,0 +1,222 @@
+"""Which sticks are plugged in, which one is meant, and the connection to it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from devices.joystick.families import GENERIC, Family, family_of
+from devices.joystick.usb import hidraw
+from devices.joystick.usb import listing as usb_listing
+from devices.joystick.usb.remedies import not_listed, not_permitted
+from devices.joystick.usb.transport import Transport
+from devices.joystick.usb.usb_transport import open_usb
+from haptics.errors import DeviceNotFoundError, DeviceOpenError
+
+USB, HIDRAW = "usb", "hidraw"
+TRANSPORTS = ("auto", USB, HIDRAW)
+
+
+@dataclass(frozen=True)
+class FoundStick:
+    """A stick that is plugged in.
+
+    Attributes
+    ----------
+    vendor_id, product_id : int
+        USB identity.
+    serial : str or None
+        Serial number, empty if it has none; None if it may not be asked.
+    name : str
+        What it calls itself, or what its family is called.
+    family : Family
+        How it is driven.
+    speaks_pid : bool
+        Whether it plays forces: by its report descriptor if that can be had without disturbing it, or else by family.
+    in_interval, out_interval : float
+        Shortest time between two input and two output reports [s].
+    transport : str
+        ``usb`` or ``hidraw``.
+    node : str
+        Its device file.
+    missing : tuple of str
+        What must be done before it can be used; empty if nothing.
+    """
+
+    vendor_id: int
+    product_id: int
+    serial: str | None
+    name: str
+    family: Family
+    speaks_pid: bool
+    in_interval: float
+    out_interval: float
+    transport: str
+    node: str
+    missing: tuple[str, ...] = ()
+    connect: Callable[[], Transport] = field(compare=False, repr=False, kw_only=True)
+
+    @property
+    def identity(self) -> str:
+        """``vendor:product``, hexadecimal, small letters."""
+        return f"{self.vendor_id:04x}:{self.product_id:04x}"
+
+    def __str__(self) -> str:
+        return " ".join(filter(None, (self.name, f"({self.identity})", self.serial and f"serial {self.serial}")))
+
+
+def find_sticks(backend: Any = None, root: Path = Path("/")) -> list[FoundStick]:
+    """Return the game controllers, keyboards and mice that are plugged in, each with what it lacks to be used.
+
+    Nothing is taken from the kernel's driver to find out. Where libusb does not do, what hidraw shows is returned.
+
+    Parameters
+    ----------
+    backend : usb.backend.IBackend, optional
+        Instead of libusb.
+    root : Path
+        Where the system's files are.
+    """
+    try:
+        return usb_sticks(backend, root)
+    except DeviceOpenError:
+        return hidraw_sticks(root)
+
+
+def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick]:
+    """Return what libusb shows; see `find_sticks`.
+
+    Raises
+    ------
+    DeviceOpenError
+        If there is no libusb, or it cannot list what is there.
+    """
+    nodes = list(hidraw.hidraw_nodes(root)) if root is not None and backend is None else []
+    speaking = {(n.link.vendor_id, n.link.product_id) for n in nodes if usb_listing.has_forces(n.link.descriptor)}
+    try:
+        devices = usb_listing.hid_devices(backend or usb_listing.libusb())
+        return [_usb_stick(device, speaking, real=backend is None) for device in devices]
+    except (ImportError, OSError) as error:  # OSError: what pyusb raises where there is no USB to be seen
+        raise DeviceOpenError(not_listed(error)) from error
+
+
+def _usb_stick(device: Any, speaking: set[tuple[int, int]], *, real: bool) -> FoundStick:
+    vendor, product = device.idVendor, device.idProduct
+    family = family_of(vendor, product)
+    interface = next(usb_listing.hid_interfaces(device))
+    inward, outward = usb_listing.intervals(device, interface)
+    serial: str | None = None
+    name, missing = "", tuple[str, ...]()
+    try:
+        serial, name = usb_listing.names(device)
+    except DeviceOpenError as error:
+        missing = (str(error),)
+    return FoundStick(
+        vendor,
+        product,
+        serial,
+        name or family.title,
+        family,
+        family is not GENERIC or (vendor, product) in speaking or usb_listing.says_forces(device),
+        inward,
+        outward,
+        USB,
+        usb_listing.node_of(device),
+        missing,
+        connect=lambda: open_usb(device, real=real),
+    )
+
+
+def hidraw_sticks(root: Path = Path("/")) -> list[FoundStick]:
+    """Return what hidraw shows; see `find_sticks`."""
+    return [_hidraw_stick(node) for node in hidraw.hidraw_nodes(root)]
+
+
+def _hidraw_stick(node: hidraw.HidrawNode) -> FoundStick:
+    link, path = node.link, str(node.path)
+    family = family_of(link.vendor_id, link.product_id)
+    identity = f"{link.vendor_id:04x}:{link.product_id:04x}"
+    return FoundStick(
+        link.vendor_id,
+        link.product_id,
+        link.serial,
+        link.name or family.title,
+        family,
+        usb_listing.has_forces(link.descriptor),
+        link.in_interval,
+        link.out_interval,
+        HIDRAW,
+        path,
+        () if os.access(path, os.R_OK | os.W_OK) else (not_permitted(identity, path),),
+        connect=lambda: hidraw.HidrawTransport(node),
+    )
+
+
+def connect(identity: str, serial: str, transport: str = "auto", backend: Any = None) -> Transport:
+    """Open one stick.
+
+    Parameters
+    ----------
+    identity : str
+        ``vendor:product``, hexadecimal; empty for any stick that plays forces.
+    serial : str
+        Its serial number; empty if there is only one.
+    transport : str
+        One of `TRANSPORTS`; ``auto`` tries libusb first.
+    backend : usb.backend.IBackend, optional
+        Instead of libusb.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        If it is not plugged in.
+    DeviceOpenError
+        If several could be meant, or it could not be opened; says what to do.
+    """
+    if transport == HIDRAW:
+        return choose(hidraw_sticks(), identity, serial).connect()
+    try:
+        return choose(usb_sticks(backend, Path("/")), identity, serial).connect()
+    except (DeviceNotFoundError, DeviceOpenError):
+        if transport == USB or backend is not None:
+            raise
+        other = _by_hidraw(identity, serial)
+        if other is None:
+            raise
+        return other
+
+
+def _by_hidraw(identity: str, serial: str) -> Transport | None:
+    try:
+        return choose(hidraw_sticks(), identity, serial).connect()
+    except (DeviceNotFoundError, DeviceOpenError):
+        return None
+
+
+def choose(found: Sequence[FoundStick], identity: str, serial: str) -> FoundStick:
+    """Return the stick that is meant.
+
+    Raises
+    ------
+    DeviceNotFoundError
+        If it is not among those found; names those that are.
+    DeviceOpenError
+        If several could be meant; names their serial numbers.
+    """
+    sticks = [stick for stick in found if stick.speaks_pid]
+    alike = [stick for stick in sticks if identity in ("", stick.identity)]
+    meant = [stick for stick in alike if serial in ("", stick.serial)] or [s for s in alike if s.serial is None]
+    if not meant:
+        if not sticks:
+            raise DeviceNotFoundError("no force-feedback stick is plugged in: plug one in and start again.")
+        wanted = " ".join(filter(None, ("stick", identity, serial and f"with serial {serial}")))
+        there = ", ".join(map(str, sticks))
+        raise DeviceNotFoundError(f"no {wanted} is plugged in; there is {there}. Plug it in, or name another one.")
+    if len(meant) > 1:
+        raise DeviceOpenError(
+            f"{len(meant)} sticks could be meant: {', '.join(map(str, meant))}. Choose one with device.serial."
+        )
+    return meant[0]

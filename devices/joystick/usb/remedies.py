@@ -1,0 +1,49 @@
+"""What to do when a stick cannot be opened, in words and lines to paste."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+
+from devices.common.bus.udev import GROUP, RULES_FILE, Node, device_rules
+
+_NODES = (Node.USB, Node.HIDRAW)
+
+
+def rules(identity: str) -> str:
+    """Return the udev rules for the stick `identity` (``vendor:product``, hexadecimal)."""
+    return "\n".join(device_rules(identity, _NODES))
+
+
+def not_permitted(identity: str, node: str) -> str:
+    """Return what is said when the system does not let this person open the stick."""
+    return (
+        f"the stick {identity} is there, but may not be opened ({node}: permission denied). Put these lines into "
+        f"{RULES_FILE}:\n{rules(identity)}\nthen run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; "
+        "sudo udevadm trigger; and plug the stick in anew."
+    )
+
+
+def busy(identity: str, node: str) -> str:
+    """Return what is said when somebody else has the stick."""
+    return (
+        f"the stick {identity} is held by another program: another run, a game, or a tool of its maker. See which one "
+        f"with: fuser -v {node}; end it and start again."
+    )
+
+
+def no_libusb() -> str:
+    """Return what is said when there is no libusb."""
+    return (
+        "no libusb was found, without which no USB device can be opened. Install the system's (Debian: sudo apt-get "
+        f"install libusb-1.0-0) or run: {shlex.quote(sys.executable)} -m pip install libusb-package. On Linux "
+        "device.transport = 'hidraw' does without."
+    )
+
+
+def not_listed(error: Exception) -> str:
+    """Return what is said when libusb, or what is between it and Python, fails to list what is plugged in."""
+    return (
+        f"USB devices cannot be listed ({error}): 'haptics doctor libusb' says why. On Linux device.transport = "
+        "'hidraw' does without."
+    )

@@ -1,0 +1,279 @@
+"""A stick over libusb: take its interface from the kernel's driver, exchange reports, give it back whatever happens.
+
+Output reports go through the interrupt pipe where there is one: firmware that has it often reads nothing else. Feature
+reports always go through the control pipe.
+
+On Linux it is a second process that gives the interface back (`devices.joystick.usb.reattaching`), so that it is done
+also when this one is killed, and so that nobody waits for it.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import errno
+import os
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from devices.common.bus.guarding import Guard
+from devices.common.bus.transfers import Trouble, trouble_of
+from devices.joystick.usb import hidraw, reattaching
+from devices.joystick.usb.listing import (
+    CONTROL_TIMEOUT,
+    DENIED,
+    ENDPOINT_IN,
+    ENDPOINT_OUT,
+    has_forces,
+    identity_of,
+    intervals,
+    is_candidate,
+    node_of,
+    pipe,
+    report_descriptor,
+    text,
+)
+from devices.joystick.usb.remedies import busy, not_permitted
+from devices.joystick.usb.transport import AGAIN, WRITE_TIMEOUT, Link, failure
+from haptics.errors import DeviceOpenError
+
+_GET_REPORT, _SET_REPORT = 0x01, 0x09
+_FROM_INTERFACE, _TO_INTERFACE = 0xA1, 0x21
+_INPUT, _OUTPUT, _FEATURE = 1, 2, 3
+
+ATTEMPTS = 3
+"""An interface is tried to be taken so often, while the kernel's driver is given it back from an earlier run."""
+
+ASK_TIMEOUT = 100
+"""For an input report that is asked for while others come and go [ms]."""
+
+HAND_OVER = 0.5
+"""How long the end waits for the kernel's driver to have the interface back [s]."""
+
+
+class UsbTransport:
+    """An open stick; made by `open_usb`.
+
+    Parameters
+    ----------
+    device : usb.core.Device
+        The device.
+    interface : usb.core.Interface
+        The interface to take.
+    real : bool
+        Whether the device is on a bus of this machine's, and not emulated.
+
+    Raises
+    ------
+    usb.core.USBError
+        If it cannot be taken; whatever was done until then is undone.
+    DeviceOpenError
+        If another run has it by hidraw, or there can be no second process to give it back.
+    """
+
+    def __init__(self, device: Any, interface: Any, *, real: bool) -> None:
+        self._device = device
+        self._number: int = interface.bInterfaceNumber
+        self._guard: Guard | None = None
+        self._taken = self._closed = False
+        atexit.register(self.close)
+        try:
+            if real and sys.platform == "linux":
+                self._require_free()
+                words = node_of(device), str(self._number)
+                self._guard = Guard("the stick's interface", reattaching.__file__, words)
+            self._take()
+            self._in, self._out = pipe(interface, ENDPOINT_IN), pipe(interface, ENDPOINT_OUT)
+            self.link = self._describe(interface)
+        except BaseException:
+            self.close()
+            raise
+
+    def _require_free(self) -> None:
+        """Make sure that no run has the interface by hidraw: the kernel would take it away from that one."""
+        device = self._device
+        node = hidraw.node_of_interface(device.bus or 0, device.address or 0, self._number)
+        if node is None:
+            return
+        try:
+            os.close(hidraw.open_locked(node))
+        except BlockingIOError as error:
+            raise DeviceOpenError(busy(identity_of(device), str(node))) from error
+        except OSError:  # not permitted, or gone: it cannot be told
+            pass
+
+    def _take(self) -> None:
+        """Take the interface from the kernel's driver, once more if that is just being given it back."""
+        import usb.util
+
+        for left in reversed(range(ATTEMPTS)):
+            if self._is_with_the_kernel():
+                self._taken = True
+                self._device.detach_kernel_driver(self._number)
+            try:
+                usb.util.claim_interface(self._device, self._number)
+            except OSError as error:
+                if error.errno != errno.EBUSY or not left or not self._is_with_the_kernel():
+                    raise
+            else:
+                break
+        self._taken = True
+
+    def _is_with_the_kernel(self) -> bool:
+        try:
+            return bool(self._device.is_kernel_driver_active(self._number))
+        except NotImplementedError:  # a system without such drivers
+            return False
+
+    def _describe(self, interface: Any) -> Link:
+        device = self._device
+        inward, outward = intervals(device, interface)
+        return Link(
+            vendor_id=device.idVendor,
+            product_id=device.idProduct,
+            serial=text(device, device.iSerialNumber),
+            name=text(device, device.iProduct),
+            descriptor=report_descriptor(device, interface),
+            in_interval=inward,
+            out_interval=outward,
+            out_endpoint=self._out is not None,
+        )
+
+    def get_feature(self, report_id: int, length: int) -> bytes:
+        """Return a feature report."""
+        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _FEATURE << 8 | report_id, length))
+
+    def get_input(self, report_id: int, length: int) -> bytes:
+        """Ask for an input report."""
+        return bytes(self._control(_FROM_INTERFACE, _GET_REPORT, _INPUT << 8 | report_id, length, ASK_TIMEOUT))
+
+    def set_feature(self, report: bytes) -> None:
+        """Send a feature report."""
+        self._control(_TO_INTERFACE, _SET_REPORT, _FEATURE << 8 | report[0], report)
+
+    def _control(
+        self, request_type: int, request: int, value: int, data_or_length: Any, timeout: int = CONTROL_TIMEOUT
+    ) -> Any:
+        try:
+            return self._device.ctrl_transfer(request_type, request, value, self._number, data_or_length, timeout)
+        except OSError as error:
+            raise failure(error, "a control request") from error
+
+    def write(self, report: bytes) -> None:
+        """Send an output report."""
+        timeout = _milliseconds(WRITE_TIMEOUT)
+        if self._out is None:
+            self._control(_TO_INTERFACE, _SET_REPORT, _OUTPUT << 8 | report[0], report, timeout)
+            return
+        address = self._out.bEndpointAddress
+        try:
+            self._persist(address, lambda: self._device.write(address, report, timeout))
+        except OSError as error:
+            raise failure(error, "an output report", after_stall=AGAIN) from error
+
+    def read(self, timeout: float) -> bytes | None:
+        """Return the next input report, None if there was none for `timeout` [s]."""
+        address, size = self._in.bEndpointAddress, self._in.wMaxPacketSize
+        try:
+            return bytes(self._persist(address, lambda: self._device.read(address, size, _milliseconds(timeout))))
+        except OSError as error:
+            if trouble_of(error) is Trouble.TIMEOUT:
+                return None
+            raise failure(error, "an input report", after_stall=AGAIN) from error
+
+    def _persist(self, address: int, transfer: Any) -> Any:
+        """Return what `transfer` gives; a pipe that has stalled is cleared and tried once more."""
+        try:
+            return transfer()
+        except OSError as error:
+            if trouble_of(error) is not Trouble.STALL:
+                raise
+        self._device.clear_halt(address)
+        return transfer()
+
+    def close(self) -> None:
+        """Let go of the interface and hand it back to the kernel's driver.
+
+        That is done even if no driver was there when it was taken: a run that was killed leaves the stick without.
+        """
+        import usb.util
+
+        if self._closed:
+            return
+        self._closed = True
+        atexit.unregister(self.close)
+        steps: list[tuple[Callable[..., Any], tuple[Any, ...]]] = []
+        if self._taken:
+            steps.append((usb.util.release_interface, (self._device, self._number)))
+        if self._taken and self._guard is None:
+            steps.append((self._device.attach_kernel_driver, (self._number,)))
+        steps.append((usb.util.dispose_resources, (self._device,)))
+        for step, arguments in steps:
+            with contextlib.suppress(OSError, NotImplementedError):  # gone, or a system that has no such drivers
+                step(*arguments)
+        self._leave_to_guard()
+
+    def _leave_to_guard(self) -> None:
+        if self._guard is not None and self._taken:
+            self._guard.hand_over(HAND_OVER)
+        elif self._guard is not None:
+            self._guard.dismiss()
+
+
+def _milliseconds(seconds: float) -> int:
+    return max(round(seconds * 1e3), 1)
+
+
+def open_usb(device: Any, *, real: bool) -> UsbTransport:
+    """Take the interface of `device` that plays forces; `real` unless it is emulated.
+
+    Raises
+    ------
+    DeviceOpenError
+        If it may not be opened, another program holds it, or none of its interfaces plays forces.
+    """
+    import usb.core
+    import usb.util
+
+    try:
+        _configure(device)
+        for interface in device.get_active_configuration():
+            if not is_candidate(interface):
+                continue
+            transport = UsbTransport(device, interface, real=real)
+            if has_forces(transport.link.descriptor):
+                return transport
+            transport.close()
+    except usb.core.USBError as error:
+        usb.util.dispose_resources(device)
+        raise _refusal(device, error) from error
+    raise DeviceOpenError(
+        f"the device {identity_of(device)} has no interface that plays forces (class Physical Interface Device)."
+    )
+
+
+def _configure(device: Any) -> None:
+    """Choose the only configuration where none is; one that is chosen stays, since choosing it again is a reset."""
+    import usb.core
+
+    try:
+        device.get_active_configuration()
+    except usb.core.USBError as error:
+        if error.errno is not None:
+            raise
+        device.set_configuration()
+
+
+def _refusal(device: Any, error: OSError) -> DeviceOpenError:
+    """Return what is said when a device cannot be taken."""
+    identity, node = identity_of(device), node_of(device)
+    if error.errno in DENIED:
+        return DeviceOpenError(not_permitted(identity, node))
+    if error.errno == errno.EBUSY:
+        return DeviceOpenError(busy(identity, node))
+    if trouble_of(error) is Trouble.UNPLUGGED:
+        return DeviceOpenError(
+            f"the stick {identity} was unplugged while it was being opened: plug it in, start again."
+        )
+    return DeviceOpenError(f"the stick {identity} could not be opened ({error.strerror or error}): {AGAIN}.")

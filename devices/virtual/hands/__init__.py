@@ -1,0 +1,1 @@
+"""Virtual hands: what moves a device that nobody holds. `registry` has them by name."""

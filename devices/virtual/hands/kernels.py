@@ -1,0 +1,184 @@
+"""The hands as parts: each fills in its record what it does at a time.
+
+Every kernel is a part ``(record, time, 0.0)`` (`haptics.parts`) whose record begins with `HAND_FIELDS`. Tables lie in
+arrays of their own; the hand's record has their address and how many rows they have.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from devices.virtual.hands.minimum_jerk import WANDERING
+from devices.virtual.hands.phases import PHASE, place_in
+from devices.virtual.hands.presses import EDGE
+from devices.virtual.hands.recorded import PIECE
+from devices.virtual.hands.scripted import ROW
+from devices.virtual.hands.tremor import WAVES
+from haptics.jit import kernel, merged_kernel
+from haptics.parts import float_at, integer_at, record_at
+
+_BEGIN = np.dtype([("time", "<f8")])
+"""What the rows of every table begin with: when they begin [s]."""
+
+_PHASE_SIZE, _ROW_SIZE, _PIECE_SIZE, _EDGE_SIZE = (row.itemsize for row in (PHASE, ROW, PIECE, EDGE))
+
+_place_in = merged_kernel(place_in)
+
+
+@merged_kernel
+def _begun(table: int, count: int, size: int, time: float) -> int:
+    """Return how many of the `count` rows at `table`, each of `size` [bytes], begin at `time` [s] or before."""
+    low, high = 0, count
+    while low < high:
+        middle = (low + high) // 2
+        if time < record_at(table + middle * size, _BEGIN).time:
+            high = middle
+        else:
+            low = middle + 1
+    return low
+
+
+@merged_kernel
+def _press(s: Any, time: float) -> None:
+    """Hold the buttons that are to be held at `time` [s]."""
+    begun = _begun(s.edges, s.edge_count, _EDGE_SIZE, time)
+    s.buttons = record_at(s.edges + (begun - 1) * _EDGE_SIZE, EDGE).buttons if begun > 0 else 0
+
+
+@merged_kernel
+def _tremble(s: Any, time: float) -> None:
+    """Set the force to that of the tremor."""
+    x, y = 0.0, 0.0
+    if s.trembles:
+        for k in range(WAVES):
+            wave = math.sin(s.waves[k, 0] * time + s.waves[k, 1])
+            x += s.waves[k, 2] * wave
+            y += s.waves[k, 3] * wave
+    s.force[0], s.force[1] = x, y
+
+
+# --- minimum jerk -----------------------------------------------------------------------------------------------------
+
+
+@merged_kernel
+def _relaxation(phase: Any, elapsed: float) -> Any:
+    """Return how far a resting hand has relaxed, 0 to 1, `elapsed` [s] after the `phase` began."""
+    u = min(max(min(elapsed, phase.duration - elapsed) / phase.relaxing, 0.0), 1.0)
+    return u * u * (3.0 - 2.0 * u)
+
+
+@merged_kernel
+def _wander(s: Any, time: float, size: float) -> None:
+    """Add the fluctuating force of a rest, whose norm stays below `size` [N]."""
+    x, y = 0.0, 0.0
+    for k in range(WANDERING):
+        wave = size * s.wander[k, 1] * math.sin(s.wander[k, 0] * time + s.wander[k, 2])
+        x += wave * s.wander[k, 3]
+        y += wave * s.wander[k, 4]
+    s.force[0] += x
+    s.force[1] += y
+
+
+@kernel
+def minimum_jerk(s: Any, time: float, _: float) -> None:
+    """Move along the tour; where the handle is does not matter."""
+    _press(s, time)
+    within = time % s.length
+    phase = record_at(s.phases + (_begun(s.phases, s.phase_count, _PHASE_SIZE, within) - 1) * _PHASE_SIZE, PHASE)
+    elapsed = within - phase.start
+    s.target[0], s.target[1] = _place_in(phase, elapsed)
+    _tremble(s, time)
+    relaxed = _relaxation(phase, elapsed) if phase.rest else 0.0
+    s.grip = 1.0 - (1.0 - s.rest_grip) * relaxed
+    if relaxed > 0.0:
+        _wander(s, time, relaxed * s.rest_force)
+
+
+# --- scripted force ---------------------------------------------------------------------------------------------------
+
+
+@kernel
+def scripted_force(s: Any, time: float, _: float) -> None:
+    """Push as the script says; there is no grip that the target would matter to."""
+    _press(s, time)
+    now = time % s.period if s.period > 0.0 else time
+    after = _begun(s.rows, s.row_count, _ROW_SIZE, now)
+    one = record_at(s.rows + max(after - 1, 0) * _ROW_SIZE, ROW)
+    s.force[0], s.force[1] = one.force[0], one.force[1]
+    if 0 < after < s.row_count:
+        other = record_at(s.rows + after * _ROW_SIZE, ROW)
+        part = (now - one.time) / (other.time - one.time)
+        for i in range(2):
+            s.force[i] += part * (other.force[i] - one.force[i])
+
+
+# --- recorded ---------------------------------------------------------------------------------------------------------
+
+
+@kernel
+def recorded(s: Any, time: float, _: float) -> None:
+    """Follow the cubics of the path, then hold on to its end; where the handle is does not matter."""
+    _press(s, time)
+    _tremble(s, time)
+    if time >= s.duration:
+        s.target[0], s.target[1] = s.end[0], s.end[1]
+        return
+    piece = record_at(s.pieces + max(_begun(s.pieces, s.piece_count, _PIECE_SIZE, time) - 1, 0) * _PIECE_SIZE, PIECE)
+    u = (time - piece.begin) / (piece.end - piece.begin)
+    for i in range(2):
+        c0, c1, c2, c3 = piece.cubic[i, 0], piece.cubic[i, 1], piece.cubic[i, 2], piece.cubic[i, 3]
+        s.target[i] = c0 + u * (c1 + u * (c2 + u * c3))
+
+
+# --- mouse ------------------------------------------------------------------------------------------------------------
+
+
+@merged_kernel
+def _look(s: Any) -> None:
+    """Take over what the view has published since the last look; where it is writing just now, the next look will."""
+    before = integer_at(s.lock)
+    if before >> 1 == s.version:
+        return
+    x, y, engaged = float_at(s.shown), float_at(s.shown + 8), integer_at(s.shown + 16)  # `HAND_TARGET`
+    buttons = integer_at(s.shown + 24)
+    if before % 2 != 0 or integer_at(s.lock) != before:
+        return
+    s.version = before >> 1
+    s.clicked = buttons
+    s.engaged = 1 if engaged != 0 and math.isfinite(x + y) else 0
+    if s.engaged:
+        s.wanted[0] = min(max(x, s.workspace_min[0]), s.workspace_max[0])
+        s.wanted[1] = min(max(y, s.workspace_min[1]), s.workspace_max[1])
+
+
+@merged_kernel
+def _follow(s: Any, elapsed: float) -> None:
+    """Advance the critically damped filter exactly, the mouse standing still meanwhile."""
+    rate = s.rate
+    decay = math.exp(-rate * elapsed)
+    for i in range(2):
+        x, v, w = s.target[i], s.velocity[i], s.wanted[i]
+        c = v + rate * (x - w)
+        s.target[i] = w + (x - w + c * elapsed) * decay
+        s.velocity[i] = (v - rate * c * elapsed) * decay
+
+
+@kernel
+def mouse(s: Any, time: float, _: float) -> None:
+    """Follow the mouse; while it is off, float along with the handle."""
+    _look(s)
+    _press(s, time)
+    s.buttons |= s.clicked
+    elapsed = time - s.time
+    s.time = time
+    if s.engaged:
+        _follow(s, elapsed)
+        _tremble(s, time)
+        s.grip = 1.0
+        return
+    for i in range(2):
+        s.target[i], s.velocity[i], s.force[i] = s.handle[i], 0.0, 0.0
+    s.grip = 0.0

@@ -1,0 +1,232 @@
+"""A hand on a tour: minimum-jerk strokes, a curve, and rests during which it keeps fluctuating.
+
+Between two points a hand moves with a bell-shaped speed that minimises jerk (Flash and Hogan 1985); the path fraction
+is ``10 u^3 - 15 u^4 + 6 u^5`` of the time fraction ``u``. Unless other points are given, the tour makes the motions
+with which Kikuuwe et al. 2006, section V, show their models: straight strokes a-b-c-d, a curve d-e, and rests at b and
+c. At rest the hand relaxes its grip and its force wanders about, too weak to overcome the friction it has just moved
+against.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from bisect import bisect_right
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, Point, Workspace, number_rows
+from devices.virtual.hands.phases import PHASE, Phase
+from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, free
+
+DEFAULT_POINTS: dict[str, Point] = {
+    "a": (-0.07, -0.05),
+    "b": (0.0, -0.05),
+    "c": (0.06, -0.02),
+    "d": (0.06, 0.02),
+    "e": (-0.03, 0.02),
+}
+"""The lettered points [m] of the default tour, relative to the centre of the workspace."""
+
+_ROOM: Point = (0.1, 0.08)
+"""Half width and half height [m] of the workspace the default tour is made for; smaller ones shrink it."""
+
+_CURVES = ("d-e",)
+_RESTS = ("b", "c")
+
+PEAK_TO_MEAN_SPEED = 1.875
+"""How much faster than on average a minimum-jerk stroke is at its middle."""
+
+_WANDER = ((0.9, 0.6), (2.3, 0.4))
+"""Frequency [Hz] and share of the waves of the fluctuating force; the shares add up to 1: it stays below its peak."""
+
+WANDERING = len(_WANDER)
+
+TOUR = np.dtype(
+    [
+        *HAND_FIELDS,
+        *TREMOR_FIELDS,
+        ("phases", "<i8"),
+        ("phase_count", "<i8"),
+        ("length", "<f8"),
+        ("rest_grip", "<f8"),
+        ("rest_force", "<f8"),
+        ("wander", "<f8", (WANDERING, 5)),
+    ]
+)
+"""The hand in one record: ``phases`` is where its tour lies; for each wave of the fluctuating force ``wander`` has its
+pulsation [rad/s], its share, its phase [rad], and its direction (x, y)."""
+
+
+@dataclass(frozen=True)
+class MinimumJerkSettings(GripSettings):
+    """Settings of the hand "minimum-jerk".
+
+    Attributes
+    ----------
+    points : list of [x, y]
+        Via-points of a tour [m], lettered a, b, c and so on; empty for the default tour.
+    curves : list of str
+        Strokes such as "d-e" that are half circles, run through anticlockwise; empty for those of the default tour, or
+        none with points of one's own.
+    rests : list of str
+        Letters of the points at which it rests; empty for those of the default tour, or all with points of one's own.
+    speed : float
+        Peak speed of a stroke [m/s].
+    pause : float
+        How long the hand stops at a point [s].
+    rest : float
+        How long it rests where it rests [s].
+    rest_force : float
+        Peak of the fluctuating force during a rest [N].
+    rest_grip : float
+        Part of the grip that is left during a rest.
+    """
+
+    tremor: float = bounded(0.1, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
+    points: Any = free((), "rows of [x, y] in m", "via-points in place of the default tour")
+    curves: Any = free((), "a list of strokes such as 'd-e'", "strokes that are half circles, anticlockwise")
+    rests: Any = free((), "a list of letters", "points at which it rests; all of one's own if empty")
+    speed: float = bounded(0.15, minimum=0.005, maximum=1.0, unit="m/s", doc="peak speed of a stroke")
+    pause: float = bounded(0.3, minimum=0.0, maximum=60.0, unit="s", doc="stop at a point")
+    rest: float = bounded(1.5, minimum=0.0, maximum=60.0, unit="s", doc="length of a rest")
+    rest_force: float = bounded(1.6, minimum=0.0, maximum=10.0, unit="N", doc="peak of the fluctuating force at rest")
+    rest_grip: float = bounded(0.4, minimum=0.0, maximum=1.0, doc="part of the grip left at rest")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        points = number_rows(self.points, 2, "hand.points")
+        if len(points) == 1:
+            raise ConfigurationError("hand.points has one point: a tour needs 2 or more, or none for the default.")
+        object.__setattr__(self, "points", points)  # frozen: lists from a file become tuples
+        for name in ("curves", "rests"):
+            object.__setattr__(self, name, _words(getattr(self, name), f"hand.{name}"))
+
+    def build(self, seed: int, workspace: Workspace) -> MinimumJerkHand:
+        """Plan the tour within `workspace`; `seed` decides tremor and fluctuation."""
+        return MinimumJerkHand(self, seed, workspace)
+
+
+class MinimumJerkHand(CompiledHand):
+    """A hand that tours its points for ever. Build it with `MinimumJerkSettings.build`.
+
+    Attributes
+    ----------
+    points : dict
+        Letter to point (x, y) [m].
+    phases : tuple of Phase
+        The tour in order; after ``length`` [s] it begins again.
+    """
+
+    def __init__(self, settings: MinimumJerkSettings, seed: int, workspace: Workspace) -> None:
+        self.stiffness, self.damping = settings.stiffness, settings.damping
+        self.points = _lettered(settings, workspace)
+        self.phases = _plan(settings, self.points)
+        _require_inside(self.phases, workspace)
+        self.length = self.phases[-1].start + self.phases[-1].duration
+        self.start = self.phases[0].origin
+        self._table = np.array([phase.row for phase in self.phases], PHASE)
+        record = np.zeros(1, TOUR)
+        record["phases"], record["phase_count"] = self._table.ctypes.data, len(self._table)
+        record["length"] = self.length
+        record["rest_grip"], record["rest_force"] = settings.rest_grip, settings.rest_force
+        record["wander"] = _wandering(random.Random(seed + 1))
+        fill_tremor(record, settings.tremor, seed)
+        super().__init__(record, settings.presses)
+
+    @property
+    def _part(self) -> Callable[..., None]:
+        from devices.virtual.hands.kernels import minimum_jerk
+
+        return minimum_jerk
+
+    def phase_at(self, time: float) -> Phase:
+        """Return the part of the tour the hand is in at `time` [s]."""
+        return self.phases[bisect_right(self.phases, time % self.length, key=lambda phase: phase.start) - 1]
+
+
+def _wandering(generator: random.Random) -> list[tuple[float, ...]]:
+    """Return the waves of the fluctuating force as rows of ``wander`` in `TOUR`."""
+    waves: list[tuple[float, ...]] = []
+    for frequency, share in _WANDER:
+        phase, direction = (2.0 * math.pi * generator.random() for _ in range(2))
+        waves.append((2.0 * math.pi * frequency, share, phase, math.cos(direction), math.sin(direction)))
+    return waves
+
+
+def _lettered(settings: MinimumJerkSettings, workspace: Workspace) -> dict[str, Point]:
+    """Return the points of the tour by letter, all inside the workspace."""
+    if not settings.points:
+        cx, cy = workspace.centre
+        shrink = min(1.0, (workspace.upper[0] - cx) / _ROOM[0], (workspace.upper[1] - cy) / _ROOM[1])
+        return {letter: (cx + shrink * x, cy + shrink * y) for letter, (x, y) in DEFAULT_POINTS.items()}
+    for number, (x, y) in enumerate(settings.points):
+        if not workspace.contains(x, y):
+            raise ConfigurationError(
+                f"hand.points[{number}] = [{x:g}, {y:g}] m: must be inside the workspace, {workspace}."
+            )
+    return {_letter(number): point for number, point in enumerate(settings.points)}
+
+
+def _letter(number: int) -> str:
+    return chr(ord("a") + number) if number < 26 else f"p{number + 1}"
+
+
+def _words(value: Any, where: str) -> tuple[str, ...]:
+    """Return `value`, a list of words, as a tuple."""
+    if not isinstance(value, list | tuple) or not all(isinstance(word, str) for word in value):
+        raise ConfigurationError(f"{where} = {value!r}: must be a list of words.")
+    return tuple(value)
+
+
+def _chosen(words: tuple[str, ...], allowed: list[str], default: tuple[str, ...], where: str) -> tuple[str, ...]:
+    """Return `words`, or `default` if there are none; refuse a word that is not `allowed`."""
+    for word in words:
+        if word not in allowed:
+            raise ConfigurationError(f"{where} has {word!r}: must be one of {', '.join(allowed)}.")
+    return words or default
+
+
+def _plan(settings: MinimumJerkSettings, points: dict[str, Point]) -> tuple[Phase, ...]:
+    """Lay stops and strokes one after the other."""
+    phases: list[Phase] = []
+    now = 0.0
+    letters = list(points)
+    strokes = [f"{letter}-{following}" for letter, following in zip(letters, letters[1:] + letters[:1], strict=True)]
+    own = bool(settings.points)
+    curves = _chosen(settings.curves, strokes, () if own else _CURVES, "hand.curves")
+    rests = _chosen(settings.rests, letters, tuple(letters) if own else _RESTS, "hand.rests")
+    for stroke in strokes:
+        letter, following = stroke.split("-")
+        origin, goal = points[letter], points[following]
+        centre = ((origin[0] + goal[0]) / 2.0, (origin[1] + goal[1]) / 2.0) if stroke in curves else None
+        distance = math.dist(origin, goal) * (math.pi / 2.0 if centre else 1.0)
+        stop = settings.rest if letter in rests else settings.pause
+        travel = PEAK_TO_MEAN_SPEED * distance / settings.speed
+        for phase in (
+            Phase(letter, now, stop, origin, origin, rest=letter in rests),
+            Phase(stroke, now + stop, travel, origin, goal, centre),
+        ):
+            if phase.duration > 0.0:
+                phases.append(phase)
+        now += stop + travel
+    if not phases:
+        raise ConfigurationError("hand.points are all the same and rest = 0: the hand has nothing to do.")
+    return tuple(phases)
+
+
+def _require_inside(phases: tuple[Phase, ...], workspace: Workspace) -> None:
+    """Refuse a half circle that leaves the workspace; straight strokes stay where their ends are."""
+    for phase in phases:
+        places = [phase.at(part / 90.0 * phase.duration) for part in range(91)] if phase.centre else []
+        for x, y in places:
+            if not workspace.contains(x, y):
+                raise ConfigurationError(
+                    f"hand.curves: the half circle {phase.label} leaves the workspace, {workspace}, at "
+                    f"({x:.3g}, {y:.3g}) m."
+                )

@@ -1,0 +1,94 @@
+"""The mouse as a hand: the live view says where it is, sixty times a second; a filter makes a smooth motion of it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, Workspace
+from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
+from haptics.errors import ConfigurationError
+from haptics.servo.lane import Lane
+from haptics.settings import bounded, free
+
+HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8")])
+"""What the view publishes: where the mouse is on the plane [m], 1 while it holds the handle, else 0, and the device's
+buttons that are held (`devices.virtual.hands.hand.HandSample`), whether it holds the handle or not."""
+
+MOUSE = np.dtype(
+    [
+        *HAND_FIELDS,
+        *TREMOR_FIELDS,
+        ("lock", "<i8"),
+        ("shown", "<i8"),
+        ("rate", "<f8"),
+        ("workspace_min", "<f8", (2,)),
+        ("workspace_max", "<f8", (2,)),
+        ("time", "<f8"),
+        ("version", "<i8"),
+        ("wanted", "<f8", (2,)),
+        ("velocity", "<f8", (2,)),
+        ("engaged", "<i8"),
+        ("clicked", "<i8"),
+    ]
+)
+"""The hand in one record: where lock and record of the lane lie, the `rate` of the filter [1/s], the workspace [m];
+when it was last asked [s], what it saw then, and the velocity of the filter [m/s], whose position is the target."""
+
+
+@dataclass(frozen=True)
+class MouseSettings(GripSettings):
+    """Settings of the hand "mouse".
+
+    Attributes
+    ----------
+    target : str
+        File of the `haptics.servo.lane.Lane` of dtype `HAND_TARGET` that the live view writes.
+    smoothing : float
+        Time constant of the filter [s]: both its poles are at minus its inverse.
+    """
+
+    target: str = free("", "a file", "where the live view puts the mouse; set by the session")
+    smoothing: float = bounded(0.03, minimum=0.001, maximum=1.0, unit="s", doc="time constant of the mouse filter")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not self.target:
+            raise ConfigurationError("the hand mouse needs the live view, which was not started: choose another hand.")
+
+    def build(self, seed: int, workspace: Workspace) -> MouseHand:
+        """Attach to the view's file; `seed` decides the tremor, if there is any."""
+        return MouseHand(self, seed, workspace)
+
+
+class MouseHand(CompiledHand):
+    """A hand that follows the mouse. Build it with `MouseSettings.build`."""
+
+    def __init__(self, settings: MouseSettings, seed: int, workspace: Workspace) -> None:
+        self.stiffness, self.damping = settings.stiffness, settings.damping
+        self.start = workspace.centre
+        self._lane = Lane(Path(settings.target), HAND_TARGET)
+        record = np.zeros(1, MOUSE)
+        record["lock"], record["shown"] = self._lane.places
+        record["rate"] = 1.0 / settings.smoothing
+        record["workspace_min"], record["workspace_max"] = workspace
+        fill_tremor(record, settings.tremor, seed)
+        super().__init__(record, settings.presses)
+        self.restart()
+
+    @property
+    def _part(self) -> Callable[..., None]:
+        from devices.virtual.hands.kernels import mouse
+
+        return mouse
+
+    def restart(self) -> None:
+        """Begin anew at time zero, with the hand off the handle."""
+        record = self._record
+        record["time"], record["version"] = 0.0, -1
+        record["engaged"] = record["clicked"] = 0
+        record["wanted"] = record["target"] = self.start
+        record["velocity"] = 0.0

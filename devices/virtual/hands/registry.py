@@ -1,0 +1,101 @@
+"""The hands by name: what ``--hand`` and the table ``hand`` of a configuration can ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from devices.virtual.hands.hand import Hand, HandSample, HandSettings, Workspace
+from devices.virtual.hands.minimum_jerk import MinimumJerkSettings
+from devices.virtual.hands.mouse import HAND_TARGET, MouseSettings
+from devices.virtual.hands.recorded import RecordedSettings
+from devices.virtual.hands.scripted import ScriptedForceSettings
+from haptics.errors import ConfigurationError
+from haptics.settings import build, unknown
+
+__all__ = [
+    "HANDS",
+    "HAND_TARGET",
+    "Hand",
+    "HandSample",
+    "HandTable",
+    "Workspace",
+    "hand_settings",
+    "make_hand",
+    "parse_hand",
+]
+
+HANDS: dict[str, type[HandSettings]] = {
+    "minimum-jerk": MinimumJerkSettings,
+    "scripted-force": ScriptedForceSettings,
+    "recorded": RecordedSettings,
+    "mouse": MouseSettings,
+}
+"""Hand name to the class of its settings, whose ``build`` makes the hand."""
+
+DEFAULT_HAND = "minimum-jerk"
+
+HandTable = Mapping[str, Any] | HandSettings
+"""A hand as a table of names and values, or ready made."""
+
+
+def hand_settings(text: str) -> dict[str, str]:
+    """Return the table ``hand`` that ``--hand NAME|FILE`` asks for.
+
+    Raises
+    ------
+    ConfigurationError
+        If `text` is neither the name of a hand nor an existing file.
+    """
+    if text in HANDS:
+        return {"name": text}
+    try:
+        found = Path(text).is_file()
+    except (OSError, ValueError):  # too long, or with a zero byte: no file name
+        found = False
+    if found:
+        return {"name": "recorded", "file": text}
+    error = unknown("hand", text, HANDS)
+    raise ConfigurationError(f"{error} Or the path of a CSV file with a recorded path; there is no file {text!r}.")
+
+
+def parse_hand(table: HandTable | None) -> HandSettings:
+    """Return the validated settings of a hand from its table: ``name`` and the settings of that hand.
+
+    Settings that have been validated already, of whatever hand, are returned as they are.
+
+    Raises
+    ------
+    ConfigurationError
+        On an unknown hand or a wrong setting.
+    """
+    if isinstance(table, HandSettings):
+        return table
+    if table is not None and not isinstance(table, Mapping):
+        raise ConfigurationError(f"hand = {table!r}: must be a table such as {{name = '{DEFAULT_HAND}'}}.")
+    given = dict(table or {})
+    name = str(given.pop("name", DEFAULT_HAND))
+    if name not in HANDS:
+        raise unknown("hand", name, HANDS)
+    return build(HANDS[name], given, "hand")
+
+
+def make_hand(table: HandTable | None, seed: int, workspace: Workspace) -> Hand:
+    """Make the hand that `table` describes, for a device with that `workspace`.
+
+    Parameters
+    ----------
+    table : mapping, HandSettings or None
+        ``name`` (default "minimum-jerk") and the settings of that hand; or its settings, ready made.
+    seed : int
+        Decides everything random about the hand.
+    workspace : Workspace
+        Where its targets must lie.
+
+    Raises
+    ------
+    ConfigurationError
+        On an unknown hand, a wrong setting or file, or a path that leaves the workspace.
+    """
+    return parse_hand(table).build(seed, workspace)

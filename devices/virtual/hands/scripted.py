@@ -1,0 +1,96 @@
+"""A hand that only pushes: a force written down as a function of time, with no grip on the handle."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from devices.virtual.hands.csv_table import read_table
+from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, PressingSettings, Workspace, number_rows
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, free
+
+FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
+"""Column names a force may have in a file [N]."""
+
+LARGEST_FORCE = 100.0
+"""More than a hand can do with a handle [N]."""
+
+ROW = np.dtype([("time", "<f8"), ("force", "<f8", (2,))])
+"""A row of the script."""
+
+SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period", "<f8")])
+"""The hand in one record; ``rows`` is where the script lies."""
+
+
+@dataclass(frozen=True)
+class ScriptedForceSettings(PressingSettings):
+    """Settings of the hand "scripted-force".
+
+    Attributes
+    ----------
+    script : list of [time, fx, fy]
+        The force [N] at increasing times [s], linear in between, held before the first and after the last.
+    file : str
+        CSV file to take the script from instead, with a time column and columns fx, fy.
+    repeat : float
+        Begin the script again after this long [s]; 0 to run through it once.
+    """
+
+    script: Any = free((), "rows of [time, fx, fy] in s and N", "force against time, linear in between")
+    file: str = free("", "a CSV file", "the script from a file")
+    repeat: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="s", doc="period after which the script starts again")
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        rows = number_rows(self.script, 3, "hand.script")
+        if bool(rows) == bool(self.file):
+            raise ConfigurationError(
+                "the hand scripted-force needs either hand.script, rows of [time, fx, fy], or hand.file."
+            )
+        object.__setattr__(self, "script", rows)  # frozen: lists from a file become tuples
+
+    def build(self, seed: int, workspace: Workspace) -> ScriptedForceHand:
+        """Read and check the script; `seed` does not matter."""
+        rows = _rows_of(self.file) if self.file else self.script
+        where = self.file or "hand.script"
+        for number, row in enumerate(rows):
+            if number and not row[0] > rows[number - 1][0]:
+                raise ConfigurationError(f"{where}: time {row[0]:g} s does not come after {rows[number - 1][0]:g} s.")
+            if not max(abs(row[1]), abs(row[2])) <= LARGEST_FORCE:
+                raise ConfigurationError(
+                    f"{where}: the force at {row[0]:g} s must be at most {LARGEST_FORCE:g} N in each direction."
+                )
+        return ScriptedForceHand(rows, self, workspace)
+
+
+class ScriptedForceHand(CompiledHand):
+    """A force as a function of time. Build it with `ScriptedForceSettings.build`."""
+
+    def __init__(
+        self, rows: tuple[tuple[float, ...], ...], settings: ScriptedForceSettings, workspace: Workspace
+    ) -> None:
+        self.stiffness = self.damping = 0.0
+        self.start = workspace.centre
+        self._table = np.array([(time, (x, y)) for time, x, y in rows], ROW)
+        record = np.zeros(1, SCRIPT)
+        record["rows"], record["row_count"] = self._table.ctypes.data, len(self._table)
+        record["period"], record["target"] = settings.repeat, self.start
+        super().__init__(record, settings.presses)
+
+    @property
+    def _part(self) -> Callable[..., None]:
+        from devices.virtual.hands.kernels import scripted_force
+
+        return scripted_force
+
+
+def _rows_of(path: str) -> tuple[tuple[float, ...], ...]:
+    table = read_table(path)
+    times, forces = table.times(), table.find(*FORCE_NAMES)
+    if forces is None:
+        raise table.missing("the force (fx and fy, in N)")
+    return tuple(tuple(row) for row in np.column_stack((times, forces)).tolist())

@@ -1,0 +1,239 @@
+"""The classic models with a bristle: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan.
+
+See `haptics.elements.classic.models`. For all of them `displacement` is the deflection z of the bristle and `velocity`
+the rest of the motion, which is slip. The bristle carries the level g of the law at the present speed as far as it does
+not exceed the break-away force; the excess, as of viscosity, opposes the motion directly. Iwan's elements solve the law
+instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+from haptics.device import Causality
+from haptics.elements.classic.base import ClassicElement, damping, period, stiffness
+from haptics.elements.classic.kernels import BRISTLE, ELASTOPLASTIC, HAYWARD_ARMSTRONG, IWAN, RESET_INTEGRATOR
+from haptics.elements.models import STEADIER, Element
+from haptics.errors import ConfigurationError
+from haptics.friction.law import Law, warn_if_ambiguous
+from haptics.settings import bounded
+
+_SPRING, _DAMPER = "stiffness of the bristle", "damping of the bristle"
+
+
+@dataclass(frozen=True, eq=False)
+class Dahl(ClassicElement):
+    """A bristle that gives way the more the nearer it is to its limit, dz/dt = u - K |u| z/g (Dahl 1968).
+
+    The force is K z: along a straight way an exponential. Of the family that Dahl gives it is the one with exponent 1,
+    in two dimensions as `LuGre`. It counts as sticking while the bristle takes up at least half of the motion.
+    Integrated exactly for a velocity that is constant over the sample.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    stiffness : float
+        Stiffness K of the bristle [N/m], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "dahl"
+    kind: ClassVar[int] = BRISTLE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    period: float = period()
+
+
+@dataclass(frozen=True, eq=False)
+class LuGre(ClassicElement):
+    """Dahl's bristle with a damper and a level that depends on the speed (Canudas de Wit et al. 1995).
+
+    In two dimensions dz/dt = u - K |u| z/g as in Velenis et al. 2002, and f = K z + B dz/dt, with the mean of dz/dt
+    over the sample; the viscous term is the law's. It counts as sticking while the bristle takes up at least half of
+    the motion; it has no static friction and drifts under a force that swings below the break-away force. Integrated
+    exactly for a velocity that is constant over the sample.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    stiffness, damping : float
+        Bristle K [N/m], greater than 0, and B [N s/m], at least 0 (the papers' sigma_0 and sigma_1).
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "lugre"
+    kind: ClassVar[int] = BRISTLE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    damping: float = damping(_DAMPER)
+    period: float = period()
+
+
+@dataclass(frozen=True, eq=False)
+class Elastoplastic(ClassicElement):
+    """A bristle that is elastic up to a share of its limit and only then gives way (Dupont et al. 2002).
+
+    The model is one-dimensional; here the bristle slips along its own deflection n = z/|z|, as fast as it is loaded:
+    dz/dt = u - alpha(|z|) max(u.n, 0) K z/g, and f = K z + B dz/dt. It sticks where alpha is 0 or the bristle is not
+    being loaded: then the velocity is exactly zero. Integrated by implicit Euler, solved to the last digits.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    stiffness, damping : float
+        Bristle K [N/m], greater than 0, and B [N s/m], at least 0.
+    elastic_share : float
+        Share of the limit up to which the bristle is elastic (z_ba/z_max), 0 to 0.99.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "elastoplastic"
+    kind: ClassVar[int] = ELASTOPLASTIC
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    damping: float = damping(_DAMPER)
+    elastic_share: float = bounded(
+        0.7, minimum=0.0, maximum=0.99, doc="share of its limit up to which the bristle is elastic"
+    )
+    period: float = period()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return (self.elastic_share,)
+
+
+@dataclass(frozen=True, eq=False)
+class HaywardArmstrong(ClassicElement):
+    """A spring whose end sticks, creeps or slides (Hayward and Armstrong 2000).
+
+    The spring is never longer than g/K; below, its end creeps by ``|du| alpha(z) z`` with
+    ``alpha = K/g z^8/(z_s^8 + z^8)``, z_s being `stick_share` of the limit. Without creep and with Coulomb's law it is
+    model C without damping (Kikuuwe et al. 2006, section III-C). It sticks, creeping or not, below the limit. The
+    creep is integrated by implicit Euler, solved to the last digits.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    stiffness : float
+        Stiffness K of the spring [N/m], greater than 0.
+    creep : float
+        How much it creeps: 0 not at all, 1 as published.
+    stick_share : float
+        Share of the limit around which the creep sets in, 0.1 to 1.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "hayward-armstrong"
+    kind: ClassVar[int] = HAYWARD_ARMSTRONG
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness("stiffness of the spring")
+    creep: float = bounded(1.0, minimum=0.0, maximum=1.0, doc="how much the spring's end creeps; 1 as published")
+    stick_share: float = bounded(
+        0.7, minimum=0.1, maximum=1.0, doc="share of the spring's limit around which creep sets in"
+    )
+    period: float = period()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return self.stick_share, self.creep
+
+
+@dataclass(frozen=True, eq=False)
+class ResetIntegrator(ClassicElement):
+    """A spring and damper while it sticks, the law while it slips (Haessig and Friedland 1991).
+
+    The velocity is integrated into the deflection z up to the limit g/K. While it sticks f = K (1 + stiction) z + B u,
+    while it slips f = K z; in between the force jumps. It slips while the bristle is at its limit and being loaded.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    stiffness, damping : float
+        K [N/m], greater than 0, and B [N s/m], at least 0; the damping is that of sticking.
+    stiction : float
+        By how much the force before break-away exceeds that of the law, as a share, at least 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "reset-integrator"
+    kind: ClassVar[int] = RESET_INTEGRATOR
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness(_SPRING)
+    damping: float = damping("damping while the bristle sticks")
+    stiction: float = bounded(
+        0.0, minimum=0.0, maximum=5.0, doc="share by which the force before break-away exceeds the law"
+    )
+    period: float = period()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return (self.stiction,)
+
+
+MOST_ELEMENTS = 12
+"""How many elements of model C stand side by side in `Iwan` at most."""
+
+
+@dataclass(frozen=True, eq=False)
+class Iwan(Element):
+    """Elements of model C side by side, each solved exactly (Iwan 1966; Kikuuwe et al. 2006, section VI).
+
+    They share stiffness and damping in equal parts; their break-away forces rise evenly from 1 - spread to 1 + spread
+    of an equal part, so that they let go one after the other: hysteresis before sliding. It sticks while no element
+    slides; `velocity` and `displacement` are means. With one element it is model C.
+
+    Attributes
+    ----------
+    law : Law
+        Any friction law; that of all elements together.
+    stiffness, damping : float
+        Of all elements together: K [N/m], greater than 0, and B [N s/m], at least 0.
+    count : int
+        How many elements there are, 1 to 12.
+    spread : float
+        How far their break-away forces are apart, 0 to 0.99.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "iwan"
+    kind: ClassVar[int] = IWAN
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = stiffness("stiffness of all elements together")
+    damping: float = damping("damping of all elements together")
+    count: int = bounded(6, minimum=1, maximum=MOST_ELEMENTS, doc="number of elements, a whole one")
+    spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="how far the break-away forces of the elements differ")
+    period: float = period()
+
+    @property
+    def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
+        return float(self.count), self.spread
+
+    @property
+    def mobility(self) -> float:
+        """That of the strongest element: 1/(B + T K), and more by the spread."""
+        spread = self.spread if self.count > 1 else 0.0
+        return (1.0 + spread) / (self.damping + self.period * self.stiffness)
+
+    def _check_law(self) -> None:
+        """Warn if the strongest element meets its law where several forces are possible."""
+        if self.count != int(self.count):
+            raise ConfigurationError(f"element.count = {self.count!r}: must be a whole number.")
+        warn_if_ambiguous(self.law, self.mobility, STEADIER)

@@ -1,0 +1,200 @@
+"""Steps of the classic models with a bristle: Dahl, LuGre, elastoplastic, Hayward-Armstrong, reset integrator, Iwan.
+
+All take the velocity u of the end effector, constant over a sample, and give the force f. The bristle is deflected by
+z (the elastic displacement); what it does not take up is slip, v = u - dz/dt, the sliding velocity. The level of the
+law at the speed |u| is divided (except by Iwan's model, which solves the law): up to break-away, g, it loads the
+bristle, which is at its limit when z = g/K; what is above, as by viscosity, opposes the motion directly, like the
+viscous term of the LuGre model. So no bristle holds more than the break-away force when the motion stops. The numbers
+of the record are explained at each step.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from haptics.elements.classic.rigid_kernels import clipped, store
+from haptics.friction.kernels import implicit_force
+from haptics.friction.sliding_kernels import sliding_level
+from haptics.jit import kernel
+
+
+@kernel
+def _divided(s: Any, ux: float, uy: float) -> tuple[float, float, float]:
+    """Return |u|, the limit g/K of the bristle, and the viscosity D [N s/m] for the level above break-away."""
+    speed = math.hypot(ux, uy)
+    level = sliding_level(s.law, speed)
+    g = min(level, s.law.numbers[0])
+    return speed, g / s.stiffness, (level - g) / speed if speed > 0.0 else 0.0
+
+
+@kernel
+def _deflect(s: Any, zx: float, zy: float, u: Any, D: float, sticking: bool, slipping: bool) -> None:
+    """Deflect the bristle to z; f = K z + B dz/dt + D u with the mean of dz/dt over the sample."""
+    T, K, B, z = s.period, s.stiffness, s.damping, s.displacement
+    ux, uy = u
+    rate_x, rate_y = ((zx - z[0]) / T, (zy - z[1]) / T) if slipping else (ux, uy)
+    z[0], z[1] = zx, zy
+    fx, fy = K * zx + B * rate_x + D * ux, K * zy + B * rate_y + D * uy
+    s.output[0], s.output[1] = fx, fy
+    store(s, (fx, fy), (ux - rate_x, uy - rate_y), sticking)
+
+
+@kernel
+def step_bristle(s: Any, ux: float, uy: float) -> None:
+    """Dahl's model (B = 0) and the LuGre model: dz/dt = u - K |u| z/g, solved exactly for a constant u.
+
+    With a constant velocity the equation is linear: z goes to g/K u/|u| as an exponential of the way, over g/K.
+    Neither model has static friction: it sticks while the bristle takes up at least half of the motion.
+    """
+    z, T = s.displacement, s.period
+    speed, limit, D = _divided(s, ux, uy)
+    zx, zy = z[0], z[1]
+    if speed > 0.0:
+        share = -math.expm1(-T * speed / limit) if limit > 0.0 else 1.0
+        zx += share * (limit * (ux / speed) - zx)
+        zy += share * (limit * (uy / speed) - zy)
+    slip = math.hypot(ux - (zx - z[0]) / T, uy - (zy - z[1]) / T)
+    _deflect(s, zx, zy, (ux, uy), D, slip <= 0.5 * speed, True)
+
+
+# --- adhesion maps: how much of the motion is slip, by the deflection -----------------------------------------------
+
+
+@kernel
+def _sine_map(x: float, k: float) -> tuple[float, float]:
+    """Return alpha and its slope at the deflection x < 1: half a sine from k to 1 (Dupont et al. 2002)."""
+    if x <= k:
+        return 0.0, 0.0
+    turn = math.pi / (1.0 - k)
+    angle = turn * (x - 0.5 * (1.0 + k))
+    return 0.5 + 0.5 * math.sin(angle), 0.5 * turn * math.cos(angle)
+
+
+@kernel
+def _power_map(x: float, k: float) -> tuple[float, float]:
+    """Return x^8/(k^8 + x^8) and its slope at the deflection x > 0 (Hayward and Armstrong 2000)."""
+    power = (x / k) ** 8
+    return power / (1.0 + power), 8.0 * power / (x * (1.0 + power) * (1.0 + power))
+
+
+@kernel
+def _map(sine: bool, x: float, k: float) -> tuple[float, float]:
+    return _sine_map(x, k) if sine else _power_map(x, k)
+
+
+@kernel
+def _relaxed(sine: bool, trial: float, way: float, k: float) -> float:
+    """Solve x + way alpha(x) x = trial, the implicit Euler step of dx/dw = -alpha(x) x; lengths as shares of g/K.
+
+    The left side rises with x: Newton's method, kept between two bounds by bisection.
+    """
+    at_limit = 1.0 + way * (1.0 if sine else _power_map(1.0, k)[0])
+    if trial >= at_limit:
+        return trial / at_limit
+    low, high = 0.0, min(trial, 1.0)
+    x = high
+    for _ in range(60):
+        alpha, slope = _map(sine, x, k)
+        excess = x + way * alpha * x - trial
+        if excess > 0.0:
+            high = x
+        else:
+            low = x
+        step = excess / (1.0 + way * (alpha + x * slope))
+        if abs(step) <= 2.3e-16 * x:
+            break
+        x = x - step if low < x - step < high else 0.5 * (low + high)
+    return x
+
+
+@kernel
+def step_elastoplastic(s: Any, ux: float, uy: float) -> None:
+    """Elastoplastic model of Dupont et al. 2002, dz/dt = u - alpha(z) (u.n)+ K z/g with n = z/|z|; implicit Euler.
+
+    On a line (u.n)+ is |u| while the bristle is being loaded and 0 while it is not, as in the paper. It sticks while
+    alpha is 0 or the bristle is not being loaded. Number 0: the share of the limit up to which alpha is 0.
+    """
+    z, T, k = s.displacement, s.period, s.numbers[0]
+    _, limit, D = _divided(s, ux, uy)
+    x, y = z[0] + T * ux, z[1] + T * uy
+    r = math.hypot(x, y)
+    load = max(T * (ux * (x / r) + uy * (y / r)), 0.0) if r > k * limit else 0.0
+    if load == 0.0:
+        _deflect(s, x, y, (ux, uy), D, True, False)
+        return
+    scale = _relaxed(True, r / limit, load / limit, k) * (limit / r) if limit > 0.0 else 0.0
+    _deflect(s, scale * x, scale * y, (ux, uy), D, False, True)
+
+
+@kernel
+def step_creep(s: Any, ux: float, uy: float) -> None:
+    """Model of Hayward and Armstrong 2000, dz/dt = u - alpha(z) |u| K z/g and |z| <= g/K; implicit Euler.
+
+    Number 0: the share of the limit around which alpha rises; number 1: a factor on alpha. It sticks, creeping or not,
+    while |z| is below its limit.
+    """
+    z, T = s.displacement, s.period
+    speed, limit, D = _divided(s, ux, uy)
+    x, y = z[0] + T * ux, z[1] + T * uy
+    way = s.numbers[1] * T * speed
+    r = math.hypot(x, y)
+    if way > 0.0 and limit > 0.0 and r > 0.0:
+        scale = _relaxed(False, r / limit, way / limit, s.numbers[0]) * (limit / r)
+        x, y = scale * x, scale * y
+    x, y, sticking = clipped(x, y, limit)
+    _deflect(s, x, y, (ux, uy), D, sticking, way > 0.0 or not sticking)
+
+
+@kernel
+def step_reset(s: Any, ux: float, uy: float) -> None:
+    """Reset integrator of Haessig and Friedland 1991: f = K (1 + a) z + B u while it sticks, K z while it slips, + D u.
+
+    It slips, and z stays at its limit, when the bristle is at its limit and being loaded. Number 0: the gain a.
+    """
+    T, K, z = s.period, s.stiffness, s.displacement
+    _, limit, D = _divided(s, ux, uy)
+    x, y = z[0] + T * ux, z[1] + T * uy
+    loaded = ux * x + uy * y > 0.0
+    x, y, inside = clipped(x, y, limit)
+    sticking = inside or not loaded
+    gain, damping = (K * (1.0 + s.numbers[0]), D + s.damping) if sticking else (K, D)
+    fx, fy = gain * x + damping * ux, gain * y + damping * uy
+    vx, vy = (0.0, 0.0) if inside else (ux - (x - z[0]) / T, uy - (y - z[1]) / T)
+    z[0], z[1] = x, y
+    s.output[0], s.output[1] = fx, fy
+    store(s, (fx, fy), (vx, vy), sticking)
+
+
+# --- parallel elements ----------------------------------------------------------------------------------------------
+
+
+@kernel
+def step_iwan(s: Any, ux: float, uy: float) -> None:
+    """Elements of model C side by side, n of them: a sum of steps (38) (Iwan 1966; Kikuuwe et al. 2006, section VI).
+
+    Each has K/n and B/n; element i has the share w = c/n of the level, where c goes from 1 - spread to 1 + spread. With
+    f = w phi its step is phi = Phi_Zc(u + K e/(B + T K)), Z = 1/(B + T K). Numbers: 0 n, 1 spread. Memory: the e of
+    each element. The contact sticks while none of its elements slides.
+    """
+    T, K, B, e, m = s.period, s.stiffness, s.damping, s.displacement, s.memory
+    n = int(s.numbers[0])
+    impedance = B + T * K
+    Z, stretch = 1.0 / impedance, K / impedance
+    fx, fy, vx, vy, ex, ey = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    sticking = True
+    for i in range(n):
+        c = 1.0 + s.numbers[1] * (2.0 * i / (n - 1.0) - 1.0) if n > 1 else 1.0
+        j = 2 * i
+        px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
+        m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
+        m[j + 1] = m[j + 1] + T * uy if sticks else (B * m[j + 1] + T * (c * py)) / impedance
+        fx, fy = fx + c * px, fy + c * py
+        vx, vy = vx + wx, vy + wy
+        ex, ey = ex + m[j], ey + m[j + 1]
+        sticking = sticking and sticks
+    for j in range(2 * n, len(m)):
+        m[j] = 0.0  # an element that is added later starts without tension
+    e[0], e[1] = ex / n, ey / n
+    s.output[0], s.output[1] = fx / n, fy / n
+    store(s, (fx / n, fy / n), (vx / n, vy / n), sticking)

@@ -1,0 +1,276 @@
+"""The classic models without a bristle: explicit Coulomb, viscous ramp, Karnopp, Quinn; see `classic`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from haptics.device import Causality
+from haptics.elements.classic.base import ClassicElement, damping, period, stiffness
+from haptics.elements.classic.kernels import (
+    EXPLICIT_ADMITTANCE,
+    EXPLICIT_IMPEDANCE,
+    KARNOPP_ADMITTANCE,
+    KARNOPP_IMPEDANCE,
+    QUINN_ADMITTANCE,
+    QUINN_IMPEDANCE,
+    RAMP_ADMITTANCE,
+    RAMP_IMPEDANCE,
+)
+from haptics.friction.law import Law
+from haptics.settings import bounded
+
+
+def _mass(default: float) -> Any:
+    return bounded(default, above=0.0, unit="kg", doc="mass that slides on the surface")
+
+
+def _threshold(default: float) -> Any:
+    return bounded(default, above=0.0, unit="m/s", doc="speed below which the friction counts as static")
+
+
+def _residual() -> Any:
+    doc = "share of its velocity that a mass below the threshold moves on with"
+    return bounded(0.0, minimum=0.0, maximum=1.0, doc=doc)
+
+
+class _Explicit(ClassicElement):
+    model: ClassVar[str] = "explicit-coulomb"
+
+    def _check_law(self) -> None:
+        """Accept any law: its force is looked up as it is."""
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitCoulombAdmittance(_Explicit):
+    """A mass under the friction of its last velocity, f = Phi(v); it chatters about rest (Kikuuwe et al. 2006, (6)).
+
+    It sticks only where its velocity was exactly zero.
+
+    Attributes
+    ----------
+    law : Law
+        Any friction law.
+    mass : float
+        Mass M [kg], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    kind: ClassVar[int] = EXPLICIT_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    period: float = period()
+
+
+@dataclass(frozen=True, eq=False)
+class ExplicitCoulombImpedance(_Explicit):
+    """The law as it stands, f = Phi(u): its force jumps with the sign of the velocity (Kikuuwe et al. 2006, (6)).
+
+    It sticks, without any force, only where the velocity is exactly zero.
+
+    Attributes
+    ----------
+    law : Law
+        Any friction law.
+    period : float
+        Time between steps T [s].
+    """
+
+    kind: ClassVar[int] = EXPLICIT_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    period: float = period()
+
+
+class _Threshold(ClassicElement):
+    threshold: float
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return (self.threshold,)
+
+
+@dataclass(frozen=True, eq=False)
+class ViscousRampAdmittance(_Threshold):
+    """A mass under a very high viscosity in place of static friction (Kikuuwe et al. 2006, (5); Martins and Oden 1983).
+
+    Under a constant force h below the friction F it creeps at ``threshold h/F``. It counts as sticking up to the
+    threshold. Its explicit step is stable while ``T F < 2 M threshold``.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    mass : float
+        Mass M [kg], greater than 0.
+    threshold : float
+        Speed at which the ramp reaches the law [m/s], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "viscous-ramp"
+    kind: ClassVar[int] = RAMP_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    threshold: float = _threshold(0.005)
+    period: float = period()
+
+
+@dataclass(frozen=True, eq=False)
+class ViscousRampImpedance(_Threshold):
+    """A very high viscosity in place of static friction (Kikuuwe et al. 2006, (5); Martins and Oden 1983).
+
+    It has no state. It counts as sticking up to the threshold.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    threshold : float
+        Speed at which the ramp reaches the law [m/s], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "viscous-ramp"
+    kind: ClassVar[int] = RAMP_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    threshold: float = _threshold(0.02)
+    period: float = period()
+
+
+class _Karnopp(_Threshold):
+    model: ClassVar[str] = "karnopp"
+    residual: float
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        return self.threshold, self.residual
+
+
+@dataclass(frozen=True, eq=False)
+class KarnoppAdmittance(_Karnopp):
+    """A mass whose velocity below a threshold counts as zero: friction then balances the force (Karnopp 1985).
+
+    The friction force is (3) of Kikuuwe et al. 2006. Below the threshold the mass keeps its momentum but does not
+    move; where the force exceeds the break-away force the momentum grows until the mass jumps off at the threshold.
+    With `residual` = 1 it moves on at the velocity it has, which is (3) to the letter, and drifts. A threshold below
+    ``T F/(2 M)`` is jumped over: it chatters.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    mass : float
+        Mass M [kg], greater than 0.
+    threshold : float
+        Speed below which the velocity counts as zero [m/s], greater than 0.
+    residual : float
+        Share of its velocity that a mass below the threshold moves on with, 0 to 1.
+    period : float
+        Time between steps T [s].
+    """
+
+    kind: ClassVar[int] = KARNOPP_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    threshold: float = _threshold(0.005)
+    residual: float = _residual()
+    period: float = period()
+
+
+@dataclass(frozen=True, eq=False)
+class KarnoppImpedance(_Karnopp):
+    """`KarnoppAdmittance` pulled through a spring and damper, joined as in Kikuuwe et al. 2006, Fig. 12(a).
+
+    The spring's force on the mass uses the mass's velocity after the last step, so that stiffness and damping are
+    limited: while it slides ``T^2 K + 2 T B < 4 M``. A pull slower than the threshold goes on in jerks.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    mass : float
+        Mass M [kg], greater than 0.
+    stiffness, damping : float
+        Coupling K [N/m], greater than 0, and B [N s/m], at least 0.
+    threshold : float
+        Speed below which the velocity counts as zero [m/s], greater than 0.
+    residual : float
+        Share of its velocity that a mass below the threshold moves on with, 0 to 1.
+    period : float
+        Time between steps T [s].
+    """
+
+    kind: ClassVar[int] = KARNOPP_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    mass: float = _mass(0.3)
+    stiffness: float = stiffness("stiffness of the virtual coupling")
+    damping: float = damping("damping of the virtual coupling")
+    threshold: float = _threshold(0.02)
+    residual: float = _residual()
+    period: float = period()
+
+
+@dataclass(frozen=True, eq=False)
+class QuinnAdmittance(_Threshold):
+    """A mass under a force that is continuous in velocity and applied force (Quinn 2004; Kikuuwe et al. 2006, (4)).
+
+    The level at the present speed takes the place of the constant F, for which the model was made. It sticks where the
+    friction force is below that level. Its explicit step is stable while ``T F < 2 M threshold``.
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    mass : float
+        Mass M [kg], greater than 0.
+    threshold : float
+        Speed over which the force changes [m/s], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "quinn"
+    kind: ClassVar[int] = QUINN_ADMITTANCE
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(2.0)
+    threshold: float = _threshold(0.005)
+    period: float = period()
+
+
+@dataclass(frozen=True, eq=False)
+class QuinnImpedance(_Threshold):
+    """`QuinnAdmittance` pulled through a spring and damper, joined as in Kikuuwe et al. 2006, Fig. 12(a).
+
+    Attributes
+    ----------
+    law : Law
+        Isotropic friction law.
+    mass : float
+        Mass M [kg], greater than 0.
+    stiffness, damping : float
+        Coupling K [N/m], greater than 0, and B [N s/m], at least 0; see `KarnoppImpedance` for their limits.
+    threshold : float
+        Speed over which the force changes [m/s], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "quinn"
+    kind: ClassVar[int] = QUINN_IMPEDANCE
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    mass: float = _mass(0.3)
+    stiffness: float = stiffness("stiffness of the virtual coupling")
+    damping: float = damping("damping of the virtual coupling")
+    threshold: float = _threshold(0.02)
+    period: float = period()

@@ -1,0 +1,189 @@
+"""The steps of the four elements as kernels, and the record they work on; `haptics.elements.models` has the classes.
+
+A step is compiled for one model with one kind of law, and alone: whoever steps an element calls the function whose
+address the record has (`step_element`), so that nothing is compiled that is not used.
+
+The elements to compare with (`haptics.elements.classic.models`) share the record: ``numbers`` and ``memory`` are
+theirs. Every kernel takes a record that begins with the fields of `ELEMENT`; whoever needs more of a tick in one call
+(the rendering) appends its own fields.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from haptics.elements.classic.kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY
+from haptics.friction.kernels import implicit_law
+from haptics.friction.sliding_kernels import LAW
+from haptics.jit import inlined_kernel, kernel
+from haptics.parts import address_of_part, call_part
+from haptics.records import Rows
+
+MODEL_A = 0
+MODEL_B = 1
+MODEL_C = 2
+MODEL_D = 3
+
+MOTION = np.dtype(
+    [
+        ("table", "<i8"),
+        ("rows", "<i8"),
+        ("relative", "<i8"),
+        ("integration", "<f8"),
+        ("bound", "<f8"),
+        ("max_error", "<f8"),
+        ("max_speed", "<f8"),
+    ]
+)
+"""What a motion is, besides stiffness, damping and period, which it has in common with elements.
+
+``table`` is where its reference lies in this process, in ``rows`` rows of 6 float64; ``bound`` is that of its force
+[N] or of the speed of its reference [m/s]. The others are those of `haptics.rendering.motion.Motion`."""
+
+PARAMETER_FIELDS: list[tuple[Any, ...]] = [
+    ("step", "<i8"),
+    ("model", "<i8"),
+    ("law", LAW),
+    ("period", "<f8"),
+    ("mass", "<f8"),
+    ("stiffness", "<f8"),
+    ("damping", "<f8"),
+    ("mobility", "<f8"),
+    ("numbers", "<f8", (CLASSIC_NUMBERS,)),
+    ("program", "<i8"),
+    ("motion", MOTION),
+]
+"""What an element is: fields of a kernel's record that only settings change. ``step`` is the address of its step.
+
+``program`` is its number in a run; ``motion`` is for a program that is no element (`haptics.rendering.motion`)."""
+
+STATE_FIELDS: list[tuple[Any, ...]] = [
+    ("mass_velocity", "<f8", (2,)),
+    ("displacement", "<f8", (2,)),
+    ("output", "<f8", (2,)),
+    ("friction_force", "<f8", (2,)),
+    ("sliding_velocity", "<f8", (2,)),
+    ("sticking", "<i8"),
+    ("memory", "<f8", (MEMORY,)),
+]
+"""Where an element is: fields of a kernel's record that `step_element` changes."""
+
+PARAMETERS = np.dtype(PARAMETER_FIELDS)
+ELEMENT = np.dtype(PARAMETER_FIELDS + STATE_FIELDS)
+
+
+# --- the four models: s is a record that has the fields above, `implicit` solves its law -------------------------
+
+
+@inlined_kernel
+def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
+    s.friction_force[0], s.friction_force[1] = f
+    s.sliding_velocity[0], s.sliding_velocity[1] = v
+    s.sticking = 1 if sticking else 0
+
+
+@inlined_kernel
+def _contact_displacement(s: Any, u: Any, f: float, e: Any, sticking: bool) -> Any:
+    """Return the new e of a massless contact; (38c), (45c). While it sticks the end moves on by exactly T u."""
+    T, K, B = s.period, s.stiffness, s.damping
+    return e + T * u if sticking else (B * e + T * f) / (B + T * K)
+
+
+def _model_a(implicit: Callable[..., Any]) -> Callable[..., None]:
+    @inlined_kernel
+    def step(s: Any, hx: float, hy: float) -> None:
+        """Force h [N] to velocity v [m/s] of the mass; (26)."""
+        T, M, v = s.period, s.mass, s.mass_velocity
+        fx, fy, vx, vy, sticking = implicit(s.law, v[0] + T * hx / M, v[1] + T * hy / M, s.mobility)
+        v[0], v[1] = vx, vy
+        s.output[0], s.output[1] = vx, vy
+        _store(s, (fx, fy), (vx, vy), sticking)
+
+    return step
+
+
+def _model_b(implicit: Callable[..., Any]) -> Callable[..., None]:
+    @inlined_kernel
+    def step(s: Any, ux: float, uy: float) -> None:
+        """Velocity u [m/s] to force h [N] of the spring-damper; (36) in the state (e, v), no second differences."""
+        T, M, K, B = s.period, s.mass, s.stiffness, s.damping
+        v, e = s.mass_velocity, s.displacement
+        C = M + T * B + T * T * K
+        coupling = T * B + T * T * K
+        x = (coupling * ux + T * K * e[0] + M * v[0]) / C
+        y = (coupling * uy + T * K * e[1] + M * v[1]) / C
+        fx, fy, vx, vy, sticking = implicit(s.law, x, y, s.mobility)
+        v[0], v[1] = vx, vy
+        e[0] += T * (ux - vx)
+        e[1] += T * (uy - vy)
+        s.output[0] = K * e[0] + B * (ux - vx)
+        s.output[1] = K * e[1] + B * (uy - vy)
+        _store(s, (fx, fy), (vx, vy), sticking)
+
+    return step
+
+
+def _model_c(implicit: Callable[..., Any]) -> Callable[..., None]:
+    @inlined_kernel
+    def step(s: Any, ux: float, uy: float) -> None:
+        """Velocity u [m/s] to force f [N]; (38)."""
+        T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
+        stretch = K / (B + T * K)
+        x, y = ux + stretch * e[0], uy + stretch * e[1]
+        fx, fy, vx, vy, sticking = implicit(s.law, x, y, s.mobility)
+        e[0] = _contact_displacement(s, ux, fx, e[0], sticking)
+        e[1] = _contact_displacement(s, uy, fy, e[1], sticking)
+        s.output[0], s.output[1] = fx, fy
+        s.mass_velocity[0], s.mass_velocity[1] = vx, vy
+        _store(s, (fx, fy), (vx, vy), sticking)
+
+    return step
+
+
+def _model_d(implicit: Callable[..., Any]) -> Callable[..., None]:
+    @inlined_kernel
+    def step(s: Any, hx: float, hy: float) -> None:
+        """Force h [N] to velocity u [m/s] of the mass; (45)."""
+        T, M, K, B = s.period, s.mass, s.stiffness, s.damping
+        u, e = s.mass_velocity, s.displacement
+        stretch = K / (B + T * K)
+        x = u[0] + T * hx / M + stretch * e[0]
+        y = u[1] + T * hy / M + stretch * e[1]
+        fx, fy, vx, vy, sticking = implicit(s.law, x, y, s.mobility)
+        u[0] += T * (hx - fx) / M
+        u[1] += T * (hy - fy) / M
+        e[0] = _contact_displacement(s, u[0], fx, e[0], sticking)
+        e[1] = _contact_displacement(s, u[1], fy, e[1], sticking)
+        s.output[0], s.output[1] = u[0], u[1]
+        _store(s, (fx, fy), (vx, vy), sticking)
+
+    return step
+
+
+_MODELS = {MODEL_A: _model_a, MODEL_B: _model_b, MODEL_C: _model_c, MODEL_D: _model_d}
+
+
+# --- by address ---------------------------------------------------------------------------------------------------
+
+
+@functools.cache
+def step_address(model: int, law: int) -> int:
+    """Return where the step of a `model` with a kind of `law` lies in this process, compiled if need be."""
+    step = _MODELS[model](implicit_law(law)) if model in _MODELS else CLASSIC_STEPS[model]
+    return address_of_part(step, ELEMENT)
+
+
+@inlined_kernel
+def step_element(s: Any, x: float, y: float) -> None:
+    """Advance the element in record `s` by one period under the input (x, y)."""
+    call_part(s.step, s, x, y)
+
+
+@kernel
+def step_record(records: Rows, x: float, y: float) -> None:
+    """Advance the element in the (1,) array `records`; for callers in Python."""
+    step_element(records[0], x, y)

@@ -1,0 +1,345 @@
+"""The four friction elements of Kikuuwe et al. 2006: rigid and compliant admittance, inertial and massless impedance.
+
+=====================  =====  ==========  ==============================================  ========
+class                  model  causality   what it is                                      equation
+=====================  =====  ==========  ==============================================  ========
+`RigidAdmittance`      A      admittance  a mass on a frictional surface                  (26)
+`InertialImpedance`    B      impedance   that mass, pulled through a spring and damper   (36)
+`MasslessImpedance`    C      impedance   a spring and damper ending on the surface       (38)
+`CompliantAdmittance`  D      admittance  a mass, spring and damper ending on the surface (45)
+=====================  =====  ==========  ==============================================  ========
+
+Each solves its implicit Euler step exactly; sticking means a velocity of exactly zero. The friction force has the
+direction of the sliding velocity: it *opposes* the motion when it is subtracted, as in ``M dv/dt = h - f``.
+"""
+
+from __future__ import annotations
+
+import math
+from abc import ABC, abstractmethod
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from haptics.device import Causality, Vector
+from haptics.elements.kernels import (
+    ELEMENT,
+    MODEL_A,
+    MODEL_B,
+    MODEL_C,
+    MODEL_D,
+    STATE_FIELDS,
+    step_address,
+    step_record,
+)
+from haptics.errors import ConfigurationError
+from haptics.friction.law import Law, warn_if_ambiguous
+from haptics.settings import bounded, check
+
+STEADIER = "a larger stiffness, damping or mass, or a higher rate"
+"""What to do about an element that is too mobile for its law."""
+
+
+class Element(ABC):
+    """A friction element: frozen parameters around a small state that `step` advances.
+
+    Attributes
+    ----------
+    law : Law
+        The friction law of the contact.
+    period : float
+        Nominal time between two steps [s].
+    """
+
+    model: ClassVar[str]
+    kind: ClassVar[int]
+    causality: ClassVar[Causality]
+    law: Law
+    period: float
+    _record: NDArray[Any]
+
+    @property
+    @abstractmethod
+    def mobility(self) -> float:
+        """The Z [m/(N s)] with which this element meets its friction law."""
+
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Parameters that only this kind of element has, as its kernel reads them."""
+        return ()
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.law, Law):
+            raise ConfigurationError(f"law = {self.law!r}: must be a friction law such as Coulomb(4.0).")
+        check(self, "element")
+        self._check_law()
+        object.__setattr__(self, "_record", np.zeros(1, ELEMENT))  # frozen: parameters
+        write_parameters(self, self._record)
+
+    def _check_law(self) -> None:
+        """Warn if the element meets its law where several forces are possible."""
+        warn_if_ambiguous(self.law, self.mobility, STEADIER, depth=5)
+
+    def reset(self, velocity: ArrayLike = (0.0, 0.0)) -> None:
+        """Start afresh: no displacement, no force, and a mass (A, B, D) that moves at `velocity`, (2,) [m/s]."""
+        start = _finite_pair(velocity, "velocity")
+        for name, *_ in STATE_FIELDS:
+            self._record[name] = 0
+        self._record["mass_velocity"] = start
+        self._record["sliding_velocity"] = start
+
+    def step(self, input: ArrayLike) -> Vector:  # noqa: A002 (the contract's name)
+        """Advance by one period.
+
+        Parameters
+        ----------
+        input : (2,) array
+            Admittance: the hand's force [N]; impedance: the end effector's velocity [m/s].
+
+        Returns
+        -------
+        (2,) float array
+            Admittance: velocity of the mass [m/s]; impedance: force [N], to be subtracted from the hand's.
+
+        Raises
+        ------
+        ConfigurationError
+            If the input is not finite: the state would be lost for good.
+        """
+        x, y = _finite_pair(input, "input")
+        step_record(self._ready_record, x, y)
+        return self._copy("output")
+
+    def __copy__(self) -> Self:
+        """Return an element of its own in the same state."""
+        twin = replace(self)  # type: ignore[type-var]
+        twin._record[:] = self._record
+        return twin
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Come out of another process: a custom law lies at another address here."""
+        self.__dict__.update(state)
+        write_parameters(self, self._record)
+
+    def copy_record(self) -> NDArray[Any]:
+        """Return a copy of the kernel record, (1,) of dtype `ELEMENT`: parameters and state."""
+        return self._ready_record.copy()
+
+    @property
+    def _ready_record(self) -> NDArray[Any]:
+        """The kernel record once its step has been compiled, which only an element that steps needs."""
+        if not self._record["step"][0]:
+            write_step(self, self._record)
+        return self._record
+
+    def _copy(self, name: str) -> Vector:
+        return np.array(self._record[name][0])
+
+    @property
+    def friction_force(self) -> Vector:
+        """Friction force f on the contact after the last step, (2,) [N]."""
+        return self._copy("friction_force")
+
+    @property
+    def displacement(self) -> Vector:
+        """Elastic displacement e of the virtual coupling, (2,) [m]; zeros for a rigid element."""
+        return self._copy("displacement")
+
+    @property
+    def velocity(self) -> Vector:
+        """Sliding velocity v of the contact, (2,) [m/s]: the argument of the law."""
+        return self._copy("sliding_velocity")
+
+    @property
+    def sticking(self) -> bool:
+        """Whether the contact is at rest."""
+        return bool(self._record["sticking"][0])
+
+
+def write_parameters(element: Element, record: NDArray[Any]) -> None:
+    """Write what `element` is into a (1,) `record` that has the fields of `PARAMETERS`; its state is left alone.
+
+    The record has no function yet; see `write_step`.
+    """
+    record["step"] = 0
+    record["model"] = element.kind
+    record["law"] = element.law.record
+    record["numbers"][0][: len(element.numbers)] = element.numbers
+    for name in ("mass", "stiffness", "damping", "period"):
+        record[name] = getattr(element, name, 0.0)
+    record["mobility"] = element.mobility
+
+
+def functions_of(element: Element) -> tuple[int, int, str]:
+    """Return what decides which functions step `element`: its kind, that of its law, the text of a custom law."""
+    return element.kind, int(element.law.record["kind"][0]), str(getattr(element.law, "source", ""))
+
+
+def write_step(element: Element, record: NDArray[Any]) -> None:
+    """Write the address of the function that steps `element` into a (1,) `record`, compiling it if need be."""
+    record["step"] = step_address(element.kind, int(record["law"]["kind"][0]))
+
+
+def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:
+    try:
+        x, y = map(float, value)  # type: ignore[arg-type]
+        if math.isfinite(x) and math.isfinite(y):
+            return x, y
+    except (TypeError, ValueError):
+        pass
+    raise ConfigurationError(f"{name} = {value!r}: must be two finite numbers.")
+
+
+def _period() -> Any:
+    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two steps")
+
+
+def _mass(**bounds: float) -> Any:
+    return bounded(unit="kg", doc="mass that slides on the surface", **bounds)
+
+
+def _stiffness() -> Any:
+    return bounded(minimum=0.0, unit="N/m", doc="stiffness of the virtual coupling")
+
+
+def _damping() -> Any:
+    return bounded(minimum=0.0, unit="N s/m", doc="damping of the virtual coupling")
+
+
+def _require_coupling(impedance: float) -> None:
+    if not impedance > 0.0:
+        raise ConfigurationError("element.stiffness = 0 with element.damping = 0: at least one must be greater than 0.")
+
+
+@dataclass(frozen=True, eq=False)
+class RigidAdmittance(Element):
+    """Model A: a mass sliding on a surface; force in, velocity out (Kikuuwe et al. 2006, (12), (13), (26)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    mass : float
+        Mass M [kg], greater than 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "A"
+    kind: ClassVar[int] = MODEL_A
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(above=0.0)
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """T/M."""
+        return self.period / self.mass
+
+
+@dataclass(frozen=True, eq=False)
+class InertialImpedance(Element):
+    """Model B: model A pulled through a spring and damper; velocity in, force out (Kikuuwe et al. 2006, (29)-(36)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    mass : float
+        Mass M [kg], at least 0; with 0 it is model C.
+    stiffness, damping : float
+        Virtual coupling K [N/m] and B [N s/m], at least 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "B"
+    kind: ClassVar[int] = MODEL_B
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    mass: float = _mass(minimum=0.0)
+    stiffness: float = _stiffness()
+    damping: float = _damping()
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """T/C with C = M + T B + T^2 K; (35)."""
+        coupling = self.period * (self.damping + self.period * self.stiffness)
+        _require_coupling(coupling)
+        return self.period / (self.mass + coupling)
+
+
+@dataclass(frozen=True, eq=False)
+class MasslessImpedance(Element):
+    """Model C: a spring and damper whose end slides; velocity in, force out (Kikuuwe et al. 2006, (38)-(40)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    stiffness, damping : float
+        Virtual coupling K [N/m] and B [N s/m], at least 0, not both 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "C"
+    kind: ClassVar[int] = MODEL_C
+    causality: ClassVar[Causality] = Causality.IMPEDANCE
+    law: Law
+    stiffness: float = _stiffness()
+    damping: float = _damping()
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """1/(B + T K)."""
+        coupling = self.damping + self.period * self.stiffness
+        _require_coupling(coupling)
+        return 1.0 / coupling
+
+
+@dataclass(frozen=True, eq=False)
+class CompliantAdmittance(Element):
+    """Model D: a mass on the end of model C; force in, velocity out (Kikuuwe et al. 2006, (39)-(45)).
+
+    Attributes
+    ----------
+    law : Law
+        Friction law of the surface.
+    mass : float
+        Mass M [kg], greater than 0.
+    stiffness, damping : float
+        Virtual coupling K [N/m] and B [N s/m], at least 0, not both 0.
+    period : float
+        Time between steps T [s].
+    """
+
+    model: ClassVar[str] = "D"
+    kind: ClassVar[int] = MODEL_D
+    causality: ClassVar[Causality] = Causality.ADMITTANCE
+    law: Law
+    mass: float = _mass(above=0.0)
+    stiffness: float = _stiffness()
+    damping: float = _damping()
+    period: float = _period()
+
+    @property
+    def mobility(self) -> float:
+        """A of (44): T/M + 1/(B + T K)."""
+        coupling = self.damping + self.period * self.stiffness
+        _require_coupling(coupling)
+        return self.period / self.mass + 1.0 / coupling
+
+
+ELEMENTS: dict[str, type[Element]] = {
+    "A": RigidAdmittance,
+    "B": InertialImpedance,
+    "C": MasslessImpedance,
+    "D": CompliantAdmittance,
+}
+"""The four elements by the letter of their model."""

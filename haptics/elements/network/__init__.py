@@ -1,0 +1,1 @@
+"""Networks: masses, springs, dampers and frictional contacts, solved as one system; see `network`."""

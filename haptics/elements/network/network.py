@@ -1,0 +1,300 @@
+r"""Masses, springs and many frictional contacts in one simulation (Kikuuwe et al. 2006, section IV-A, Figs. 9 to 11).
+
+A contact is a model-C element between two *nodes*: bodies, bases that move as prescribed, or the wall, which rests. It
+is driven by their relative velocity u, and its friction force f, which has the direction of u, acts on both. Being
+local, it serves any number of contacts on any number of bodies.
+
+Every tick follows the block diagram of Fig. 10, with the masses as in (60):
+
+.. math:: v_k = v_{k-1} + \tfrac{T}{M} (h_k - g_{k-1}), \qquad x_k = x_{k-1} + T v_k,
+
+where h is the external force and :math:`g_{k-1}` the sum of the friction forces of the last tick and of the springs'
+:math:`K x_{k-1} + B v_{k-1}`; then every contact is stepped at the new velocities, (38). This is symplectic Euler
+integration: in the long run it neither gives energy to an undamped spring nor takes energy from it. On Fig. 11 it comes
+nearer to the motion over rigid contacts than springs integrated implicitly, which lose energy.
+
+The price of the delayed forces is a limit on stiffness and damping, that of (63). With the matrices M, K and B of the
+masses, stiffnesses and dampings of the whole network, springs and contacts alike, it is stable while its contacts stick
+if and only if the largest eigenvalue of :math:`M^{-1} (T^2 K + 2 T B)` is less than 4: see `Network.stability_number`.
+A single mass on a single contact needs no such limit: that is `haptics.elements.models.CompliantAdmittance`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from haptics.device import Vector
+from haptics.elements.kernels import ELEMENT
+from haptics.elements.models import MasslessImpedance
+from haptics.elements.network.kernels import (
+    BASE,
+    BODY,
+    BODY_ROW,
+    CONTACT,
+    CONTACT_ROW,
+    NODE,
+    SPRING,
+    WALL,
+    run_network,
+    step_network,
+)
+from haptics.elements.network.parts import Body, NetworkResult, Node, Spring, Table, finite, finite_over_time
+from haptics.elements.network.stability import stability_number
+from haptics.errors import ConfigurationError
+from haptics.friction.law import Law
+from haptics.records import Rows
+from haptics.settings import bounded, check
+
+_KINDS = {"wall": WALL, "base": BASE, "body": BODY}
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """Builder and simulation of masses, springs and contacts in the plane; the module says what a tick computes.
+
+    Parts may be added at any time, also between two steps. Motion along a line has second components of zero.
+
+    Attributes
+    ----------
+    period : float
+        Time between two steps T [s]; it cannot be changed, for the parts are made for it.
+
+    Examples
+    --------
+    >>> from haptics import Coulomb
+    >>> network = Network()
+    >>> block, floor = network.body(mass=1.0), network.base()
+    >>> network.spring(block, network.wall, stiffness=100.0)
+    >>> rubbing = network.contact(block, floor, Coulomb(5.0), stiffness=3e4, damping=300.0)
+    >>> run = network.simulate(1000, base_velocity=[(0.1, 0.0)])
+    >>> round(float(run.body_position[:, block.index, 0].max()), 3)  # it swings past 5 N / (100 N/m)
+    0.06
+    """
+
+    period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two steps")
+    _nodes: Table = field(default_factory=partial(Table, NODE), init=False, repr=False)
+    _springs: Table = field(default_factory=partial(Table, SPRING), init=False, repr=False)
+    _contacts: Table = field(default_factory=partial(Table, CONTACT), init=False, repr=False)
+    _counts: dict[str, int] = field(default_factory=lambda: dict.fromkeys(_KINDS, 0), init=False, repr=False)
+    # The elements of the contacts, in their order: what a record points to, compiled code, lies with them.
+    _elements: list[MasslessImpedance] = field(default_factory=list, init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        check(self, "network")
+        self._node("wall")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """Come out of another process: compiled code lies at other addresses here."""
+        self.__dict__.update(state)
+        for record, element in zip(self._contacts.records, self._elements, strict=True):
+            for name in ("law", "step"):
+                record[name] = element.copy_record()[name][0]
+
+    # --- building -------------------------------------------------------------------------------------------------
+
+    @property
+    def wall(self) -> Node:
+        """The node that rests."""
+        return Node("wall", 0, 0, self)
+
+    def body(self, mass: float, velocity: ArrayLike = (0.0, 0.0), position: ArrayLike = (0.0, 0.0)) -> Node:
+        """Add a body of `mass` [kg] that starts with `velocity`, (2,) [m/s], at `position`, (2,) [m]."""
+        start, place = finite(velocity, (2,), "body.velocity"), finite(position, (2,), "body.position")
+        return self._node("body", inverse_mass=1.0 / Body(mass).mass, velocity=start, position=place)
+
+    def base(self) -> Node:
+        """Add a base, whose velocity is an input; before the first step it rests."""
+        return self._node("base")
+
+    def spring(
+        self, first: Node, second: Node, stiffness: float, damping: float = 0.0, stretch: ArrayLike = (0.0, 0.0)
+    ) -> None:
+        """Add a linear spring and damper, the same in all directions.
+
+        Parameters
+        ----------
+        first, second : Node
+            Its ends.
+        stiffness, damping : float
+            K [N/m] and B [N s/m], at least 0, not both 0.
+        stretch : (2,) array
+            How far the first end now is from where the spring would not pull [m].
+
+        Raises
+        ------
+        ConfigurationError
+            If an end or a number is not allowed.
+        """
+        rows = self._rows("spring", first, second)
+        spring = Spring(stiffness, damping)
+        places = self._nodes.records["position"][rows]
+        relaxed = places[0] - places[1] - finite(stretch, (2,), "spring.stretch")
+        self._springs.add(
+            first=rows[0], second=rows[1], stiffness=spring.stiffness, damping=spring.damping, relaxed=relaxed
+        )
+
+    def contact(self, first: Node, second: Node, law: Law, stiffness: float, damping: float) -> int:
+        """Add a frictional contact: a model-C element, at first without force.
+
+        Parameters
+        ----------
+        first, second : Node
+            Its ends. A law that tells directions apart is that of the first end sliding over the second.
+        law : Law
+            Its friction law.
+        stiffness, damping : float
+            Its compliance K [N/m] and B [N s/m], as in `haptics.elements.models.MasslessImpedance`.
+
+        Returns
+        -------
+        int
+            Its place among the contacts in results.
+
+        Raises
+        ------
+        ConfigurationError
+            If an end or a number is not allowed.
+        """
+        rows = self._rows("contact", first, second)
+        element = MasslessImpedance(law, stiffness, damping, self.period)
+        record = self._contacts.add(first=rows[0], second=rows[1])
+        record[list(ELEMENT.names or ())] = element.copy_record()
+        self._elements.append(element)
+        return len(self._contacts) - 1
+
+    def _node(self, kind: Literal["body", "base", "wall"], **fields: Any) -> Node:
+        self._nodes.add(kind=_KINDS[kind], **fields)
+        self._counts[kind] += 1
+        return Node(kind, self._counts[kind] - 1, len(self._nodes) - 1, self)
+
+    def _rows(self, what: str, *ends: Node) -> list[int]:
+        for name, end in zip(("first", "second"), ends, strict=True):
+            if not isinstance(end, Node) or end.owner is not self:
+                raise ConfigurationError(
+                    f"{what}.{name} = {end!r}: must be a body, a base or the wall of this network."
+                )
+        if ends[0] == ends[1]:
+            raise ConfigurationError(f"{what}.first = {what}.second = {ends[0]!r}: must be two different nodes.")
+        return [end.row for end in ends]
+
+    # --- running --------------------------------------------------------------------------------------------------
+
+    def step(self, base_velocity: ArrayLike | None = None, forces: ArrayLike | None = None) -> None:
+        """Advance by one period.
+
+        Parameters
+        ----------
+        base_velocity : (bases, 2) array, optional
+            Velocity of every base [m/s]; if not given they rest.
+        forces : (bodies, 2) array, optional
+            External force on every body [N]; if not given there is none.
+
+        Raises
+        ------
+        ConfigurationError
+            If an input has another shape or holds a value that is not finite.
+        """
+        inputs = []
+        for name, value, kind in self._inputs(base_velocity, forces):
+            shape = (self._counts[kind], 2)
+            inputs.append(np.zeros(shape) if value is None else finite(value, shape, name))
+        motion, push = inputs
+        step_network(*self._records(), self.period, motion, push)
+
+    def simulate(
+        self, steps: int, base_velocity: ArrayLike | None = None, forces: ArrayLike | None = None
+    ) -> NetworkResult:
+        """Run `steps` periods from the present state; the network itself is left as it is.
+
+        Parameters
+        ----------
+        steps : int
+            How many, at least 0.
+        base_velocity : (steps, bases, 2) or (bases, 2) array, optional
+            Velocity of every base [m/s], changing or constant; if not given they rest.
+        forces : (steps, bodies, 2) or (bodies, 2) array, optional
+            External force on every body [N], changing or constant; if not given there is none.
+
+        Returns
+        -------
+        NetworkResult
+            The same bits as that many calls of `step`, which is the choice where the result would not fit in memory:
+            it takes about 100 bytes for each contact and step while it is made.
+
+        Raises
+        ------
+        ConfigurationError
+            If an input has another shape or holds a value that is not finite.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or steps < 0:
+            raise ConfigurationError(f"steps = {steps!r}: must be a whole number, at least 0.")
+        inputs = []
+        for name, value, kind in self._inputs(base_velocity, forces):
+            shape = (self._counts[kind], 2)
+            inputs.append(np.zeros((1, *shape)) if value is None else finite_over_time(value, shape, steps, name))
+        bodies = np.zeros((steps, self._counts["body"]), BODY_ROW)
+        frictions = np.zeros((steps, len(self._contacts)), CONTACT_ROW)
+        nodes, springs, contacts = self._records()
+        motions, pushes = inputs
+        run_network(nodes.copy(), springs, contacts.copy(), self.period, motions, pushes, bodies, frictions)
+        columns = {name: bodies[name] for name in BODY_ROW.names or ()}
+        columns |= {name: frictions[name] for name in CONTACT_ROW.names or ()}
+        return NetworkResult(**{name: np.ascontiguousarray(column) for name, column in columns.items()})
+
+    @staticmethod
+    def _inputs(base_velocity: Any, forces: Any) -> tuple[tuple[str, Any, str], ...]:
+        return ("base_velocity", base_velocity, "base"), ("forces", forces, "body")
+
+    def _records(self) -> tuple[Rows, Rows, Rows]:
+        return self._nodes.records, self._springs.records, self._contacts.records
+
+    # --- looking --------------------------------------------------------------------------------------------------
+
+    @property
+    def stability_number(self) -> float:
+        """Share of the limit of stability that stiffness and damping use up while all contacts stick.
+
+        Below 1 what the contacts hold comes to rest; from 1 on it vibrates more and more until they slip, as in
+        Fig. 14 on the right. One mass on one contact uses ``(T^2 K + 2 T B) / (4 M)``. Sliding contacts are softer than
+        sticking ones. Exact for up to 200 nodes; within about 0.1 %, from below, for more.
+        """
+        return stability_number(*self._records(), self.period)
+
+    @property
+    def body_velocity(self) -> Vector:
+        """Velocity of the bodies, (bodies, 2) [m/s]."""
+        return self._bodies("velocity")
+
+    @property
+    def body_position(self) -> Vector:
+        """Position of the bodies, (bodies, 2) [m]."""
+        return self._bodies("position")
+
+    def _bodies(self, name: str) -> Vector:
+        nodes = self._nodes.records
+        return np.asarray(nodes[name][nodes["kind"] == BODY])
+
+    @property
+    def friction_force(self) -> Vector:
+        """Friction force of the contacts after the last step, (contacts, 2) [N]; on the first end acts its opposite."""
+        return self._contacts.records["friction_force"].copy()
+
+    @property
+    def displacement(self) -> Vector:
+        """Elastic displacement of the contacts, (contacts, 2) [m]."""
+        return self._contacts.records["displacement"].copy()
+
+    @property
+    def sliding_velocity(self) -> Vector:
+        """Velocity at which the contacts slide, (contacts, 2) [m/s]."""
+        return self._contacts.records["sliding_velocity"].copy()
+
+    @property
+    def sticking(self) -> NDArray[np.bool_]:
+        """Whether the contacts are at rest, (contacts,)."""
+        return np.asarray(self._contacts.records["sticking"] != 0)

@@ -1,0 +1,93 @@
+"""Laws and elements from plain tables, as they stand in configuration files and recordings."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from typing import Any
+
+from haptics.device import Causality
+from haptics.elements.classic.models import CLASSICS
+from haptics.elements.models import ELEMENTS, Element
+from haptics.errors import ConfigurationError
+from haptics.friction.closed_form import ClosedForm
+from haptics.friction.custom_law import CustomLaw
+from haptics.friction.law import Law
+from haptics.friction.laws import LAWS
+from haptics.settings import build, unknown
+
+MODELS: dict[str, dict[Causality, type[Element]]] = {
+    **{model: {cls.causality: cls} for model, cls in ELEMENTS.items()},
+    **CLASSICS,
+}
+"""Every model by its name, as an admittance, as an impedance or as both."""
+
+CLOSED_FORM_SUFFIX = "-closed-form"
+"""Added to the name of a law that is to be solved by the paper's approximation."""
+
+
+def make_law(table: Mapping[str, Any]) -> Law:
+    """Build a law from its ``name`` and parameters; a custom law from its ``source`` too.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming what is wrong.
+    """
+    name = str(table.get("name", ""))
+    values = {key: value for key, value in table.items() if key != "name"}
+    if name == CustomLaw.name:
+        source = values.pop("source", None)
+        if not isinstance(source, str):
+            raise ConfigurationError("law.source is missing: a custom law is the text of a function; give law.file.")
+        return CustomLaw.from_table(source, values)
+    exact = name.removesuffix(CLOSED_FORM_SUFFIX)
+    if exact not in LAWS:
+        raise unknown("law", name, [*LAWS, CustomLaw.name])
+    law = build(LAWS[exact], values, "law")
+    return law if exact == name else ClosedForm(law)
+
+
+def element_class(model: str, causality: Causality | None = None) -> type[Element]:
+    """Return the class of `model`; `causality` decides where there are two.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none.
+    """
+    if model not in MODELS:
+        raise unknown("model", model, MODELS)
+    forms = MODELS[model]
+    if causality is None:
+        causality = next(iter(forms))
+    if causality not in forms:
+        raise ConfigurationError(f"model {model} is an {' and an '.join(forms)}, not an {causality}.")
+    return forms[causality]
+
+
+def element_fields(cls: type[Element]) -> list[dataclasses.Field[Any]]:
+    """Return the fields of `cls` that the table ``element`` may set."""
+    return [field for field in dataclasses.fields(cls) if field.name not in {"law", "period"}]  # type: ignore[arg-type]
+
+
+def make_element(
+    model: str,
+    law: Mapping[str, Any],
+    element: Mapping[str, Any],
+    period: float,
+    causality: Causality | None = None,
+) -> Element:
+    """Build the element of `model` from the tables of its law and parameters.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the setting, its value and what is allowed.
+    """
+    cls = element_class(model, causality)
+    names = [field.name for field in element_fields(cls)]
+    for name in element:
+        if name not in names:
+            raise unknown("setting", f"element.{name}", [f"element.{known}" for known in names])
+    return build(cls, {**element, "law": make_law(law), "period": period}, "element")

@@ -1,0 +1,1 @@
+"""Recordings: rows on disk, what they must look like, their replay and the timing certificate of a run."""

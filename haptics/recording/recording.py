@@ -1,0 +1,308 @@
+"""Recordings: a folder per run, written while it runs, complete even if the run is killed.
+
+The folder appears under its name in one step, with its description and an empty table of ticks in it, and from then on
+can be read at every moment. What has been written survives the death of any process at once. It is forced to the disk
+only at the end: to wait for a disk in mid-run would cost more than the seconds that a power cut can take.
+
+=================  =============================================================================================
+file               holds
+=================  =============================================================================================
+recording.json     configuration, versions, device, columns with units; written before the first tick, with the
+                   first ones when tick 0 was, and at the end with the result and the timing certificate
+ticks.npy.part     every tick as a NumPy structured array, appended to; a valid ``.npy`` file at every moment
+ticks.npy          the same, renamed when the run was closed in order
+settings.jsonl     one line per change of parameters: version and the parameters in force from then on
+events.jsonl       one line per event: keys that a person pressed, and the end of the run; what, which tick, when
+                   (monotonic clock, ns)
+=================  =============================================================================================
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import json
+import os
+import shutil
+import tempfile
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haptics.errors import RecordingError
+from haptics.recording.columns import columns_with, units_with
+from haptics.recording.tick_file import TickFile, read_ticks
+from haptics.records import Rows
+from haptics.trace import Reader
+
+METADATA = "recording.json"
+TICKS = "ticks.npy"
+PART = "ticks.npy.part"
+SETTINGS = "settings.jsonl"
+EVENTS = "events.jsonl"
+
+FORMAT = 3
+"""Format of the recordings that are made; those of a higher one are refused."""
+
+ORIGIN, ORIGIN_UTC = "origin_monotonic_ns", "origin_utc"
+"""What a description calls the instant of tick 0: by the monotonic clock [ns], and as date and time."""
+
+LARGEST_JSON = 100_000_000
+"""Bytes that a description or a journal may have."""
+
+_TABLES = ("device", "limits", "configuration", "certificate", "versions", "columns")
+"""Parts of a description that are tables, where it has them."""
+
+_UNBORN = ".haptics-new-"
+_ABANDONED = 3600.0
+
+
+def append_line(path: Path, value: dict[str, Any]) -> None:
+    """Append one JSON line to a journal and hand it to the operating system at once."""
+    with open(path, "a", encoding="utf-8") as file:
+        file.write(json.dumps(value, allow_nan=False) + "\n")
+
+
+def write_json(path: Path, value: dict[str, Any]) -> None:
+    """Replace `path` by `value` in one step: readers see the old file or the new one."""
+    temporary = path.with_suffix(".tmp")
+    temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
+    os.replace(temporary, path)
+
+
+class Recorder:
+    """Writes one recording, from before the first tick to its end.
+
+    Parameters
+    ----------
+    folder : Path
+        A folder that does not exist yet.
+    metadata : dict
+        What `recording.json` shall say besides the columns; the channels in its table ``device`` become columns.
+
+    Attributes
+    ----------
+    metadata : dict
+        The present content of ``recording.json``.
+    """
+
+    def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
+        self.folder = folder
+        channels = metadata.get("device", {}).get("channels", ())
+        self.metadata: dict[str, Any] = {"format": FORMAT, "state": "running", **metadata}
+        self.metadata["columns"] = units_with(channels)
+        self._ticks = _begin(folder, self.metadata, columns_with(channels))
+        self._reader: Reader | None = None
+        self._noting = threading.Lock()
+
+    def note(self, **facts: Any) -> None:
+        """Add facts to ``recording.json``; those that are no JSON are a `ValueError` and leave everything as it was."""
+        json.dumps(facts, allow_nan=False)
+        with self._noting:
+            self.metadata |= facts
+            write_json(self.folder / METADATA, self.metadata)
+
+    def follow(self, reader: Reader) -> None:
+        """Record what `reader` gives from now on."""
+        self._reader = reader
+
+    @property
+    def count(self) -> int:
+        """Rows that are written."""
+        return self._ticks.count
+
+    def drain(self) -> None:
+        """Write what the trace has gained since the last call, and with the first rows the instant of tick 0."""
+        if self._reader is not None:
+            self._ticks.append(self._reader.read())
+            if self._ticks.count and ORIGIN not in self.metadata and (origin := _origin(self._reader)):
+                with contextlib.suppress(OSError):  # rows come first; whatever is noted next says it too
+                    self.note(**origin)
+
+    def rows(self) -> Rows:
+        """Return every row recorded so far."""
+        return read_ticks(self.folder / PART)
+
+    def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
+        """Write down parameters before they come into force as `version`."""
+        append_line(self.folder / SETTINGS, {"version": version, **parameters})
+
+    def journal_event(self, event: str, **facts: Any) -> None:
+        """Write down that something has happened."""
+        append_line(self.folder / EVENTS, {"event": event, **facts})
+
+    def close(self, result: dict[str, Any], *, complete: bool) -> None:
+        """End the recording with its `result`.
+
+        A run that was not closed in order (`complete` false) keeps its ``.part`` name; nothing else is missing.
+        """
+        digest = self._ticks.close()
+        self.note(state="complete" if complete else "interrupted", ticks_sha256=digest, **result)
+        if complete:
+            os.replace(self.folder / PART, self.folder / TICKS)
+
+
+def _origin(reader: Reader) -> dict[str, Any]:
+    """Return when tick 0 was, as a description says it; nothing where nobody has said it."""
+    monotonic, utc = reader.origin
+    if not monotonic:
+        return {}
+    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=utc // 1000)
+    return {ORIGIN: monotonic, ORIGIN_UTC: instant.isoformat(timespec="microseconds")}
+
+
+def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> TickFile:
+    """Make a new recording without ticks under a hidden name, then give it its own."""
+    if os.path.lexists(folder):  # an empty folder would be replaced
+        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(folder.parent)
+    with tempfile.TemporaryDirectory(prefix=_UNBORN, dir=folder.parent) as hidden:
+        unborn = Path(hidden) / folder.name
+        unborn.mkdir()
+        write_json(unborn / METADATA, metadata)
+        ticks = TickFile(unborn / PART, columns)
+        try:
+            os.rename(unborn, folder)
+        except OSError as error:
+            ticks.close()
+            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):  # another process was faster
+                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder)) from error
+            raise
+    return ticks
+
+
+def _sweep(parent: Path) -> None:
+    """Remove what is left of recordings whose makers were killed before they had a name; that takes milliseconds."""
+    for left in parent.glob(f"{_UNBORN}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - left.stat().st_mtime > _ABANDONED:
+                shutil.rmtree(left)
+
+
+def salvage(folder: Path, reader: Reader | None) -> None:
+    """Complete the recording of an application that died, from what its trace still holds, and say so in its metadata.
+
+    Parameters
+    ----------
+    folder : Path
+        The recording.
+    reader : Reader or None
+        Reads the trace from its beginning; None if the application died before the trace could be had.
+    """
+    metadata = _parsed((folder / METADATA).read_text(encoding="utf-8"))
+    part = folder / PART
+    facts: dict[str, Any] = {"state": "interrupted", "reason": "application lost"}
+    if reader is not None and part.exists():
+        facts |= _origin(reader)
+        ticks = TickFile(part, append=True)
+        rows = reader.read()
+        newest = int(read_ticks(part)["tick"][-1]) if ticks.count else -1
+        ticks.append(rows[rows["tick"] > newest])
+        facts["ticks_sha256"] = ticks.close()
+    if metadata["state"] == "running":
+        write_json(folder / METADATA, {**metadata, **facts})
+    elif metadata["state"] == "complete" and part.exists():  # it died with its last words spoken
+        os.replace(part, folder / TICKS)
+
+
+class Recording:
+    """A recording on disk, complete or not.
+
+    Attributes
+    ----------
+    folder : Path
+        Where it is.
+    metadata : dict
+        The content of ``recording.json``.
+    rows : structured array
+        Every recorded tick, with the columns of the file: those of `haptics.records.COLUMNS` as far as its format had
+        them, the channels of its device, and others that it may have besides (`haptics.recording.columns`).
+    settings : list of dict
+        The parameters of every version, in order.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        try:
+            self.metadata: dict[str, Any] = _parsed(_text(folder / METADATA))
+            self.settings = [_parsed(line) for line in _lines(folder / SETTINGS)]
+        except (OSError, ValueError, RecursionError) as error:
+            raise RecordingError(
+                f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
+            ) from error
+        self._require_known()
+        self.rows = read_ticks(self.ticks)
+
+    @property
+    def events(self) -> list[dict[str, Any]]:
+        """What happened, in the order in which it was written down; read anew every time.
+
+        Every entry says by ``event`` what it was: ``key`` (a key that went down or up: ``name``, ``down``, ``tick``,
+        ``monotonic_ns``), or how the run ended.
+
+        Raises
+        ------
+        RecordingError
+            If the file is damaged.
+        """
+        where = self.folder / EVENTS
+        try:
+            events = [_parsed(line) for line in _lines(where)]
+        except (OSError, ValueError, RecursionError) as error:
+            raise RecordingError(f"{where} cannot be read: {error}.") from error
+        if not all(isinstance(event, dict) for event in events):
+            raise RecordingError(f"{where}: every line must be a JSON object.")
+        return events
+
+    @property
+    def ticks(self) -> Path:
+        """The file that the rows are in."""
+        complete = self.folder / TICKS
+        return complete if complete.exists() else self.folder / PART
+
+    def _require_known(self) -> None:
+        """Raise `RecordingError` unless the description has a form, and is of a format, that this version knows."""
+        where, metadata = self.folder / METADATA, self.metadata
+        if not isinstance(metadata, dict):
+            raise RecordingError(f"{where} is not a recording's description: it must be a JSON object.")
+        found = metadata.get("format")
+        if type(found) is not int or not 1 <= found <= FORMAT:
+            raise RecordingError(
+                f"{where} is of format {str(found)[:20]}: this version reads up to {FORMAT}. Use the version that made "
+                "it, or a newer one."
+            )
+        for name in _TABLES:
+            if not isinstance(metadata.get(name, {}), dict):
+                raise RecordingError(f"{where}: {name} must be a JSON object.")
+        if not all(isinstance(entry, dict) for entry in self.settings):
+            raise RecordingError(f"{self.folder / SETTINGS}: every line must be a JSON object.")
+
+
+def _parsed(text: str) -> Any:
+    """Return the JSON in `text`; nan and infinity, which JSON does not have, are a `ValueError`."""
+
+    def refuse(word: str) -> None:
+        raise ValueError(f"{word} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def _lines(path: Path) -> list[str]:
+    """Return the whole lines of a journal; a last line cut short by a crash is left out."""
+    if not path.exists():
+        return []
+    return [line for line in _text(path).splitlines(keepends=True) if line.endswith("\n")]
+
+
+def _text(path: Path) -> str:
+    """Return the text of a file; raise `OSError` or `ValueError` if it is none, or too large."""
+    if not path.is_file():
+        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
+    if path.stat().st_size > LARGEST_JSON:
+        raise ValueError(f"{path.name} is too large")
+    return path.read_text(encoding="utf-8")

@@ -1,0 +1,162 @@
+"""Bit-exact replay: every tick of a recording computed once more from the recorded samples.
+
+The same kernel that ran in the servo is run again over the recorded positions, velocities, forces and sample ages, with
+the parameters that were in force at each tick. Whatever the element and the envelope decide must come out with the same
+bits; if it does not, code, parameters or data are not those of the run.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.device import Causality, DeviceSpec
+from haptics.errors import RecordingError
+from haptics.recording.checks import VIOLATED, Finding, check_recording, gap_in, verdict_of
+from haptics.recording.columns import completed
+from haptics.recording.recording import Recording
+from haptics.records import Rows
+from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
+from haptics.rendering.programs import Program, read_program
+from haptics.rendering.rendering import Rendering
+
+COMPUTED = (
+    "command",
+    "command_unlimited",
+    "proxy",
+    "displacement",
+    "friction_force",
+    "sliding_velocity",
+    "sticking",
+    "injected_energy",
+)
+"""The columns that are compared, besides the envelope's flags in ``status``."""
+
+MOST_LAWS = 4
+"""Functions of custom laws that a recording may have; a session changes their values, not their text."""
+
+EASES_DOWN = 3
+"""Since this format of recordings the force eases to a smaller one, too, when parameters change."""
+
+_AT_ONCE = 100_000
+"""Rows that are computed at a time: an hour of them at once would need gigabytes."""
+
+
+@dataclass(frozen=True)
+class Verification:
+    """Result of a replay.
+
+    Attributes
+    ----------
+    ticks : int
+        Ticks computed again.
+    mismatches : int
+        Ticks in which any bit of any compared column differs.
+    first_mismatch : int or None
+        Number of the first such tick.
+    findings : tuple of Finding
+        What is not as it should be, and what could not be checked.
+    """
+
+    ticks: int
+    mismatches: int
+    first_mismatch: int | None
+    findings: tuple[Finding, ...] = ()
+
+    @property
+    def verdict(self) -> str:
+        """``ok``, ``violated`` or ``incomplete``."""
+        return verdict_of(self.findings)
+
+
+def verify(recording: Recording) -> Verification:
+    """Check the rows of `recording`, compute every tick again and compare bit for bit.
+
+    Where ticks are missing, those before them are computed: what is lost has an effect on the element's state that
+    cannot be known.
+
+    Raises
+    ------
+    RecordingError
+        If the recording does not say everything that is needed.
+    """
+    rows = recording.rows[: gap_in(recording.rows)]
+    mismatches, first = 0, None
+    for recorded, computed in _computed(recording, rows):
+        where = np.flatnonzero(_differing(recorded, computed))
+        mismatches += len(where)
+        if first is None and len(where):
+            first = int(recorded["tick"][where[0]])
+    findings = list(check_recording(recording))
+    if mismatches:
+        words = f"{mismatches} of {len(rows)} ticks come out differently when they are computed again."
+        findings.insert(0, Finding("replay", VIOLATED, words, first))
+    return Verification(len(rows), mismatches, first, tuple(findings))
+
+
+def again(recording: Recording, rows: Rows) -> Rows:
+    """Return `rows` of `recording`, from the first one on, as a trace has them, the computed columns computed anew."""
+    parts = [computed for _, computed in _computed(recording, rows)]
+    return np.concatenate(parts) if parts else rows
+
+
+def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
+    """Yield stretches of `rows`, short enough for the memory, as they were recorded and as they come out now."""
+    if len(rows) == 0:
+        return
+    try:
+        _require_few_laws(recording)
+        journal = {entry["version"]: entry for entry in recording.settings}
+        first, eases = _program(recording, journal[0]), recording.metadata["format"] >= EASES_DOWN
+        rendering = Rendering(
+            first, spec_of(recording.metadata), Limits(**recording.metadata["limits"]), eases_down=eases
+        )
+        for start, stop in _stretches(np.array(rows["settings_version"])):
+            version = int(rows["settings_version"][start])
+            entry = journal[version]
+            rendering.take(_program(recording, entry) if version else first, int(entry.get("program", 0)), version)
+            for begin in range(start, stop, _AT_ONCE):
+                recorded = completed(rows[begin : min(begin + _AT_ONCE, stop)])
+                yield recorded, rendering.again(recorded)
+    except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
+        raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
+
+
+def _require_few_laws(recording: Recording) -> None:
+    """Raise `RecordingError` for more laws to compile than any run has: each takes seconds."""
+    sources = {str(entry["law"].get("source")) for entry in recording.settings if "law" in entry}
+    if len(sources) > MOST_LAWS:
+        raise RecordingError(f"{recording.folder} has {len(sources)} functions of laws; {MOST_LAWS} at most.")
+
+
+def _program(recording: Recording, entry: dict[str, Any]) -> Program:
+    causality = Causality(recording.metadata["device"]["causality"])
+    return read_program(recording.folder, entry, causality, 1.0 / recording.metadata["rate_hz"])
+
+
+def spec_of(metadata: dict[str, Any]) -> DeviceSpec:
+    """Return the data sheet of the device in the description of a recording."""
+    table = dict(metadata["device"])
+    table["causality"] = Causality(table["causality"])
+    return DeviceSpec(**table)
+
+
+def _stretches(versions: NDArray[np.int64]) -> list[tuple[int, int]]:
+    """Return (start, stop) of each stretch of equal settings."""
+    edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
+    return [(a, b) for a, b in itertools.pairwise(edges) if b > a]
+
+
+def _differing(rows: Rows, computed: Rows) -> NDArray[np.bool_]:
+    """Return for each tick whether any compared bit differs; nan equals nan if its bits do."""
+    different: NDArray[np.bool_] = ((rows["status"] ^ computed["status"]) & ENVELOPE_FLAGS) != 0
+    for name in COMPUTED:
+        ours = np.ascontiguousarray(computed[name]).reshape(len(rows), -1).view(np.uint8)
+        theirs = np.ascontiguousarray(rows[name]).reshape(len(rows), -1).view(np.uint8)
+        different |= (ours != theirs).any(axis=1)
+    return different

@@ -1,0 +1,276 @@
+"""The safety envelope between an element and a device: one small rule after the other, in a fixed order.
+
+The rules act on the quantity that can hurt: the force of an impedance device [N], or the velocity of the reference of
+an admittance device [m/s].
+
+=====  ==============  =====================================================  ======================================
+order  flag            impedance device                                       admittance device
+=====  ==============  =====================================================  ======================================
+1      `NOT_FINITE`    sample or output not finite: safe output               safe output
+2      `STALE`         sample too old: safe output                            safe output
+3      `IMPLAUSIBLE`   handle moved faster than any hand: safe output         safe output; so with a force beyond the
+                                                                              range of its sensor
+       `ASTRAY`        motion not followed: safe output, and the end         safe output, and the end
+4      `PASSIVITY`     damping that takes out energy the loop injected        (not available)
+5      `RELEASED`      dead-man not held: fade out                            brake, then hold
+6      `FADE`          the force fades in or out                              the hand's force fades in; brake
+7      `LIMITED`       norm of the force, direction kept                      norm of the velocity, direction kept
+8      `SLEW`          change of force per period                             change of velocity per period
+9      `SPEED`         too fast: no force component along the motion          (rule 7 limits the speed)
+10     `ENERGY`        too much given: no component along the motion          no component against the hand's force
+11     `WORKSPACE`     outside, no force component that points further out    the reference comes to rest at the edge
+=====  ==============  =====================================================  ======================================
+
+The *safe output* of an impedance device is zero force, reached in two ticks: half of the last force, then none. That of
+an admittance device is its last reference: it holds. Both come at once: the limits of change (rule 8) do not apply to
+them, nor to what rules 9 to 11 take away. Except for the passivity controller, which adds a damper, and for the force
+before a change of parameters, from which it eases (6), no rule turns a force round or makes it larger.
+
+Rules 4 and 10 are for elements, which are passive: what they gave a hand can be told from what they must not give. A
+motion (`haptics.rendering.motion`) is meant to drive. It has bounds of its own, and the ledger of energy rests while it
+runs.
+
+Limits come from the device's data sheet; configuration may tighten them, never widen them.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, fields
+
+from haptics.device import Causality, DeviceSpec
+from haptics.errors import ConfigurationError
+from haptics.jit import kernel
+from haptics.records import Status
+from haptics.settings import bounded, build, check, choice
+
+NOT_FINITE = int(Status.NOT_FINITE)
+ASTRAY = int(Status.ASTRAY)
+STALE = int(Status.STALE)
+IMPLAUSIBLE = int(Status.IMPLAUSIBLE)
+PASSIVITY = int(Status.PASSIVITY)
+RELEASED = int(Status.RELEASED)
+FADE = int(Status.FADE)
+LIMITED = int(Status.LIMITED)
+SLEW = int(Status.SLEW)
+SPEED = int(Status.SPEED)
+ENERGY = int(Status.ENERGY)
+WORKSPACE = int(Status.WORKSPACE)
+UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE | ASTRAY
+"""Flags of a tick whose command was the safe output."""
+ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
+
+FADE_OUT = 8e-3
+"""Time in which the output goes down when a run ends or the dead-man is released [s]."""
+
+_ROUNDING = 1.0 + 1e-9
+"""Two instants on a clock that has run for days differ by this much more than they should."""
+
+SPEED_MARGIN = 0.1
+"""A driving force begins to be taken away at this part of the speed limit below it."""
+
+DEAD_MEN = ("none", "key", "button")
+"""What may have to be held for any output, the least demanding first; see `DeviceSpec`."""
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What the envelope enforces; see `DeviceSpec` for the meaning of each.
+
+    Attributes
+    ----------
+    max_force : float
+        Norm of the commanded force [N] (impedance).
+    max_force_rate : float
+        Rate of change of the commanded force [N/s] (impedance).
+    max_speed : float
+        Norm of the velocity of the position reference (admittance), speed of the handle from which on no force drives
+        it on (impedance) [m/s].
+    max_acceleration : float
+        Rate of change of the reference's velocity [m/s^2] (admittance).
+    max_sample_age : float
+        Age beyond which a sample is stale [s].
+    max_energy : float
+        Energy the loop may inject [J].
+    plausible_speed : float
+        Speed of the handle that no hand reaches [m/s].
+    fade_in : float
+        Time in which the output comes up after the start, a release and a change of parameters [s].
+    dead_man : str
+        What must be held for any output.
+    passivity_control : bool
+        Whether damping is added where the loop injects energy (impedance).
+    """
+
+    max_force: float = bounded(above=0.0, unit="N", doc="norm of the commanded force (impedance)")
+    max_force_rate: float = bounded(above=0.0, unit="N/s", doc="its rate of change (impedance)")
+    max_speed: float = bounded(
+        above=0.0, unit="m/s", doc="norm of the reference's velocity (admittance); no force drives it on (impedance)"
+    )
+    max_acceleration: float = bounded(above=0.0, unit="m/s^2", doc="rate of change of that velocity (admittance)")
+    max_sample_age: float = bounded(above=0.0, unit="s", doc="age beyond which a sample is stale")
+    max_energy: float = bounded(above=0.0, unit="J", doc="energy that the loop may inject")
+    plausible_speed: float = bounded(above=0.0, unit="m/s", doc="speed of the handle that no hand reaches")
+    fade_in: float = bounded(minimum=0.0, maximum=10.0, unit="s", doc="time in which the output comes up")
+    dead_man: str = choice("none", DEAD_MEN, "what must be held for any output")
+    passivity_control: bool = field(
+        default=False, metadata={"doc": "add damping where the loop injects energy (impedance)"}
+    )
+
+    def __post_init__(self) -> None:
+        check(self, "envelope")
+
+    @classmethod
+    def of(cls, spec: DeviceSpec, tighter: dict[str, float | str | bool] | None = None) -> Limits:
+        """Return the limits of a device, with the settings in `tighter` in place of its own.
+
+        Raises
+        ------
+        ConfigurationError
+            If a setting is unknown, not allowed, or wider than the device allows.
+        """
+        of_device = {entry.name: getattr(spec, entry.name) for entry in fields(cls) if hasattr(spec, entry.name)}
+        limits = build(cls, {**of_device, **(tighter or {})}, "envelope")
+        limits.require_tighter(spec)
+        return limits
+
+    def require_tighter(self, spec: DeviceSpec) -> None:
+        """Raise `ConfigurationError` where a limit is wider than that of the device, or cannot be enforced on it."""
+        for entry in fields(self):
+            if hasattr(spec, entry.name):
+                self._require_tighter(entry.name, getattr(spec, entry.name), spec.name)
+        if self.passivity_control and (spec.causality is not Causality.IMPEDANCE or spec.mass is None):
+            raise ConfigurationError(
+                f"envelope.passivity_control = true: {spec.name} is no impedance device whose moving mass is known, so "
+                "that nobody can say how much damping it takes."
+            )
+
+    def _require_tighter(self, name: str, own: float | str, device: str) -> None:
+        """Raise unless the setting `name` is at least as tight as the device's `own`."""
+        value = getattr(self, name)
+        if name == "dead_man":
+            wider, bound = own not in ("none", value), f"{own!r}"
+        elif name == "fade_in":
+            wider, bound = value < own, f"at least {own:g}"
+        else:
+            wider, bound = value > own, f"at most {own:g}"
+        if wider:
+            shown = repr(value) if isinstance(value, str) else f"{value:g}"
+            raise ConfigurationError(
+                f"envelope.{name} = {shown}: must be {bound}, the limit of {device}; the envelope can only be "
+                "tightened."
+            )
+
+    def pair(self, causality: Causality) -> tuple[float, float]:
+        """Return (largest norm, largest rate) of the limited quantity for a device of that `causality`."""
+        if causality is Causality.IMPEDANCE:
+            return self.max_force, self.max_force_rate
+        return self.max_speed, self.max_acceleration
+
+
+# --- rules: each returns the limited vector and its flag, or 0 ---------------------------------------------------
+
+
+@kernel
+def sample_flag(px: float, py: float, vx: float, vy: float, fx: float, fy: float, age: float, max_age: float) -> int:
+    """Rules 1 and 2 for a sample: finite, and young enough."""
+    if not (math.isfinite(px + py) and math.isfinite(vx + vy) and math.isfinite(fx + fy)):
+        return NOT_FINITE
+    return STALE if not age <= max_age * _ROUNDING else 0
+
+
+@kernel
+def plausibility_flag(dx: float, dy: float, vx: float, vy: float, duration: float, speed: float) -> int:
+    """Rule 3: a hand can have moved the handle by (dx, dy) in `duration`, and move it at (vx, vy)."""
+    return IMPLAUSIBLE if math.hypot(dx, dy) > speed * duration or math.hypot(vx, vy) > speed else 0
+
+
+@kernel
+def force_flag(fx: float, fy: float, limit: float) -> int:
+    """Rule 3 for the hand's force on an admittance device: no more than its sensor can show."""
+    return IMPLAUSIBLE if math.hypot(fx, fy) > limit * _ROUNDING else 0
+
+
+@kernel
+def next_gain(gain: float, down: bool, fade_in: float, period: float) -> float:
+    """Rules 5 and 6: the part of the output that is let through in the next period."""
+    if down:
+        return max(gain - period / FADE_OUT, 0.0)
+    return min(gain + period / fade_in, 1.0) if fade_in > 0.0 else 1.0
+
+
+@kernel
+def limit_norm(x: float, y: float, limit: float) -> tuple[float, float, int]:
+    """Rule 7: shorten (x, y) to the norm `limit`; the direction is kept."""
+    norm = math.hypot(x, y)
+    if norm <= limit:
+        return x, y, 0
+    scale = limit / norm
+    return x * scale, y * scale, LIMITED
+
+
+@kernel
+def limit_slew(x: float, y: float, last_x: float, last_y: float, step: float) -> tuple[float, float, int]:
+    """Rule 8: go from the last value towards (x, y) by at most `step`."""
+    dx, dy = x - last_x, y - last_y
+    norm = math.hypot(dx, dy)
+    if norm <= step:
+        return x, y, 0
+    scale = step / norm
+    return last_x + dx * scale, last_y + dy * scale, SLEW
+
+
+@kernel
+def without_part_along(x: float, y: float, ax: float, ay: float, share: float) -> tuple[float, float]:
+    """Take `share` (0 to 1) of the component of (x, y) along (ax, ay) away, if the two point the same way."""
+    norm = math.hypot(ax, ay)
+    if not norm > 0.0:
+        return x, y
+    ux, uy = ax / norm, ay / norm
+    part = share * (x * ux + y * uy)
+    return (x - part * ux, y - part * uy) if part > 0.0 else (x, y)
+
+
+@kernel
+def limit_driving(x: float, y: float, vx: float, vy: float, limit: float) -> tuple[float, float, int]:
+    """Rule 9: near the speed `limit` less and less of a force along the velocity, beyond it nothing of it."""
+    margin = SPEED_MARGIN * limit
+    excess = math.hypot(vx, vy) - (limit - margin)
+    if not (excess > 0.0 and x * vx + y * vy > 0.0):
+        return x, y, 0
+    x, y = without_part_along(x, y, vx, vy, min(excess / margin, 1.0))
+    return x, y, SPEED
+
+
+@kernel
+def limit_energy(x: float, y: float, ax: float, ay: float, injected: float, limit: float) -> tuple[float, float, int]:
+    """Rule 10: once `limit` [J] have been `injected`, nothing along (ax, ay), where it would inject more."""
+    if not (injected > limit and x * ax + y * ay > 0.0):
+        return x, y, 0
+    x, y = without_part_along(x, y, ax, ay, 1.0)
+    return x, y, ENERGY
+
+
+@kernel
+def approach(v: float, x: float, low: float, high: float, deceleration: float, period: float) -> tuple[float, int]:
+    """Rule 11 for one coordinate of an admittance reference at `x` that is to move at `v`.
+
+    It comes to rest at the edge of [low, high] with no more than `deceleration`. From outside, where a device may have
+    been left, it can only move in.
+    """
+    room = max(high - x, 0.0) if v > 0.0 else max(x - low, 0.0)
+    # Stopping in steps takes v^2 / (2 a) + v T / 2. The very last step may have to brake by 9/8 of a: allow for that.
+    a = deceleration * 8.0 / 9.0
+    half = 0.5 * a * period
+    fastest = min(math.sqrt(half * half + 2.0 * a * room) - half, room / period)
+    if abs(v) <= fastest:
+        return v, 0
+    return math.copysign(fastest, v), WORKSPACE
+
+
+@kernel
+def push_inside(force: float, position: float, low: float, high: float) -> tuple[float, int]:
+    """Rule 11 for one coordinate of an impedance force: outside, nothing that points further out."""
+    if (position > high and force > 0.0) or (position < low and force < 0.0):
+        return 0.0, WORKSPACE
+    return force, 0

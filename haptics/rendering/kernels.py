@@ -1,0 +1,455 @@
+"""One tick of a rendering as kernels: sample in, program, envelope, command out; `rendering` has the class.
+
+A *program* is what turns the sample into an output: an element, or a motion (`haptics.rendering.motion`).
+
+A command is made here and nowhere else. This is also the only place where a force is negated: the friction force of an
+element has the direction of the motion, so an impedance device is commanded its opposite. An admittance device is
+commanded a position reference, the integral of the element's velocity; where the envelope stops that reference, the
+element's mass is stopped with it, so nothing winds up.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS, step_element
+from haptics.friction.sliding_kernels import LAW
+from haptics.jit import kernel, merged_kernel
+from haptics.records import Permission, Rows
+from haptics.rendering.envelope import (
+    ASTRAY,
+    ENERGY,
+    FADE,
+    FADE_OUT,
+    IMPLAUSIBLE,
+    NOT_FINITE,
+    RELEASED,
+    SPEED,
+    UNUSABLE,
+    approach,
+    force_flag,
+    limit_driving,
+    limit_energy,
+    limit_norm,
+    limit_slew,
+    next_gain,
+    plausibility_flag,
+    push_inside,
+    sample_flag,
+)
+from haptics.rendering.motion_kernels import FOLLOWER, MOVING
+from haptics.rendering.passivity import PASSIVITY_FIELDS, dissipate, forget, hold_last, observe, remember
+
+_SAMPLE_FIELDS: list[tuple[Any, ...]] = [
+    ("position", "<f8", (2,)),
+    ("velocity", "<f8", (2,)),
+    ("force", "<f8", (2,)),
+    ("sample_age", "<f8"),
+    ("permission", "<i8"),
+    ("gate", "<f8"),
+    ("version", "<i8"),
+]
+_ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
+    ("admittance", "<i8"),
+    ("eases_down", "<i8"),
+    ("max_sample_age", "<f8"),
+    ("plausible_speed", "<f8"),
+    ("sensor_range", "<f8"),
+    ("fade_in", "<f8"),
+    ("watchdog", "<f8"),
+    ("max_norm", "<f8"),
+    ("max_rate", "<f8"),
+    ("max_speed", "<f8"),
+    ("max_energy", "<f8"),
+    ("workspace_min", "<f8", (2,)),
+    ("workspace_max", "<f8", (2,)),
+]
+RENDERING_FIELDS: list[tuple[Any, ...]] = [
+    ("status", "<i8"),
+    ("started", "<i8"),
+    ("changed", "<i8"),
+    ("fresh", "<i8"),
+    ("follower", FOLLOWER),
+    ("gain", "<f8"),
+    ("rise", "<f8"),
+    ("last_gate", "<f8"),
+    ("ease", "<f8"),
+    ("held", "<f8", (2,)),
+    ("held_share", "<f8"),
+    ("bad_ticks", "<i8"),
+    ("last_tick", "<i8"),
+    ("periods", "<i8"),
+    ("good_tick", "<i8"),
+    ("trusted_tick", "<i8"),
+    ("trusted", "<f8", (2,)),
+    ("reference", "<f8", (2,)),
+    ("last", "<f8", (2,)),
+    ("command", "<f8", (2,)),
+]
+CORE = np.dtype(
+    PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS + PASSIVITY_FIELDS
+)
+"""Everything a tick needs and changes, in one record."""
+
+_TOLD_RELEASED = int(Permission.RELEASED)
+_TOLD_ENDING = int(Permission.ENDING)
+
+
+@kernel
+def _judge(s: Any, tick: int) -> int:
+    """Apply rules 1 to 3 to the sample of `tick`; return its flag, or 0 if it can be trusted."""
+    px, py = s.position[0], s.position[1]
+    vx, vy = s.velocity[0], s.velocity[1]
+    flag = sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
+    if flag == 0:
+        periods = max(tick - s.trusted_tick, 1)
+        dx, dy = (px - s.trusted[0], py - s.trusted[1]) if s.started != 0 else (0.0, 0.0)
+        flag = plausibility_flag(dx, dy, vx, vy, periods * s.period, s.plausible_speed)
+    if flag == 0:
+        s.trusted_tick = tick
+        s.trusted[0], s.trusted[1] = px, py
+        flag = force_flag(s.force[0], s.force[1], s.sensor_range)
+    elif flag == IMPLAUSIBLE:  # waiting does not make a jump more plausible: the handle must come back to where it was
+        s.trusted_tick = tick
+    return flag
+
+
+@kernel
+def _begin(s: Any) -> None:
+    """Put the state of a program to its beginning: a mass begins with the motion that is there."""
+    s.fresh = s.sticking = 0
+    s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = 0
+    for i in range(2):
+        velocity = s.last[i] if s.admittance != 0 else s.velocity[i]
+        s.mass_velocity[i] = s.sliding_velocity[i] = velocity
+        s.displacement[i] = s.friction_force[i] = s.output[i] = 0.0
+    for i in range(len(s.memory)):
+        s.memory[i] = 0.0
+    forget(s)
+
+
+@kernel
+def _account(s: Any, periods: int) -> bool:
+    """Bring the ledger of energy up to date and tell whether rule 10 holds: a motion is meant to drive."""
+    if s.model == MOVING:
+        forget(s)
+        hold_last(s, periods)
+        return False
+    observe(s, periods)
+    return True
+
+
+@kernel
+def _fade(s: Any) -> int:
+    """Apply rules 5 and 6 to the gain: how much of the output is let through in this tick."""
+    released = (s.permission & _TOLD_RELEASED) != 0
+    s.gain = next_gain(s.gain, released or (s.permission & _TOLD_ENDING) != 0, s.rise, s.period)
+    if s.gain == 1.0 or released:
+        s.rise = s.fade_in
+    return (RELEASED if released else 0) | (FADE if s.gain < 1.0 or s.gate < 1.0 else 0)
+
+
+@kernel
+def _begin_easing(s: Any, x: float, y: float) -> None:
+    """After a change of parameters, hold the force that was there, to go on from it.
+
+    In recordings of the first formats only more force came up slowly, as after the start; less came at once.
+    """
+    s.changed = 0
+    share = s.gain * s.gate
+    if s.eases_down == 0:
+        s.rise = s.fade_in
+        asked, present = math.hypot(x, y), math.hypot(s.last[0], s.last[1])
+        if s.gain * asked > present:
+            s.gain = present / asked
+    elif s.fade_in > 0.0 and share > 0.0:
+        s.ease, s.held_share = 1.0, share
+        s.held[0], s.held[1] = s.last[0], s.last[1]
+
+
+@kernel
+def _eased(s: Any, x: float, y: float, share: float) -> tuple[float, float, int]:
+    """Return what lies between the force that is held and (x, y), nearer to that from tick to tick, with its flag.
+
+    Of (x, y) only a `share` was let through; what is held goes down with it.
+    """
+    if s.ease <= 0.0:
+        return x, y, 0
+    part = 0.5 - 0.5 * math.cos(math.pi * s.ease)
+    s.ease = max(s.ease - s.period / s.fade_in, 0.0)
+    left = min(share / s.held_share, 1.0)
+    return x + part * (left * s.held[0] - x), y + part * (left * s.held[1] - y), FADE
+
+
+@kernel
+def _limited(s: Any, x: float, y: float) -> tuple[float, float, int]:
+    """Apply rules 7 and 8 to the force or velocity (x, y); return it with its flags."""
+    x, y, limited = limit_norm(x, y, s.max_norm)
+    x, y, slew = limit_slew(x, y, s.last[0], s.last[1], s.max_rate * s.period)
+    return x, y, limited | slew
+
+
+@merged_kernel
+def _impedance(s: Any, row: Any, periods: int) -> int:
+    """Motion in, force out: the handle gets the opposite of the element's force."""
+    vx, vy = s.velocity[0], s.velocity[1]
+    if s.bad_ticks != 0:  # a mass that was put to rest goes on with the handle, not against it
+        s.mass_velocity[0], s.mass_velocity[1] = vx, vy
+    step_element(s, vx, vy)
+    x, y = -s.output[0], -s.output[1]
+    row.command_unlimited[0], row.command_unlimited[1] = x, y
+    if not math.isfinite(x + y):
+        return NOT_FINITE
+    if s.follower.astray != 0:
+        return ASTRAY
+    if s.changed != 0:
+        _begin_easing(s, x, y)
+    flags = _fade(s)
+    passive = _account(s, periods)
+    most = s.max_energy if passive else math.inf
+    if passive and s.passivity_control != 0:
+        x, y, flag = dissipate(s, x, y)
+        flags |= flag
+    share = s.gain * s.gate
+    x, y, flag = _eased(s, share * x, share * y, share)
+    flags |= flag
+    x, y, flag = _limited(s, x, y)
+    flags |= flag
+    x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
+    flags |= flag
+    x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
+    flags |= flag
+    x, flag_x = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
+    y, flag_y = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+    flags |= flag_x | flag_y
+    if flag_x | flag_y != 0:  # what the fence left of a braking force may drive
+        x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
+        flags |= flag
+        x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
+        flags |= flag
+        x, _ = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
+        y, _ = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
+        if x * vx + y * vy > 0.0 and flags & (SPEED | ENERGY) != 0:
+            x, y = 0.0, 0.0
+    s.last[0], s.last[1] = x, y
+    s.command[0], s.command[1] = x, y
+    return flags
+
+
+@merged_kernel
+def _admittance(s: Any, row: Any, periods: int) -> int:
+    """Force in, motion out: the reference moves on with the element's velocity."""
+    T, before = s.period, s.gain * s.last_gate
+    s.changed = 0  # the mass does not let the velocity jump
+    flags = _fade(s)
+    share = s.gain * s.gate
+    braking = share < before or share == 0.0
+    heard = 1.0 if braking else share  # of the hand's force, while it fades in
+    step_element(s, heard * s.force[0], heard * s.force[1])
+    vx, vy = s.output[0], s.output[1]
+    row.command_unlimited[0] = s.reference[0] + T * vx
+    row.command_unlimited[1] = s.reference[1] + T * vy
+    if not math.isfinite(vx + vy):
+        return NOT_FINITE
+    if s.follower.astray != 0:
+        return ASTRAY
+    most = s.max_energy if _account(s, periods) else math.inf
+    if braking:
+        vx, vy = share * vx, share * vy
+    vx, vy, flag = _limited(s, vx, vy)
+    flags |= flag
+    vx, vy, flag = limit_energy(vx, vy, -s.force[0], -s.force[1], s.injected, most)
+    flags |= flag
+    vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
+    vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
+    if flag_x | flag_y != 0 and s.injected > most and vx * s.force[0] + vy * s.force[1] < 0.0:
+        vx, vy = 0.0, 0.0  # what the fence left of it may go against the hand
+        flags |= ENERGY
+    if vx != s.output[0] or vy != s.output[1]:
+        _follow_only(s, vx, vy)
+    if share == 0.0:
+        _relax(s)
+    s.last[0], s.last[1] = vx, vy
+    s.reference[0] += T * vx
+    s.reference[1] += T * vy
+    s.command[0], s.command[1] = s.reference[0], s.reference[1]
+    return flags | flag_x | flag_y
+
+
+@kernel
+def _follow_only(s: Any, vx: float, vy: float) -> None:
+    """Let the virtual mass have moved at the velocity (vx, vy) that the envelope left of the element's output.
+
+    What the reference could not follow must be kept neither as momentum nor, in model D, as tension of a coupling whose
+    end stuck while the mass seemed to move on.
+    """
+    if s.sticking != 0 and s.model == MODEL_D:
+        s.displacement[0] -= s.period * (s.output[0] - vx)
+        s.displacement[1] -= s.period * (s.output[1] - vy)
+    s.mass_velocity[0], s.mass_velocity[1] = vx, vy
+
+
+@kernel
+def _relax(s: Any) -> None:
+    """Let what is held go of its surface: its tension would move the device by itself when the output comes up."""
+    s.displacement[0] = s.displacement[1] = 0.0
+
+
+@kernel
+def _lose_trust(s: Any, tick: int) -> None:
+    """Count a bad tick. After a short gap the output comes up again as fast as it went down."""
+    s.bad_ticks += 1
+    if (tick - s.good_tick) * s.period > FADE_OUT:
+        s.rise = s.fade_in
+    elif s.bad_ticks == 1 and s.gain == 1.0:
+        s.rise = min(FADE_OUT, s.fade_in)
+    s.gain = 0.5 * s.gain if s.bad_ticks == 1 else 0.0
+    s.ease = 0.0
+    forget(s)
+
+
+@kernel
+def _safe_output(s: Any, row: Any) -> None:
+    """Command what is safe: half of the last force and then none, or hold the reference. The element waits, at rest.
+
+    Before its first good sample an admittance device has no reference to hold: the command is nan, not to be written.
+    """
+    share = 0.5 if s.bad_ticks == 1 and s.admittance == 0 else 0.0
+    s.sticking = 0
+    if s.admittance != 0 and s.gain == 0.0:
+        _relax(s)
+    for i in range(2):
+        s.last[i] *= share
+        s.mass_velocity[i] = 0.0
+        s.friction_force[i] = 0.0
+        s.sliding_velocity[i] = 0.0
+        s.command[i] = s.reference[i] if s.admittance != 0 else s.last[i]
+        row.command_unlimited[i] = s.command[i]
+
+
+@kernel
+def _report(s: Any, row: Any, flags: int) -> None:
+    """Fill the physical columns of the trace `row`."""
+    for i in range(2):
+        row.position[i] = s.position[i]
+        row.velocity[i] = s.velocity[i]
+        row.force[i] = s.force[i]
+        row.command[i] = s.command[i]
+        row.proxy[i] = s.reference[i] if s.admittance != 0 else s.position[i] - s.displacement[i]
+        row.displacement[i] = s.displacement[i]
+        row.friction_force[i] = s.friction_force[i]
+        row.sliding_velocity[i] = s.sliding_velocity[i]
+    row.sample_age = s.sample_age
+    row.injected_energy = s.injected
+    row.sticking = s.sticking
+    row.permission = s.permission
+    row.gate = s.gate
+    row.status = flags
+
+
+@merged_kernel
+def render(s: Any, row: Any) -> None:
+    """Turn the sample in `s` into a command in `s`; fill the physical columns of `row`, whose tick is known."""
+    tick = row.tick
+    flags = _judge(s, tick)
+    if flags == 0:
+        if s.started == 0:  # an admittance device starts where it is: no jump at the first tick
+            s.started = 1
+            s.reference[0], s.reference[1] = s.position[0], s.position[1]
+        if s.fresh != 0:
+            _begin(s)
+        periods = s.periods = max(tick - s.last_tick, 1)
+        if periods * s.period > s.watchdog:  # the device has let go meanwhile: this is a start
+            s.gain = s.last[0] = s.last[1] = 0.0
+            s.rise = s.fade_in
+        flags = _admittance(s, row, periods) if s.admittance != 0 else _impedance(s, row, periods)
+    if flags & UNUSABLE != 0:
+        _lose_trust(s, tick)
+        _safe_output(s, row)
+    else:
+        s.bad_ticks = 0
+        s.good_tick = tick
+    if s.admittance == 0:
+        remember(s, s.command[0], s.command[1])
+    s.last_tick = tick
+    s.last_gate = s.gate
+    _report(s, row, flags)
+
+
+@kernel
+def assistance(s: Any) -> Any:
+    """Return how much of its own friction the device may make up for beside the last command, 0 to 1.
+
+    As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
+    """
+    return 0.0 if s.status & (SPEED | ENERGY) != 0 else s.gain * s.gate
+
+
+@kernel
+def assistance_of(core: Rows) -> float:
+    """Call `assistance` for a (1,) array; for callers in Python."""
+    return float(assistance(core[0]))
+
+
+@kernel
+def render_row(s: Any, row: Any, tick: int, time: float, late: float, timing_flags: int) -> None:
+    """Render the sample in `s` into the trace `row`, all but the columns that are known only afterwards."""
+    row.tick = tick
+    render(s, row)
+    row.time = time
+    row.period_error = late
+    row.settings_version = s.version
+    row.status |= timing_flags
+    s.status = row.status
+
+
+@kernel
+def render_slot(core: Rows, slots: Rows, slot: int, tick: int, time: float, late: float, timing_flags: int) -> None:
+    """Call `render_row` for the trace row `slot`; for callers in Python."""
+    render_row(core[0], slots[slot], tick, time, late, timing_flags)
+
+
+# --- new parameters ------------------------------------------------------------------------------------------------
+
+_WORDS = np.dtype(PARAMETER_FIELDS).itemsize // 8
+_STEP = 0
+_ADDRESS = int(CORE.fields["law"][1] + LAW.fields["address"][1]) // 8  # type: ignore[index]
+
+
+@kernel
+def configure(core: Rows, core_words: Any, parameters: Any) -> None:
+    """Replace what the program is by `parameters`, a record of dtype `PARAMETERS`; where it is stays as it is.
+
+    Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept. Those
+    with another number of the program are of a new one, which begins at the next good sample. The rendering's (1,)
+    record and the parameters are given in words of 8 bytes, too.
+    """
+    s = core[0]
+    program, changed = s.program, False
+    for i in range(_WORDS):
+        if i in (_STEP, _ADDRESS) and parameters[i] == 0:
+            continue
+        changed = changed or core_words[i] != parameters[i]
+        core_words[i] = parameters[i]
+    if changed:
+        s.changed = 1
+    if s.program != program:
+        s.fresh = 1
+
+
+@kernel
+def render_again(core: Rows, recorded: Rows, rows: Rows) -> None:
+    """Render every recorded sample once more, from where `core` is, into `rows`."""
+    s = core[0]
+    for k in range(len(recorded)):
+        sample = recorded[k]
+        for i in range(2):
+            s.position[i] = sample.position[i]
+            s.velocity[i] = sample.velocity[i]
+            s.force[i] = sample.force[i]
+        s.sample_age = sample.sample_age
+        s.permission, s.gate = sample.permission, sample.gate
+        render(s, rows[k])

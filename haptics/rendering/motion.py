@@ -1,0 +1,157 @@
+"""Motions: programs that drive a device along a reference, for calibration, homing and guiding.
+
+A run does one *program* at a time behind the envelope: an element, or a motion; it goes from one to the next between
+two ticks (`haptics.rendering.programs`). A motion comes to rest at the end of its reference and stays there.
+
+An impedance device is drawn to the reference by a spring, a damper and a slow integrator, besides a force for each
+point of it. An admittance device is told the velocity that takes its reference to the next point.
+
+A motion is meant to drive, so that the bound on energy, which holds for passive elements, has no meaning for it. It has
+bounds instead: of its own force, or of the speed of its reference; how far the end effector may be from the reference;
+how fast it may be for more than `haptics.rendering.motion_kernels.PATIENCE`. Beyond the last two the output is the safe
+one, and the run ends. The dead-man and all limits of the device hold as for any program. While the output is not let
+through whole (fades, a gate, easing from another force, a released dead-man, samples that cannot be trusted) the
+reference waits. Where deadlines were missed that of an impedance device goes on with the time, as the handle did.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from haptics.device import Causality
+from haptics.elements.kernels import ELEMENT
+from haptics.errors import ConfigurationError
+from haptics.parts import address_of_part
+from haptics.rendering.kernels import CORE
+from haptics.rendering.motion_kernels import MOVING, WIDTH, move
+from haptics.settings import bounded, check
+
+Table = NDArray[np.float64]
+
+MOST_ROWS = 2_000_000
+"""Rows that a reference may have: half an hour at 1 kHz."""
+
+
+def _limit(default: float, unit: str, doc: str, **bounds: float) -> Any:
+    return bounded(default, unit=unit, doc=doc, **bounds)
+
+
+@dataclass(frozen=True, eq=False)
+class Motion:
+    """A reference, what draws a device along it, and its bounds.
+
+    Attributes
+    ----------
+    causality : Causality
+        Of the device that it is for.
+    table : (n, 6) float array
+        The reference, one row per period: position [m], velocity [m/s] and additional force [N] (the last two of an
+        impedance device only); see `reference`. A run stays at the last row, with no velocity.
+    bound : float
+        Norm of the motion's own force [N] (impedance) or speed of its reference [m/s] (admittance).
+    max_error : float
+        Farther from the reference than this the end effector does not follow [m].
+    max_speed : float
+        Faster than this it runs away [m/s].
+    relative : bool
+        Whether positions count from where the end effector, or its reference (admittance), is at the beginning.
+    stiffness, damping, integration : float
+        Force per error [N/m] and per error of the velocity [N s/m], and the rate at which an error adds up [N/(m s)];
+        of an impedance device only. With the last one greater than 0 the force goes on from what it was before.
+    period : float
+        Time between two rows [s].
+    label : str
+        What it is, for whoever reads the recording.
+
+    Raises
+    ------
+    ConfigurationError
+        If a value is not allowed.
+    """
+
+    model: ClassVar[str] = "motion"
+    causality: Causality
+    table: Table
+    bound: float = bounded(above=0.0, unit="N or m/s", doc="norm of its own force, or speed of its reference")
+    max_error: float = _limit(1.0, "m", "farther from the reference it is not followed", above=0.0)
+    max_speed: float = _limit(10.0, "m/s", "faster than that it runs away", above=0.0)
+    relative: bool = False
+    stiffness: float = _limit(0.0, "N/m", "force per error of the position", minimum=0.0)
+    damping: float = _limit(0.0, "N s/m", "force per error of the velocity", minimum=0.0)
+    integration: float = _limit(0.0, "N/(m s)", "rate at which an error adds up", minimum=0.0)
+    period: float = _limit(1e-3, "s", "time between two rows", above=0.0, maximum=1.0)
+    label: str = ""
+
+    def __post_init__(self) -> None:
+        check(self, "motion")
+        table = np.ascontiguousarray(self.table, dtype=np.float64)
+        if table.ndim != 2 or table.shape[1] != WIDTH or not 1 <= len(table) <= MOST_ROWS:
+            raise ConfigurationError(
+                f"motion.table has the shape {table.shape}: must be of (n, {WIDTH}), with 1 to {MOST_ROWS} rows."
+            )
+        if not np.isfinite(table).all():
+            raise ConfigurationError("motion.table: has values that are not finite numbers.")
+        object.__setattr__(self, "table", table)  # frozen: an array of its own kind
+
+    @property
+    def duration(self) -> float:
+        """Time to its end if it never has to wait [s]."""
+        return len(self.table) * self.period
+
+    @property
+    def facts(self) -> dict[str, Any]:
+        """What it is, but for the table and the period, as the journal of a recording has it."""
+        left_out = {"table", "period", "causality"}
+        return {one.name: getattr(self, one.name) for one in fields(self) if one.name not in left_out}
+
+    def fill(self, record: NDArray[Any]) -> None:
+        """Write what it is into a (1,) `record` that has the fields of `PARAMETERS`; it must live as long as that."""
+        record["step"] = address_of_part(move, CORE)
+        record["model"] = MOVING
+        for name in ("stiffness", "damping", "period"):
+            record[name] = getattr(self, name)
+        own = record["motion"]
+        own["table"], own["rows"] = self.table.ctypes.data, len(self.table)
+        for name in ("relative", "integration", "bound", "max_error", "max_speed"):
+            own[name] = getattr(self, name)
+
+    def copy_record(self) -> NDArray[Any]:
+        """Return a kernel record, (1,) of dtype `ELEMENT`: what it is, at its beginning."""
+        record = np.zeros(1, ELEMENT)
+        self.fill(record)
+        return record
+
+
+def reference(
+    position: ArrayLike, velocity: ArrayLike | None = None, force: ArrayLike | None = None, *, period: float = 1e-3
+) -> Table:
+    """Return the table of a reference, (n, 6).
+
+    Parameters
+    ----------
+    position : (n, 2) array
+        Where it is at each tick [m].
+    velocity : (n, 2) array, optional
+        How fast it moves there [m/s]; differences over a period by default.
+    force : (n, 2) array, optional
+        What is added to the force of spring and damper [N]; nothing by default.
+    period : float
+        Time between two rows [s].
+    """
+    places = np.asarray(position, dtype=np.float64)
+    table = np.zeros((len(places), WIDTH))
+    table[:, 0:2] = places
+    table[:, 2:4] = np.diff(places, axis=0, prepend=places[:1]) / period if velocity is None else velocity
+    if force is not None:
+        table[:, 4:6] = force
+    return table
+
+
+def holding(duration: float, period: float = 1e-3) -> Table:
+    """Return the table of a reference that stays where it begins for `duration` [s], for a relative motion."""
+    return np.zeros((max(math.ceil(duration / period), 1), WIDTH))

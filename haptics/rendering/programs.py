@@ -1,0 +1,108 @@
+"""Programs: what a tick computes behind the envelope. An element is one, a motion another.
+
+The journal of a recording has every program, with its number: a change of parameters keeps the number, a new program
+has the next one, and begins at its beginning. The table of a motion is a file of its own in the recording.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.device import Causality
+from haptics.elements.kernels import PARAMETERS
+from haptics.elements.models import Element, write_parameters, write_step
+from haptics.elements.tables import make_element
+from haptics.errors import RecordingError
+from haptics.rendering.motion import MOST_ROWS, Motion
+from haptics.rendering.motion_kernels import WIDTH
+from haptics.settings import build
+
+Program = Element | Motion
+
+_LARGEST = 8 * WIDTH * MOST_ROWS + 1000
+
+
+def parameters_of(program: Program, number: int = 0) -> NDArray[Any]:
+    """Return what a program is as a (1,) record of dtype `PARAMETERS`, ready for `Rendering.configure` here.
+
+    The record of a motion has the address of its table: the motion must live as long as the record is used.
+    """
+    record = np.zeros(1, PARAMETERS)
+    if isinstance(program, Motion):
+        program.fill(record)
+    else:
+        write_parameters(program, record)
+        write_step(program, record)
+    record["program"] = number
+    return record
+
+
+# --- in a recording ---------------------------------------------------------------------------------------------------
+
+
+def table_name(number: int) -> str:
+    """Return the file of the table of program `number` in a recording."""
+    return f"motion_{number:04d}.npy"
+
+
+def keep_motion(folder: Path, motion: Motion, number: int) -> dict[str, Any]:
+    """Write the table of a motion into a recording; return what its journal is to say, with a new version.
+
+    Raises
+    ------
+    OSError
+        If it cannot be written.
+    """
+    data = io.BytesIO()
+    np.save(data, motion.table)
+    with open(folder / table_name(number), "xb") as file:
+        file.write(data.getbuffer())
+    digest = hashlib.sha256(data.getbuffer()).hexdigest()
+    return {"program": number, "model": Motion.model, "motion": motion.facts, "table_sha256": digest}
+
+
+def read_program(folder: Path, entry: Mapping[str, Any], causality: Causality, period: float) -> Program:
+    """Return the program of an entry of a recording's journal.
+
+    Parameters
+    ----------
+    folder : Path
+        The recording.
+    entry : mapping
+        The entry.
+    causality : Causality
+        Of the device.
+    period : float
+        Time between two ticks [s].
+
+    Raises
+    ------
+    RecordingError
+        If the table of a motion is missing, or is another than was written down.
+    ConfigurationError
+        If a parameter is not allowed.
+    """
+    if entry["model"] != Motion.model:
+        return make_element(entry["model"], entry["law"], entry["element"], period, causality)
+    table = _read_table(folder / table_name(int(entry["program"])), str(entry["table_sha256"]))
+    return build(Motion, {**entry["motion"], "table": table, "causality": causality, "period": period}, "motion")
+
+
+def _read_table(path: Path, digest: str) -> NDArray[Any]:
+    try:
+        if path.stat().st_size > _LARGEST:
+            raise ValueError("too large")
+        data = path.read_bytes()
+        table: NDArray[Any] = np.load(io.BytesIO(data), allow_pickle=False)
+    except (OSError, ValueError, EOFError) as error:
+        raise RecordingError(f"{path}: the reference of a motion cannot be read ({error}).") from error
+    if hashlib.sha256(data).hexdigest() != digest:
+        raise RecordingError(f"{path}: is not the reference that was followed: its SHA-256 is another.")
+    return table

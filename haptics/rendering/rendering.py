@@ -1,0 +1,241 @@
+"""Pairs a program with a device and turns each sample into a command: one compiled call per tick.
+
+Words: the *proxy* is the virtual point that slides on the surface. For models A and D it is the integrated reference,
+for B and C the end effector minus the elastic displacement.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.device import Causality, DeviceSpec, State, Vector
+from haptics.elements.kernels import STATE_FIELDS
+from haptics.elements.models import ELEMENTS
+from haptics.errors import CausalityError, ConfigurationError
+from haptics.records import Rows
+from haptics.rendering.envelope import Limits
+from haptics.rendering.kernels import CORE, RENDERING_FIELDS, assistance_of, configure, render_again, render_slot
+from haptics.rendering.motion import Motion
+from haptics.rendering.passivity import PASSIVITY_FIELDS, prepare_passivity
+from haptics.rendering.programs import Program, parameters_of
+
+
+def require_pair(program: Program, spec: DeviceSpec) -> None:
+    """Raise unless `program` and the device described by `spec` fit together.
+
+    Raises
+    ------
+    CausalityError
+        If one is an impedance and the other an admittance.
+    ConfigurationError
+        If the device cannot serve the program's rate.
+    """
+    if program.causality is not spec.causality:
+        fitting = " or ".join(name for name, cls in ELEMENTS.items() if cls.causality is spec.causality)
+        remedy = "plan it for this device" if isinstance(program, Motion) else f"use model {fitting} with {spec.name}"
+        raise CausalityError(
+            f"model {program.model} is an {program.causality} and {spec.name} an {spec.causality} device: {remedy}."
+        )
+    rate = 1.0 / program.period
+    if not spec.rate_min * (1 - 1e-9) <= rate <= spec.rate_max * (1 + 1e-9):
+        raise ConfigurationError(
+            f"rate = {rate:g} Hz: {spec.name} can be served at {spec.rate_min:g} to {spec.rate_max:g} Hz."
+        )
+
+
+class Rendering:
+    """A program in front of a device, behind the envelope.
+
+    Parameters
+    ----------
+    program : Element or Motion
+        What is rendered; the state of an element at this moment is where the rendering starts.
+    spec : DeviceSpec
+        The device's data sheet.
+    limits : Limits, optional
+        The envelope; the device's own limits by default.
+    eases_down : bool
+        Whether the force eases to a smaller one, too, when parameters change; in recordings before format 3 it did not.
+
+    Attributes
+    ----------
+    command : (2,) float array
+        The command of the last tick.
+    core : (1,) structured array
+        Everything that a tick needs and changes, as kernels read it (`haptics.rendering.kernels.CORE`).
+    words : (n,) int64 array
+        The same in words of 8 bytes.
+
+    Raises
+    ------
+    CausalityError, ConfigurationError
+        See `require_pair`; also where a limit is wider than the device's own.
+    """
+
+    def __init__(
+        self, program: Program, spec: DeviceSpec, limits: Limits | None = None, *, eases_down: bool = True
+    ) -> None:
+        require_pair(program, spec)
+        limits = limits or Limits.of(spec)
+        limits.require_tighter(spec)
+        self.core: NDArray[Any] = np.zeros(1, CORE)
+        self.words = self.core.view(np.int64)
+        core, state = self.core, program.copy_record()
+        for name in state.dtype.names or ():
+            core[name] = state[name]
+        for name in ("max_sample_age", "plausible_speed", "fade_in", "max_speed", "max_energy"):
+            core[name] = getattr(limits, name)
+        core["admittance"] = admittance = spec.causality is Causality.ADMITTANCE
+        core["eases_down"], core["gate"] = eases_down, 1.0
+        core["sensor_range"] = spec.max_force if admittance else math.inf
+        core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
+        core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
+        core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
+        self._spec, self._limits = spec, limits
+        self._present: tuple[Program, ...] = (program,)  # whose table the record may have
+        self._element = core.copy()
+        self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
+        self._sample_age, self._permission = core["sample_age"], core["permission"]
+        self.command: Vector = core["command"][0]
+        self.begin()
+
+    def begin(self) -> None:
+        """Put everything to the start of a run: nothing is known of the device, nothing is let through yet."""
+        core = self.core
+        for name, *_ in STATE_FIELDS:
+            core[name] = self._element[name]
+        for name, *_ in RENDERING_FIELDS + PASSIVITY_FIELDS:
+            core[name] = 0
+        prepare_passivity(core, self._spec, float(core["period"][0]), control=self._limits.passivity_control)
+        core["reference"] = np.nan  # until the first good sample says where an admittance device is
+        core["rise"] = core["fade_in"]
+        core["last_tick"] = core["good_tick"] = -1
+        core["last_gate"] = 1.0
+
+    @property
+    def safe_outputs(self) -> tuple[Vector, ...]:
+        """The commands, each (2,), that one after the other leave the device safe; see `haptics.rendering.envelope`.
+
+        None for an admittance device that has not given a good sample yet: it has not been told to move either.
+        """
+        core = self.core
+        if not core["admittance"][0]:
+            last = core["last"][0]
+            return (0.5 * last, 0.0 * last) if last.any() else (0.0 * last,)
+        return (core["reference"][0].copy(),) if core["started"][0] else ()
+
+    @property
+    def at_rest(self) -> bool:
+        """Whether the last command was no force, or moved the reference no further."""
+        return not self.core["last"].any()
+
+    @property
+    def assistance(self) -> float:
+        """How much of its own friction the device may make up for beside the last command, 0 to 1.
+
+        As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
+        """
+        return assistance_of(self.core)
+
+    @property
+    def version(self) -> int:
+        """Version of the settings in force."""
+        return int(self.core["version"][0])
+
+    @property
+    def status(self) -> int:
+        """Status bits of the last tick (`haptics.records.Status`)."""
+        return int(self.core["status"][0])
+
+    def configure(self, parameters: NDArray[Any], version: int) -> None:
+        """Replace what the program is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.
+
+        Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept.
+        Those with another number of the program are of a new one, which begins at the next good sample.
+        """
+        configure(self.core, self.words, parameters.view(np.int64))
+        self.core["version"] = version
+
+    def take(self, program: Program, number: int, version: int) -> None:
+        """Go on with another program, from the next tick on, or with other parameters of the one with this `number`.
+
+        Raises
+        ------
+        CausalityError, ConfigurationError
+            See `prepare`.
+        """
+        self.configure(self.prepare(program, number), version)
+
+    def prepare(self, program: Program, number: int) -> NDArray[Any]:
+        """Return the (1,) record of parameters of another program, whose table is kept as long as it may be needed.
+
+        Raises
+        ------
+        CausalityError, ConfigurationError
+            See `require_pair`; also if its period is another one.
+        """
+        require_pair(program, self._spec)
+        if program.period != self.core["period"][0]:
+            raise ConfigurationError(f"period = {program.period:g} s: a run keeps its period.")
+        self._present = (*self._present[-2:], program)
+        return parameters_of(program, number)
+
+    @property
+    def program(self) -> int:
+        """Number of the program that is in force."""
+        return int(self.core["program"][0])
+
+    @property
+    def arrived(self) -> bool:
+        """Whether a motion has come to its end, and stays there."""
+        core = self.core
+        return bool(core["sticking"][0] and core["follower"]["begun"][0] and not core["fresh"][0])
+
+    def tick(
+        self,
+        state: State,
+        age: float,
+        slots: Rows,
+        slot: int,
+        timing: tuple[int, float, float, int],
+        permission: int = 0,
+    ) -> Vector:
+        """Render one sample.
+
+        Parameters
+        ----------
+        state : State
+            The device's sample.
+        age : float
+            How old it is [s].
+        slots, slot
+            Trace rows and the index of the one to fill.
+        timing : (tick, time, period_error, flags)
+            Number and nominal time [s] of the tick, its lateness [s], and the timing bits of its status.
+        permission : int
+            What the envelope must know besides (`haptics.records.Permission`).
+
+        Returns
+        -------
+        (2,) float array
+            The command; valid until the next call. It is nan, and must not be written, as long as an admittance
+            device has not given a good sample.
+        """
+        self._position[:] = state.position
+        self._velocity[:] = state.velocity
+        self._force[:] = state.force
+        self._sample_age[0] = age
+        self._permission[0] = permission
+        tick, time, period_error, flags = timing
+        render_slot(self.core, slots, slot, tick, time, period_error, flags)
+        return self.command
+
+    def again(self, recorded: Rows) -> Rows:
+        """Render recorded samples once more; return rows like `recorded` whose physical columns are ours."""
+        rows = recorded.copy()
+        render_again(self.core, recorded, rows)
+        return rows

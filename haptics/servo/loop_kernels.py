@@ -1,0 +1,312 @@
+"""The haptic loop as kernels: what a tick is beside its rendering, and a whole run without Python.
+
+A tick is due, gets its sample, is rendered, gives its command and is entered in the trace. `due`, `render_tick` and
+`end_tick` are these steps; the loop for plain Python devices calls them one by one, `run_ticks` all of them in a row
+for a device with a port (`haptics.ports`). So both loops do the same.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from haptics.device import DEAD_MAN_BUTTON, MOST_CHANNELS
+from haptics.jit import kernel
+from haptics.parts import call_part, fence
+from haptics.ports import PORT_FIELDS
+from haptics.records import LATE_FRACTION, Permission, Rows, Status
+from haptics.rendering.envelope import UNUSABLE
+from haptics.rendering.kernels import assistance, render_row
+from haptics.servo.supervision import WATCH_FIELDS, key_is_held, take_settings, why_to_end
+from haptics.servo.system_kernels import monotonic_ns, raise_event, sleep_until
+
+_STARTED_LATE = int(Status.STARTED_LATE)
+_ENDED_LATE = int(Status.ENDED_LATE)
+_AFTER_SKIP = int(Status.AFTER_SKIP)
+_RELEASED = int(Permission.RELEASED)
+_TOLD_TO_END = int(Permission.ENDING)
+
+NO_KEY, KEY, BUTTON = range(3)
+"""What must be held for any output: nothing, the view's key, the device's button."""
+
+GOES_ON, OVER, NO_SAMPLES, DEVICE_FAULT = range(4)
+"""Why `run_ticks` returned: enough ticks for now; the run is over; no usable sample for too long; the device has words
+to say."""
+
+FAULT_AFTER = 0.1
+"""Without a usable sample for this long [s] the device counts as failed."""
+
+GATE_TIME = 0.05
+"""Time in which the gate lets the output down or up, along half a period of a cosine [s]."""
+
+PORT = np.dtype(PORT_FIELDS)
+
+LOOP = np.dtype(
+    [
+        ("period", "<f8"),
+        ("live", "<i8"),
+        ("origin_ns", "<i8"),
+        ("spin_ns", "<i8"),
+        ("dead_man", "<i8"),
+        ("fade_ticks", "<i8"),
+        ("brake_ticks", "<i8"),
+        ("take", "<i8"),
+        ("give", "<i8"),
+        ("wake", "<i8"),
+        ("tick", "<i8"),
+        ("fading", "<i8"),
+        ("last", "<i8"),
+        ("end", "<i8"),
+        ("noticed_ns", "<i8"),
+        ("flags", "<i8"),
+        ("late", "<f8"),
+        ("opening", "<f8"),
+        ("count", "<i8"),
+        ("channels", "<i8"),
+        ("incoming", "<f8", (MOST_CHANNELS,)),
+        ("bad_ticks", "<i8"),
+        ("first_bad", "<i8"),
+        *WATCH_FIELDS,
+    ]
+)
+"""A run: what it is, how far it is, and whom it watches. ``end`` is 0 until a reason to end comes (`END_REASONS`);
+``opening`` is how far the gate is open, 0 to 1; ``channels`` is how many numbers a device gives beside its sample."""
+
+_ATTEMPTS = 100
+"""A thread that writes a sample needs less time than that many looks at it."""
+
+NEVER = 2**62
+"""A tick that does not come."""
+
+
+# --- the parts of a tick: s is the run, c the rendering's record --------------------------------------------------
+
+
+@kernel
+def due(s: Any, c: Any, late: float, asked: int) -> bool:
+    """Decide about the tick whose deadline was `late` [s] ago; tell whether there is one to render.
+
+    Deadlines that were missed whole are skipped. `asked` is why the run is to end (`haptics.servo.supervision`), or 0:
+    then the output fades out, and once it is at rest the run is over.
+    """
+    s.flags = 0
+    if late >= s.period:
+        missed = int(late / s.period)
+        s.tick += missed
+        late -= missed * s.period
+        s.flags = _AFTER_SKIP
+        if s.tick >= s.last:
+            return False
+    s.late = late
+    if late > LATE_FRACTION * s.period:
+        s.flags |= _STARTED_LATE
+    if s.end == 0 and asked != 0:
+        s.end = asked
+        s.fading, s.last = min(s.fading, s.tick), min(s.last, s.tick + s.brake_ticks)
+    at_rest = c.last[0] == 0.0 and c.last[1] == 0.0
+    return not (s.end != 0 and s.tick >= s.fading + s.fade_ticks and at_rest)
+
+
+@kernel
+def _move_gate(s: Any, closed: bool) -> float:
+    """Return what the gate lets through in this tick, 0 to 1."""
+    step = s.period / GATE_TIME
+    s.opening = max(s.opening - step, 0.0) if closed else min(s.opening + step, 1.0)
+    return 0.5 - 0.5 * math.cos(math.pi * s.opening)
+
+
+@kernel
+def render_tick(
+    s: Any, c: Any, port: Any, row: Any, now: float, age: float, marker: int, closed: bool, released: bool
+) -> bool:
+    """Render the sample in `port`, `age` [s] old, into the trace `row`, and put the command into `port`.
+
+    Returns whether it may be given: an admittance device without a good sample has no reference to hold yet.
+    """
+    for i in range(2):
+        c.position[i], c.velocity[i], c.force[i] = port.position[i], port.velocity[i], port.force[i]
+    # Taken within this tick, or by another clock: such a time says nothing.
+    c.sample_age = age if age >= 0.0 else (0.0 if age > -s.period else math.inf)
+    c.gate = _move_gate(s, closed)
+    c.permission = (_TOLD_TO_END if s.tick >= s.fading else 0) | (_RELEASED if released else 0)
+    render_row(c, row, s.tick, now, s.late, s.flags)
+    row.marker, row.buttons = marker, port.buttons
+    row.hand_force[0], row.hand_force[1] = port.hand_force[0], port.hand_force[1]
+    for i in range(s.channels):
+        row.channels[i] = port.channels[i]
+    port.command[0], port.command[1] = c.command[0], c.command[1]
+    port.assistance = assistance(c)
+    return not math.isnan(c.command[0])
+
+
+@kernel
+def end_tick(s: Any, c: Any, row: Any, count: Any, write_time: float, tick_time: float) -> bool:
+    """Complete the trace `row` and publish it; tell whether there has been a usable sample lately.
+
+    `write_time` and `tick_time` [s] are how long after its start the tick had given its command and was done.
+    """
+    row.write_time, row.tick_time = write_time, tick_time
+    if s.late + tick_time > s.period:
+        row.status |= _ENDED_LATE
+    s.count += 1
+    fence()
+    count[0] = s.count
+    if c.status & UNUSABLE == 0:
+        s.bad_ticks = 0
+        return True
+    if s.bad_ticks == 0:
+        s.first_bad = s.tick
+    s.bad_ticks += 1
+    return bool((s.tick - s.first_bad + 1) * s.period <= FAULT_AFTER)
+
+
+# --- for the loop in Python: the same for (1,) arrays ---------------------------------------------------------------
+
+
+@kernel
+def due_now(loop: Rows, core: Rows, late: float, asked: int) -> bool:
+    """Call `due`."""
+    return due(loop[0], core[0], late, asked)
+
+
+@kernel
+def render_next(
+    loop: Rows, core: Rows, port: Rows, slots: Rows, now: float, age: float, marker: int, closed: bool, released: bool
+) -> bool:
+    """Call `render_tick` for the next slot of the trace."""
+    s = loop[0]
+    return render_tick(s, core[0], port[0], slots[s.count % len(slots)], now, age, marker, closed, released)
+
+
+@kernel
+def end_of_tick(loop: Rows, core: Rows, slots: Rows, count: Any, write_time: float, tick_time: float) -> bool:
+    """Call `end_tick` for the slot that was rendered."""
+    s = loop[0]
+    return end_tick(s, core[0], slots[s.count % len(slots)], count, write_time, tick_time)
+
+
+# --- without Python -------------------------------------------------------------------------------------------------
+
+
+@kernel
+def _wait(s: Any, scratch: Any) -> float:
+    """Wait for the deadline of the tick, its last stretch awake; return how late it is then [s]."""
+    if s.live == 0:
+        return 0.0
+    deadline = s.origin_ns + int(s.tick * s.period * 1e9 + 0.5)
+    now = monotonic_ns(scratch)
+    while now < deadline - s.spin_ns:  # a signal may wake it earlier
+        sleep_until(deadline - s.spin_ns, scratch)
+        now = monotonic_ns(scratch)
+    while now < deadline:
+        now = monotonic_ns(scratch)
+    return float(1e-9 * (now - deadline))
+
+
+@kernel
+def _elapsed(s: Any, now: float, scratch: Any) -> float:
+    """Return the time since the start [s]; without a clock that is the nominal time `now`."""
+    elapsed: float = 1e-9 * (monotonic_ns(scratch) - s.origin_ns) if s.live != 0 else now
+    return elapsed
+
+
+@kernel
+def _take_sample(s: Any, port: Any, sample: Any, now: float, elapsed: float) -> None:
+    """Bring `port` up to date, or copy what a thread has put there into `sample`; where it is just at it, keep that."""
+    if s.take != 0:
+        call_part(s.take, port, now, elapsed)
+        return
+    for _ in range(_ATTEMPTS):
+        before = port.sequence
+        fence()
+        time, buttons = port.time, port.buttons
+        px, py, vx, vy = port.position[0], port.position[1], port.velocity[0], port.velocity[1]
+        fx, fy, hx, hy = port.force[0], port.force[1], port.hand_force[0], port.hand_force[1]
+        for i in range(s.channels):
+            s.incoming[i] = port.channels[i]
+        fence()
+        if before % 2 == 0 and port.sequence == before:
+            sample.time, sample.buttons = time, buttons
+            sample.position[0], sample.position[1], sample.velocity[0], sample.velocity[1] = px, py, vx, vy
+            sample.force[0], sample.force[1], sample.hand_force[0], sample.hand_force[1] = fx, fy, hx, hy
+            for i in range(s.channels):
+                sample.channels[i] = s.incoming[i]
+            return
+
+
+@kernel
+def _give_command(s: Any, port: Any, sample: Any, scratch: Any) -> None:
+    """Hand the command in `sample` over."""
+    x, y = sample.command[0], sample.command[1]
+    port.assistance = sample.assistance
+    if s.give != 0:
+        call_part(s.give, port, x, y)
+    else:
+        port.commands += 1  # odd while it is being written
+        fence()
+        port.command[0], port.command[1] = x, y
+        fence()
+        port.commands += 1
+    if s.wake >= 0:
+        raise_event(s.wake, scratch)
+
+
+@kernel
+def run_ticks(
+    loop: Rows,
+    core: Rows,
+    core_words: Any,
+    ports: Rows,
+    samples: Rows,
+    slots: Rows,
+    count: Any,
+    controls: Rows,
+    sequence: Any,
+    settings: Any,
+    local_sequence: Any,
+    local_settings: Any,
+    latest: Any,
+    seen: Any,
+    scratch: Any,
+    most: int,
+) -> int:
+    """Run up to `most` ticks on a device with a port; return why they ended (`GOES_ON` and so on).
+
+    `samples` is as `ports` where parts take the sample, else a record of its own to copy it into. From `controls` on
+    it is what `haptics.servo.supervision` needs.
+    """
+    s, c, port, sample, control = loop[0], core[0], ports[0], samples[0], controls[0]
+    for _ in range(most):
+        if s.tick >= s.last:
+            return OVER
+        late = _wait(s, scratch)
+        asked = why_to_end(s, control, scratch) if s.end == 0 else 0
+        if asked != 0:
+            s.noticed_ns = monotonic_ns(scratch)
+        if not due(s, c, late, asked):
+            return OVER
+        take_settings(core, core_words, sequence, settings, latest, seen[:1])
+        take_settings(core, core_words, local_sequence, local_settings, latest, seen[1:])
+        now = s.tick * s.period
+        marker, closed = control.marker, control.gate_closed != 0
+        begun = _elapsed(s, now, scratch)
+        _take_sample(s, port, sample, now, begun)
+        if port.fault != 0:
+            return DEVICE_FAULT
+        age = now + (_elapsed(s, now, scratch) - begun) - sample.time
+        released = s.dead_man == KEY and not key_is_held(control, scratch)
+        released = released or (s.dead_man == BUTTON and sample.buttons & DEAD_MAN_BUTTON == 0)
+        row = slots[s.count % len(slots)]
+        start = now + s.late
+        if render_tick(s, c, sample, row, now, age, marker, closed, released):
+            _give_command(s, port, sample, scratch)
+            if port.fault != 0:
+                return DEVICE_FAULT
+        written = _elapsed(s, now, scratch) - start
+        sound = end_tick(s, c, row, count, written, _elapsed(s, now, scratch) - start)
+        if not sound:
+            return NO_SAMPLES
+        s.tick += 1
+    return GOES_ON

@@ -1,0 +1,290 @@
+"""The classic models with a bristle: what is known of them in closed form, and which of them drift."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import solve_ivp
+
+from haptics import Coulomb, CoulombViscous, MasslessImpedance, Stribeck, simulate
+from haptics.elements.classic.models import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
+from haptics.elements.models import Element, write_parameters
+from haptics.errors import ConfigurationError
+from tests.haptics.strategies import PHYSICS, Array, laws, norms, wandering
+
+F, K, T = 4.0, 6000.0, 1e-3
+LAW = Coulomb(F)
+LIMIT = F / K
+"""Deflection at which a bristle lets go [m]."""
+
+
+def along(steps: Any, period: float = T) -> Array:
+    """Velocities (n, 2) [m/s] whose samples are ways of `steps` [m] along the first axis."""
+    way = np.asarray(steps, dtype=float)
+    return np.column_stack([way, np.zeros(len(way))]) / period
+
+
+# ---- drift
+
+
+def contact_drift(element: Element, bias: float, amplitude: float, cycles: int = 40) -> Array:
+    """Way of the contact in each of the later cycles [m], of 1 kg under a force that swings at 5 Hz, (cycles,)."""
+    count, position, speed, force = 200, 0.0, 0.0, 0.0
+    contact = np.zeros(2 * cycles * count)
+    for k in range(len(contact)):
+        ramp = min(k / (4 * count), 1.0)
+        speed += T * (ramp * (bias + amplitude * np.sin(2 * np.pi * k / count)) - force) / 1.0
+        position += T * speed
+        force = element.step((speed, 0.0))[0]
+        contact[k] = position - element.displacement[0]
+    return np.diff(contact[cycles * count - 1 :: count])
+
+
+DRIFT = {
+    "lugre": (LuGre(LAW), 7.07),
+    "dahl": (Dahl(LAW), 6.88),
+    "hayward-armstrong": (HaywardArmstrong(LAW), 2.72),
+    "elastoplastic": (Elastoplastic(LAW), 0.513),
+}
+"""Models that drift when the force swings over 2.5 +- 1 N, below the 4 N of break-away, and how fast [mm/s]."""
+
+
+@pytest.mark.parametrize("name", DRIFT)
+def test_some_models_drift_below_break_away_evenly_cycle_by_cycle(name: str) -> None:
+    element, speed = DRIFT[name]
+    element.reset()
+    drift = contact_drift(element, 2.5, 1.0)
+    np.testing.assert_allclose(drift, drift.mean(), rtol=0.01)
+    assert drift.mean() * 5.0 * 1e3 == pytest.approx(speed, rel=0.01)
+
+
+@pytest.mark.parametrize(
+    "element",
+    [MasslessImpedance(LAW, K, 10.0), ResetIntegrator(LAW), HaywardArmstrong(LAW, creep=0.0), Iwan(LAW)],
+    ids=lambda element: element.model,
+)
+def test_the_others_do_not(element: Element) -> None:
+    assert np.abs(contact_drift(element, 2.5, 1.0)).max() < 1e-9
+
+
+def test_an_elastoplastic_bristle_does_not_drift_in_its_elastic_share() -> None:
+    assert np.abs(contact_drift(Elastoplastic(LAW), 2.0, 0.5)).max() < 1e-15
+    assert np.abs(contact_drift(LuGre(LAW), 2.0, 0.5)).min() > 1e-4
+
+
+def test_the_less_it_creeps_the_less_it_drifts() -> None:
+    drifts = [contact_drift(HaywardArmstrong(LAW, creep=creep), 2.5, 1.0, 10).mean() for creep in (1.0, 0.5, 0.1)]
+    assert drifts[0] > drifts[1] > drifts[2] > 0.0
+
+
+# ---- Dahl and LuGre: exact for a velocity that is constant over each sample
+
+
+def test_dahls_loop_is_the_exponential_of_the_way_whatever_the_sampling() -> None:
+    steps = np.random.default_rng(3).uniform(0.0, 0.3 * LIMIT, 400)
+    steps[200:] *= -1.0
+    run = simulate(Dahl(LAW), along(steps))
+    way = np.cumsum(np.abs(steps))
+    rising = F * -np.expm1(-way[:200] / LIMIT)
+    falling = -F + (F + rising[-1]) * np.exp(-(way[200:] - way[199]) / LIMIT)
+    np.testing.assert_allclose(run.output[:, 0], np.concatenate([rising, falling]), atol=1e-11)
+    loop = np.abs(run.velocity[:, 0]) <= np.abs(steps) / T
+    assert loop[:200].all(), "a bristle that is being loaded slips less than it is moved"
+
+
+@settings(PHYSICS, max_examples=50)
+@given(laws(), st.floats(0.001, 0.5), st.integers(2, 20))
+def test_a_bristle_does_not_care_how_often_it_is_sampled(law: Any, speed: float, times: int) -> None:
+    u = np.array([0.6, -0.8]) * speed
+    coarse = simulate(LuGre(law, period=T), np.tile(u, (10, 1)))
+    fine = simulate(LuGre(law, period=T / times), np.tile(u, (10 * times, 1)))
+    np.testing.assert_allclose(fine.displacement[times - 1 :: times], coarse.displacement, rtol=1e-9, atol=1e-15)
+
+
+def test_lugre_is_dahl_with_a_damper() -> None:
+    value = wandering("C")
+    lugre, dahl = simulate(LuGre(LAW, K, 10.0), value), simulate(Dahl(LAW, K), value)
+    np.testing.assert_array_equal(lugre.displacement, dahl.displacement)
+    rate = np.diff(lugre.displacement, axis=0, prepend=np.zeros((1, 2))) / T
+    np.testing.assert_allclose(lugre.output, dahl.output + 10.0 * rate, atol=1e-11)
+
+
+# ---- vectors: on a circle the force lags behind the motion
+
+
+@pytest.mark.parametrize("radius", [0.04, 0.01, 0.002])
+@pytest.mark.parametrize(
+    ("element", "lag", "level"),
+    [
+        (Dahl(LAW, K, T / 20), np.arctan, np.cos),
+        (LuGre(LAW, K, 0.0, T / 20), np.arctan, np.cos),
+        (Elastoplastic(LAW, K, 0.0, period=T / 20), np.arcsin, np.ones_like),
+        (HaywardArmstrong(LAW, K, 0.0, period=T / 20), np.arcsin, np.ones_like),
+        (ResetIntegrator(LAW, K, 0.0, period=T / 20), np.arcsin, np.ones_like),
+        (Iwan(LAW, K, 0.0, 1, period=T / 20), np.arcsin, np.ones_like),
+    ],
+    ids=["dahl", "lugre", "elastoplastic", "hayward-armstrong", "reset-integrator", "model-c"],
+)
+def test_on_a_circle_the_force_lags_by_the_length_of_the_bristle(
+    element: Element, lag: Any, level: Any, radius: float
+) -> None:
+    """A bristle of limit L on a radius R: of the exponential models tan(lag) = L/R, of the others sin(lag) = L/R."""
+    turn = 0.1 / radius * T / 20 * np.arange(1, 200000 if radius > 0.01 else 40000)
+    run = simulate(element, 0.1 * np.column_stack([np.cos(turn), np.sin(turn)]))
+    angle = np.arctan2(run.output[-1, 1], run.output[-1, 0])
+    expected = lag(LIMIT / radius)
+    behind = np.mod(turn[-1] - angle, 2 * np.pi)
+    assert np.degrees(behind) == pytest.approx(np.degrees(expected), abs=0.1)
+    assert norms(run.output[-1])[0] == pytest.approx(F * level(expected), rel=1e-3)
+
+
+# ---- elastoplastic and Hayward-Armstrong: the differential equation, as the period goes to zero
+
+
+def dupont(z: float, share: float) -> float:
+    """Slip as a part of the motion of an elastoplastic bristle that is being loaded."""
+    x = z / LIMIT
+    if x <= share:
+        return 0.0
+    alpha = 0.5 + 0.5 * np.sin(np.pi * (x - (1 + share) / 2) / (1 - share)) if x < 1.0 else 1.0
+    return float(alpha * x)
+
+
+def hayward(z: float, share: float) -> float:
+    """Creep as a part of the motion."""
+    x = abs(z) / LIMIT
+    return float(x**9 / (share**8 + x**8))
+
+
+@pytest.mark.parametrize(
+    ("cls", "slip"), [(Elastoplastic, dupont), (HaywardArmstrong, hayward)], ids=["elastoplastic", "hayward-armstrong"]
+)
+def test_loading_follows_the_differential_equation_to_first_order(cls: Any, slip: Any) -> None:
+    share = 0.5
+    solution = solve_ivp(lambda _, z: 1.0 - slip(z[0], share), (0.0, LIMIT), [0.0], rtol=1e-10, atol=1e-14)
+    setting = {"elastic_share": share} if cls is Elastoplastic else {"stick_share": share}
+    errors = []
+    for count in (100, 200, 400):
+        run = simulate(cls(LAW, K, **setting), along(np.full(count, LIMIT / count)))
+        errors.append(abs(run.displacement[-1, 0] - solution.y[0, -1]) / LIMIT)
+    assert errors[0] < 0.01
+    assert errors[1] == pytest.approx(errors[0] / 2, rel=0.1)
+    assert errors[2] == pytest.approx(errors[1] / 2, rel=0.1)
+
+
+def test_an_elastoplastic_bristle_is_elastic_first_and_when_it_is_released() -> None:
+    run = simulate(Elastoplastic(LAW, K, 0.0, 0.75), along([0.1 * LIMIT] * 20 + [-0.1 * LIMIT] * 16))
+    np.testing.assert_allclose(run.output[:7, 0], 0.1 * F * np.arange(1, 8), rtol=1e-12)
+    assert run.sticking[:7].all() and not run.sticking[8:20].any() and run.sticking[20:].all()
+    assert (run.velocity[run.sticking] == 0.0).all()
+    np.testing.assert_allclose(np.diff(run.output[19:, 0]), -0.1 * F, rtol=1e-9)
+
+
+@settings(PHYSICS, max_examples=60)
+@given(st.floats(100.0, 1e5), st.floats(0.5, 8.0), st.integers(0, 10**6))
+def test_hayward_armstrong_without_creep_is_model_c_without_damping(stiffness: float, force: float, seed: int) -> None:
+    """Kikuuwe et al. 2006, section III-C, for Coulomb's law; in two dimensions too (section III-F)."""
+    law, value = Coulomb(force), wandering("C", 300, seed)
+    classic = simulate(HaywardArmstrong(law, stiffness, creep=0.0), value)
+    model_c = simulate(MasslessImpedance(law, stiffness, 0.0), value)
+    np.testing.assert_allclose(classic.output, model_c.output, rtol=0, atol=1e-13 * force)
+    np.testing.assert_allclose(classic.velocity, model_c.velocity, rtol=0, atol=1e-12)
+    assert (classic.sticking == model_c.sticking).mean() > 0.99
+
+
+@pytest.mark.parametrize("cls", [Dahl, LuGre, Elastoplastic, HaywardArmstrong, ResetIntegrator])
+def test_viscosity_acts_at_once_and_is_not_held_by_the_bristle_when_the_motion_stops(cls: type[Element]) -> None:
+    run = simulate(cls(CoulombViscous(F, 20.0)), along([LIMIT] * 60 + [0.0] * 5))  # type: ignore[call-arg]
+    np.testing.assert_allclose(run.displacement[59:, 0], LIMIT, rtol=1e-9)
+    np.testing.assert_allclose(run.output[59:, 0], [F + 20.0 * LIMIT / T] + [F] * 5, rtol=1e-9)
+
+
+def test_a_level_that_falls_shortens_the_spring() -> None:
+    law = Stribeck(1.0, F, 0.1)
+    run = simulate(HaywardArmstrong(law, creep=0.0), along([0.01 * LIMIT] * 120 + [0.5 * LIMIT] * 10))
+    np.testing.assert_allclose(run.output[[119, 129], 0], law(np.array([[0.01], [0.5]]) * LIMIT / T)[:, 0], rtol=1e-9)
+
+
+# ---- reset integrator
+
+
+@pytest.mark.parametrize("stiction", [0.0, 0.3])
+def test_the_reset_integrators_force_jumps_when_it_lets_go_and_when_it_turns(stiction: float) -> None:
+    damping, step = 50.0, 0.0099 * LIMIT
+    ways = along([step] * 200 + [-step] * 20)
+    run = simulate(ResetIntegrator(LAW, K, damping, stiction), ways)
+    slip = int(np.argmin(run.sticking))
+    assert run.output[slip - 1, 0] == pytest.approx((1 + stiction) * F + damping * step / T, rel=0.02)
+    np.testing.assert_allclose(run.output[slip:200, 0], F, rtol=1e-12)
+    assert run.sticking[200], "the first step back sticks"
+    drop = run.output[200, 0] - run.output[199, 0]
+    assert drop == pytest.approx(stiction * F - damping * step / T, abs=0.02 * F)
+
+
+# ---- Iwan
+
+
+@settings(PHYSICS, max_examples=60)
+@given(laws(), st.floats(100.0, 1e5), st.floats(0.0, 300.0), st.floats(0.0, 0.99), st.integers(0, 10**6))
+@pytest.mark.filterwarnings("ignore::haptics.errors.AmbiguousLawWarning")
+def test_one_element_is_model_c_to_the_bit(law: Any, k: float, b: float, spread: float, seed: int) -> None:
+    value = wandering("C", 200, seed)
+    one, model_c = simulate(Iwan(law, k, b, 1, spread), value), simulate(MasslessImpedance(law, k, b), value)
+    for column in ("output", "friction_force", "displacement", "velocity", "sticking"):
+        np.testing.assert_array_equal(getattr(one, column), getattr(model_c, column))
+
+
+@pytest.mark.parametrize("count", [2, 5, 12])
+def test_without_spread_all_let_go_at_once(count: int) -> None:
+    value = wandering("C", 1000)
+    together, one = simulate(Iwan(LAW, K, 10.0, count, 0.0), value), simulate(MasslessImpedance(LAW, K, 10.0), value)
+    np.testing.assert_allclose(together.output, one.output, atol=1e-11)
+
+
+def initial_loading(way: Array, count: int, spread: float) -> Array:
+    """Force [N] of springs K/n that let go at their shares of F, after a `way` from rest."""
+    shares = (1 + spread * np.linspace(-1, 1, count)) / count
+    return np.minimum(K / count * way[:, None], shares * F).sum(axis=1)
+
+
+@pytest.mark.parametrize(("count", "spread"), [(2, 0.5), (6, 0.8), (12, 0.95)])
+def test_iwans_elements_let_go_one_by_one_and_follow_masings_rule(count: int, spread: float) -> None:
+    step = 0.01 * LIMIT
+    way = step * np.arange(1, 251)
+    run = simulate(Iwan(LAW, K, 0.0, count, spread), along([step] * 150 + [-step] * 250))
+    force = run.output[:, 0]
+    np.testing.assert_allclose(force[:150], initial_loading(way[:150], count, spread), atol=1e-11)
+    unloading = force[149] - 2.0 * initial_loading(0.5 * way, count, spread)
+    np.testing.assert_allclose(force[150:], unloading, atol=1e-11)
+    first = int(np.argmin(run.sticking[:150]))
+    assert way[first - 1] <= (1 - spread) * LIMIT * (1 + 1e-9) < way[first] * (1 + 1e-9)
+
+
+def test_iwans_break_away_is_that_of_the_law() -> None:
+    law = Stribeck(3.0, F, 0.1)
+    run = simulate(Iwan(law, K, 50.0, 6, 0.8), along(np.full(4000, 1e-3 * LIMIT)))
+    assert run.output[:, 0].max() == pytest.approx(F, rel=2e-3)
+    assert norms(run.output).max() <= F
+
+
+def test_an_element_that_is_added_later_starts_without_tension() -> None:
+    """Of eight loaded elements six are taken away; six that come in their place share none of the tension."""
+    element, at_rest = Iwan(LAW, K, 0.0, 8, 0.0), (0.0, 0.0)
+    for _ in range(100):
+        loaded = element.step((0.005 * LIMIT / T, 0.0))
+    assert loaded[0] == pytest.approx(0.5 * F)
+    forces = []
+    for count in (2, 8):
+        write_parameters(Iwan(LAW, K, 0.0, count, 0.0), element._record)
+        forces.append(element.step(at_rest)[0])
+    assert forces == pytest.approx([0.5 * F, 0.5 * F * 2 / 8])
+    assert element.displacement[0] == pytest.approx(0.5 * LIMIT * 2 / 8)
+
+
+def test_the_number_of_elements_is_a_whole_one() -> None:
+    with pytest.raises(ConfigurationError, match=r"element.count = 2.5: must be a whole number"):
+        Iwan(LAW, count=2.5)  # type: ignore[arg-type]

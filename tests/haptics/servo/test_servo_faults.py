@@ -1,0 +1,145 @@
+"""The loop when its device fails in ways that are neither a bad number nor the end: it blocks, or fails once."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from haptics import Coulomb, DeviceFault, MasslessImpedance, Servo
+from haptics.clock import Clock
+from haptics.device import State
+from haptics.records import Status
+from haptics.trace import Trace
+from tests.haptics.doubles import BenchDevice, Vector
+
+PERIOD = 1e-3
+
+
+def element() -> MasslessImpedance:
+    return MasslessImpedance(Coulomb(4.0), 6000.0, 10.0)
+
+
+class Blocking(Clock):
+    """Simulated time in which a reading can block."""
+
+    blocked = 0.0
+
+    def elapsed(self) -> float:
+        return self.time + self.blocked
+
+    def wait(self, tick: int) -> float:
+        super().wait(tick)
+        late, self.blocked = max(self.blocked - self.period, 0.0), 0.0
+        return late
+
+
+def test_a_sample_that_took_too_long_to_come_is_stale(trace: Trace) -> None:
+    clock = Blocking(PERIOD)
+
+    def block(state: State, number: int) -> None:
+        clock.blocked = {100: 4e-3, 200: 50e-3}.get(number, 0.0)
+
+    device = BenchDevice(clock, disturb=block)
+    Servo(device, element(), trace, clock=clock).run(0.5)
+    rows = trace.since(0)
+    stale = rows[(rows["status"] & Status.STALE) != 0]
+    assert len(stale) == 1
+    assert stale["tick"].tolist() == [rows["tick"][200]]
+    assert stale["sample_age"][0] == pytest.approx(50e-3)
+    assert np.hypot(*stale["command"][0]) == pytest.approx(2.0)
+
+
+class Wavering(BenchDevice):
+    """Fails to write in given calls."""
+
+    def __init__(self, clock: Clock, fails: set[int]) -> None:
+        super().__init__(clock)
+        self.fails, self.calls = fails, 0
+
+    def write(self, command: Vector) -> None:
+        self.calls += 1
+        if self.calls in self.fails:
+            raise OSError("busy")
+        super().write(command)
+
+
+def test_after_a_write_that_failed_the_safe_output_is_tried_to_its_end(trace: Trace) -> None:
+    clock = Clock(PERIOD)
+    device = Wavering(clock, {51, 52})
+    with pytest.raises(DeviceFault, match="bench failed at tick 50: OSError: busy"):
+        Servo(device, element(), trace, clock=clock).run(0.3)
+    assert device.written[-2].any()
+    assert device.written[-1].tolist() == [0.0, 0.0]
+    assert device.closed == 1
+
+
+class Wedged(BenchDevice):
+    """Cannot be read from some time on, nor take its safe output then; closing it may say something as well."""
+
+    def __init__(self, clock: Clock, writing: str, closing: str) -> None:
+        super().__init__(clock)
+        self.writing, self.closing = writing, closing
+        self.pulled = False
+
+    def read(self) -> State:
+        if self.reads == 50:
+            self.pulled = True
+            raise DeviceFault("bench: the cable was pulled; plug it in again.")
+        return super().read()
+
+    def write(self, command: Vector) -> None:
+        if self.writing and self.pulled:
+            raise OSError(self.writing)
+        super().write(command)
+
+    def close(self) -> None:
+        super().close()
+        if self.closing:
+            raise DeviceFault(self.closing)
+
+
+PULLED = "bench failed at tick 50: bench: the cable was pulled; plug it in again."
+
+
+@pytest.mark.parametrize(
+    ("writing", "closing", "words"),
+    [
+        ("", "", ""),
+        ("", "bench: switch the motors off.", " It could not be left safe: bench: switch the motors off."),
+        ("busy", "", " It could not be left safe: OSError: busy"),
+        ("busy", "bench: switch it off.", " It could not be left safe: bench: switch it off."),
+        ("", "bench: the cable was pulled; plug it in again.", ""),  # nobody needs to hear it twice
+    ],
+)
+def test_a_device_that_could_not_be_left_safe_is_told_of(trace: Trace, writing: str, closing: str, words: str) -> None:
+    clock = Clock(PERIOD)
+    device = Wedged(clock, writing, closing)
+    with pytest.raises(DeviceFault) as caught:
+        Servo(device, element(), trace, clock=clock).run(0.3)
+    assert str(caught.value) == PULLED + words
+    assert device.closed == 1
+
+
+def test_an_orderly_end_that_was_not_safe_is_a_fault(trace: Trace) -> None:
+    device = Wedged(Clock(PERIOD), "", "bench: switch the motors off.")
+    with pytest.raises(DeviceFault, match=r"bench failed at tick \d+: bench: switch the motors off\."):
+        Servo(device, element(), trace, clock=device.clock).run(0.03)
+
+
+def test_a_second_run_does_not_inherit_the_bad_samples_of_the_first(trace: Trace) -> None:
+    clock = Clock(PERIOD)
+    blind = {"until": 200}
+
+    def spoil(state: State, number: int) -> None:
+        if number < blind["until"]:
+            state.position[0] = math.nan
+
+    device = BenchDevice(clock, disturb=spoil)
+    servo = Servo(device, element(), trace, clock=clock)
+    with pytest.raises(DeviceFault, match="no usable sample"):
+        servo.run(0.3)
+    blind["until"] = device.reads + 50
+    servo.run(0.3)
+    assert (trace.since(0)["status"][-200:] & Status.NOT_FINITE == 0).all()
