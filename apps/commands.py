@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from apps.settings.config import gather
 from apps.settings.models import Table
 from apps.shared.answer import Answer
 from apps.shared.words import wrapped
+from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
+    from apps.front_ends.front_end import FrontEnd
     from apps.session.outcome import Outcome
     from haptics.recording.recording import Recording
 
@@ -34,8 +38,27 @@ def _session(options: Namespace, tables: dict[str, Table]) -> Answer:
     from apps.session.application import Application
 
     _lay_options(tables, options)
-    application = Application(tables, window=not options.headless, theme=options.theme, views=options.views)
-    return _answer(application.run())
+    windows, obstacle = _windows(options)
+    return _answer(Application(tables, windows=windows, obstacle=obstacle).run())
+
+
+def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
+    """Return what opens the windows that are wanted, and why there are none.
+
+    Raises
+    ------
+    ConfigurationError
+        If several are wanted and none can be shown.
+    """
+    from apps.session.application import HEADLESS
+    from apps.view.launch import ViewLink, why_no_window
+
+    obstacle = HEADLESS if options.headless else why_no_window()
+    if obstacle is None:
+        return [partial(ViewLink, options.theme)] * options.views, ""
+    if options.views > 1:
+        raise ConfigurationError(f"--views {options.views}: no window can be shown ({obstacle}); leave --views out.")
+    return [], obstacle
 
 
 def _lay_options(tables: dict[str, Table], options: Namespace) -> None:

@@ -8,12 +8,13 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from multiprocessing.connection import wait
 from pathlib import Path
 
 from apps.front_ends import messages as say
+from apps.front_ends.front_end import FrontEnd
 from apps.session.mouse import Mouse
 from apps.session.outcome import Outcome
 from apps.session.run import Session
@@ -22,13 +23,15 @@ from apps.settings.config import SessionConfig, complete
 from apps.settings.models import Table, causality_of
 from apps.shared.picture import draw
 from apps.shared.words import wrapped
-from apps.view.launch import ViewLink, why_no_window
 from haptics.errors import ConfigurationError, HapticError, RecordingError
 from haptics.recording.recording import Recording
 from haptics.servo.loop import End
 from haptics.servo.run import HEARTBEAT_EVERY, NeverStarted
 
 MOUSE = "mouse"
+
+HEADLESS = "--headless was given"
+"""Why there is no window if nobody wanted one."""
 
 WINDOW_PATIENCE = 60.0
 """A session that cannot do without a window waits for it this long [s]."""
@@ -50,58 +53,44 @@ class Application:
     ----------
     tables : dict
         The tables of the first session; see `apps.settings.config`.
-    window : bool
-        Whether a live view is wanted; where none can be shown, the person is told why and the run goes on without.
-    theme : str
-        ``dark``, ``light`` or ``auto``.
+    windows : sequence of callables
+        Each opens a window on the sessions, or another front end with a key that can be held.
+    obstacle : str
+        Why there are none. Unless that is `HEADLESS`, the person is told.
     tell : callable
         Takes lines for the person.
-    views : int
-        How many windows.
-
-    Raises
-    ------
-    ConfigurationError
-        If more than one window is wanted and none can be shown.
     """
 
     def __init__(
         self,
         tables: dict[str, Table],
         *,
-        window: bool,
-        theme: str = "auto",
+        windows: Sequence[Callable[[], FrontEnd]] = (),
+        obstacle: str = HEADLESS,
         tell: Callable[[str], None] = tell_stderr,
-        views: int = 1,
     ) -> None:
         self._tables = tables
-        self._obstacle = why_no_window() if window else "--headless was given"
-        if self._obstacle is not None and views > 1:
-            raise ConfigurationError(f"--views {views}: no window can be shown ({self._obstacle}); leave --views out.")
-        self._window = self._obstacle is None
-        self._asked_for_window = window
-        self._theme = theme
+        self._windows, self._obstacle = windows, obstacle
         self._tell = tell
-        self._views = views
         self._service = Service(tell)
         self._interrupted = False
 
     def run(self) -> Outcome:
         """Run until the first session has ended in order, or the window was closed; return the last outcome."""
-        if self._tables.get("hand", {}).get("name") == MOUSE and not self._window:
+        if self._tables.get("hand", {}).get("name") == MOUSE and not self._windows:
             raise ConfigurationError(f"hand.name = 'mouse': needs the live view, but there is none: {self._obstacle}.")
         with ExitStack() as stack:
-            if self._window:
+            if self._windows:
                 self._service.mouse = stack.enter_context(Mouse())
             config = self._configure(self._tables)
             demands_key = config.limits.dead_man == "key"
-            if self._obstacle is not None and demands_key:
+            if demands_key and not self._windows:
                 raise _no_key(config, f"there is none: {self._obstacle}")
             stack.enter_context(_signals(self._interrupt))
-            if self._obstacle is None:
+            if self._windows:
                 stack.callback(self._service.fronts.close)
-                for _ in range(self._views):
-                    self._service.fronts.add(ViewLink(self._theme))
+                for opened in self._windows:
+                    self._service.fronts.add(opened())
                 if demands_key:
                     self._require_window(config)
             return self._sessions(config)
@@ -156,7 +145,7 @@ class Application:
         session = Session(
             config, self._tell, self._warn, prepare=lambda words: service.fronts.tell(say.Preparing(words))
         )
-        if self._obstacle and self._asked_for_window:
+        if not self._windows and self._obstacle != HEADLESS:
             self._tell(f"no live view: {self._obstacle}.")
         service.begin(session)
         if self._interrupted:

@@ -1,15 +1,17 @@
 """What a wish from the window makes of the present session."""
 
+from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from apps.commands import _windows
 from apps.front_ends.messages import Start
-from apps.session import application
 from apps.session.application import Application, _retabled
 from apps.session.service import hands_to_choose
 from apps.settings.config import SessionConfig, complete, gather
+from apps.view import launch
 from haptics.errors import ConfigurationError
 
 
@@ -58,7 +60,7 @@ def test_a_pair_that_does_not_fit_is_refused() -> None:
 def test_the_mouse_needs_a_window() -> None:
     tables: dict[str, dict[str, Any]] = {"hand": {"name": "mouse"}}
     with pytest.raises(ConfigurationError, match="live view"):
-        Application(tables, window=False).run()
+        Application(tables).run()
 
 
 KEY: dict[str, dict[str, Any]] = {"envelope": {"dead_man": "key"}}
@@ -67,29 +69,31 @@ KEY: dict[str, dict[str, Any]] = {"envelope": {"dead_man": "key"}}
 def test_a_key_to_be_held_needs_a_window_before_anything_is_made(tmp_path: Path) -> None:
     tables = {**KEY, "session": {"record": str(tmp_path / "recordings")}}
     with pytest.raises(ConfigurationError, match=r"space bar of the live view .* leave --headless out, or choose"):
-        Application(tables, window=False).run()
+        Application(tables).run()
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_key_to_be_held_needs_a_display(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(application, "why_no_window", lambda: "no display")
+def test_a_key_to_be_held_needs_a_display(tmp_path: Path) -> None:
     tables = {**KEY, "session": {"record": str(tmp_path / "recordings")}}
     with pytest.raises(ConfigurationError, match="there is none: no display; start it where a window can be shown"):
-        Application(tables, window=True).run()
+        Application(tables, obstacle="no display").run()
     assert list(tmp_path.iterdir()) == []
 
 
 def test_several_windows_need_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked = Namespace(headless=True, views=2, theme="dark")
     with pytest.raises(ConfigurationError, match=r"--views 2: no window can be shown \(--headless was given\); leave"):
-        Application({}, window=False, views=2)
-    monkeypatch.setattr(application, "why_no_window", lambda: "no display")
+        _windows(asked)
+    monkeypatch.setattr(launch, "why_no_window", lambda: "no display")
     with pytest.raises(ConfigurationError, match=r"--views 3: no window can be shown \(no display\)"):
-        Application({}, window=True, views=3)
-    Application({}, window=False)
+        _windows(Namespace(headless=False, views=3, theme="dark"))
+    assert _windows(Namespace(headless=False, views=1, theme="dark")) == ([], "no display")
+    monkeypatch.setattr(launch, "why_no_window", lambda: None)
+    assert len(_windows(Namespace(headless=False, views=3, theme="dark"))[0]) == 3
 
 
 def test_who_does_not_wait_for_the_window_is_interrupted() -> None:
-    app = Application({}, window=False)
+    app = Application({})
     with pytest.raises(ConfigurationError, match="no window could be opened"):
         app._require_window(config_of("envelope.dead_man=key"))
     app._interrupt()
