@@ -5,7 +5,6 @@ four of its derivatives follow, without integration, the torque in the gearbox, 
 All that needs derivatives of the friction and of the stiffness; every law here gives its own, exactly.
 
 - `friction`: smooth friction laws. `stiffness`: lost motion, backlash and stiffness, with their exact inverses.
-- `own_law`: a person's own laws, written as plain functions; `differentiation` and `jets` give their derivatives.
 - `joint`: an elastic joint and its feed-forward, elastic or rigid.
 - `control`: the servo laws around it: feed-forward and feedback, exact linearisation.
 - `reference`: motions with four derivatives: point to point, lemniscate.

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from devices.arm.flatness import control_kernels as kernels
-from devices.arm.flatness.joint import MOTION, ElasticJoint
-from devices.arm.flatness.joint_kernels import FLAT
-from devices.arm.flatness.values import Values, finite
+from devices.arm.flatness.joint import ElasticJoint
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice
 
@@ -94,76 +91,3 @@ class LinearisingServo:
 
 
 ServoLaw = FeedForwardServo | LinearisingServo
-
-
-class JointServos:
-    """The servo laws of all joints of an arm, for one compiled call per tick.
-
-    Parameters
-    ----------
-    joints : sequence of ElasticJoint
-        What the servo laws believe the joints to be.
-    law : FeedForwardServo or LinearisingServo
-        The servo law of all of them.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is no joint, or a joint's stiffness law is not smooth enough for the law.
-    """
-
-    def __init__(self, joints: Sequence[ElasticJoint], law: ServoLaw) -> None:
-        if not joints:
-            raise ConfigurationError("joints: there must be at least one.")
-        self.controls = np.concatenate([law.record(joint) for joint in joints])
-        self.rows = np.zeros(len(joints), FLAT)
-        self.measured = np.zeros(len(joints), kernels.MEASURED)
-        self._torques = np.zeros(len(joints))
-
-    def step(
-        self,
-        motion: ArrayLike,
-        inertia: ArrayLike,
-        load: ArrayLike,
-        position: ArrayLike,
-        velocity: ArrayLike,
-        motor_angle: ArrayLike,
-        motor_velocity: ArrayLike,
-    ) -> Values:
-        """Return the motor torques (m,) [N m] of one tick.
-
-        Parameters
-        ----------
-        motion : (m, 5) array
-            Reference of each link: angle [rad] and four derivatives.
-        inertia, load : (m,) array
-            Inertia of each link [kg m^2] and its other torques [N m]; see `devices.arm.flatness.joint.feed_forward`.
-        position, velocity, motor_angle, motor_velocity : (m,) array
-            What is measured: link angle [rad] and velocity [rad/s], motor angle [rad] and velocity [rad/s]. A
-            `FeedForwardServo` uses position and motor velocity only.
-
-        Raises
-        ------
-        ConfigurationError
-            If an argument is not finite or of another shape, or an inertia is not greater than 0.
-        """
-        count = len(self.rows)
-        columns = self._shaped(motion, "motion", (count, len(MOTION)))
-        for k, name in enumerate(MOTION):
-            self.rows[name] = columns[:, k]
-        self.rows["inertia"] = self._shaped(inertia, "inertia", (count,))
-        if not (self.rows["inertia"] > 0.0).all():
-            raise ConfigurationError(f"inertia = {inertia!r}: must be greater than 0 kg m^2.")
-        self.rows["load"] = self._shaped(load, "load", (count,))
-        measured = (position, velocity, motor_angle, motor_velocity)
-        for field, value in zip(kernels.MEASURED.names or (), measured, strict=True):
-            self.measured[field] = self._shaped(value, field, (count,))
-        kernels.servo_tick(self.controls, self.rows, self.measured, self._torques)
-        return self._torques.copy()
-
-    @staticmethod
-    def _shaped(values: ArrayLike, what: str, shape: tuple[int, ...]) -> Values:
-        array = finite(values, what)
-        if array.shape != shape:
-            raise ConfigurationError(f"{what} of shape {array.shape}: must be {shape}.")
-        return array

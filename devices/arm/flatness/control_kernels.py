@@ -13,8 +13,7 @@ import numpy as np
 from devices.arm.flatness.joint_kernels import FLAT, JOINT, feed_elastic, feed_rigid
 from devices.arm.flatness.law_kernels import smooth_friction
 from devices.arm.flatness.stiffness_kernels import gear_torque
-from haptics.jit import inlined_kernel, kernel
-from haptics.records import Rows
+from haptics.jit import inlined_kernel
 
 NONE, ELASTIC, RIGID = 0, 1, 2
 """Which joint the feed-forward, or the exact linearisation, believes in."""
@@ -34,9 +33,6 @@ CONTROL = np.dtype(
     ]
 )
 """A servo law of one joint as kernels read it; `inverse` is room for the exact linearisation to work in."""
-
-MEASURED = np.dtype([("position", "<f8"), ("velocity", "<f8"), ("motor_angle", "<f8"), ("motor_velocity", "<f8")])
-"""What is measured of a joint: link angle and velocity [rad], [rad/s], motor angle and velocity."""
 
 
 @inlined_kernel
@@ -100,12 +96,3 @@ def servo_torque(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) -> Any:
     if c.feedback == LINEARISING:
         return _linearise_rigid(c, r, q, w) if c.feed == RIGID else linearise_elastic(c, r, q, w, theta, omega)
     return track(c, r, q, omega)
-
-
-@kernel
-def servo_tick(controls: Rows, rows: Rows, measured: Rows, torques: Any) -> None:
-    """Fill in the motor torque of every joint [N m] and its row; all (m,), of dtypes `CONTROL`, `FLAT`, `MEASURED`."""
-    for k in range(len(controls)):
-        x = measured[k]
-        prepare(controls[k], rows[k])
-        torques[k] = servo_torque(controls[k], rows[k], x.position, x.velocity, x.motor_angle, x.motor_velocity)

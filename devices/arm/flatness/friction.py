@@ -8,7 +8,6 @@ are in `haptics.friction.laws`.
 `SmoothCoulomb`       Weigand et al. 2020, (4): dry and viscous friction
 `AsymmetricFriction`  two dry parts of different steepness, and a torque that is there in one direction always
 `SmoothStribeck`      a level that falls from static to kinetic friction
-`OwnFriction`         a person's own function, differentiated automatically (`devices.arm.flatness.own_law`)
 ====================  ===============================================================
 """
 

@@ -91,10 +91,3 @@ def feed_rows(joints: Rows, rows: Rows, rigid: bool) -> None:
             feed_rigid(joints[0], rows[k])
         else:
             feed_elastic(joints[0], rows[k])
-
-
-@kernel
-def feed_joints(joints: Rows, rows: Rows) -> None:
-    """Fill in one row for each joint: a tick of an arm. Both (m,), of dtypes `JOINT` and `FLAT`."""
-    for k in range(len(joints)):
-        feed_elastic(joints[k], rows[k])

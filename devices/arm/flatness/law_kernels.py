@@ -1,7 +1,6 @@
 """Smooth functions as kernels: value, first and second derivative of a friction law.
 
-All kernels return the triple (F, F', F'') at once; the derivatives are worked out by hand or, for a person's own law,
-by automatic differentiation (`devices.arm.flatness.own_law`).
+All kernels return the triple (F, F', F'') at once; the derivatives are worked out by hand.
 """
 
 from __future__ import annotations
@@ -11,18 +10,17 @@ from typing import Any
 
 import numpy as np
 
-from haptics.jit import call_level, inlined_kernel, kernel
+from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
 
 NUMBERS = 8
 """Room for the numbers of a law."""
 
-SMOOTH = np.dtype([("kind", "<i8"), ("addresses", "<i8", (3,)), ("numbers", "<f8", (NUMBERS,))])
-"""A smooth law as kernels read it: which one, its numbers, and where its compiled functions lie (own laws)."""
+SMOOTH = np.dtype([("kind", "<i8"), ("numbers", "<f8", (NUMBERS,))])
+"""A smooth law as kernels read it: which one, and its numbers."""
 
 SATURATING = 0
 FALLING = 1
-OWN = 9
 
 _Triple = tuple[Any, Any, Any]
 
@@ -34,16 +32,6 @@ def saturation(x: Any) -> _Triple:
     t = math.tanh(x) if abs(x) < 0.3 else math.copysign((1.0 - decay) / (1.0 + decay), x)
     slope = 4.0 * decay / ((1.0 + decay) * (1.0 + decay))  # 1 - t^2 would leave nothing of a far x
     return t, slope, -2.0 * t * slope
-
-
-@kernel
-def own_function(law: Any, x: float) -> _Triple:
-    """Return what a person's own law and its derivatives say at x."""
-    p, a = law.numbers, law.addresses
-    f = call_level(a[0], x, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
-    d = call_level(a[1], x, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
-    dd = call_level(a[2], x, p[0], p[1], p[2], p[3], p[4], p[5], p[6], p[7])
-    return f, d, dd
 
 
 @kernel
@@ -70,9 +58,7 @@ def smooth_friction(law: Any, w: float) -> _Triple:
             t, t1, t2 = saturation(p[5] * w)
             F, F1, F2 = F + p[4] * t, F1 + p[4] * p[5] * t1, F2 + p[4] * p[5] * p[5] * t2
         return F, F1, F2
-    if law.kind == FALLING:
-        return _falling(p, w)
-    return own_function(law, w)
+    return _falling(p, w)
 
 
 @kernel

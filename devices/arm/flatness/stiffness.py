@@ -8,8 +8,6 @@ class               Weigand et al. 2020             given as  smooth enough for 
 `SmoothBacklash`    (11)                            twist     yes
 `RampBacklash`      (7), (8), (9)                   torque    with some stiffness left in the play only
 `LostMotion`        (6), (10)                       both      no: its twist jumps where the torque changes sign
-`OwnTorque`         a person's own torque           torque    where its slope is greater than 0
-`OwnTwist`          a person's own twist            twist     yes
 ==================  ==============================  ========  ==============================================
 
 (9) and (11) are not inverse to each other: they differ by up to a third of the backlash. A feed-forward is exact if it

@@ -11,15 +11,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from devices.arm.flatness.law_kernels import own_function, saturation
+from devices.arm.flatness.law_kernels import saturation
 from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
 
 KNEE = 0
 LAGGING = 1
 BROKEN = 2
-OWN_TORQUE = 3
-OWN_TWIST = 4
 
 _Triple = tuple[Any, Any, Any]
 
@@ -98,9 +96,7 @@ def _direct(law: Any, x: float) -> _Triple:
     """Return the direction of a law that is given in closed form, at x, with its derivatives."""
     if law.kind == KNEE:
         return _knee_twist(law, x)
-    if law.kind == LAGGING:
-        return _lagging_torque(law, x)
-    return own_function(law, x)
+    return _lagging_torque(law, x)
 
 
 @kernel
@@ -155,8 +151,6 @@ def gear_twist(law: Any, tau: float) -> _Triple:
         return _knee_twist(law, tau)
     if law.kind == BROKEN:
         return _broken_twist(law, tau)
-    if law.kind == OWN_TWIST:
-        return own_function(law, tau)
     return _inverse(law, tau)
 
 
@@ -167,13 +161,11 @@ def gear_torque(law: Any, twist: float) -> _Triple:
         return _lagging_torque(law, twist)
     if law.kind == BROKEN:
         return _broken_torque(law, twist)
-    if law.kind == OWN_TORQUE:
-        return own_function(law, twist)
     return _inverse(law, twist)
 
 
-_TWISTS: dict[int, Callable[..., Any]] = {KNEE: _knee_twist, BROKEN: _broken_twist, OWN_TWIST: own_function}
-_TORQUES: dict[int, Callable[..., Any]] = {LAGGING: _lagging_torque, BROKEN: _broken_torque, OWN_TORQUE: own_function}
+_TWISTS: dict[int, Callable[..., Any]] = {KNEE: _knee_twist, BROKEN: _broken_twist}
+_TORQUES: dict[int, Callable[..., Any]] = {LAGGING: _lagging_torque, BROKEN: _broken_torque}
 
 
 def twist_of(kind: int) -> Callable[..., Any]:

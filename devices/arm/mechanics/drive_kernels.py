@@ -17,7 +17,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from devices.arm.flatness.stiffness_kernels import KNEE, OWN_TWIST, torque_of, twist_of
+from devices.arm.flatness.stiffness_kernels import KNEE, torque_of, twist_of
 from devices.arm.mechanics.drive_friction import DriveKind, friction_of_joint, friction_of_rotor, kind_of, sides
 from devices.arm.mechanics.joint_kernels import CLOSED, DRIVE, ELASTIC, IMPACT, RIGID, elastic_torque, impact_torque
 from haptics.jit import inlined_kernel, kernel, merged_kernel
@@ -52,7 +52,7 @@ def _gear_excess(kind: DriveKind) -> Callable[..., Any]:
         rounding = _EPSILON * (abs(torque) + abs(f) + torque_slope * abs(e))
         return f - s.damping * w - torque, 1.0 + (s.damping + T * torque_slope) * fall, rounding
 
-    compared = by_twist if law in (KNEE, OWN_TWIST) else by_torque
+    compared = by_twist if law == KNEE else by_torque
 
     @kernel
     def excess(s: Any, f: float, e: float, x: float, Z: float, xm: float, Zm: float, T: float) -> Any:

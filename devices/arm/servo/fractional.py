@@ -11,16 +11,14 @@ with :math:`c_k = (-1)^k \binom{\alpha}{k}`. The sum begins with the present sam
 recurrence has no pole at whole orders, where the Gamma functions of the paper do: order 1 gives the backward
 difference, order -1 the sum, order 0 the signal itself.
 
-What is cut off is the memory: the operator has the finite gain :math:`T^{-\alpha} \sum c_k` for constant signals
-(`steady_gain`), also where a true integral or derivative would have none or zero.
+What is cut off is the memory: the operator has the finite gain :math:`T^{-\alpha} \sum c_k` for constant signals, also
+where a true integral or derivative would have none or zero.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
@@ -57,15 +55,6 @@ def weighted_past(weights: NDArray[np.float64], past: NDArray[np.float64], now: 
     return total
 
 
-@kernel
-def _filter(weights: NDArray[np.float64], past: NDArray[np.float64], now: int, x: NDArray[np.float64], y: Any) -> int:
-    """Fill y, (n,), with the weighted past of each of the samples x, (n,); return the place of the next sample."""
-    for i in range(len(x)):
-        y[i] = weighted_past(weights, past, now, x[i])
-        now = now + 1 if now + 1 < len(weights) else 0
-    return now
-
-
 def weights(order: float, terms: int) -> NDArray[np.float64]:
     r"""Return the weights :math:`c_0 \dots c_r` of the operator, (terms + 1,), without the factor T^-order.
 
@@ -88,48 +77,3 @@ def weights(order: float, terms: int) -> NDArray[np.float64]:
     result = np.empty(int(terms) + 1)
     fill_weights(float(order), result)
     return result
-
-
-class FractionalDerivative:
-    """The derivative of a real order of a sampled signal, as it comes in.
-
-    Parameters
-    ----------
-    order : float
-        Of the derivative; negative for integrals.
-    period : float
-        Time between samples T [s].
-    terms : int
-        How many samples of the past count besides the present one.
-
-    Attributes
-    ----------
-    weights : (terms + 1,) float array
-        c_k T^-order [s^-order].
-    steady_gain : float
-        Answer to a constant 1 that has lasted longer than the memory [s^-order].
-
-    Raises
-    ------
-    ConfigurationError
-        If a parameter is not allowed.
-    """
-
-    def __init__(self, order: float, period: float, terms: int) -> None:
-        if not isinstance(period, int | float | np.number) or not 0.0 < period < np.inf:
-            raise ConfigurationError(f"period = {period!r}: must be a finite number greater than 0 s.")
-        self.weights = weights(order, terms) * float(period) ** -float(order)
-        self.steady_gain = float(np.sum(self.weights))
-        self.reset()
-
-    def reset(self) -> None:
-        """Forget the past: all of it was zero."""
-        self._past, self._now = np.zeros_like(self.weights), 0
-
-    def __call__(self, samples: ArrayLike) -> NDArray[np.float64]:
-        """Take the next samples, a number or (n,), and return the derivative at each of them, shaped alike."""
-        x = np.asarray(samples, np.float64)
-        rows = x.reshape(-1)
-        result = np.empty_like(rows)
-        self._now = int(_filter(self.weights, self._past, self._now, rows, result))
-        return np.asarray(result.reshape(x.shape)[()])

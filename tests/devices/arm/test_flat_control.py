@@ -6,9 +6,11 @@ import math
 import numpy as np
 import pytest
 
-from devices.arm.flatness.control import FeedForwardServo, JointServos, LinearisingServo
+from devices.arm.flatness.control import FeedForwardServo, LinearisingServo
+from devices.arm.flatness.control_kernels import prepare, servo_torque
 from devices.arm.flatness.friction import SmoothCoulomb
-from devices.arm.flatness.joint import ElasticJoint, feed_forward
+from devices.arm.flatness.joint import MOTION, ElasticJoint, feed_forward
+from devices.arm.flatness.joint_kernels import FLAT
 from devices.arm.flatness.reference import point_to_point
 from devices.arm.flatness.simulation import Circumstances, simulate_joint
 from devices.arm.flatness.stiffness import LostMotion, RampBacklash, SmoothBacklash
@@ -112,22 +114,32 @@ def test_joint_keeps_still_where_its_load_is_held():
     np.testing.assert_allclose(result.motor_torque, 1500.0 / JOINT_1.gear_ratio, rtol=1e-12)
 
 
-def test_tick_of_all_joints_is_the_sum_of_its_parts():
+def torque_of(law: FeedForwardServo, joint: ElasticJoint, motion, inertia: float, load: float, *measured: float):
+    """Motor torque in one tick."""
+    control, row = law.record(joint), np.zeros(1, FLAT)
+    for name, value in zip(MOTION, motion, strict=True):
+        row[name] = value
+    row["inertia"], row["load"] = inertia, load
+    prepare(control[0], row[0])
+    return servo_torque(control[0], row[0], *measured)
+
+
+def test_a_tick_is_feed_forward_and_feedback():
     other = ElasticJoint(SmoothCoulomb(150.0, 500.0, 300.0), SmoothBacklash(8.9e6, 0.3e-3, 0.015), 1872 / 7, 0.0177)
-    servos = JointServos([JOINT_1, other], FeedForwardServo())
-    motion = np.array([[0.1, 0.2, 0.3, 0.4, 0.5], [0.2, -0.1, 0.5, 0.1, 0.0]])
-    measured = [[0.099, 0.21], [0.19, -0.11], [25.0, 55.0], [50.0, -29.0]]
-    torques = servos.step(motion, [2500.0, 1700.0], [100.0, -50.0], *measured)
-    for k, joint in enumerate((JOINT_1, other)):
-        ours = feed_forward(joint, motion[k : k + 1], (2500.0, 1700.0)[k], (100.0, -50.0)[k])
-        velocity = joint.gear_ratio * 20.0 * (motion[k, 0] - measured[0][k]) + ours.velocity[0] - measured[3][k]
-        assert torques[k] == pytest.approx(ours.torque[0] + 0.015 * velocity, rel=1e-12)
+    for joint, motion, inertia, load, measured in (
+        (JOINT_1, (0.1, 0.2, 0.3, 0.4, 0.5), 2500.0, 100.0, (0.099, 0.19, 25.0, 50.0)),
+        (other, (0.2, -0.1, 0.5, 0.1, 0.0), 1700.0, -50.0, (0.21, -0.11, 55.0, -29.0)),
+    ):
+        ours = feed_forward(joint, np.array([motion]), inertia, load)
+        velocity = joint.gear_ratio * 20.0 * (motion[0] - measured[0]) + ours.velocity[0] - measured[3]
+        torque = torque_of(FeedForwardServo(), joint, motion, inertia, load, *measured)
+        assert torque == pytest.approx(ours.torque[0] + 0.015 * velocity, rel=1e-12)
 
 
 def test_servo_law_without_feed_forward_is_the_feedback_alone():
-    servos = JointServos([JOINT_1], FeedForwardServo("none", "conventional"))
-    torque = servos.step([[0.1, 0.2, 0.0, 0.0, 0.0]], [2500.0], [100.0], [0.1], [0.0], [0.0], [0.0])
-    assert torque[0] == pytest.approx(0.015 * JOINT_1.gear_ratio * 0.2)
+    law = FeedForwardServo("none", "conventional")
+    torque = torque_of(law, JOINT_1, (0.1, 0.2, 0.0, 0.0, 0.0), 2500.0, 100.0, 0.1, 0.0, 0.0, 0.0)
+    assert torque == pytest.approx(0.015 * JOINT_1.gear_ratio * 0.2)
 
 
 def test_wrong_servo_is_named():
@@ -139,15 +151,11 @@ def test_wrong_servo_is_named():
         LinearisingServo("elastic", 0.0)
     with pytest.raises(ConfigurationError, match=r"servo\.feedback = 'model-based': with feed_forward = 'rigid' must"):
         FeedForwardServo("rigid")
-    with pytest.raises(ConfigurationError, match="joints: there must be at least one"):
-        JointServos([], FeedForwardServo())
     broken = dataclasses.replace(JOINT_1, stiffness=LostMotion(8e6, 8e5, 1.5e-4, 1.5e-4))
     with pytest.raises(ConfigurationError, match="cannot be followed by a motor"):
-        JointServos([broken], FeedForwardServo("none", "model-based"))
+        FeedForwardServo("none", "model-based").record(broken)
     with pytest.raises(ConfigurationError, match="cannot be followed by a motor"):
-        JointServos([broken], LinearisingServo())
-    with pytest.raises(ConfigurationError, match=r"inertia of shape \(2,\): must be \(1,\)"):
-        JointServos([JOINT_1], FeedForwardServo()).step(np.zeros((1, 5)), [1.0, 2.0], [0.0], [0.0], [0.0], [0.0], [0.0])
+        LinearisingServo().record(broken)
 
 
 def test_joint_that_no_feed_forward_can_follow_still_has_its_feedback():
