@@ -218,14 +218,14 @@ def _checked_channel(channel: Any, device: str) -> Channel:
 
 
 class Compensating(Protocol):
-    """What a device has besides that can make up for its own friction; the servo looks for it by the method's name.
+    """A device with friction compensation; the servo looks for it by the method's name.
 
     What it adds to a command is bounded by `DeviceSpec.max_force` together with it, and is no part of it: a recording
     has the command alone.
     """
 
     def compensate(self, share: float) -> None:
-        """Make up for so much of what can be made up for, 0 to 1, from the next ``write`` on; 0 after ``open``.
+        """Apply this share of the friction compensation, 0 to 1, from the next ``write`` on; 0 after ``open``.
 
         The servo says it before every ``write``: nothing while the output is the safe one.
         """

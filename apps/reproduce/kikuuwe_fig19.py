@@ -75,8 +75,8 @@ def lags(run: Tour) -> tuple[Array, Array]:
     motion = motion_of(run, ticks)
     seen = angles(-run.rows["command"][ticks], motion.velocity)
     radius = motion.radius
-    pulsation = norms(motion.velocity) / radius
-    return seen, np.array([lag_law(r, w) for r, w in zip(radius, pulsation, strict=True)])
+    angular_velocity = norms(motion.velocity) / radius
+    return seen, np.array([lag_law(r, w) for r, w in zip(radius, angular_velocity, strict=True)])
 
 
 def _curve_rows(run: Tour) -> list[Row]:

@@ -1,9 +1,9 @@
 """Kikuuwe et al. 2006, section V-B: by how much the force of model C lags behind on a curve, and what the spring keeps.
 
-Sliding on a circle of radius R at the pulsation w, the elastic displacement turns with the motion, a little behind it:
-the force makes the angle asin((F/K)/(R (1 + (w B/K)^2))) with the direction of the motion. It opposes the motion all
-the better the stiffer the coupling. Circles with R < F/K never break away, and a hand that lets go after a stop feels a
-recoil of F/K. All this follows from (38).
+Sliding on a circle of radius R at the angular velocity w, the elastic displacement turns with the motion, a little
+behind it: the force makes the angle asin((F/K)/(R (1 + (w B/K)^2))) with the direction of the motion. It opposes the
+motion all the better the stiffer the coupling. Circles with R < F/K never break away, and a hand that lets go after a
+stop feels a recoil of F/K. All this follows from (38).
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ def element(period: float) -> MasslessImpedance:
     return MasslessImpedance(Coulomb(FRICTION), STIFFNESS, DAMPING, period)
 
 
-def lag_law(radius: float, pulsation: float) -> float:
-    """Return by how much the force lags on a circle of `radius` [m] run through at `pulsation` [rad/s], in degrees."""
-    return math.degrees(math.asin(WINDING / (radius * (1.0 + (pulsation * DAMPING / STIFFNESS) ** 2))))
+def lag_law(radius: float, angular_velocity: float) -> float:
+    """Return the lag of the force [degree] on a circle of `radius` [m] at `angular_velocity` [rad/s]."""
+    return math.degrees(math.asin(WINDING / (radius * (1.0 + (angular_velocity * DAMPING / STIFFNESS) ** 2))))
 
 
-def lag(radius: float, pulsation: float, period: float) -> float:
+def lag(radius: float, angular_velocity: float, period: float) -> float:
     """Simulate the circle until it is steady and return by how much the force lags behind the motion [deg]."""
-    motion = circling(radius, pulsation, period, 1.5)
+    motion = circling(radius, angular_velocity, period, 1.5)
     run = simulate(element(period), motion)
     return float(angles(run.friction_force[-1:], motion[-1:])[0])
 
@@ -108,12 +108,16 @@ def _draw_law(axes: Axes) -> None:
     axes.set_yscale("log")
     radii = np.geomspace(0.8e-3, 0.1, 200)
     dots = np.geomspace(1e-3, 0.08, 12)
-    for pulsation, colour in ((3.0, BLUE), (300.0, ORANGE)):
-        label = f"w = {pulsation:g} rad/s"
+    for angular_velocity, colour in ((3.0, BLUE), (300.0, ORANGE)):
+        label = f"w = {angular_velocity:g} rad/s"
         axes.plot(
-            radii * 1e3, [lag_law(r, pulsation) for r in radii], color=colour, linewidth=1.4, label=f"law, {label}"
+            radii * 1e3,
+            [lag_law(r, angular_velocity) for r in radii],
+            color=colour,
+            linewidth=1.4,
+            label=f"law, {label}",
         )
-        seen = [lag(r, pulsation, FINE if pulsation < 100.0 else FINE / 10.0) for r in dots]
+        seen = [lag(r, angular_velocity, FINE if angular_velocity < 100.0 else FINE / 10.0) for r in dots]
         axes.plot(dots * 1e3, seen, "o", markersize=5, color=colour, label=f"simulated, {label}")
     axes.axvline(WINDING * 1e3, color=PALE, linewidth=1.0, linestyle="--")
     words = "F/K: nothing slides\nleft of this"

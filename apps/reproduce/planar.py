@@ -26,8 +26,8 @@ def angles(first: Array, second: Array) -> Array:
     return np.asarray(np.degrees(np.arctan2(cross, np.sum(first * second, axis=1))))
 
 
-def circling(radius: float, pulsation: float, period: float, turns: float) -> Array:
-    """Return the velocities (n, 2) [m/s] of a motion on a circle of `radius` [m] at `pulsation` [rad/s]."""
-    count = round(turns * 2.0 * np.pi / (pulsation * period))
-    angle = pulsation * period * np.arange(1, count + 1)
-    return radius * pulsation * np.column_stack((-np.sin(angle), np.cos(angle)))
+def circling(radius: float, angular_velocity: float, period: float, turns: float) -> Array:
+    """Return the velocities (n, 2) [m/s] of a motion on a circle of `radius` [m] at `angular_velocity` [rad/s]."""
+    count = round(turns * 2.0 * np.pi / (angular_velocity * period))
+    angle = angular_velocity * period * np.arange(1, count + 1)
+    return radius * angular_velocity * np.column_stack((-np.sin(angle), np.cos(angle)))

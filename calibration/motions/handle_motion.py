@@ -61,9 +61,9 @@ class Gains:
         """Return the gains for a device that is looked at once per `period` [s]."""
         mass = spec.mass or _UNKNOWN_MASS
         delay = (_UNKNOWN_DELAY if spec.delay is None else spec.delay) + period
-        pulsation = _QUICKNESS / delay
-        stiffness = mass * pulsation**2
-        return cls(stiffness, 2.0 * _DAMPING_RATIO * mass * pulsation, _MEMORY * pulsation * stiffness)
+        natural_frequency = _QUICKNESS / delay
+        stiffness = mass * natural_frequency**2
+        return cls(stiffness, 2.0 * _DAMPING_RATIO * mass * natural_frequency, _MEMORY * natural_frequency * stiffness)
 
 
 def excite(

@@ -1,4 +1,4 @@
-r"""Making up for a device's own friction: the motors add what it takes away, as far as it is known.
+r"""Friction compensation: the motors add what a device's own friction takes away, as far as it is known.
 
 The friction that acts on the handle is not measured but rendered: per axis a massless contact behind a spring and a
 damper follows the measured motion under the identified law, by the exact implicit solution of Kikuuwe et al. 2006,
@@ -8,9 +8,9 @@ of the contact disagree, the motors brake.
 
 What is added must never be more than what the friction takes, or the handle would move by itself:
 
-- Of every level only a *share* is made up for. What is left is the smallest friction that the device can render.
-- Where the command itself is against the motion, that much of the rest is made up for too: the handle is braked by
-  what the command says and not by that and the rest.
+- Of every level only a *share* is compensated. What is left is the smallest friction that the device can render.
+- Where the command itself brakes the motion, that much of the rest is compensated too: the handle is then braked by
+  the command alone.
 - At rest the spring of the contact relaxes: a handle that is left alone gets no force.
 """
 
@@ -76,7 +76,7 @@ COMPENSATION = np.dtype(
 
 @dataclass(frozen=True)
 class CompensationSettings:
-    """Settings of a device that can make up for its own friction.
+    """Settings of the friction compensation of a device.
 
     Attributes
     ----------
@@ -100,7 +100,7 @@ def _relaxed(e: float, u: float, T: float) -> Any:
 
 @merged_kernel
 def _restrained(f: float, command: float, share: float) -> Any:
-    """Return how much of the friction f [N] to make up for under a command [N] along the same axis.
+    """Return how much of the friction f [N] to compensate under a command [N] along the same axis.
 
     A share of it, and of the rest as much as the command takes from the motion by itself.
     """
@@ -164,7 +164,7 @@ class Compensation:
     own : OwnFriction
         The device's friction.
     share : float
-        Share of it to make up for.
+        Share of it to compensate.
     period : float
         Of a tick [s].
     resolution : float
@@ -203,12 +203,12 @@ class Compensation:
         return self._own.least_friction(self._share)
 
     def left_of(self, damping: float) -> float:
-        """Return what can be counted on of the device's own `damping` [N s/m] while its friction is made up for."""
+        """Return what can be counted on of the device's own `damping` [N s/m] under friction compensation."""
         return max(damping - self._own.viscosity, 0.0)
 
 
 def _gentler(law: Law, slope: float) -> Law:
-    """Return the law with its peak lowered until it falls by no more than `slope` [N s/m]: less is made up for."""
+    """Return the law with its peak lowered until it falls by no more than `slope` [N s/m]: less is compensated."""
     if not isinstance(law, Stribeck | GaussianStribeck) or -law.slopes[0] <= slope:
         return law
     peak = (slope + law.viscosity) * law.stribeck_velocity / law.steepness

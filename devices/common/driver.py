@@ -105,7 +105,7 @@ class Driver(ABC):
             raise self._words(int(fault[0]))
 
     def compensate(self, share: float) -> None:
-        """Let the motors make up for friction, as far as its settings say and no more than this `share` of that.
+        """Apply this `share` of the friction compensation that the settings allow, 0 to 1.
 
         It is 0 after ``open``.
         """

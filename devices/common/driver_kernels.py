@@ -1,4 +1,4 @@
-"""What drivers with a port compute in every tick, whatever the device: time, velocity, friction that is made up for."""
+"""What drivers with a port compute in every tick, whatever the device: time, velocity, friction compensation."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Friction along the two axes of a handle, each with levels of its own forwards and backwards.
 
 That is what the handle of a stick or a table with two slides has of its own: a plant moves with it
-(`devices.virtual.joystick`), a driver makes up for it (`devices.common.compensation`).
+(`devices.virtual.joystick`), a driver compensates it (`devices.common.compensation`).
 """
 
 from __future__ import annotations

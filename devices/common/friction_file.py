@@ -63,7 +63,7 @@ class OwnFriction:
         return max(law.breakaway_force for laws in self.laws for law in laws)
 
     def least_friction(self, share: float) -> float:
-        """Return what is left where a `share` of it is made up for [N]: in the worst direction, doubts included."""
+        """Return the residual friction where a `share` is compensated [N]: in the worst direction, doubts included."""
         return (1.0 - share) * self.breakaway_force + self.doubt
 
     @property
@@ -200,7 +200,7 @@ class _Friction:
         if speed not in table:
             return CoulombViscous(coulomb, viscosity)
         static = max(self._level(f"static_{words.force}_{direction}_{words.level}") + more, 0.0)
-        if static <= coulomb:  # what rises is taken for the least that it is: less is made up for than could be
+        if static <= coulomb:  # of a law that rises the lowest level counts: less is compensated than could be
             return CoulombViscous(static, viscosity)
         if not self._number(speed) > 0.0:
             raise ConfigurationError(f"{self._where}.{speed} = {self._number(speed):g}: must be greater than 0.")

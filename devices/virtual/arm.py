@@ -137,8 +137,8 @@ class VirtualArm(VirtualDevice):
             return servo.bandwidth, servo.damping_ratio
         links = body.links.terms(body.linkage.home)["inertia"][0]
         inertia = 0.5 * float(links.trace()) + body.rotor_inertia * body.reduction**2
-        pulsation = math.sqrt(servo.position_gain / inertia)
-        return pulsation / math.tau, servo.velocity_gain / (2.0 * inertia * pulsation)
+        natural_frequency = math.sqrt(servo.position_gain / inertia)
+        return natural_frequency / math.tau, servo.velocity_gain / (2.0 * inertia * natural_frequency)
 
     @functools.cached_property
     def _least_mass(self) -> float:

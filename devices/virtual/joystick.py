@@ -149,7 +149,7 @@ class VirtualJoystick(VirtualDevice):
         )
 
     def compensate(self, share: float) -> None:
-        """Let the motors make up for friction, as far as its settings say and no more than this `share` of that.
+        """Apply this `share` of the friction compensation that the settings allow, 0 to 1.
 
         It is 0 after ``open``.
         """

@@ -159,7 +159,8 @@ def settling_time(handle: Handle, coupling: Coupling) -> float:
 def stiffness_rule(handle: Handle, damping: float, period: float = 1e-3) -> float:
     r"""Return the rule of thumb for `stiffness_limit` [N/m]: :math:`B + b > K T (d + 1/2)`, d in periods.
 
-    It says that damping must make up for the delay of the spring, half a period of which comes from holding the force.
+    It says that damping must absorb the energy that the delay of the spring generates, half a period of which is the
+    zero-order hold of the force.
     The exact limit tends to it for a heavy handle; a light one takes less, unless its own damping is large.
     """
     return (damping + handle.damping) / (handle.total_delay + 0.5 * period)

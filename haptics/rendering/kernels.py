@@ -381,7 +381,7 @@ def render(s: Any, row: Any) -> None:
 
 @kernel
 def assistance(s: Any) -> Any:
-    """Return how much of its own friction the device may make up for beside the last command, 0 to 1.
+    """Return how much friction compensation the device may add to the last command, 0 to 1.
 
     As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
     """

@@ -1,7 +1,8 @@
 """How much energy the loop injects at the handle, and a damper that takes it out again: kernels for the rendering.
 
 A friction element stores energy, in its spring and its mass, and dissipates it; it cannot generate any. The loop around
-it can: the force of a sample is held for a period and arrives late, so that a spring gives back more than it was given.
+it can: the zero-order hold keeps the force of a sample for a period, and it arrives late, so that a spring gives back
+more than it was given.
 
 The *observer* adds up what the handle was given beyond the element's own store: ``injected`` [J]. The *controller* adds
 a damper while its own ledger shows an ``excess`` [J]. This is time-domain passivity (Hannaford and Ryu 2002) with four
@@ -173,8 +174,8 @@ def _enter_injected(s: Any, periods: int, growth: float) -> None:
 def _enter_excess(s: Any, growth: float) -> None:
     """Enter the last period into the controller's ledger; `growth` [J] is that of the store, less what was lent.
 
-    The device's own friction takes its part too: the hold of a spring is paid for by it (Colgate and Schenkel 1997).
-    What the encoder can pretend excuses an excess, but is no credit.
+    The device's own damping absorbs part of the energy that the zero-order hold generates (Colgate and Schenkel 1997).
+    The quantisation error of the encoder excuses an excess, but is no credit.
     """
     gained, pretended = growth, 0.0
     for i in range(2):

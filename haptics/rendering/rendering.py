@@ -135,7 +135,7 @@ class Rendering:
 
     @property
     def assistance(self) -> float:
-        """How much of its own friction the device may make up for beside the last command, 0 to 1.
+        """How much friction compensation the device may add to the last command, 0 to 1.
 
         As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
         """

@@ -46,7 +46,10 @@ WATCH_FIELDS: list[tuple[Any, ...]] = [
 
 @kernel
 def _is_silent(s: Any, heartbeat: int) -> bool:
-    """Count ticks, not time: what this process slept through, with the whole machine, is nobody's silence."""
+    """Tell whether the heartbeat has stood still for too long.
+
+    Ticks are counted, not wall time, so that a suspended machine is not taken for a silent application.
+    """
     if heartbeat != s.last_heartbeat:
         s.last_heartbeat, s.silent_ticks = heartbeat, 0
         return False

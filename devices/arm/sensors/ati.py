@@ -54,7 +54,7 @@ class AtiWire(RdtWire):
         self._settings = settings
 
     def zero(self) -> None:
-        """Have it take its present load for none: a command like any other ends the stream, so it is begun anew."""
+        """Tare the sensor: a command like any other ends the stream, so it is begun anew."""
         for _ in range(2):
             self.tell(ZERO)
         self.begin()

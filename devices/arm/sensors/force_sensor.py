@@ -244,7 +244,7 @@ class ForceSensor:
         self._mounting.tare(all_of_them.mean(axis=0), orientation)
 
     def zero(self, orientation: Array | None = None) -> None:
-        """Have the sensor itself take its present load for none; the stream is interrupted for a moment.
+        """Tare the sensor itself; the stream is interrupted for a moment.
 
         It is as good as `tare` for the force of the hand; prefer that, which does without the sensor. Nobody may touch
         the handle.

@@ -77,7 +77,7 @@ class OnRobotWire(RdtWire):
         self.meanings = {}  # any status but 0 is a fault; what its bits mean is not known
 
     def zero(self) -> None:
-        """Have it take its present load for none; it streams on."""
+        """Tare the sensor; it streams on."""
         self._tell_twice(ZERO, ON)
 
     def set_up(self) -> None:

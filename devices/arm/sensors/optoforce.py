@@ -150,7 +150,7 @@ class OptoForceWire:
         return self._sample(frames[-1], words, time.perf_counter())
 
     def zero(self) -> None:
-        """Have the sensor take its present load for none."""
+        """Tare the sensor: its present load becomes zero."""
         self._configure(SPEEDS[self._settings.rate], TARED)
 
     @property

@@ -153,7 +153,7 @@ class RdtWire(ABC):
 
     @abstractmethod
     def zero(self) -> None:
-        """Have the sensor take its present load for none."""
+        """Tare the sensor: its present load becomes zero."""
 
     @abstractmethod
     def set_up(self) -> None:

@@ -71,7 +71,7 @@ class Wire(Protocol):
         ...
 
     def zero(self) -> None:
-        """Have the sensor take its present load for none, and stream on."""
+        """Tare the sensor, and stream on."""
         ...
 
     def close(self) -> None:

@@ -1,6 +1,6 @@
 """A drive on the bus: its firmware, what it says of itself there, and what goes wrong with it.
 
-Time goes by when somebody looks: before anything is asked of the drive, its control iterations are made up for. Nothing
+Time goes by when somebody looks: before anything is asked of the drive, its control iterations are caught up. Nothing
 here has a thread of its own; `lock` is held by whoever looks.
 """
 

@@ -1,6 +1,6 @@
 """One stick on the bus: its firmware, its handle, its place on the bus, and what goes wrong with it.
 
-Time goes by when somebody looks: before anything is asked of the stick, its frames are made up for. Nothing here has a
+Time goes by when somebody looks: before anything is asked of the stick, its frames are caught up. Nothing here has a
 thread of its own; `lock` is held by whoever looks.
 """
 

@@ -5,7 +5,7 @@ Layout, numbers big-endian::
     1234 command:u16 count:u32                            to the sensor
     number:u32 measurement:u32 status:u32 6 x count:i32   from the sensor, one record
 
-Commands: 0 stop, 2 start, 3 start with several records to a datagram, 42 (hexadecimal) take the load for none. A HEX
+Commands: 0 stop, 2 start, 3 start with several records to a datagram, 42 (hexadecimal) tare. A HEX
 knows 81 (filter) and 82 (period in milliseconds) besides, and streams on when it is zeroed; to the others every command
 puts an end to what went before. Where a stream's numbers begin is not known of the real ones: here at 1.
 """

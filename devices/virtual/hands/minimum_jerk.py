@@ -60,7 +60,7 @@ TOUR = np.dtype(
     ]
 )
 """The hand in one record: ``phases`` is where its tour lies; for each wave of the fluctuating force ``wander`` has its
-pulsation [rad/s], its share, its phase [rad], and its direction (x, y)."""
+angular frequency [rad/s], its share, its phase [rad], and its direction (x, y)."""
 
 
 @dataclass(frozen=True)
