@@ -21,7 +21,10 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.calibrate.outcome import check_file
     from apps.calibrate.reports.results import effort_word, names_of
     from calibration.parameters.files import read_parameter_file
+    from calibration.terms.files import holds_terms
 
+    if holds_terms(options.parameters):
+        return _check_terms(options)
     file = read_parameter_file(options.parameters)
     if not file.joints:
         raise ConfigurationError(f"{options.parameters}: has no table [joint.NAME], so nothing that can be checked.")
@@ -30,8 +33,36 @@ def run(options: argparse.Namespace) -> Answer:
         name: check_file(options, path, file.joints, wishes, file.coupling)
         for path, name in zip(options.data, names_of(options.data), strict=True)
     }
+    words = {joint.name: effort_word(joint.rotary) for joint in file.joints}
+    return _answer(options, files, words)
+
+
+def _check_terms(options: argparse.Namespace) -> Answer:
+    """Compare models made of terms, as ``haptics calibrate terms`` writes them."""
+    from apps.calibrate.options import parse_columns
+    from apps.calibrate.reports.results import effort_word, names_of
+    from calibration.data.observed_files import read_observations
+    from calibration.terms.files import read_term_file
+
+    if options.smooth is not None or options.inertia:
+        raise ConfigurationError("--smooth, --inertia: models made of terms need neither; leave them out.")
+    models = read_term_file(options.parameters)
+    files: dict[str, dict[str, float]] = {}
+    for path, name in zip(options.data, names_of(options.data), strict=True):
+        seen = {one.joint: one for one in read_observations(path, parse_columns(options.columns), options.joints)}
+        if not seen.keys() & models.keys():
+            raise ConfigurationError(
+                f"{path}: has the joints {', '.join(seen)}; the models are of {', '.join(models)}."
+            )
+        files[name] = {
+            joint: models[joint].error(one.observation).value for joint, one in seen.items() if joint in models
+        }
+    return _answer(options, files, {name: effort_word(model.rotary) for name, model in models.items()})
+
+
+def _answer(options: argparse.Namespace, files: dict[str, dict[str, float]], words: dict[str, str]) -> Answer:
     lines = [
-        f"{name}, {joint}: residual {100.0 * error:.3g} % of the {effort_word(file.joint(joint).rotary)} (rms)"
+        f"{name}, {joint}: residual {100.0 * error:.3g} % of the {words[joint]} (rms)"
         for name, errors in files.items()
         for joint, error in errors.items()
     ]

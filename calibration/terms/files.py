@@ -77,6 +77,20 @@ def _term_table(one: Fitted, rotary: bool) -> dict[str, Any]:
     }
 
 
+def holds_terms(path: str | Path) -> bool:
+    """Tell whether the file has models made of terms, rather than parameters of one law for each joint.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be read.
+    """
+    joints = read_toml(path).get("joint")
+    tables = [joint for joint in joints.values() if isinstance(joint, dict)] if isinstance(joints, dict) else []
+    terms = [term for joint in tables for term in joint.values() if isinstance(term, dict)]
+    return any(key.startswith("coefficient_") for term in terms for key in term)
+
+
 def read_term_file(path: str | Path) -> dict[str, TermModel]:
     """Read the models of every joint.
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from apps.calibrate import terms
+from apps.calibrate import check, terms
 from apps.shared.answer import Answer
 from calibration.terms.files import read_term_file
 from calibration.terms.terms import KINDS
@@ -39,16 +39,36 @@ def test_one_line_makes_a_model_and_judges_it(tmp_path: Path) -> None:
     assert f'data_files = ["{Path(data).name}"]' in (tmp_path / "m.toml").read_text()
 
 
+def check_later(model: Path, *arguments: str) -> Answer:
+    parser = argparse.ArgumentParser()
+    check.add_options(parser)
+    return check.run(parser.parse_args(["--parameters", str(model), *arguments]))
+
+
+def test_a_model_is_judged_later_as_it_is_at_once(tmp_path: Path) -> None:
+    data, other, model = write(tmp_path / "a.csv", 1), write(tmp_path / "b.csv", 2), tmp_path / "m.toml"
+    (found,) = run("--data", data, "--check", other, "--out", str(model)).result["joints"]
+    later = check_later(model, "--data", other)
+    assert later.result["relative_errors"] == {"b.csv": {"joint": pytest.approx(found["checks"][other]["value"])}}
+    assert "b.csv, joint: residual" in later.text
+    with pytest.raises(ConfigurationError, match="--smooth, --inertia: models made of terms need neither"):
+        check_later(model, "--data", other, "--inertia", "1")
+    text = Path(other).read_text()
+    (tmp_path / "c.csv").write_text(text.replace("torque_nm", "knee.torque_nm"))
+    with pytest.raises(ConfigurationError, match="has the joints knee; the models joint"):
+        check_later(model, "--data", str(tmp_path / "c.csv"))
+
+
 def test_every_kind_is_judged_beside_plain_fits(tmp_path: Path) -> None:
     data, other = write(tmp_path / "a.csv", 1), write(tmp_path / "b.csv", 2)
     answer = run("--data", data, "--check", other, "--hold-out", "0.3", "--out", str(tmp_path / "m.toml"))
     checks = answer.result["joints"][0]["checks"]
     assert list(checks) == [other, f"{data}, the last 30%"]
-    for check in checks.values():
-        kinds = check["kinds"]
+    for judged in checks.values():
+        kinds = judged["kinds"]
         assert list(kinds)[:2] == ["plain, alike both ways", "plain, asymmetric"]
         assert kinds["without drive terms"]["ratio_to_first"]["high"] < 0.8
-        assert kinds["all terms"]["value"] == check["value"]
+        assert kinds["all terms"]["value"] == judged["value"]
     assert "by that of the first" in answer.text
     assert "needs measured velocity" not in answer.text
 
