@@ -55,7 +55,7 @@ def test_a_model_is_judged_later_as_it_is_at_once(tmp_path: Path) -> None:
         check_later(model, "--data", other, "--inertia", "1")
     text = Path(other).read_text()
     (tmp_path / "c.csv").write_text(text.replace("torque_nm", "knee.torque_nm"))
-    with pytest.raises(ConfigurationError, match="has the joints knee; the models joint"):
+    with pytest.raises(ConfigurationError, match="has the joints knee; the models are of joint"):
         check_later(model, "--data", str(tmp_path / "c.csv"))
 
 
