@@ -83,7 +83,7 @@ class CompensationSettings:
     friction_parameters : str
         File that ``haptics calibrate friction --device`` has made; empty for none.
     compensation : float
-        Share of the friction found that the motors make up for.
+        Share of the friction found that the motors compensate.
     """
 
     friction_parameters: str = free("", "a file", "own friction, from haptics calibrate friction --device")

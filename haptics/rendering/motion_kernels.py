@@ -45,12 +45,6 @@ def _number(table: int, index: int) -> float:
 
 
 @kernel
-def _is_whole(s: Any) -> bool:
-    """Tell whether the last output was let through whole: no fade, no gate, no easing from another force."""
-    return bool(s.gain == 1.0 and s.gate == 1.0 and s.ease <= 0.0)
-
-
-@kernel
 def _advance(s: Any) -> bool:
     """Go on to the next row, if there is one; tell whether the reference moved.
 

@@ -48,13 +48,6 @@ class Workspace(NamedTuple):
         """Tell whether (x, y) [m] is inside or on the edge; nan is outside."""
         return self.lower[0] <= x <= self.upper[0] and self.lower[1] <= y <= self.upper[1]
 
-    def clamp(self, x: float, y: float) -> Point:
-        """Return the point inside that is nearest to (x, y) [m]."""
-        return (
-            min(max(x, self.lower[0]), self.upper[0]),
-            min(max(y, self.lower[1]), self.upper[1]),
-        )
-
     def __str__(self) -> str:
         return f"{self.lower[0]:g} to {self.upper[0]:g} m by {self.lower[1]:g} to {self.upper[1]:g} m"
 

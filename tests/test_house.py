@@ -1,0 +1,143 @@
+"""The house rules of CONTRIBUTING: folders one can see, short files and functions, nothing dead, plain words."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections import Counter
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.processes import ROOT
+
+PRODUCT = ("haptics", "devices", "calibration", "apps")
+FILES = sorted(path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py"))
+
+MOST_FILES = 15
+LONGEST_FILE = 300
+LONGEST_FUNCTION = 35
+
+CATALOGUE = "apps/reproduce"
+"""One file a figure: as many as there are figures."""
+
+LONG_FILES = {
+    "apps/settings/config.py": 380,
+    "apps/view/panels/controls.py": 310,
+    "calibration/friction/samples.py": 315,
+    "calibration/joystick/procedure.py": 335,
+    "calibration/parameters/files.py": 320,
+    "devices/arm/body.py": 320,
+    "devices/arm/device.py": 335,
+    "devices/arm/mechanics/plant.py": 305,
+    "haptics/elements/models.py": 345,
+    "haptics/recording/recording.py": 310,
+    "haptics/rendering/kernels.py": 455,
+    "haptics/servo/loop.py": 320,
+    "haptics/servo/loop_kernels.py": 315,
+}
+"""Files that are longer than they should be, and what they must not grow beyond; whoever shortens one takes it out."""
+
+LONG_FUNCTIONS = {
+    "add_options in apps/calibrate/joystick.py": 43,
+    "_impedance in haptics/rendering/kernels.py": 42,
+    "_search in devices/arm/mechanics/drive_kernels.py": 41,
+    "_run in calibration/motions/offline.py": 38,
+    "judged in calibration/friction/judgement.py": 38,
+    "reproduce in apps/reproduce/kikuuwe_fig20.py": 38,
+    "_add_field in devices/joystick/hid/descriptor.py": 37,
+    "identify_handle in calibration/handle.py": 37,
+    "_coupled in devices/arm/mechanics/drive_kernels.py": 36,
+    "__init__ in apps/view/dashboard.py": 36,
+}
+
+CALLED_FROM_OUTSIDE = {
+    # for one's own programs, in the documentation or as the protocol of a driver
+    *("run_many", "Ported", "Compensating", "lemniscate", "SmoothStribeck", "run_plant", "read_parameter_file"),
+    *("parse_parameter_file", "passive_joints", "phase_at", "tracking_error", "find_sticks"),
+    # by libraries, under these names
+    *("get_cache_path", "get_source_stamp", "get_disambiguator", "cache_path", "from_function", "_index_key"),
+    *("visit_Constant", "visit_Compare", "visit_UnaryOp", "do_GET", "log_message", "intr_read", "intr_write"),
+    *("print_help", "_check_value", "sizeHint", "boundingRect"),
+    # by the name of a fault
+    *("lose_request_byte", "lose_reply_byte", "shorten_reply", "delay_replies"),
+}
+"""Functions and classes that the product names once only, where it defines them."""
+
+PRIVATE_WORDS = {
+    "pulsation": "natural frequency, angular velocity",
+    "made up for": "compensated, caught up",
+    "make up for": "compensate",
+    "makes up for": "compensates",
+    "nobody's silence": "count ticks, not wall time",
+    "present load for none": "tare",
+    "paid for by": "absorbed by",
+}
+"""Words of our own, and the field's words for the same."""
+
+
+def name_of(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+@cache
+def tree_of(path: Path) -> ast.Module:
+    return ast.parse(path.read_text(encoding="utf-8"))
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """Yield every function's name, and its lines without its docstring."""
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef):
+            body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
+            yield f"{node.name} in {name_of(path)}", (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
+
+
+def test_a_folder_can_be_seen_at_once() -> None:
+    counts = Counter(name_of(path.parent) for path in FILES)
+    crowded = {folder: count for folder, count in counts.items() if count > MOST_FILES and folder != CATALOGUE}
+    assert crowded == {}
+
+
+def test_files_are_short_and_long_ones_do_not_grow() -> None:
+    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
+    too_long = {name: count for name, count in lines.items() if count > LONG_FILES.get(name, LONGEST_FILE)}
+    assert too_long == {}
+    assert [name for name in LONG_FILES if lines.get(name, 0) <= LONGEST_FILE] == []
+
+
+def test_functions_are_short_and_long_ones_do_not_grow() -> None:
+    lines = dict(found for path in FILES for found in functions(path))
+    too_long = {name: count for name, count in lines.items() if count > LONG_FUNCTIONS.get(name, LONGEST_FUNCTION)}
+    assert too_long == {}
+    assert [name for name in LONG_FUNCTIONS if lines.get(name, 0) <= LONGEST_FUNCTION] == []
+
+
+def test_whatever_is_defined_is_used() -> None:
+    places = [*FILES, *(ROOT / "examples").rglob("*.py")]
+    words = Counter(word for path in places for word in re.findall(r"[A-Za-z_]\w*", _without_strings(path)))
+    defined = {
+        node.name: name_of(path)
+        for path in FILES
+        for node in ast.walk(tree_of(path))
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and not node.name.startswith("__")
+    }
+    unused = {name: place for name, place in defined.items() if words[name] <= 1 and name not in CALLED_FROM_OUTSIDE}
+    assert unused == {}
+
+
+def _without_strings(path: Path) -> str:
+    """Return the code of a file without docstrings, in which a name may live on for long."""
+    return re.sub(r'"""(?:.|\n)*?"""', "", path.read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize("word", PRIVATE_WORDS)
+def test_words_are_those_of_the_field(word: str) -> None:
+    found = [name_of(path) for path in FILES if re.search(rf"\b{word}\b", path.read_text(encoding="utf-8"))]
+    assert found == [], f"say {PRIVATE_WORDS[word]} instead of {word!r}"
+
+
+def test_every_module_and_package_says_what_it_is_for() -> None:
+    assert [name_of(path) for path in FILES if not ast.get_docstring(tree_of(path))] == []
