@@ -122,7 +122,7 @@ def small_repository(root: Path, text: str, module: str) -> None:
 
 
 GOOD = '"""The package."""\n__all__ = ["good"]\n\n\ndef good():\n    """Do it."""\n'
-BAD = GOOD.replace('["good"]', '["good", "bad"]') + "\n\ndef bad():\n    pass\n"
+BAD = GOOD.replace('["good"]', '["good", "bad", "absent"]') + "\n\ndef bad():\n    pass\n"
 
 
 @pytest.mark.slow
@@ -144,6 +144,7 @@ def test_broken_links_and_undocumented_names_are_errors(tmp_path: Path) -> None:
     status, said = build(tmp_path, tmp_path / "site")
     assert status == 1
     for words in (
+        "haptics.absent is public and has no docstring: it is nowhere",
         "haptics.bad is public and has no docstring",
         "nowhere.md",
         "no-such-place",

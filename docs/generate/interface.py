@@ -1,7 +1,8 @@
 """The reference of the public names, one page a package, from the docstrings.
 
-A package whose ``__init__`` has ``__all__`` is public, and so are the names in it. Of the calibration, which is used
-module by module, all names without a leading underscore are. Nothing is imported for it: the sources are read.
+A package that has ``__all__`` is public, and so are the names in it; in `haptics` so is a module that has one. Of the
+calibration, which is used module by module, all names without a leading underscore are public. Nothing is imported for
+it: the sources are read.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class InterfacePage:
 
 @cache
 def pages() -> tuple[InterfacePage, ...]:
-    """Return the pages of all public packages."""
+    """Return the pages of all public packages and modules."""
     return tuple(InterfacePage(package.path, _page(package)) for package in _public_packages())
 
 
@@ -64,6 +65,9 @@ def addresses() -> dict[str, str]:
 def undocumented() -> Iterator[tuple[str, str]]:
     """Yield the public names that have no docstring, and in which file they are."""
     for package in _public_packages():
+        for name in map(str, package.exports or ()):
+            if name not in package.members:
+                yield f"{package.path}.{name}", ": it is nowhere"
         for item in _names(package):
             yield from _without_docstring(item)
 
@@ -76,25 +80,26 @@ def _tree() -> dict[str, griffe.Module]:
     return tree
 
 
-def _packages(module: griffe.Module) -> Iterator[griffe.Module]:
+def _modules(module: griffe.Module) -> Iterator[griffe.Module]:
     yield module
     for _, inner in sorted(module.modules.items()):
-        if not inner.is_alias and _is_package(inner):
-            yield from _packages(inner)
+        if not inner.is_alias:
+            yield from _modules(inner)
 
 
 def _public_packages() -> list[griffe.Module]:
-    every = [package for top in _tree().values() for package in _packages(top)]
-    return [package for package in every if _names(package)]
+    every = [module for top in _tree().values() for module in _modules(top)]
+    return [module for module in every if _names(module)]
 
 
 def _names(package: griffe.Module) -> list[griffe.Object | griffe.Alias]:
     """Return the public names of a package, or for the calibration the modules in it, each once."""
-    if package.exports is not None:
+    if package.exports is not None and (_is_package(package) or package.path.split(".")[0] == "haptics"):
         return [package.members[str(name)] for name in package.exports if str(name) in package.members]
-    if package.path.split(".")[0] != _BY_MODULE:
+    if package.path.split(".")[0] != _BY_MODULE or not _is_package(package):
         return []
-    return [module for name, module in sorted(package.modules.items()) if not _hidden(name) and not _is_package(module)]
+    inside = sorted(package.modules.items())
+    return [module for name, module in inside if not (_hidden(name) or _is_package(module) or module.exports)]
 
 
 def _is_package(module: griffe.Module) -> bool:
