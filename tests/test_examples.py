@@ -45,6 +45,7 @@ def test_the_passivity_controller_settles_what_rings_without_it(tmp_path: Path) 
     assert swings["with the controller"] < 0.1
 
 
+@pytest.mark.slow
 def test_a_law_of_ones_own_runs_alone_and_in_a_session(tmp_path: Path) -> None:
     law = str(ROOT / "examples" / "own_law.py")
     assert "slides at 3.571 N" in run(law, folder=tmp_path)
@@ -56,6 +57,7 @@ def test_a_law_of_ones_own_runs_alone_and_in_a_session(tmp_path: Path) -> None:
     assert 4.8 < outcome["force_n"]["max"] <= 5.0
 
 
+@pytest.mark.slow
 def test_a_session_from_the_example_settings_can_be_read_by_the_example(tmp_path: Path) -> None:
     config = str(ROOT / "examples" / "rubber.toml")
     run("-m", "apps", "run", "--config", config, "--duration", "2", "--headless", "--json", folder=tmp_path)

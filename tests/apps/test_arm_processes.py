@@ -62,6 +62,7 @@ def friction(recording: Recording) -> tuple[float, int]:
     return float(along.mean()), len(chosen)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", ["A", pytest.param("D", marks=pytest.mark.slow)])
 def test_the_whole_loop_slides_at_the_friction_that_was_asked_for(tmp_path: Path, model: str) -> None:
     done = session(tmp_path, "--model", model, "--duration", "2")

@@ -83,6 +83,7 @@ def test_a_session_of_each_model_is_whole_and_replays_bit_for_bit(tmp_path: Path
     assert answer_of(verified)["ticks"] == answer["ticks"]
 
 
+@pytest.mark.slow
 def test_two_runs_with_one_seed_feel_the_same(tmp_path: Path) -> None:
     recordings: list[Any] = []
     for _ in range(8):  # on a busy machine, until two of them missed no deadline for long enough to compare something
@@ -243,6 +244,7 @@ def test_a_suspended_session_leaves_no_force_on(tmp_path: Path) -> None:
     assert len(np.load(recording / "ticks.npy")) == event["ticks"]
 
 
+@pytest.mark.slow
 def test_a_damaged_recording_is_one_line_and_status_2(tmp_path: Path) -> None:
     done = haptics("run", "--duration", "0.5", "--headless", "--json", "--record", "kept", folder=tmp_path)
     recording = tmp_path / answer_of(done)["recording"]
@@ -284,6 +286,7 @@ def test_a_servo_that_is_terminated_by_others_is_status_4(tmp_path: Path) -> Non
     assert "somebody else" in err
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "redirection",
     [

@@ -37,7 +37,7 @@ def rows_of(answer: dict[str, Any]) -> Rows:
     ("device", "model"),
     [
         ("virtual-joystick", "C"),
-        ("virtual-arm", "D"),
+        pytest.param("virtual-arm", "D", marks=pytest.mark.slow),
         pytest.param("virtual-joystick", "B", marks=pytest.mark.slow),
         pytest.param("virtual-arm", "A", marks=pytest.mark.slow),
     ],

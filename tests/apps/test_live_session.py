@@ -74,6 +74,7 @@ def test_the_space_bar_stops_and_closing_the_window_leaves(screen: Screen, tmp_p
         assert answer["reason"] == "stopped"
 
 
+@pytest.mark.slow
 def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: Screen, tmp_path: Path) -> None:
     with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--seed", "3") as process:
         window = screen.window("virtual-joystick")

@@ -240,6 +240,7 @@ def test_a_virtual_arm_in_a_horizontal_plane_tells_what_it_shows_at_rest(tmp_pat
     assert found.values["bias_force_x_n"] == pytest.approx(BIAS[0], abs=0.05)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("size", "poses"),
     [

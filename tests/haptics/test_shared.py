@@ -155,6 +155,7 @@ def one_session(folder: Path) -> None:
     servo.close()
 
 
+@pytest.mark.slow
 def test_sessions_one_after_the_other_leave_no_descriptor_open(tmp_path: Path) -> None:
     one_session(tmp_path)  # the first one also starts what serves them all
     before = open_descriptors()

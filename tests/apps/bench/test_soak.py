@@ -55,6 +55,7 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "temporary"
 
 
+@pytest.mark.slow
 def test_two_seconds_of_it(compiled: None, temporary: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = tmp_path / "kept"
     assert cli.main(["bench", "soak", "--duration", "2", "--record", str(record), "--json"]) == 0
@@ -69,6 +70,7 @@ def test_two_seconds_of_it(compiled: None, temporary: Path, tmp_path: Path, caps
     assert not list(temporary.iterdir()) and not multiprocessing.active_children()
 
 
+@pytest.mark.slow
 def test_the_recording_of_a_run_that_failed_is_kept_only_then(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def examined(mismatches: int) -> Outcome:
         monkeypatch.setattr(soak, "verify", lambda recording: Verification(len(recording.rows), mismatches, None))

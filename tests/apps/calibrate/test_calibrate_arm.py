@@ -131,6 +131,7 @@ def test_a_file_whose_handle_makes_no_sense_is_refused() -> None:
             parse_parameter_file(changed, "file")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_request_to_end_leaves_the_recording_and_no_file(tmp_path: Path, number: signal.Signals) -> None:
     slowly = ("--set=poses.columns=12", "--set=poses.rows=12", "--set=poses.hold=10")

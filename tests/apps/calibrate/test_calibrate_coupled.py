@@ -38,6 +38,7 @@ def test_each_motor_gets_its_own_friction(name: str, tmp_path: Path, capsys: pyt
     assert file.coupling is not None and file.coupling.joints == coupling.joints
 
 
+@pytest.mark.slow
 def test_a_coupling_can_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     torso = COUPLINGS["icub-torso"]
     mine = Coupling(torso.joints, ("left", "middle", "right"), torso.matrix)

@@ -61,6 +61,7 @@ def test_one_object_comes_out_and_a_file(calibrated: Calibrated) -> None:
     assert "At the far right corner the counts are" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_session_renders_with_it(calibrated: Calibrated) -> None:
     folder, _ = calibrated
     gentle = ("--set", "device.parameters=stick.toml", "--set", "element.stiffness=500", "--set", "element.damping=2")
@@ -72,6 +73,7 @@ def test_a_session_renders_with_it(calibrated: Calibrated) -> None:
     assert len(recorded["parameter_file_hash"]) == 64
 
 
+@pytest.mark.slow
 def test_the_file_of_another_stick_is_refused(calibrated: Calibrated) -> None:
     folder, _ = calibrated
     other = ("--set", "device.emulated=true", "--set", "device.emulator=sidewinder-ff2")

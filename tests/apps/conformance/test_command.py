@@ -153,6 +153,7 @@ def test_the_command_starts_without_heavy_imports() -> None:
     assert done.stdout.strip() == "[]"
 
 
+@pytest.mark.slow
 def test_the_example_of_the_documentation_runs(tmp_path: Path) -> None:
     """The renderer in the page is judged as the page says; the other example is its use from Python."""
     renderer, use = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.DOTALL)

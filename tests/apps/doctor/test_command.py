@@ -116,6 +116,7 @@ def _interpreter_for_others() -> str | None:
     return None
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not (hasattr(os, "geteuid") and os.geteuid() == 0), reason="only root can become somebody else")
 def test_an_ordinary_user(tmp_path: Path) -> None:
     python = _interpreter_for_others()

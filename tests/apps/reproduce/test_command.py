@@ -38,7 +38,12 @@ def outcome_of(name: str) -> Outcome:
     return load(name).reproduce()
 
 
-@pytest.mark.parametrize("name", REPRODUCTIONS)
+LONG = ("kikuuwe-servo", "kikuuwe-fig11", "weigand-fig7")
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in REPRODUCTIONS]
+)
 def test_every_number_is_met_and_every_guard_holds(name: str) -> None:
     rows = outcome_of(name).rows
     assert len({row.what for row in rows}) == len(rows) > 0

@@ -109,6 +109,7 @@ def test_a_poor_approximation_is_said_when_it_becomes_one(tmp_path: Path) -> Non
     assert outcome.summary["advice"] == said
 
 
+@pytest.mark.slow
 def test_the_command_warns_in_one_line_and_runs_all_the_same(tmp_path: Path) -> None:
     wish = "run --device virtual-joystick --model C --set element.stiffness=60000 --duration 0.3 --headless --json"
     done = subprocess.run(

@@ -136,7 +136,10 @@ def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
         assert "computation time p50 30 µs" in text
 
 
-@pytest.mark.parametrize("kind", ["link", "link to nowhere", "file"])
+@pytest.mark.parametrize(
+    "kind",
+    ["link", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("link to nowhere", "file"))],
+)
 def test_a_picture_is_never_written_through_a_link_nor_over_a_file_of_somebody_s(tmp_path: Path, kind: str) -> None:
     """A recording may come from anybody; its picture.png may point anywhere."""
     own = tmp_path / "thesis.tex"

@@ -77,7 +77,12 @@ ENDED_BY_THE_SENSOR = {
 }
 
 
-@pytest.mark.parametrize(("make", "fault"), ENDED_BY_THE_SENSOR)
+def first_make(cases):
+    """All cases, those of other sensors than the first with the slow tests."""
+    return [pytest.param(*case, marks=() if case[0] == "ati" else pytest.mark.slow) for case in cases]
+
+
+@pytest.mark.parametrize(("make", "fault"), first_make(ENDED_BY_THE_SENSOR))
 def test_a_sensor_that_fails_ends_the_run_and_the_motors_hold_until_it_is_over(make: str, fault: str) -> None:
     with opened(make, hand=PUSHED) as arm:
         before = run(arm, 0.05)[-1]
@@ -109,7 +114,7 @@ BRIDGED = {
 }
 
 
-@pytest.mark.parametrize(("make", "fault"), BRIDGED)
+@pytest.mark.parametrize(("make", "fault"), first_make(BRIDGED))
 def test_what_can_be_bridged_is(make: str, fault: str) -> None:
     with opened(make, hand=PUSHED) as arm:
         run(arm, 0.02)

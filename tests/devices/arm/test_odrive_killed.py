@@ -138,6 +138,7 @@ def test_one_that_cannot_be_built_says_why(table: dict[str, object], message: st
         pass
 
 
+@pytest.mark.slow
 def test_a_plant_of_one_s_own_is_turned() -> None:
     maker = {"plant": "devices.emulators.odrive.plant:Flywheels", "plant_settings": {"inertia": 4e-4}}
     with spawn(maker) as address:

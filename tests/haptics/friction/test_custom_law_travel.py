@@ -86,6 +86,7 @@ def test_an_element_comes_out_of_a_pickle_with_its_state(kind: str) -> None:
         np.testing.assert_array_equal(simulate(twin, inputs[200:]).output, expected)
 
 
+@pytest.mark.slow
 def test_it_is_compiled_again_in_a_process_that_knows_nothing() -> None:
     elements = [coupling(rubber(static=5.5)), coupling(ClosedForm(rubber(static=4.1, kinetic=4.0, width=1.0)))]
     inputs = wandering("C", 400)
