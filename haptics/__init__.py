@@ -7,6 +7,9 @@ are loaded when they are first used, so that a command that computes nothing sta
 from __future__ import annotations
 
 import importlib
+import importlib.util
+import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -112,6 +115,27 @@ __all__ = [
     "friction_law",
     "simulate",
 ]
+
+
+def main() -> int:
+    """Run the command ``haptics`` of an installed package; return its exit status.
+
+    The project installs four packages. Two of them have names that others might use as well, and Python would then
+    mix the two without a word.
+    """
+    place = Path(__file__).parents[1]
+    for name in ("devices", "calibration", "apps"):
+        found = importlib.util.find_spec(name)
+        home = Path(found.origin).parents[1] if found is not None and found.origin else None
+        if home != place:
+            there = "is missing" if home is None else f"comes from another project ({home / name})"
+            print(  # noqa: T201
+                f"haptics: the package {name!r} {there}, but should lie in {place}. Install haptics in a "
+                "virtual environment of its own.",
+                file=sys.stderr,
+            )
+            return 2
+    return int(importlib.import_module("apps.cli").main())
 
 
 def __getattr__(name: str) -> Any:
