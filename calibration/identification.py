@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.parameters.keys import key
 from calibration.parameters.parameters import Found, JointParameters
+from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:

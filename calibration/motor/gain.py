@@ -24,9 +24,9 @@ from calibration.data.measurements import FEWEST, Measurement
 from calibration.motor.doubts import doubts_about, doubts_about_speed
 from calibration.motor.estimate import Estimated
 from calibration.motor.problem import MotorProblem
-from calibration.parameters.keys import key
 from calibration.parameters.parameters import Found, Interval
 from calibration.parameters.spread import NORMAL_95
+from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]

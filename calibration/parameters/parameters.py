@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from calibration.coupled import Coupling
 from calibration.handle import Handle
-from calibration.parameters.keys import key
+from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown
 

@@ -20,10 +20,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.parameters import keys as parameter_keys
 from calibration.parameters.toml_text import format_toml
 from calibration.terms.model import Fitted, TermModel
 from calibration.terms.terms import make_term
+from devices.common import parameter_keys
 from haptics.errors import ConfigurationError
 from haptics.files import write_whole
 from haptics.reading import read_toml

@@ -34,6 +34,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from devices.common.friction import AXES, DIRECTIONS, AxisLaws
+from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 from haptics.friction.law import Law
 from haptics.friction.laws import CoulombViscous, GaussianStribeck, Stribeck
@@ -148,20 +149,6 @@ def _table(tables: Mapping[str, Any], name: str) -> dict[str, Any]:
     return table
 
 
-@dataclass(frozen=True)
-class _Words:
-    """How the keys of a kind of joint are spelt."""
-
-    force: str
-    level: str
-    viscosity: str
-    speed: str
-
-
-_SLIDING = _Words("force", "n", "ns_per_m", "m_per_s")
-_TURNING = _Words("torque", "nm", "nms_per_rad", "rad_per_s")
-
-
 class _Friction:
     """The friction of one joint as the file has it; a joint that the file does not have has none."""
 
@@ -170,7 +157,7 @@ class _Friction:
         if joint.get("rotary", rotary) is not rotary:
             kind, what = ("true", "turns") if rotary else ("false", "slides")
             raise ConfigurationError(f"joint.{name}.rotary = {joint['rotary']!r}: must be {kind}, for it {what}.")
-        self._words = _TURNING if rotary else _SLIDING
+        self._rotary = rotary
         self._table = _table(joint, "friction")
         self._intervals = _table(self._table, "interval_95")
 
@@ -181,25 +168,24 @@ class _Friction:
 
     def doubt(self) -> float:
         """Return by how much a level may be larger than was found."""
-        levels = tuple(f"{name}_{self._words.force}" for name in ("coulomb", "static"))
+        levels = tuple(self._key(name, "force").rpartition("_")[0] for name in ("coulomb", "static"))
         keys = [key for key in self._intervals if key.startswith(levels)]
         return max((self._upper(key) - self._number(key) for key in keys if key in self._table), default=0.0)
 
     def _law(self, direction: str) -> Law:
         if not self._table:
             return CoulombViscous(0.0, 0.0)
-        words, table = self._words, self._table
-        offset, speed = f"offset_{words.force}_{words.level}", f"stribeck_velocity_{words.speed}"
+        table, speed = self._table, self._key("stribeck_velocity", "velocity")
+        offset = self._key("offset", "force")
         more = self._number(offset) if offset in table else 0.0
         if direction == "backward":
             more = -more
-        level = f"coulomb_{words.force}_{{}}{words.level}"
-        dry = 0.0 if table.get("model") == "viscous" else self._level(level.format(f"{direction}_"), level.format(""))
+        dry = 0.0 if table.get("model") == "viscous" else self._of(direction, "coulomb", "force")
         coulomb = max(dry + more, 0.0)
-        viscosity = self._level(f"viscosity_{direction}_{words.viscosity}", f"viscosity_{words.viscosity}")
+        viscosity = self._of(direction, "viscosity", "viscosity")
         if speed not in table:
             return CoulombViscous(coulomb, viscosity)
-        static = max(self._level(f"static_{words.force}_{direction}_{words.level}") + more, 0.0)
+        static = max(self._level(self._key(f"static_{direction}", "force")) + more, 0.0)
         if static <= coulomb:  # of a law that rises the lowest level counts: less is compensated than could be
             return CoulombViscous(static, viscosity)
         if not self._number(speed) > 0.0:
@@ -207,15 +193,22 @@ class _Friction:
         shape = GaussianStribeck if "gaussian" in str(table.get("model", "")) else Stribeck
         return shape(coulomb, static, self._number(speed), viscosity)
 
+    def _key(self, name: str, dimension: str) -> str:
+        return key(name, dimension, self._rotary)
+
+    def _of(self, direction: str, name: str, dimension: str) -> float:
+        """Return a level in a direction, or the one that holds for both."""
+        return self._level(self._key(f"{name}_{direction}", dimension), self._key(name, dimension))
+
     def _level(self, *keys: str) -> float:
         """Return the first of the keys that is there."""
-        key = next((key for key in keys if key in self._table), None)
-        if key is None:
+        found = next((each for each in keys if each in self._table), None)
+        if found is None:
             raise ConfigurationError(f"{self._where}.{keys[-1]} is missing.")
-        value = self._number(key)
+        value = self._number(found)
         if value < 0.0:
             raise ConfigurationError(
-                f"{self._where}.{key} = {value:g}: is no friction; must be at least 0: identify it anew, with "
+                f"{self._where}.{found} = {value:g}: is no friction; must be at least 0: identify it anew, with "
                 "--model auto or --physical."
             )
         return value

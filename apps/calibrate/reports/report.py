@@ -218,7 +218,7 @@ def _fact_name(name: str) -> str:
 
 def _spoken(key: str) -> str:
     """Return a key with a unit as people write it."""
-    from calibration.parameters.keys import UNIT_WORDS
+    from devices.common.parameter_keys import UNIT_WORDS
 
     for unit in sorted(UNIT_WORDS, key=len, reverse=True):
         if key.endswith(f"_{unit}"):

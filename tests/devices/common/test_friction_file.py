@@ -45,16 +45,25 @@ def test_what_a_calibration_wrote_is_read_as_the_same_friction(tmp_path: Path) -
     assert own.breakaway_force == 1.8
 
 
-@pytest.mark.parametrize(
-    "model", ["viscous", "coulomb-viscous", "coulomb-viscous-offset", "stribeck-offset", "stribeck-gaussian"]
+WRITTEN = (
+    *("viscous", "coulomb-viscous", "coulomb-viscous-offset", "coulomb-viscous-asymmetric", "stribeck"),
+    *("stribeck-offset", "stribeck-asymmetric", "stribeck-plateau", "stribeck-gaussian"),
 )
+
+
+def test_the_models_that_calibrations_write_are_all_tried() -> None:
+    from calibration.friction import MODELS
+
+    assert set(WRITTEN) == set(MODELS)
+
+
+@pytest.mark.parametrize("model", WRITTEN)
 def test_every_model_is_understood(tmp_path: Path, model: str) -> None:
     from calibration.friction import MODELS
 
-    values = {"coulomb": 1.0, "viscosity": 0.5, "static_forward": 1.6, "static_backward": 1.4} | {
-        "offset": 0.2,
-        "stribeck_velocity": 0.02,
-    }
+    values = {"coulomb": 1.0, "viscosity": 0.5, "offset": 0.2, "stribeck_velocity": 0.02}
+    values |= {"static_forward": 1.6, "static_backward": 1.4, "coulomb_forward": 1.1, "coulomb_backward": 0.9}
+    values |= {"viscosity_forward": 0.6, "viscosity_backward": 0.4}
     values = {name: values[name] for name in MODELS[model].names}
     own = read_own_friction(written(tmp_path, model, values), "stick")
     speeds = np.array([-0.1, -0.005, 0.005, 0.1])
