@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import io
+import os
 import subprocess
 import sys
 import tempfile
@@ -39,6 +40,11 @@ def _joystick() -> None:
     _commands(["run", "--device", "virtual-joystick", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE])
 
 
+def _drivers() -> None:
+    emulated = ["--set", "device.emulated=true", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE]
+    _commands(*(["run", "--device", device, *emulated] for device in ("pid-joystick", "pantograph")))
+
+
 def _conformance() -> None:
     _commands(["conformance", "--quick", "--element", "C"])
 
@@ -59,8 +65,12 @@ def _offline() -> None:
     network.step()
 
 
-GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _conformance), (_arm, _offline))
+GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline))
 """What each of the two processes compiles."""
+
+
+PROCESSOR = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
+"""What kernels are compiled for, if it is not this machine's processor."""
 
 
 def _stamp() -> Path | None:
@@ -68,7 +78,7 @@ def _stamp() -> Path | None:
     from haptics import kernel_cache
 
     folder = kernel_cache.find_folder()
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(repr([os.environ.get(name) for name in PROCESSOR]).encode())
     for package in ("haptics", "devices", "calibration", "apps"):
         for source in sorted((ROOT / package).rglob("*.py")):
             digest.update(source.read_bytes())
