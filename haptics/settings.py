@@ -1,25 +1,35 @@
-"""Turning text and tables into validated parameters: the rules every configurable dataclass shares.
+"""Settings: each is declared once, with its type, bounds, unit, default and text; everything else comes from that.
 
-A *settings* class is a frozen dataclass whose fields are bounded numbers, words or flags. `bounded` states the bounds
-where the field is declared; `check` enforces them when an instance is built; `build` makes an instance from a table
-(TOML, ``--set``) and names the setting, its value and what is allowed when something is wrong.
+A *settings* class is a frozen dataclass. The annotation of a field and its `bounded`, `string`, `flag`, `choice` or
+`free` say what it may hold. `check` enforces that when an instance is built; `build` makes an instance from a table
+(TOML, ``--set``) and names the setting, its value and what is allowed when something is wrong; `documented` writes the
+fields into the docstring of the class. The reference of settings and the sliders of the view come from them too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import difflib
+import inspect
 import math
 import numbers
+import re
+import textwrap
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
 from haptics.errors import ConfigurationError
 
 _S = TypeVar("_S")
+_C = TypeVar("_C", bound=type)
 
 NUMBER_HINT = "Values are plain SI numbers with a point and without a unit, such as 4.5."
 """What to say to somebody who wrote ``4N`` or ``4,5``."""
+
+_SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)
+"""The heading of a section in a docstring."""
+
+_LIST = "Attributes\n----------\n"
 
 
 def bounded(
@@ -29,21 +39,81 @@ def bounded(
     maximum: float = math.inf,
     above: float = -math.inf,
     unit: str = "",
+    usual: float | tuple[float, float] | None = None,
+    slider: tuple[float, float] | None = None,
     doc: str = "",
 ) -> Any:
-    """Declare a dataclass field holding a finite number with ``minimum <= value <= maximum`` and ``value > above``."""
-    bounds = {"minimum": minimum, "maximum": maximum, "above": above, "unit": unit, "doc": doc}
-    return dataclasses.field(default=default, metadata=bounds)
+    """Declare a dataclass field holding a finite number with ``minimum <= value <= maximum`` and ``value > above``.
+
+    Where the field is annotated as ``int`` it must be a whole number.
+
+    Parameters
+    ----------
+    default : float, optional
+        What it is when nothing is said; without it the setting must be given.
+    minimum, maximum, above : float
+        Bounds.
+    unit : str
+        SI unit, empty for a plain number.
+    usual : float or (2,) floats, optional
+        What a session takes for a setting without a default: a value, or one for admittance and one for impedance
+        devices.
+    slider : (2,) floats, optional
+        Lowest and highest value that is of use while a session runs; by default as far as the bounds go.
+    doc : str
+        What it is, without the unit, in a few words.
+    """
+    bounds = {"minimum": minimum, "maximum": maximum, "above": above}
+    meta = {**bounds, "unit": unit, "usual": usual, "slider": slider, "doc": doc}
+    return dataclasses.field(default=default, metadata=meta)
 
 
-def choice(default: str, allowed: Iterable[str], doc: str = "") -> Any:
+def string(default: Any = dataclasses.MISSING, *, allowed: str = "text", doc: str = "") -> Any:
+    """Declare a dataclass field holding text; `allowed` says in words what, such as ``a file``."""
+    return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
+
+
+def flag(default: bool, *, doc: str = "") -> Any:
+    """Declare a dataclass field that is true or false."""
+    return dataclasses.field(default=default, metadata={"words": "true or false", "doc": doc})
+
+
+def choice(default: str, allowed: Iterable[str], *, doc: str = "") -> Any:
     """Declare a dataclass field holding one of the `allowed` words."""
     return dataclasses.field(default=default, metadata={"allowed": tuple(allowed), "doc": doc})
 
 
-def free(default: Any, allowed: str, doc: str = "") -> Any:
+def free(default: Any, allowed: str, *, doc: str = "") -> Any:
     """Declare a dataclass field that its own class checks; `allowed` says in words what it may hold."""
     return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
+
+
+def documented(cls: _C) -> _C:
+    """Write the declared fields of a dataclass into its docstring, as entries of the section *Attributes*.
+
+    Fields with a text are listed, those of its bases too, each with unit, allowed values and default. What the
+    docstring lists by hand, fields without a declaration, stays in front of them.
+    """
+    entries = "".join(_entry(field) for field in dataclasses.fields(cls) if field.metadata.get("doc"))
+    lines = inspect.cleandoc(cls.__doc__ or "")
+    start = lines.find(_LIST)
+    if start < 0:
+        following = _SECTION.search(lines)
+        start = following.start() if following else len(lines)
+        lines = f"{lines[:start].rstrip()}\n\n{_LIST}\n{lines[start:]}"
+    following = _SECTION.search(lines, lines.index(_LIST) + len(_LIST))
+    end = following.start() if following else len(lines)
+    cls.__doc__ = f"{lines[:end].rstrip()}\n{entries}\n{lines[end:]}".rstrip() + "\n"
+    return cls
+
+
+def _entry(field: dataclasses.Field[Any]) -> str:
+    """Return what a docstring says of a declared field."""
+    meta = field.metadata
+    unit = f" [{meta['unit']}]" if meta.get("unit") else ""
+    default = "" if field.default is dataclasses.MISSING else f"; default {field.default!r}"
+    said = f"{meta['doc'][0].upper()}{meta['doc'][1:]}{unit}. Allowed: {allowed_text(field)}{default}."
+    return f"{field.name} : {_type(field)}\n{textwrap.indent(textwrap.fill(said, 110), '    ')}\n"
 
 
 def allowed_text(field: dataclasses.Field[Any]) -> str:
@@ -58,16 +128,26 @@ def allowed_text(field: dataclasses.Field[Any]) -> str:
     unit = f" {meta['unit']}" if meta["unit"] else ""
     limits = []
     if meta["above"] > -math.inf:
-        limits.append(f"greater than {meta['above']:g}{unit}")
+        limits.append(f"greater than {_plain(meta['above'])}{unit}")
     if meta["minimum"] > -math.inf:
-        limits.append(f"at least {meta['minimum']:g}{unit}")
+        limits.append(f"at least {_plain(meta['minimum'])}{unit}")
     if meta["maximum"] < math.inf:
-        limits.append(f"at most {meta['maximum']:g}{unit}")
-    return "a finite number" + (" " + " and ".join(limits) if limits else "")
+        limits.append(f"at most {_plain(meta['maximum'])}{unit}")
+    kind = "a whole number" if is_whole(field) else "a finite number"
+    return kind + (" " + " and ".join(limits) if limits else "")
+
+
+def is_whole(field: dataclasses.Field[Any]) -> bool:
+    """Whether a field holds a whole number."""
+    return _type(field) == "int"
+
+
+def _plain(bound: float) -> str:
+    return str(bound) if isinstance(bound, int) else f"{bound:g}"
 
 
 def check(instance: Any, where: str = "") -> None:
-    """Validate every `bounded` and `choice` field of a dataclass instance.
+    """Validate every declared field of a dataclass instance; of a `free` one its own class knows what it may hold.
 
     Raises
     ------
@@ -93,7 +173,8 @@ def _acceptable(field: dataclasses.Field[Any], value: Any) -> bool:
     if "allowed" in meta:
         return value in meta["allowed"]
     if "minimum" in meta:
-        if isinstance(value, bool) or not isinstance(value, numbers.Real) or not _finite(value):
+        kind: Any = int if is_whole(field) else numbers.Real
+        if isinstance(value, bool) or not isinstance(value, kind) or not _finite(value):
             return False
         return bool(meta["minimum"] <= value <= meta["maximum"] and value > meta["above"])
     plain = {"bool": bool, "str": str}.get(_type(field))
@@ -146,9 +227,16 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
         required = field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING
         if required and name not in table:
             raise ConfigurationError(f"{where}.{name} is missing: must be {allowed_text(field)}.")
-        if name in table and not _acceptable(field, table[name]):
-            raise _refused(where, field, table[name])
-    return cls(**{name: _converted(fields[name], value) for name, value in table.items()})
+    values = {name: _whole(fields[name], value) for name, value in table.items()}
+    for name, value in values.items():
+        if not _acceptable(fields[name], value):
+            raise _refused(where, fields[name], value)
+    return cls(**{name: _converted(fields[name], value) for name, value in values.items()})
+
+
+def _whole(field: dataclasses.Field[Any], value: Any) -> Any:
+    """Return 2.0 as 2 where a whole number is asked for: a slider moves in floats."""
+    return int(value) if is_whole(field) and isinstance(value, float) and value.is_integer() else value
 
 
 def _converted(field: dataclasses.Field[Any], value: Any) -> Any:

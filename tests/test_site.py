@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
 import os
 import re
@@ -18,6 +19,7 @@ import pytest
 
 import haptics
 from apps.cli import _parser
+from devices.joystick.settings import StickSettings
 from tests.processes import ROOT
 
 GENERATE = ROOT / "docs" / "generate"
@@ -228,32 +230,13 @@ def test_docstrings_become_markdown() -> None:
     assert importlib.import_module("docstrings").as_markdown(DOCSTRING) == MARKDOWN
 
 
-SETTINGS = """class Listed:
-    \"\"\"Settings.
-
-    Attributes
-    ----------
-    mass : float
-        In the list.
-    \"\"\"
-    mass: float = bounded(0.2, unit="kg", doc="moving mass")
-
-
-class Declared:
-    \"\"\"Settings.\"\"\"
-    mass: float = bounded(0.2, unit="kg", doc="moving mass")
-    kind: str = choice("one", ("one", "two"), "which")
-    other: int = named(3)
-"""
-
-
 @pytest.mark.usefixtures("generator")
-def test_a_setting_is_documented_by_its_declaration_where_its_class_has_no_list(tmp_path: Path) -> None:
+def test_settings_are_documented_by_their_declarations() -> None:
     griffe = importlib.import_module("griffe")
-    (tmp_path / "some_settings.py").write_text(SETTINGS)
     extension = griffe.load_extensions(importlib.import_module("docstrings").Markdown)
-    module = griffe.load("some_settings", search_paths=[tmp_path], extensions=extension)
-    assert module["Declared.mass"].docstring.value == "moving mass [kg]"
-    assert module["Declared.kind"].docstring.value == "which"
-    assert module["Declared.other"].docstring is None
-    assert module["Listed.mass"].docstring is None
+    settings = griffe.load("devices.joystick.settings", search_paths=[ROOT], extensions=extension)["StickSettings"]
+    attributes = next(part for part in settings.docstring.parse("numpy") if part.kind.value == "attributes")
+    found = {attribute.name: attribute.description for attribute in attributes.value}
+    assert found["seed"].startswith("Seed of everything random about an emulated stick and its hand. Allowed: a whole")
+    assert found["keep_alive"].startswith("How often a force is restarted, how long a command counts [s].")
+    assert {field.name for field in dataclasses.fields(StickSettings)} == set(found)  # those of its bases too

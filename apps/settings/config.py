@@ -19,7 +19,7 @@ from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.reading import parse_toml, read_toml, sha256_of
 from haptics.recording.fitness import Fitness
 from haptics.servo.realtime import RealTimeSettings
-from haptics.settings import bounded, build, check, choice, free, unknown
+from haptics.settings import bounded, build, check, choice, documented, flag, free, string, unknown
 
 if TYPE_CHECKING:
     from haptics.device import Causality, DeviceSpec
@@ -37,37 +37,38 @@ _LAW_NAMES = {"name", "file"}
 TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
 
 
+@documented
 @dataclass(frozen=True)
 class SessionSettings:
     """The table ``session``: what is run, how fast, for how long and where it is recorded."""
 
-    model: str = free("", ", ".join(MODELS), "friction element; the one that suits the device if not given")
+    model: str = string(
+        "", allowed=", ".join(MODELS), doc="friction element; the one that suits the device if not given"
+    )
     rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
     duration: float | None = free(
-        None, "a time greater than 0 s", "length of the run; until it is stopped if not given"
+        None, "a time greater than 0 s", doc="length of the run; until it is stopped if not given"
     )
     seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
-    record: str = free("recordings", "a folder", "where the recordings are made, each in a folder of its own")
-    clock: str = choice(
-        "wall", ("wall", "off"), "off: as fast as the machine can, on a virtual device, with the same result"
+    record: str = string(
+        "recordings", allowed="a folder", doc="where the recordings are made, each in a folder of its own"
     )
-    picture: bool = free(True, "true or false", "whether the recording gets a picture, which takes a second")
-    faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, "faults on demand (docs/faults.md): the device turns bad")
+    clock: str = choice(
+        "wall", ("wall", "off"), doc="off: as fast as the machine can, on a virtual device, with the same result"
+    )
+    picture: bool = flag(True, doc="whether the recording gets a picture, which takes a second")
+    faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad")
 
     def __post_init__(self) -> None:
         check(self, "session")
         known("model", self.model, MODELS)
-        if not isinstance(self.seed, int):
-            raise ConfigurationError(f"session.seed = {self.seed!r}: must be a whole number of at least 0.")
         duration = self.duration
         if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < LONGEST):
             raise ConfigurationError(
                 f"session.duration = {duration!r}: must be a time greater than 0 s and less than {LONGEST:g} s "
                 f"({LONGEST / 86400:.0f} days). Leave it out for a run that lasts until it is stopped."
             )
-        if not isinstance(self.picture, bool):
-            raise ConfigurationError(f"session.picture = {self.picture!r}: must be true or false.")
-        if not isinstance(self.record, str) or not self.record:
+        if not self.record:
             raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
         object.__setattr__(self, "faults", _checked_faults(self.faults))
 

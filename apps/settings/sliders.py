@@ -10,26 +10,7 @@ from typing import Any
 from apps.front_ends.messages import Parameter
 from apps.settings.config import SessionConfig
 from haptics.friction.closed_form import ClosedForm
-
-_RANGES: dict[str, tuple[float, float]] = {
-    "law.force": (0.0, 8.0),
-    "law.kinetic_force": (0.0, 8.0),
-    "law.force_x": (0.05, 8.0),
-    "law.force_y": (0.05, 8.0),
-    "law.forward_force": (0.05, 8.0),
-    "law.backward_force": (0.05, 8.0),
-    "law.sideways_force": (0.05, 8.0),
-    "law.angle": (-1.6, 1.6),
-    "law.dead_zone": (0.0, 1.0),
-    "law.static_force": (0.0, 8.0),
-    "law.viscosity": (0.0, 50.0),
-    "law.stribeck_velocity": (0.001, 1.0),
-    "element.mass": (0.01, 20.0),
-    "element.stiffness": (100.0, 50000.0),
-    "element.damping": (0.1, 1000.0),
-    "element.threshold": (0.001, 0.5),
-}
-"""Lowest and highest value that is of use; other parameters can be moved as far as they are declared to go."""
+from haptics.settings import is_whole
 
 _DECADES = 100.0
 """Ratio of a range from which on equal ratios are equally far apart on its slider."""
@@ -69,17 +50,17 @@ def _declared(config: SessionConfig) -> dict[str, _Field]:
 
 def _slider(key: str, value: float, field: _Field | None) -> Parameter:
     bounds: Mapping[str, Any] = field.metadata if field else {}
-    minimum, maximum = _range(key, value, bounds)
+    minimum, maximum = _range(value, bounds)
     logarithmic = minimum > 0.0 and maximum >= _DECADES * minimum
-    whole = field is not None and field.type in {int, "int"}
+    whole = field is not None and is_whole(field)
     return Parameter(key, value, minimum, maximum, str(bounds.get("unit", "")), logarithmic, whole)
 
 
-def _range(key: str, value: float, bounds: Mapping[str, Any]) -> tuple[float, float]:
+def _range(value: float, bounds: Mapping[str, Any]) -> tuple[float, float]:
     """Return a range of allowed values around `value`, which is allowed."""
     lowest, highest = bounds.get("minimum", -math.inf), bounds.get("maximum", math.inf)
-    if bounds and key in _RANGES:
-        minimum, maximum = _RANGES[key]
+    if bounds.get("slider"):
+        minimum, maximum = bounds["slider"]
     elif bounds.get("above", -math.inf) >= 0.0:
         minimum, maximum = value / _DECADES, value * _DECADES
     else:

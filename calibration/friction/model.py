@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from calibration.fitting.normal_equations import stacked
 from calibration.fitting.regression import times
 from haptics.errors import ConfigurationError
-from haptics.settings import check, choice, unknown
+from haptics.settings import check, choice, documented, flag, unknown
 
 Array = NDArray[np.float64]
 
@@ -47,23 +47,10 @@ DIMENSIONS = {
 """What each parameter is, whether of a joint (N m, rad/s) or of a slide (N, m/s)."""
 
 
+@documented
 @dataclass(frozen=True)
 class FrictionModel:
     """Which terms a friction law has.
-
-    Attributes
-    ----------
-    stribeck : str
-        How the level falls from its static to its Coulomb value: ``"none"``, ``"exponential"`` with exp(-|w|/ws),
-        the paper's, or ``"gaussian"`` with exp(-(w/ws)^2).
-    asymmetric_coulomb, asymmetric_viscosity : bool
-        Whether both directions have Coulomb levels or viscosities of their own; static levels always do.
-    offset : bool
-        Whether a constant force is there as well. Not together with `asymmetric_coulomb`: data cannot tell them apart.
-    plateau : bool
-        Whether the law starts flat, dF/dw = 0 at 0+ (section 4.1.2), which ties s+ to Kc + Kv ws. Exponential only.
-    dry : bool
-        Whether there is any friction but the viscous one.
 
     Raises
     ------
@@ -71,12 +58,25 @@ class FrictionModel:
         Where terms exclude each other.
     """
 
-    stribeck: str = choice("none", ("none", "exponential", "gaussian"), doc="how the level falls with speed")
-    asymmetric_coulomb: bool = False
-    asymmetric_viscosity: bool = False
-    offset: bool = False
-    plateau: bool = False
-    dry: bool = True
+    stribeck: str = choice(
+        "none",
+        ("none", "exponential", "gaussian"),
+        doc="how the level falls from its static to its Coulomb value: exponential with exp(-|w|/ws), as in the "
+        "paper, gaussian with exp(-(w/ws)^2)",
+    )
+    asymmetric_coulomb: bool = flag(
+        False, doc="whether both directions have Coulomb levels of their own; static levels always do"
+    )
+    asymmetric_viscosity: bool = flag(False, doc="whether both directions have viscosities of their own")
+    offset: bool = flag(
+        False, doc="whether a constant force is there as well; not with asymmetric_coulomb: data cannot tell them apart"
+    )
+    plateau: bool = flag(
+        False,
+        doc="whether the law starts flat, dF/dw = 0 at 0+ (section 4.1.2), which ties s+ to Kc + Kv ws; "
+        "exponential only",
+    )
+    dry: bool = flag(True, doc="whether there is any friction but the viscous one")
 
     def __post_init__(self) -> None:
         check(self)

@@ -7,36 +7,30 @@ from dataclasses import dataclass
 import numpy as np
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, free
+from haptics.settings import bounded, check, choice, documented, flag, free
 
 
+@documented
 @dataclass(frozen=True)
 class FitSettings:
-    """How to fit.
+    """How to fit."""
 
-    Attributes
-    ----------
-    dead_band : float, optional
-        Samples not faster than this are left out: near rest friction is no function of the velocity, and noise makes
-        its sign uncertain. By default 1 % of the top speed, but at least four standard deviations of the noise.
-    loss : str
-        ``"square"``, or ``"huber"`` or ``"tukey"`` where some samples are wrong.
-    physical : bool
-        Whether levels are kept from being negative and static levels from lying below Coulomb's.
-    fit_inertia : bool
-        Whether the inertia is to be found too; needs accelerations.
-    confidence : float
-        How often the intervals are to hold the truth.
-    correct_bias : bool
-        Whether what noise on the velocity does to the parameters is undone.
-    """
-
-    dead_band: float | None = free(None, "a number of at least 0", doc="speed up to which samples are left out")
-    loss: str = choice("square", ("square", "huber", "tukey"), doc="what far residuals count for")
-    physical: bool = False
-    fit_inertia: bool = False
-    confidence: float = bounded(0.95, above=0.0, maximum=0.9999, doc="how often intervals hold the truth")
-    correct_bias: bool = True
+    dead_band: float | None = free(
+        None,
+        "a number of at least 0",
+        doc="samples not faster than this are left out: near rest friction is no function of the velocity, and "
+        "noise makes its sign uncertain; if not given 1 % of the top speed, but at least four standard "
+        "deviations of the noise",
+    )
+    loss: str = choice(
+        "square", ("square", "huber", "tukey"), doc="loss function; huber or tukey where some samples are wrong"
+    )
+    physical: bool = flag(
+        False, doc="whether levels are kept from being negative and static levels from lying below Coulomb's"
+    )
+    fit_inertia: bool = flag(False, doc="whether the inertia is to be found too; needs accelerations")
+    confidence: float = bounded(0.95, above=0.0, maximum=0.9999, doc="confidence level of the intervals")
+    correct_bias: bool = flag(True, doc="whether the effect of noise in the velocity on the parameters is undone")
 
     def __post_init__(self) -> None:
         check(self)

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]
 
@@ -36,39 +36,27 @@ _UNKNOWN_MASS = 0.3
 """Moving mass where the data sheet has none [kg]."""
 
 
+@documented
 @dataclass(frozen=True)
 class Excitation:
-    """What motions are asked for.
-
-    Attributes
-    ----------
-    slowest, fastest : float
-        Speeds of the strokes [m/s].
-    speeds : int
-        How many speeds from the slowest to the fastest, in equal ratios.
-    rounds : int
-        How often all of it is done.
-    strokes : int
-        Strokes at each speed of a round.
-    stroke_time : float
-        A stroke takes so long unless the travel is too short for it [s].
-    acceleration : float
-        At the ends of the strokes [m/s^2].
-    """
+    """What motions are asked for."""
 
     slowest: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="m/s", doc="speed of the slowest strokes")
     fastest: float = bounded(0.12, minimum=1e-4, maximum=2.0, unit="m/s", doc="speed of the fastest strokes")
-    speeds: int = bounded(8, minimum=2, maximum=50, doc="how many speeds")
+    speeds: int = bounded(
+        8, minimum=2, maximum=50, doc="number of speeds from the slowest to the fastest, in equal ratios"
+    )
     rounds: int = bounded(3, minimum=2, maximum=50, doc="how often all of it is done")
     strokes: int = bounded(2, minimum=1, maximum=100, doc="strokes at each speed of a round")
-    stroke_time: float = bounded(0.6, minimum=0.05, maximum=60.0, unit="s", doc="time for a stroke")
-    acceleration: float = bounded(4.0, minimum=0.01, maximum=100.0, unit="m/s^2", doc="at the ends of the strokes")
+    stroke_time: float = bounded(
+        0.6, minimum=0.05, maximum=60.0, unit="s", doc="duration of a stroke, unless the travel is too short for it"
+    )
+    acceleration: float = bounded(
+        4.0, minimum=0.01, maximum=100.0, unit="m/s^2", doc="acceleration at the ends of the strokes"
+    )
 
     def __post_init__(self) -> None:
         check(self, "excitation")
-        for name in ("speeds", "rounds", "strokes"):
-            if not isinstance(getattr(self, name), int):
-                raise ConfigurationError(f"excitation.{name} = {getattr(self, name)!r}: must be a whole number.")
         if not self.slowest < self.fastest:
             raise ConfigurationError(
                 f"excitation.slowest = {self.slowest:g} m/s: must be less than excitation.fastest = {self.fastest:g} "

@@ -26,7 +26,7 @@ from haptics.recording.columns import CHANNEL
 from haptics.recording.recording import Recording
 from haptics.records import Rows
 from haptics.rendering.motion import Motion, holding, reference
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]
 
@@ -48,34 +48,24 @@ _HOLD = 0.05
 """The arm is held where it is for so long before it moves [s]."""
 
 
+@documented
 @dataclass(frozen=True)
 class Poses:
-    """Where the arm rests, and how it gets there.
+    """Where the arm rests, and how it gets there."""
 
-    Attributes
-    ----------
-    columns, rows : int
-        Of the grid of poses.
-    rounds : int
-        How often the arm goes through them: there, and back, and so on.
-    settle, hold : float
-        In each pose it waits and then measures for so long [s].
-    speed : float
-        Between the poses [m/s].
-    """
-
-    columns: int = bounded(4, minimum=1, maximum=12, doc="poses beside each other")
-    rows: int = bounded(3, minimum=1, maximum=12, doc="poses above each other")
-    rounds: int = bounded(2, minimum=1, maximum=12, doc="how often the arm goes through all of them")
-    settle: float = bounded(0.3, minimum=0.0, maximum=10.0, unit="s", doc="waiting in each pose")
-    hold: float = bounded(0.5, minimum=0.05, maximum=10.0, unit="s", doc="measuring in each pose")
-    speed: float = bounded(0.1, minimum=1e-3, maximum=1.0, unit="m/s", doc="between the poses")
+    columns: int = bounded(4, minimum=1, maximum=12, doc="columns of the grid of poses")
+    rows: int = bounded(3, minimum=1, maximum=12, doc="rows of the grid of poses")
+    rounds: int = bounded(
+        2, minimum=1, maximum=12, doc="how often the arm goes through all poses: there, back, and so on"
+    )
+    settle: float = bounded(
+        0.3, minimum=0.0, maximum=10.0, unit="s", doc="waiting time in each pose, before it measures"
+    )
+    hold: float = bounded(0.5, minimum=0.05, maximum=10.0, unit="s", doc="measuring time in each pose")
+    speed: float = bounded(0.1, minimum=1e-3, maximum=1.0, unit="m/s", doc="speed between the poses")
 
     def __post_init__(self) -> None:
         check(self, "poses")
-        for name in ("columns", "rows", "rounds"):
-            if not isinstance(getattr(self, name), int):
-                raise ConfigurationError(f"poses.{name} = {getattr(self, name)!r}: must be a whole number.")
         count = self.columns * self.rows * self.rounds
         if count < LEAST_POSES:
             raise ConfigurationError(f"poses: there are {count} of them; must be at least {LEAST_POSES}.")

@@ -35,7 +35,7 @@ from devices.common.friction_file import read_joint_friction
 from devices.common.linkage import FiveBar
 from haptics import Law, Stribeck
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, free
+from haptics.settings import bounded, check, choice, documented, free, string
 
 KINDS = ("parallel-link", "serial", "five-bar")
 """Linkages: two links with both motors on the base, two links with a motor in each joint, five-bar linkage."""
@@ -55,103 +55,87 @@ _RIGID_STIFFNESS = 1e9
 _KNEE = 4.0
 
 
+@documented
 @dataclass(frozen=True)
 class ArmBody:
-    """An arm, seen from its end effector.
+    """An arm, seen from its end effector."""
 
-    Attributes
-    ----------
-    kind : str
-        "parallel-link", "serial" or "five-bar", see `KINDS`.
-    inner_length, outer_length : float
-        Of the links at the base, and of those at the end effector [m].
-    base : float
-        Distance of the motors of a five-bar linkage [m].
-    elbow : int
-        Side of the line from base to end effector on which the elbow of two links is: 1 left, -1 right.
-    centre_x, centre_y : float
-        Where the device's origin is, seen from the base: from the motors' axis, or the middle of both [m].
-    rotation : float
-        How far the base is turned against the device's axes, counter-clockwise [degree].
-    inner_mass, outer_mass : float
-        Of each link, a uniform rod [kg].
-    handle_mass : float
-        Of the handle at the end effector [kg]; the force sensor carries it.
-    gravity : float
-        Along -y, within the plane [m/s^2]; 0 for an arm in a horizontal plane.
-    reduction, rotor_inertia, torque_limit : float
-        Turns of the motor for one of the joint; inertia [kg m^2] and largest torque [N m], both at the motor's shaft.
-    kinetic_friction, static_friction : float
-        Friction of a joint towards high speed, without the viscous part, and at rest [N m].
-    stribeck_speed, viscosity : float
-        Speed over which friction falls [rad/s], and its viscous part [N m s/rad].
-    asymmetry : float
-        By this part friction is more in positive and less in negative direction.
-    coupling : str
-        "gear" is a spring with a soft knee (`SmoothBacklash`), "spring" a straight one beyond a gap, "impact" a gap
-        between hard ends; "rigid" has none of it.
-    stiffness, damping : float
-        Of the coupling, seen at the joint [N m/rad], [N m s/rad].
-    lost_motion : float
-        Width of the knee or gap, seen at the joint [rad].
-    knee : float
-        Torque that takes up the lost motion of "gear" [N m].
-    encoder : str
-        "motor", "joint" or "both": what encoders are mounted on. Where there is one on the joint, it says where the end
-        effector is.
-    encoder_counts, joint_counts : int
-        Steps per turn of the motor, and of the joint.
-    model_inertia, model_friction, model_stiffness : float
-        What the control believes of inertias, friction and stiffness, as a part of what they are.
-    friction_smoothness : float
-        Steepness at rest of the friction the control believes in, which must be smooth [s/rad].
-    friction_parameters : str
-        File of a calibration with the friction of the joints 1 and 2, which the control believes then.
-    """
-
-    kind: str = choice("parallel-link", KINDS, "linkage")
+    kind: str = choice("parallel-link", KINDS, doc="kind of linkage")
     inner_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the base")
     outer_length: float = bounded(0.4, above=0.0, maximum=5.0, unit="m", doc="length of the links at the end effector")
     base: float = bounded(0.2, minimum=0.0, maximum=5.0, unit="m", doc="distance of the motors of a five-bar linkage")
-    elbow: int = free(-1, "1 (left) or -1 (right)", "side on which the elbow of two links is")
-    centre_x: float = bounded(0.0, minimum=-10.0, maximum=10.0, unit="m", doc="the device's origin, seen from the base")
-    centre_y: float = bounded(0.5, minimum=-10.0, maximum=10.0, unit="m", doc="the device's origin, seen from the base")
-    rotation: float = bounded(0.0, minimum=-360.0, maximum=360.0, unit="degree", doc="how far the base is turned")
-    inner_mass: float = bounded(2.0, above=0.0, maximum=1000.0, unit="kg", doc="of a link at the base")
-    outer_mass: float = bounded(1.0, above=0.0, maximum=1000.0, unit="kg", doc="of a link at the end effector")
-    handle_mass: float = bounded(0.3, minimum=0.0, maximum=50.0, unit="kg", doc="of the handle behind the force sensor")
-    gravity: float = bounded(0.0, minimum=0.0, maximum=STANDARD_GRAVITY, unit="m/s^2", doc="within the plane, along -y")
+    elbow: int = free(-1, "1 (left) or -1 (right)", doc="side, seen from the base, on which the elbow of two links is")
+    centre_x: float = bounded(
+        0.0, minimum=-10.0, maximum=10.0, unit="m", doc="x of the origin from the base (axis or middle of the motors)"
+    )
+    centre_y: float = bounded(0.5, minimum=-10.0, maximum=10.0, unit="m", doc="y of the origin from the base")
+    rotation: float = bounded(
+        0.0, minimum=-360.0, maximum=360.0, unit="degree", doc="angle of the base, counter-clockwise"
+    )
+    inner_mass: float = bounded(
+        2.0, above=0.0, maximum=1000.0, unit="kg", doc="mass of each link at the base, a uniform rod"
+    )
+    outer_mass: float = bounded(
+        1.0, above=0.0, maximum=1000.0, unit="kg", doc="mass of each link at the end effector, a uniform rod"
+    )
+    handle_mass: float = bounded(
+        0.3, minimum=0.0, maximum=50.0, unit="kg", doc="mass of the handle behind the force sensor"
+    )
+    gravity: float = bounded(
+        0.0, minimum=0.0, maximum=STANDARD_GRAVITY, unit="m/s^2", doc="gravity along -y; 0 in a horizontal plane"
+    )
     reduction: float = bounded(100.0, above=0.0, maximum=1e4, doc="turns of the motor for one of the joint")
-    rotor_inertia: float = bounded(6e-5, above=0.0, maximum=10.0, unit="kg m^2", doc="of rotor and gear at the shaft")
+    rotor_inertia: float = bounded(
+        6e-5, above=0.0, maximum=10.0, unit="kg m^2", doc="inertia of rotor and gear at the motor's shaft"
+    )
     torque_limit: float = bounded(1.9, above=0.0, maximum=1e4, unit="N m", doc="largest torque at the motor's shaft")
-    kinetic_friction: float = bounded(10.0, minimum=0.0, maximum=1e4, unit="N m", doc="of a joint that moves")
-    static_friction: float = bounded(11.0, minimum=0.0, maximum=1e4, unit="N m", doc="of a joint at rest")
-    stribeck_speed: float = bounded(0.03, above=0.0, maximum=10.0, unit="rad/s", doc="speed over which friction falls")
+    kinetic_friction: float = bounded(
+        10.0, minimum=0.0, maximum=1e4, unit="N m", doc="dry friction of a joint at high speed"
+    )
+    static_friction: float = bounded(11.0, minimum=0.0, maximum=1e4, unit="N m", doc="friction of a joint at rest")
+    stribeck_speed: float = bounded(
+        0.03, above=0.0, maximum=10.0, unit="rad/s", doc="speed over which the friction of a joint falls"
+    )
     viscosity: float = bounded(3.0, minimum=0.0, maximum=1e4, unit="N m s/rad", doc="viscous friction of a joint")
-    asymmetry: float = bounded(0.05, minimum=-0.9, maximum=0.9, doc="part by which friction differs with direction")
-    coupling: str = choice("gear", COUPLINGS, "between motor and joint")
-    stiffness: float = bounded(3e4, above=0.0, maximum=1e9, unit="N m/rad", doc="of the coupling, at the joint")
-    damping: float = bounded(10.0, minimum=0.0, maximum=1e6, unit="N m s/rad", doc="of the coupling, at the joint")
-    lost_motion: float = bounded(2e-4, minimum=0.0, maximum=0.1, unit="rad", doc="width of knee or gap, at the joint")
-    knee: float = bounded(2.0, above=0.0, maximum=1e4, unit="N m", doc="torque that takes up the lost motion")
-    encoder: str = choice("motor", ENCODERS, "what encoders are mounted on")
+    asymmetry: float = bounded(
+        0.05, minimum=-0.9, maximum=0.9, doc="part by which friction is more forwards and less backwards"
+    )
+    coupling: str = choice(
+        "gear",
+        COUPLINGS,
+        doc="motor to joint: a spring with a soft knee, or behind a gap; a gap between hard ends; or rigid",
+    )
+    stiffness: float = bounded(
+        3e4, above=0.0, maximum=1e9, unit="N m/rad", doc="stiffness of the coupling, seen at the joint"
+    )
+    damping: float = bounded(
+        10.0, minimum=0.0, maximum=1e6, unit="N m s/rad", doc="damping of the coupling, seen at the joint"
+    )
+    lost_motion: float = bounded(
+        2e-4, minimum=0.0, maximum=0.1, unit="rad", doc="width of the knee or gap, seen at the joint"
+    )
+    knee: float = bounded(2.0, above=0.0, maximum=1e4, unit="N m", doc="torque that takes up the lost motion of a gear")
+    encoder: str = choice(
+        "motor", ENCODERS, doc="what encoders are mounted on; one on the joint says where the end effector is"
+    )
     encoder_counts: int = bounded(8192, minimum=1, maximum=2**31, doc="encoder steps per turn of the motor")
     joint_counts: int = bounded(2**20, minimum=1, maximum=2**31, doc="encoder steps per turn of the joint")
-    model_inertia: float = bounded(1.0, minimum=0.1, maximum=10.0, doc="believed inertia, as a part of the true one")
-    model_friction: float = bounded(1.0, minimum=0.0, maximum=10.0, doc="believed friction, likewise")
-    model_stiffness: float = bounded(1.0, minimum=0.1, maximum=10.0, doc="believed stiffness, likewise")
-    friction_smoothness: float = bounded(
-        300.0, above=0.0, maximum=1e6, unit="s/rad", doc="steepness at rest of the believed friction"
+    model_inertia: float = bounded(
+        1.0, minimum=0.1, maximum=10.0, doc="inertia that the control believes in, over the true one"
     )
-    friction_parameters: str = free("", "a file", "believed friction, from haptics calibrate friction --device")
+    model_friction: float = bounded(1.0, minimum=0.0, maximum=10.0, doc="believed friction over the true one")
+    model_stiffness: float = bounded(1.0, minimum=0.1, maximum=10.0, doc="believed stiffness over the true one")
+    friction_smoothness: float = bounded(
+        300.0, above=0.0, maximum=1e6, unit="s/rad", doc="steepness at rest of the believed, smooth friction"
+    )
+    friction_parameters: str = string(
+        "", allowed="a file", doc="believed friction of both joints, from haptics calibrate friction --device"
+    )
 
     def __post_init__(self) -> None:
         check(self, "device.arm")
         if self.elbow not in (-1, 1):
             raise ConfigurationError(f"device.arm.elbow = {self.elbow!r}: must be 1 (left) or -1 (right).")
-        for name in ("encoder_counts", "joint_counts"):
-            if not isinstance(getattr(self, name), int):
-                raise ConfigurationError(f"device.arm.{name} = {getattr(self, name)!r}: must be a whole number.")
         if not self.static_friction >= self.kinetic_friction:
             raise ConfigurationError(
                 f"device.arm.static_friction = {self.static_friction!r}: must be at least "

@@ -17,78 +17,53 @@ from devices.emulators.arm.sensors import SENSITIVITY
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from devices.virtual.hands.hand import Workspace
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, free
+from haptics.settings import bounded, build, check, documented, flag, free, string
 
 EMULATED_LOG = "emulated_arm.json"
 """Beside the log of commands: the emulated drive's own account of how its motors ended."""
 
 
+@documented
 @dataclass(frozen=True)
 class ArmSettings:
-    """Settings of the arm; its parts have tables of their own.
+    """Settings of the arm; its parts have tables of their own."""
 
-    Attributes
-    ----------
-    arm : table
-        What the arm is like (`devices.arm.body.ArmBody`): of the real one, what is believed of it.
-    motors : table
-        The drive and its motors (`devices.arm.motors.settings.OdriveSettings`). Their reductions are those of the arm
-        if none are given.
-    sensor : table
-        The force sensor: its ``name`` (`devices.arm.sensors.choosing.SENSORS`) and its settings. Mass of the handle and
-        gravity are those of the arm if none are given.
-    servo : table
-        How references of the motors are made (`devices.arm.servo.settings.ServoSettings`).
-    half_width, half_height : float
-        Half the size of the workspace, whose centre is the origin [m].
-    force_range : float
-        Largest force that the sensor can measure [N].
-    max_speed, max_acceleration : float
-        Of the end effector [m/s], [m/s^2].
-    at_home : bool
-        The person's word that the end effector is held at its home; needed where the encoders lose their zero.
-    home_x, home_y : float
-        Where that is, in the coordinates of the device [m].
-    homing_timeout : float
-        How long the person may take to bring the end effector into the workspace then [s].
-    tare : bool
-        Whether the force before the motors are driven, with nobody at the handle, is taken for none.
-    emulated : bool
-        Whether to start an emulated arm, drive and sensor in place of real ones.
-    wire_faults : sequence of str
-        What goes wrong on their wires and when (`devices.emulators.arm.faults`).
-    hand : table
-        The hand on the emulated handle (`devices.virtual.hands.registry`).
-    seed : int
-        Decides everything random about the emulated arm.
-    period : float
-        Period of a tick where there is no clock [s].
-    log : str
-        File for the log of commands (`devices.common.log`); empty for none.
-    """
-
-    arm: Any = free(None, "a table", "what the arm is like, see below")
-    motors: Any = free(None, "a table", "the drive and its motors, see below")
-    sensor: Any = free(None, "a table with a name", "the force sensor, see below")
-    servo: Any = free(None, "a table", "how references of the motors are made, see below")
+    arm: Any = free(None, "a table", doc="what the arm is like, see below: of a real one, what is believed of it")
+    motors: Any = free(
+        None, "a table", doc="the drive and its motors, see below; reductions as of the arm if not given"
+    )
+    sensor: Any = free(
+        None, "a table with a name", doc="the force sensor, see below; handle and gravity as of the arm if not given"
+    )
+    servo: Any = free(None, "a table", doc="how references of the motors are made, see below")
     half_width: float = bounded(0.2, minimum=0.01, maximum=2.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.15, minimum=0.01, maximum=2.0, unit="m", doc="half the height of the workspace")
     force_range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force the sensor measures")
     max_speed: float = bounded(0.5, above=0.0, maximum=5.0, unit="m/s", doc="largest speed of the end effector")
-    max_acceleration: float = bounded(20.0, above=0.0, maximum=500.0, unit="m/s^2", doc="its largest acceleration")
-    at_home: bool = free(False, "true or false", "your word that the end effector is held at its home")
-    home_x: float = bounded(0.0, minimum=-10.0, maximum=10.0, unit="m", doc="where that is")
-    home_y: float = bounded(0.0, minimum=-10.0, maximum=10.0, unit="m", doc="where that is")
+    max_acceleration: float = bounded(
+        20.0, above=0.0, maximum=500.0, unit="m/s^2", doc="largest acceleration of the end effector"
+    )
+    at_home: bool = flag(
+        False, doc="your word that the end effector is held at its home; needed where the encoders lose their zero"
+    )
+    home_x: float = bounded(
+        0.0, minimum=-10.0, maximum=10.0, unit="m", doc="x of that home, in the coordinates of the device"
+    )
+    home_y: float = bounded(
+        0.0, minimum=-10.0, maximum=10.0, unit="m", doc="y of that home, in the coordinates of the device"
+    )
     homing_timeout: float = bounded(
         30.0, minimum=0.1, maximum=600.0, unit="s", doc="time to bring the end effector into the workspace"
     )
-    tare: bool = free(True, "true or false", "whether the force at the beginning is taken for none")
-    emulated: bool = free(False, "true or false", "whether to use an emulated arm")
-    wire_faults: tuple[str, ...] = free((), ALLOWED, "faults of the emulated wires, on demand")
-    hand: Any = free(None, "a table", "the hand on the emulated handle")
+    tare: bool = flag(
+        True, doc="whether the force sensor is tared before the motors are driven, with nobody at the handle"
+    )
+    emulated: bool = flag(False, doc="whether to use an emulated arm, drive and sensor")
+    wire_faults: tuple[str, ...] = free((), ALLOWED, doc="faults of the emulated wires, on demand")
+    hand: Any = free(None, "a table", doc="the hand on the emulated handle")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random about the emulated arm")
-    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
-    log: str = free("", "a file", "where to log what was commanded and when")
+    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick where there is no clock")
+    log: str = string("", allowed="a file", doc="where to log what was commanded and when")
 
     def __post_init__(self) -> None:
         check(self, "device")
@@ -96,8 +71,6 @@ class ArmSettings:
             value = getattr(self, name)
             if not (value is None or isinstance(value, Mapping)):
                 raise ConfigurationError(f"device.{name} = {value!r}: must be a table.")
-        if not isinstance(self.seed, int):
-            raise ConfigurationError(f"device.seed = {self.seed!r}: must be a whole number.")
         if self.sensor_name in SENSORS:  # else it is refused with the others' names when it is made
             check_wire_faults(self.wire_faults, self.emulated, "arm", known_faults(self.sensor_name))
         if self.hand is not None and not self.emulated:

@@ -31,7 +31,7 @@ from haptics.friction.law import Law
 from haptics.friction.laws import GaussianStribeck, Stribeck
 from haptics.jit import kernel, merged_kernel
 from haptics.parts import address_of_part, call_part
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, string
 
 TRAVEL = 2e-4
 """Way over which the force of the contact comes up, where the encoder is fine [m]."""
@@ -74,19 +74,14 @@ COMPENSATION = np.dtype(
 ``force`` is what is added to a ``command``, ``total`` both together."""
 
 
+@documented
 @dataclass(frozen=True)
 class CompensationSettings:
-    """Settings of the friction compensation of a device.
+    """Settings of the friction compensation of a device."""
 
-    Attributes
-    ----------
-    friction_parameters : str
-        File that ``haptics calibrate friction --device`` has made; empty for none.
-    compensation : float
-        Share of the friction found that the motors compensate.
-    """
-
-    friction_parameters: str = free("", "a file", "own friction, from haptics calibrate friction --device")
+    friction_parameters: str = string(
+        "", allowed="a file", doc="file of its own friction, from haptics calibrate friction --device; empty for none"
+    )
     compensation: float = bounded(
         0.9, minimum=0.0, maximum=0.98, doc="fraction of its own friction that is compensated"
     )

@@ -20,7 +20,7 @@ from haptics.friction.law import Law
 from haptics.friction.laws import Stribeck
 from haptics.friction.sliding_kernels import LAW, SLIDING
 from haptics.jit import inlined_kernel, kernel
-from haptics.settings import bounded, build, check, unknown
+from haptics.settings import bounded, build, check, documented, unknown
 
 AXES = ("x", "y")
 DIRECTIONS = ("forward", "backward")
@@ -32,24 +32,19 @@ AXIS_LAWS = ("axis_laws", LAW, (2, 2))
 """Field of a kernel's record: the laws by axis and direction."""
 
 
+@documented
 @dataclass(frozen=True)
 class AxisFriction:
-    """Dry friction along one axis that falls from a static to Coulomb's level; viscous friction is told elsewhere.
-
-    Attributes
-    ----------
-    coulomb_forward, coulomb_backward : float
-        Levels towards high speed [N].
-    static_forward, static_backward : float
-        Break-away levels [N]; where one is below Coulomb's, there is no fall.
-    stribeck_velocity : float
-        Speed over which the level falls [m/s].
-    """
+    """Dry friction along one axis that falls from a static to Coulomb's level; viscous friction is told elsewhere."""
 
     coulomb_forward: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N", doc="level at speed, forwards")
     coulomb_backward: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N", doc="level at speed, backwards")
-    static_forward: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N", doc="break-away level, forwards")
-    static_backward: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N", doc="break-away level, backwards")
+    static_forward: float = bounded(
+        0.0, minimum=0.0, maximum=100.0, unit="N", doc="break-away level, forwards; at least that at speed"
+    )
+    static_backward: float = bounded(
+        0.0, minimum=0.0, maximum=100.0, unit="N", doc="break-away level, backwards; at least that at speed"
+    )
     stribeck_velocity: float = bounded(
         0.01, minimum=1e-5, maximum=10.0, unit="m/s", doc="speed over which the level falls"
     )

@@ -42,7 +42,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 Points = NDArray[np.float64]
 """Float array of shape (n, 2)."""
@@ -106,29 +106,32 @@ def _length() -> float:
     return value
 
 
+@documented
 @dataclass(frozen=True)
 class FiveBar:
     """A planar five-bar linkage (pantograph).
 
-    Attributes
-    ----------
-    left_inner, left_outer, right_outer, right_inner, base : float
-        Link lengths [m]; a1, a2, a3, a4, a5 in the literature. The base is 0 where both motors have one axis.
-    left_offset, right_offset : float
-        Angle of each inner link to the x axis where its joint reads zero [rad].
-    side : int
-        How it is assembled: with the end effector to the left (1) or to the right (-1) of the line from the left elbow
-        to the right one. It stays there: it could change sides only where the outer links lie in one line.
+    Its lengths are a1, a2, a3, a4 and a5 in the literature, in this order. The end effector stays on its side of the
+    elbows: it could change sides only where the outer links lie in one line.
     """
 
     left_inner: float = _length()
     left_outer: float = _length()
     right_outer: float = _length()
     right_inner: float = _length()
-    base: float = bounded(minimum=0.0, maximum=10.0, unit="m", doc="distance of the motors")
-    left_offset: float = bounded(0.0, unit="rad", doc="angle of the left inner link at joint angle zero")
-    right_offset: float = bounded(0.0, unit="rad", doc="angle of the right inner link at joint angle zero")
-    side: int = bounded(1, minimum=-1, maximum=1, doc="side of the elbows on which the end effector is")
+    base: float = bounded(minimum=0.0, maximum=10.0, unit="m", doc="distance of the motors; 0 where both have one axis")
+    left_offset: float = bounded(
+        0.0, unit="rad", doc="angle of the left inner link to the x axis where its joint reads zero"
+    )
+    right_offset: float = bounded(
+        0.0, unit="rad", doc="angle of the right inner link to the x axis where its joint reads zero"
+    )
+    side: int = bounded(
+        1,
+        minimum=-1,
+        maximum=1,
+        doc="1: the end effector is to the left of the line from the left elbow to the right one, -1: to the right",
+    )
 
     def __post_init__(self) -> None:
         check(self, "linkage")

@@ -13,70 +13,52 @@ from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from devices.joystick.usb.finding import TRANSPORTS
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, free
+from haptics.settings import bounded, check, choice, documented, flag, free, string
 
 EMULATORS = tuple(PROFILES)
 LONGEST = 0.25
 """A force of a host that has died must not stay for longer [s]."""
 
 
+@documented
 @dataclass(frozen=True)
 class StickSettings(CompensationSettings, VelocitySettings):
-    """Settings of a stick, besides those of the velocity estimator and of `CompensationSettings`.
+    """Settings of a stick, besides those of the velocity estimator and of `CompensationSettings`."""
 
-    Attributes
-    ----------
-    parameters : str
-        The parameter file that calibrating the stick has made; an emulated stick has its own.
-    serial : str
-        Serial number of the stick, where several are plugged in.
-    transport : str
-        ``usb`` (libusb), ``hidraw`` (Linux) or ``auto``: hidraw where libusb does not do.
-    force_duration : float
-        After this long without a restart the device itself ends the force [s].
-    keep_alive : float
-        How often the force is started anew, and how long a command counts [s].
-    emulated : bool
-        Whether the driver talks to an emulated stick.
-    emulator : str
-        Which one.
-    wire_faults : sequence of str
-        What goes wrong on its bus and when (`devices.emulators.pid.faults`), from the time the stick is opened.
-    friction : mapping or None
-        Dry friction of an emulated stick: tables ``x`` and ``y`` of `devices.common.friction.AxisFriction`.
-    seed : int
-        Decides everything random about an emulated stick and its hand.
-    period : float
-        Period of a tick where there is no clock [s].
-    log : str
-        File for the log of commands (`devices.common.log`); empty for none.
-    """
-
-    parameters: str = free("", "a file", "parameter file of the stick, from haptics calibrate joystick")
-    serial: str = free("", "text", "serial number of the stick, where several are plugged in")
-    transport: str = choice("auto", TRANSPORTS, "how to reach the stick")
+    parameters: str = string(
+        "", allowed="a file", doc="parameters of a stick that is not emulated, from haptics calibrate joystick"
+    )
+    serial: str = string("", doc="serial number of the stick, where several are plugged in")
+    transport: str = choice(
+        "auto", TRANSPORTS, doc="how to reach the stick: libusb, Linux's hidraw, or hidraw where libusb fails"
+    )
     force_duration: float = bounded(
-        0.2, minimum=0.02, maximum=LONGEST, unit="s", doc="the device ends a force by itself"
+        0.2, minimum=0.02, maximum=LONGEST, unit="s", doc="the device ends a force that is not restarted for so long"
     )
     keep_alive: float = bounded(
-        0.05, minimum=0.01, maximum=LONGEST / 2.0, unit="s", doc="how often a force is started anew"
+        0.05,
+        minimum=0.01,
+        maximum=LONGEST / 2.0,
+        unit="s",
+        doc="how often a force is restarted, how long a command counts",
     )
-    emulated: bool = free(False, "true or false", "whether the driver talks to an emulated stick")
-    emulator: str = choice("openffboard", EMULATORS, "which stick is emulated")
-    wire_faults: tuple[str, ...] = free((), ALLOWED, "faults of the emulated wire, on demand")
-    friction: Any = free(None, "tables x and y of levels [N]", "own dry friction, emulated only")
-    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random, emulated only")
-    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
-    log: str = free("", "a file", "where to log what was commanded and when")
+    emulated: bool = flag(False, doc="whether the driver talks to an emulated stick")
+    emulator: str = choice("openffboard", EMULATORS, doc="which stick is emulated")
+    wire_faults: tuple[str, ...] = free(
+        (), ALLOWED, doc="faults of the emulated wire, on demand, from the time the stick is opened"
+    )
+    friction: Any = free(
+        None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction, emulated only"
+    )
+    seed: int = bounded(
+        0, minimum=0, maximum=2**62, doc="seed of everything random about an emulated stick and its hand"
+    )
+    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick where there is no clock")
+    log: str = string("", allowed="a file", doc="where to log what was commanded and when")
 
     def __post_init__(self) -> None:
         check(self, "device")
         check_velocity(self, "device.")
-        for name in ("parameters", "serial", "log"):
-            if not isinstance(getattr(self, name), str):
-                raise ConfigurationError(f"device.{name} = {getattr(self, name)!r}: must be text.")
-        if not isinstance(self.seed, int):
-            raise ConfigurationError(f"device.seed = {self.seed!r}: must be a whole number of at least 0.")
         if self.keep_alive > 0.5 * self.force_duration:
             raise ConfigurationError(
                 f"device.keep_alive = {self.keep_alive:g} s: must be at most half of device.force_duration = "

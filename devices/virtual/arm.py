@@ -29,11 +29,12 @@ from devices.virtual.wrench import TARE_SAMPLES, WrenchSettings, fill_wrench, ta
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build
+from haptics.settings import bounded, build, documented
 
 _TABLES = ("arm", "servo", "sensor")
 
 
+@documented
 @dataclass(frozen=True)
 class ArmSettings(PlantSettings):
     """Settings of the virtual arm itself, besides those in `PlantSettings`; its parts have tables of their own."""

@@ -25,10 +25,10 @@ from devices.virtual.hands.registry import make_hand
 from devices.virtual.plant import steps_due
 from haptics.clock import Clock
 from haptics.device import DeviceSpec, State, Vector
-from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
+from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.parts import address_of_part, run_part
 from haptics.ports import Port
-from haptics.settings import bounded, build, check, free
+from haptics.settings import bounded, build, check, documented, string
 
 Part = Callable[..., None]
 """A kernel that is a part (`haptics.parts`)."""
@@ -40,36 +40,21 @@ ticks old is too old must not depend on how long a reading takes."""
 _S = TypeVar("_S", bound="PlantSettings")
 
 
+@documented
 @dataclass(frozen=True)
 class PlantSettings(VelocitySettings):
-    """Settings that every virtual device has, besides those of the velocity estimator.
-
-    Attributes
-    ----------
-    half_width, half_height : float
-        Half the size of the workspace, whose centre is the origin [m].
-    substep : float
-        Step of the integration [s].
-    period : float
-        Period of a tick where there is no clock [s].
-    seed : int
-        Decides everything random.
-    log : str
-        File for the log of commands (`devices.common.log`); empty for none.
-    """
+    """Settings that every virtual device has, besides those of the velocity estimator."""
 
     half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.08, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
     substep: float = bounded(1e-4, minimum=1e-6, maximum=1e-3, unit="s", doc="step of the integration")
-    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick without a clock")
+    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick where there is no clock")
     seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random")
-    log: str = free("", "a file", "where to log what was received and when")
+    log: str = string("", allowed="a file", doc="where to log what was received and when")
 
     def __post_init__(self) -> None:
         check(self, "device")
         check_velocity(self, "device.")
-        if not isinstance(self.seed, int):
-            raise ConfigurationError(f"device.seed = {self.seed!r}: must be a whole number of at least 0.")
 
     @property
     def workspace(self) -> Workspace:

@@ -25,7 +25,7 @@ from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.friction.law import require_solvable
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, free
 
 NAME = "virtual-joystick"
 
@@ -33,35 +33,24 @@ STOP_DAMPING_RATIO = 0.5
 """Damping of the end-stops relative to critical: the handle bounces off a little."""
 
 
+@documented
 @dataclass(frozen=True)
 class JoystickSettings(CompensationSettings, PlantSettings):
-    """Settings of the virtual joystick, besides those in `PlantSettings` and `CompensationSettings`.
-
-    Attributes
-    ----------
-    mass : float
-        Moving mass [kg].
-    damping : float
-        Viscous friction of its own [N s/m].
-    resolution : float
-        Smallest step of the encoder [m]; 0 for a perfect one.
-    delay : float
-        From command to force [s], a whole number of substeps.
-    max_force : float
-        Largest force of the motors [N]; more is cut to this norm.
-    watchdog : float
-        After this long without a command the motors give no force any more [s].
-    friction : mapping or None
-        Its own dry friction: tables ``x`` and ``y`` of `devices.common.friction.AxisFriction`.
-    """
+    """Settings of the virtual joystick, besides those in `PlantSettings` and `CompensationSettings`."""
 
     mass: float = bounded(0.2, minimum=0.01, maximum=20.0, unit="kg", doc="moving mass")
     damping: float = bounded(1.0, minimum=0.0, maximum=100.0, unit="N s/m", doc="own viscous friction")
-    resolution: float = bounded(10e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder")
-    delay: float = bounded(0.5e-3, minimum=0.0, maximum=0.1, unit="s", doc="delay from command to force")
-    max_force: float = bounded(10.0, above=0.0, maximum=100.0, unit="N", doc="saturation of the force")
+    resolution: float = bounded(
+        10e-6, minimum=0.0, maximum=1e-3, unit="m", doc="step of the encoder; 0 for a perfect one"
+    )
+    delay: float = bounded(
+        0.5e-3, minimum=0.0, maximum=0.1, unit="s", doc="delay from command to force, a whole number of substeps"
+    )
+    max_force: float = bounded(
+        10.0, above=0.0, maximum=100.0, unit="N", doc="largest force of the motors; more is cut to this norm"
+    )
     watchdog: float = bounded(0.02, above=0.0, maximum=10.0, unit="s", doc="no force after so long without a command")
-    friction: Any = free(None, "tables x and y of levels [N]", "own dry friction, by axis and direction")
+    friction: Any = free(None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction")
 
     @property
     def delay_steps(self) -> int:

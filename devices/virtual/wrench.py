@@ -27,7 +27,7 @@ from devices.virtual.noise import NOISE_FIELDS, normal_pair
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Rows
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, flag, free
 
 WRENCH = np.dtype(
     [
@@ -54,42 +54,49 @@ TARE_SAMPLES = 200
 """A tare is the mean of so many measurements."""
 
 
+@documented
 @dataclass(frozen=True)
 class WrenchSettings:
-    """Settings of the simulated force sensor.
+    """Settings of the simulated force sensor."""
 
-    Attributes
-    ----------
-    noise, torque_noise : float
-        Root mean square of the white noise, per axis [N], [N m].
-    bias : (6,) floats
-        What it shows without load when it is switched on [N], [N m].
-    drift, torque_drift : float
-        How far the bias wanders, per axis: standard deviation after a second, growing with the root of time [N], [N m].
-    resolution, torque_resolution : float
-        Smallest step [N], [N m]; 0 for a perfect one.
-    range, torque_range : float
-        Largest values it can show, per axis [N], [N m].
-    rotation : (3,) floats
-        How it is turned on the flange [degree]: about the flange's x, then its y, then its z axis.
-    handle_centre : (3,) floats
-        Where the handle's mass is and the hand pulls, in the axes of the sensor from its origin [m].
-    tare : bool
-        Whether the bias is measured and taken away when the device is opened, before the hand takes hold.
-    """
-
-    noise: float = bounded(0.05, minimum=0.0, maximum=5.0, unit="N", doc="rms noise of a force")
-    torque_noise: float = bounded(0.002, minimum=0.0, maximum=1.0, unit="N m", doc="rms noise of a torque")
-    bias: Any = free((2.0, -1.0, 3.0, 0.02, -0.05, 0.01), "six numbers in N and N m", "shown without load")
-    drift: float = bounded(0.002, minimum=0.0, maximum=10.0, unit="N", doc="drift of a force, rms after a second")
-    torque_drift: float = bounded(1e-4, minimum=0.0, maximum=1.0, unit="N m", doc="drift of a torque, likewise")
-    resolution: float = bounded(0.01, minimum=0.0, maximum=1.0, unit="N", doc="step of a force")
-    torque_resolution: float = bounded(5e-4, minimum=0.0, maximum=1.0, unit="N m", doc="step of a torque")
-    range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force it can show")
-    torque_range: float = bounded(5.0, above=0.0, maximum=10_000.0, unit="N m", doc="largest torque it can show")
-    rotation: Any = free((0.0, 0.0, 0.0), "three angles in degrees", "how it is turned on the flange")
-    handle_centre: Any = free((0.0, 0.0, 0.05), "three lengths in m", "centre of the handle, in the sensor's axes")
-    tare: bool = free(True, "true or false", "whether the bias is taken away when the device is opened")
+    noise: float = bounded(
+        0.05, minimum=0.0, maximum=5.0, unit="N", doc="white noise of a force, root mean square per axis"
+    )
+    torque_noise: float = bounded(
+        0.002, minimum=0.0, maximum=1.0, unit="N m", doc="white noise of a torque, root mean square per axis"
+    )
+    bias: Any = free(
+        (2.0, -1.0, 3.0, 0.02, -0.05, 0.01), "six numbers in N and N m", doc="shown without load when it is switched on"
+    )
+    drift: float = bounded(
+        0.002,
+        minimum=0.0,
+        maximum=10.0,
+        unit="N",
+        doc="drift of the bias of a force, per axis: standard deviation after a second, growing with the root of time",
+    )
+    torque_drift: float = bounded(
+        1e-4, minimum=0.0, maximum=1.0, unit="N m", doc="drift of the bias of a torque, likewise"
+    )
+    resolution: float = bounded(0.01, minimum=0.0, maximum=1.0, unit="N", doc="step of a force; 0 for a perfect one")
+    torque_resolution: float = bounded(
+        5e-4, minimum=0.0, maximum=1.0, unit="N m", doc="step of a torque; 0 for a perfect one"
+    )
+    range: float = bounded(50.0, above=0.0, maximum=10_000.0, unit="N", doc="largest force it can show, per axis")
+    torque_range: float = bounded(
+        5.0, above=0.0, maximum=10_000.0, unit="N m", doc="largest torque it can show, per axis"
+    )
+    rotation: Any = free(
+        (0.0, 0.0, 0.0),
+        "three angles in degrees",
+        doc="turned against the flange: about its x, then its y, then its z axis",
+    )
+    handle_centre: Any = free(
+        (0.0, 0.0, 0.05),
+        "three lengths in m",
+        doc="where the handle's mass is and the hand pulls, in the sensor's axes",
+    )
+    tare: bool = flag(True, doc="whether the sensor is tared when the device is opened, before the hand takes hold")
 
     def __post_init__(self) -> None:
         check(self, "device.sensor")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import re
 from typing import Any
 
@@ -61,24 +62,17 @@ def _fenced_block(found: re.Match[str]) -> str:
 
 
 class Markdown(griffe.Extension):
-    """Turns every docstring into Markdown before it is parsed; documents settings by their declarations."""
+    """Turns every docstring into Markdown before it is parsed; of settings, the one that has their declarations."""
 
     def on_object(self, *, obj: griffe.Object, **_: Any) -> None:
-        """Turn the docstring of one object, or give a setting the text of its declaration (griffe calls this)."""
+        """Turn the docstring of one object (griffe calls this)."""
+        if obj.is_class and any(str(decorator.value) == "documented" for decorator in obj.decorators):
+            obj.docstring = griffe.Docstring(_written(obj), parent=obj, parser="numpy")
         if obj.docstring:
             obj.docstring.value = as_markdown(obj.docstring.value)
-        elif obj.is_attribute and (text := _declared_text(obj)):
-            obj.docstring = griffe.Docstring(text, parent=obj, parser="numpy")
 
 
-def _declared_text(attribute: Any) -> str:
-    """Return what a setting is: ``doc=`` of its declaration, with the unit, unless its class has a list of them."""
-    owner, declared = attribute.parent, attribute.value
-    listed = owner.docstring and re.search(r"^Attributes\n-+$", owner.docstring.value, re.MULTILINE)
-    if listed or not owner.is_class or not isinstance(declared, griffe.ExprCall):
-        return ""
-    parts = declared.arguments
-    words = {part.name: str(part.value).strip("\"'") for part in parts if isinstance(part, griffe.ExprKeyword)}
-    in_place = str(parts[2]).strip("\"'") if len(parts) > 2 and isinstance(parts[2], str) else ""
-    text, unit = words.get("doc", in_place), words.get("unit", "")
-    return f"{text} [{unit}]" if text and unit else text
+def _written(settings: griffe.Object) -> str:
+    """Return the docstring that a class of settings has once `haptics.settings.documented` has written it."""
+    module = importlib.import_module(settings.module.path)
+    return str(getattr(module, settings.name).__doc__)

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import DeviceSpec
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented, flag
 
 Matrix = NDArray[np.float64]
 
@@ -32,47 +32,33 @@ FIRM_GRIP = (1000.0, 20.0)
 """Stiffness [N/m] and damping [N s/m] of a firm grip, an assumption for devices that do not state any."""
 
 
+@documented
 @dataclass(frozen=True)
 class Coupling:
-    """The spring and damper that a sticking contact is, sampled.
+    """The spring and damper that a sticking contact is, sampled."""
 
-    Attributes
-    ----------
-    stiffness, damping : float
-        K [N/m] and B [N s/m], at least 0.
-    period : float
-        Time between two samples T [s].
-    """
-
-    stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness of the virtual coupling")
-    damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping of the virtual coupling")
-    period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two samples")
+    stiffness: float = bounded(minimum=0.0, unit="N/m", doc="stiffness K of the virtual coupling")
+    damping: float = bounded(minimum=0.0, unit="N s/m", doc="damping B of the virtual coupling")
+    period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two samples")
 
     def __post_init__(self) -> None:
         check(self, "coupling")
 
 
+@documented
 @dataclass(frozen=True)
 class Handle:
-    """What an impedance element works on: the bare device, let go by the hand (which as a rule adds damping).
-
-    Attributes
-    ----------
-    mass, damping : float
-        Moving mass [kg] and own viscous damping [N s/m].
-    delay : float
-        From a sample to the force computed from it [s]; what the velocity estimator adds is not part of it.
-    resolution : float
-        Smallest position step of the encoder [m].
-    velocity_lag : float
-        How much later than a backward difference the velocity comes [s].
-    """
+    """What an impedance element works on: the bare device, let go by the hand (which as a rule adds damping)."""
 
     mass: float = bounded(above=0.0, unit="kg", doc="moving mass")
     damping: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="own viscous damping")
-    delay: float = bounded(0.0, minimum=0.0, unit="s", doc="from a sample to its force")
+    delay: float = bounded(
+        0.0, minimum=0.0, unit="s", doc="time from a sample to its force, without that of the velocity estimator"
+    )
     resolution: float = bounded(0.0, minimum=0.0, unit="m", doc="step of the encoder")
-    velocity_lag: float = bounded(0.0, minimum=0.0, unit="s", doc="lag of the velocity estimator")
+    velocity_lag: float = bounded(
+        0.0, minimum=0.0, unit="s", doc="how much later than a backward difference the velocity comes"
+    )
 
     def __post_init__(self) -> None:
         check(self, "handle")
@@ -95,36 +81,28 @@ class Handle:
         return self.delay + self.velocity_lag
 
 
+@documented
 @dataclass(frozen=True)
 class PositionServo:
     r"""What an admittance element works on: an arm that follows a reference, in the hand that pushes it.
 
     It obeys :math:`\ddot x = w^2 (r - x) + 2 z w (s \dot r - \dot x)`, too stiff for the hand to deflect it; the
     reference r moves linearly from one command to the next.
-
-    Attributes
-    ----------
-    frequency : float
-        Natural frequency w / 2 pi of the servo [Hz].
-    damping_ratio : float
-        z, relative to critical.
-    knows_velocity : bool
-        Whether s is 1: the servo is told the velocity of the reference too. Else it is 0, and the arm lags.
-    delay : float
-        From a sample to the reference computed from it [s].
-    grip_stiffness, grip_damping : float
-        Spring [N/m] and damper [N s/m] between the arm and a hand that holds still.
-    handle_mass : float
-        What moves beyond the force sensor [kg]: the sensor shows its inertia as a force.
     """
 
-    frequency: float = bounded(above=0.0, unit="Hz", doc="natural frequency of the servo")
-    damping_ratio: float = bounded(1.0, above=0.0, doc="damping of the servo relative to critical")
-    knows_velocity: bool = False
-    delay: float = bounded(0.0, minimum=0.0, unit="s", doc="from a sample to its reference")
-    grip_stiffness: float = bounded(FIRM_GRIP[0], minimum=0.0, unit="N/m", doc="stiffness of the grip")
-    grip_damping: float = bounded(FIRM_GRIP[1], minimum=0.0, unit="N s/m", doc="damping of the grip")
-    handle_mass: float = bounded(0.0, minimum=0.0, unit="kg", doc="what moves beyond the force sensor")
+    frequency: float = bounded(above=0.0, unit="Hz", doc="natural frequency w/(2 pi) of the servo")
+    damping_ratio: float = bounded(1.0, above=0.0, doc="damping ratio z; 1 is critical")
+    knows_velocity: bool = flag(
+        False, doc="whether s is 1: the servo is told the velocity of the reference too; else the arm lags"
+    )
+    delay: float = bounded(0.0, minimum=0.0, unit="s", doc="time from a sample to the reference computed from it")
+    grip_stiffness: float = bounded(
+        FIRM_GRIP[0], minimum=0.0, unit="N/m", doc="stiffness of the grip between the arm and a hand that holds still"
+    )
+    grip_damping: float = bounded(FIRM_GRIP[1], minimum=0.0, unit="N s/m", doc="damping of that grip")
+    handle_mass: float = bounded(
+        0.0, minimum=0.0, unit="kg", doc="mass beyond the force sensor, which shows its inertia as a force"
+    )
 
     def __post_init__(self) -> None:
         check(self, "servo")

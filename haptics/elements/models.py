@@ -36,10 +36,13 @@ from haptics.elements.kernels import (
 )
 from haptics.errors import ConfigurationError
 from haptics.friction.law import Law, warn_if_ambiguous
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 STEADIER = "a larger stiffness, damping or mass, or a higher rate"
 """What to do about an element that is too mobile for its law."""
+
+MASSES, STIFFNESSES, DAMPINGS = (0.01, 20.0), (100.0, 50000.0), (0.1, 1000.0)
+"""Ranges of the sliders [kg], [N/m], [N s/m]."""
 
 
 class Element(ABC):
@@ -193,19 +196,19 @@ def _finite_pair(value: ArrayLike, name: str) -> tuple[float, float]:
 
 
 def _period() -> Any:
-    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two steps")
+    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two steps")
 
 
-def _mass(**bounds: float) -> Any:
-    return bounded(unit="kg", doc="mass that slides on the surface", **bounds)
+def _mass(usual: float, **bounds: float) -> Any:
+    return bounded(unit="kg", usual=usual, slider=MASSES, doc="mass M that slides on the surface", **bounds)
 
 
-def _stiffness() -> Any:
-    return bounded(minimum=0.0, unit="N/m", doc="stiffness of the virtual coupling")
+def _stiffness(usual: float) -> Any:
+    return bounded(minimum=0.0, unit="N/m", usual=usual, slider=STIFFNESSES, doc="stiffness K of the virtual coupling")
 
 
-def _damping() -> Any:
-    return bounded(minimum=0.0, unit="N s/m", doc="damping of the virtual coupling")
+def _damping(usual: float) -> Any:
+    return bounded(minimum=0.0, unit="N s/m", usual=usual, slider=DAMPINGS, doc="damping B of the virtual coupling")
 
 
 def _require_coupling(impedance: float) -> None:
@@ -213,6 +216,7 @@ def _require_coupling(impedance: float) -> None:
         raise ConfigurationError("element.stiffness = 0 with element.damping = 0: at least one must be greater than 0.")
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class RigidAdmittance(Element):
     """Model A: a mass sliding on a surface; force in, velocity out (Kikuuwe et al. 2006, (12), (13), (26)).
@@ -221,17 +225,13 @@ class RigidAdmittance(Element):
     ----------
     law : Law
         Friction law of the surface.
-    mass : float
-        Mass M [kg], greater than 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "A"
     kind: ClassVar[int] = MODEL_A
     causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
-    mass: float = _mass(above=0.0)
+    mass: float = _mass(2.0, above=0.0)
     period: float = _period()
 
     @property
@@ -240,29 +240,26 @@ class RigidAdmittance(Element):
         return self.period / self.mass
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class InertialImpedance(Element):
     """Model B: model A pulled through a spring and damper; velocity in, force out (Kikuuwe et al. 2006, (29)-(36)).
+
+    Without mass it is model C.
 
     Attributes
     ----------
     law : Law
         Friction law of the surface.
-    mass : float
-        Mass M [kg], at least 0; with 0 it is model C.
-    stiffness, damping : float
-        Virtual coupling K [N/m] and B [N s/m], at least 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "B"
     kind: ClassVar[int] = MODEL_B
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    mass: float = _mass(minimum=0.0)
-    stiffness: float = _stiffness()
-    damping: float = _damping()
+    mass: float = _mass(0.1, minimum=0.0)
+    stiffness: float = _stiffness(6000.0)
+    damping: float = _damping(10.0)
     period: float = _period()
 
     @property
@@ -273,26 +270,26 @@ class InertialImpedance(Element):
         return self.period / (self.mass + coupling)
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class MasslessImpedance(Element):
     """Model C: a spring and damper whose end slides; velocity in, force out (Kikuuwe et al. 2006, (38)-(40)).
+
+    Stiffness or damping must be greater than 0. What a session takes without being asked, of models A and C, are the
+    values of the experiments of the paper, section V.
 
     Attributes
     ----------
     law : Law
         Friction law of the surface.
-    stiffness, damping : float
-        Virtual coupling K [N/m] and B [N s/m], at least 0, not both 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "C"
     kind: ClassVar[int] = MODEL_C
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    stiffness: float = _stiffness()
-    damping: float = _damping()
+    stiffness: float = _stiffness(6000.0)
+    damping: float = _damping(10.0)
     period: float = _period()
 
     @property
@@ -303,29 +300,26 @@ class MasslessImpedance(Element):
         return 1.0 / coupling
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class CompliantAdmittance(Element):
     """Model D: a mass on the end of model C; force in, velocity out (Kikuuwe et al. 2006, (39)-(45)).
+
+    Stiffness or damping must be greater than 0.
 
     Attributes
     ----------
     law : Law
         Friction law of the surface.
-    mass : float
-        Mass M [kg], greater than 0.
-    stiffness, damping : float
-        Virtual coupling K [N/m] and B [N s/m], at least 0, not both 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "D"
     kind: ClassVar[int] = MODEL_D
     causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
-    mass: float = _mass(above=0.0)
-    stiffness: float = _stiffness()
-    damping: float = _damping()
+    mass: float = _mass(2.0, above=0.0)
+    stiffness: float = _stiffness(20000.0)
+    damping: float = _damping(400.0)
     period: float = _period()
 
     @property

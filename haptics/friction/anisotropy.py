@@ -9,37 +9,37 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from haptics.friction.law import Law
 from haptics.friction.sliding_kernels import ELLIPTIC
-from haptics.settings import bounded
+from haptics.settings import bounded, documented
 
 
+def _force(usual: tuple[float, float], doc: str) -> Any:
+    return bounded(minimum=1e-6, maximum=1e6, unit="N", usual=usual, slider=(0.05, 8.0), doc=doc)
+
+
+def _angle(doc: str) -> Any:
+    return bounded(0.0, minimum=-6.3, maximum=6.3, unit="rad", slider=(-1.6, 1.6), doc=doc)
+
+
+@documented
 @dataclass(frozen=True)
 class Elliptic(Law):
     """Dry friction that is larger along one axis than along the other: F^2 v/|F v| + D v, F = diag(F_x, F_y).
 
     The forces at rest fill an ellipse. While sliding, the force maximises the dissipated power, so that it is not
     parallel to the velocity except along the axes.
-
-    Attributes
-    ----------
-    force_x, force_y : float
-        Friction force along the law's own axes [N], from 1e-6 to 1e6.
-    angle : float
-        Direction of the law's first axis, counter-clockwise from that of the device [rad].
-    viscosity : float
-        Viscosity D [N s/m], at least 0.
     """
 
     kind: ClassVar[int] = ELLIPTIC
     name: ClassVar[str] = "elliptic"
     isotropic: ClassVar[bool] = False
-    force_x: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force along the first axis")
-    force_y: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force along the second axis")
-    angle: float = bounded(0.0, minimum=-6.3, maximum=6.3, unit="rad", doc="direction of the first axis")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
+    force_x: float = _force((6.0, 4.0), "friction force along the first axis")
+    force_y: float = _force((3.0, 2.0), "friction force along the second axis")
+    angle: float = _angle("direction of the law's first axis, counter-clockwise")
+    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", slider=(0.0, 50.0), doc="viscosity D")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
@@ -55,33 +55,23 @@ class Elliptic(Law):
         return max(self.force_x, self.force_y)
 
 
+@documented
 @dataclass(frozen=True)
 class Asymmetric(Law):
     """Dry friction that depends on the direction: one force forwards, another backwards, a third sideways.
 
     Along the first axis this is the one-dimensional law with different levels for v > 0 and v < 0; in the plane the
     forces at rest fill two half-ellipses that meet without an edge, and what `Elliptic` says of its solution holds.
-
-    Attributes
-    ----------
-    forward_force, backward_force : float
-        Friction force while sliding in the direction of the axis and against it [N], from 1e-6 to 1e6.
-    sideways_force : float
-        Friction force across the axis [N], from 1e-6 to 1e6.
-    angle : float
-        Direction of the axis, counter-clockwise from the device's first [rad].
-    viscosity : float
-        Viscosity D [N s/m], at least 0.
     """
 
     kind: ClassVar[int] = ELLIPTIC
     name: ClassVar[str] = "asymmetric"
     isotropic: ClassVar[bool] = False
-    forward_force: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force along the axis")
-    backward_force: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force against the axis")
-    sideways_force: float = bounded(minimum=1e-6, maximum=1e6, unit="N", doc="friction force across the axis")
-    angle: float = bounded(0.0, minimum=-6.3, maximum=6.3, unit="rad", doc="direction of the axis")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
+    forward_force: float = _force((6.0, 4.0), "friction force while sliding in the direction of the axis")
+    backward_force: float = _force((5.0, 3.0), "friction force while sliding against the axis")
+    sideways_force: float = _force((6.0, 4.0), "friction force across the axis")
+    angle: float = _angle("direction of the axis, counter-clockwise")
+    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", slider=(0.0, 50.0), doc="viscosity D")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)

@@ -30,22 +30,17 @@ from haptics.errors import ConfigurationError
 from haptics.friction.anisotropy import Asymmetric, Elliptic
 from haptics.friction.law import Law
 from haptics.friction.sliding_kernels import DEAD_ZONE, GAUSSIAN, STRIBECK, VISCOUS
-from haptics.settings import bounded
+from haptics.settings import bounded, documented
 
 
+@documented
 @dataclass(frozen=True)
 class Coulomb(Law):
-    """Dry friction of constant level: F v/|v| (Kikuuwe et al. 2006, (2); counterpart (23), (53)).
-
-    Attributes
-    ----------
-    force : float
-        Friction force F [N], at least 0.
-    """
+    """Dry friction of constant level: F v/|v| (Kikuuwe et al. 2006, (2); counterpart (23), (53))."""
 
     kind: ClassVar[int] = VISCOUS
     name: ClassVar[str] = "coulomb"
-    force: float = bounded(minimum=0.0, unit="N", doc="friction force")
+    force: float = bounded(minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="friction force F")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
@@ -56,22 +51,17 @@ class Coulomb(Law):
         return self.force
 
 
+@documented
 @dataclass(frozen=True)
 class CoulombViscous(Law):
-    """Dry and viscous friction: F v/|v| + D v (Kikuuwe et al. 2006, (24), (54); counterpart (25), (55)).
-
-    Attributes
-    ----------
-    force : float
-        Friction force F at vanishing speed [N], at least 0.
-    viscosity : float
-        Viscosity D [N s/m], at least 0.
-    """
+    """Dry and viscous friction: F v/|v| + D v (Kikuuwe et al. 2006, (24), (54); counterpart (25), (55))."""
 
     kind: ClassVar[int] = VISCOUS
     name: ClassVar[str] = "coulomb-viscous"
-    force: float = bounded(minimum=0.0, unit="N", doc="friction force at vanishing speed")
-    viscosity: float = bounded(minimum=0.0, unit="N s/m", doc="viscosity")
+    force: float = bounded(
+        minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="friction force F at vanishing speed"
+    )
+    viscosity: float = bounded(minimum=0.0, unit="N s/m", usual=5.0, slider=(0.0, 50.0), doc="viscosity D")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
@@ -92,10 +82,16 @@ class _Peaked(Law):
 
     steepness: ClassVar[float]
     """Steepest fall of the shape, in units of (F_s - F_c)/v_s."""
-    kinetic_force: float = bounded(minimum=0.0, unit="N", doc="friction force towards high speed")
-    static_force: float = bounded(minimum=0.0, unit="N", doc="break-away force")
-    stribeck_velocity: float = bounded(above=0.0, unit="m/s", doc="speed over which the friction falls")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", doc="viscosity")
+    kinetic_force: float = bounded(
+        minimum=0.0, unit="N", usual=(5.0, 3.0), slider=(0.0, 8.0), doc="friction force F_c towards high speed"
+    )
+    static_force: float = bounded(
+        minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="break-away force F_s, at least kinetic_force"
+    )
+    stribeck_velocity: float = bounded(
+        above=0.0, unit="m/s", usual=0.15, slider=(1e-3, 1.0), doc="speed v_s over which the friction falls"
+    )
+    viscosity: float = bounded(0.0, minimum=0.0, unit="N s/m", slider=(0.0, 50.0), doc="viscosity D")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -120,23 +116,13 @@ class _Peaked(Law):
         return self.viscosity - fall, self.viscosity
 
 
+@documented
 @dataclass(frozen=True)
 class Stribeck(_Peaked):
     r"""Friction that falls from a static to a kinetic level: :math:`F_c + (F_s - F_c) e^{-s/v_s} + D s`.
 
     Solved to the last digits by Halley's iteration. The law falls at ``(F_s - F_c)/v_s - D`` at zero speed; where that
     is positive, condition (15) bounds the mobility of the element in front of it.
-
-    Attributes
-    ----------
-    kinetic_force : float
-        Level F_c towards high speed, without viscosity [N], at least 0.
-    static_force : float
-        Break-away level F_s [N], at least `kinetic_force`.
-    stribeck_velocity : float
-        Speed v_s over which the level falls [m/s], greater than 0.
-    viscosity : float
-        Viscosity D [N s/m], at least 0.
     """
 
     kind: ClassVar[int] = STRIBECK
@@ -144,6 +130,7 @@ class Stribeck(_Peaked):
     steepness: ClassVar[float] = 1.0
 
 
+@documented
 @dataclass(frozen=True)
 class GaussianStribeck(_Peaked):
     r"""Friction that falls from a static to a kinetic level as a bell: :math:`F_c + (F_s - F_c) e^{-(s/v_s)^2} + D s`.
@@ -157,25 +144,22 @@ class GaussianStribeck(_Peaked):
     steepness: ClassVar[float] = math.sqrt(2.0 / math.e)
 
 
+@documented
 @dataclass(frozen=True)
 class DeadZoneViscous(Law):
-    """Dry friction with a viscosity that sets in above a speed: F + D max(s - w, 0).
-
-    Attributes
-    ----------
-    force : float
-        Friction force F below the speed w [N], at least 0.
-    viscosity : float
-        Viscosity D above it [N s/m], at least 0.
-    dead_zone : float
-        Speed w at which the viscosity sets in [m/s], at least 0; with 0 it is `CoulombViscous`.
-    """
+    """Dry friction with a viscosity that sets in above a speed: F + D max(s - w, 0)."""
 
     kind: ClassVar[int] = DEAD_ZONE
     name: ClassVar[str] = "dead-zone-viscous"
-    force: float = bounded(minimum=0.0, unit="N", doc="friction force at low speed")
-    viscosity: float = bounded(minimum=0.0, unit="N s/m", doc="viscosity above the dead zone")
-    dead_zone: float = bounded(minimum=0.0, unit="m/s", doc="speed at which the viscosity sets in")
+    force: float = bounded(
+        minimum=0.0, unit="N", usual=(6.0, 4.0), slider=(0.0, 8.0), doc="friction force F below the speed w"
+    )
+    viscosity: float = bounded(
+        minimum=0.0, unit="N s/m", usual=10.0, slider=(0.0, 50.0), doc="viscosity D above the speed w"
+    )
+    dead_zone: float = bounded(
+        minimum=0.0, unit="m/s", usual=0.1, slider=(0.0, 1.0), doc="speed w at which the viscosity sets in"
+    )
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)

@@ -5,32 +5,21 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 
+@documented
 @dataclass(frozen=True)
 class Fitness:
-    """The table ``fitness``: what a run may be like and still count as fit.
+    """The table ``fitness``: what a run may be like and still count as fit."""
 
-    Attributes
-    ----------
-    late_share : float
-        Largest share of ticks that started or ended late.
-    skipped_share : float
-        Largest share of deadlines that were missed whole.
-    unusable_share : float
-        Largest share of ticks with the safe output because the sample could not be trusted.
-    longest_gap : float
-        Longest time between two ticks [s].
-    lost_ticks : float
-        Largest number of ticks that were executed but are not in the recording.
-    """
-
-    late_share: float = bounded(0.05, minimum=0.0, maximum=1.0, doc="ticks that started or ended late")
-    skipped_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="deadlines missed whole")
-    unusable_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="ticks without a usable sample")
-    longest_gap: float = bounded(0.1, above=0.0, unit="s", doc="time between two ticks")
-    lost_ticks: float = bounded(0.0, minimum=0.0, doc="ticks executed but not recorded")
+    late_share: float = bounded(0.05, minimum=0.0, maximum=1.0, doc="largest share of ticks that started or ended late")
+    skipped_share: float = bounded(0.01, minimum=0.0, maximum=1.0, doc="largest share of deadlines missed whole")
+    unusable_share: float = bounded(
+        0.01, minimum=0.0, maximum=1.0, doc="largest share of ticks without a sample that could be trusted"
+    )
+    longest_gap: float = bounded(0.1, above=0.0, unit="s", doc="longest time between two ticks")
+    lost_ticks: float = bounded(0.0, minimum=0.0, doc="largest number of ticks executed but not recorded")
 
     def __post_init__(self) -> None:
         check(self, "fitness")

@@ -36,13 +36,13 @@ Limits come from the device's data sheet; configuration may tighten them, never 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Status
-from haptics.settings import bounded, build, check, choice
+from haptics.settings import bounded, build, check, choice, documented, flag
 
 NOT_FINITE = int(Status.NOT_FINITE)
 ASTRAY = int(Status.ASTRAY)
@@ -73,49 +73,30 @@ DEAD_MEN = ("none", "key", "button")
 """What may have to be held for any output, the least demanding first; see `DeviceSpec`."""
 
 
+@documented
 @dataclass(frozen=True)
 class Limits:
-    """What the envelope enforces; see `DeviceSpec` for the meaning of each.
-
-    Attributes
-    ----------
-    max_force : float
-        Norm of the commanded force [N] (impedance).
-    max_force_rate : float
-        Rate of change of the commanded force [N/s] (impedance).
-    max_speed : float
-        Norm of the velocity of the position reference (admittance), speed of the handle from which on no force drives
-        it on (impedance) [m/s].
-    max_acceleration : float
-        Rate of change of the reference's velocity [m/s^2] (admittance).
-    max_sample_age : float
-        Age beyond which a sample is stale [s].
-    max_energy : float
-        Energy the loop may inject [J].
-    plausible_speed : float
-        Speed of the handle that no hand reaches [m/s].
-    fade_in : float
-        Time in which the output comes up after the start, a release and a change of parameters [s].
-    dead_man : str
-        What must be held for any output.
-    passivity_control : bool
-        Whether damping is added where the loop injects energy (impedance).
-    """
+    """What the envelope enforces; see `DeviceSpec` for the meaning of each."""
 
     max_force: float = bounded(above=0.0, unit="N", doc="norm of the commanded force (impedance)")
-    max_force_rate: float = bounded(above=0.0, unit="N/s", doc="its rate of change (impedance)")
+    max_force_rate: float = bounded(above=0.0, unit="N/s", doc="rate of change of the commanded force (impedance)")
     max_speed: float = bounded(
-        above=0.0, unit="m/s", doc="norm of the reference's velocity (admittance); no force drives it on (impedance)"
+        above=0.0,
+        unit="m/s",
+        doc="norm of the velocity of the position reference (admittance); speed of the handle from which on no "
+        "force drives it on (impedance)",
     )
-    max_acceleration: float = bounded(above=0.0, unit="m/s^2", doc="rate of change of that velocity (admittance)")
+    max_acceleration: float = bounded(
+        above=0.0, unit="m/s^2", doc="rate of change of the reference's velocity (admittance)"
+    )
     max_sample_age: float = bounded(above=0.0, unit="s", doc="age beyond which a sample is stale")
     max_energy: float = bounded(above=0.0, unit="J", doc="energy that the loop may inject")
     plausible_speed: float = bounded(above=0.0, unit="m/s", doc="speed of the handle that no hand reaches")
-    fade_in: float = bounded(minimum=0.0, maximum=10.0, unit="s", doc="time in which the output comes up")
-    dead_man: str = choice("none", DEAD_MEN, "what must be held for any output")
-    passivity_control: bool = field(
-        default=False, metadata={"doc": "add damping where the loop injects energy (impedance)"}
+    fade_in: float = bounded(
+        minimum=0.0, maximum=10.0, unit="s", doc="time to come up after the start, a release, a change of parameters"
     )
+    dead_man: str = choice("none", DEAD_MEN, doc="what must be held for any output")
+    passivity_control: bool = flag(False, doc="add damping where the loop injects energy (impedance)")
 
     def __post_init__(self) -> None:
         check(self, "envelope")

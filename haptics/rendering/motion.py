@@ -29,7 +29,7 @@ from haptics.errors import ConfigurationError
 from haptics.parts import address_of_part
 from haptics.rendering.kernels import CORE
 from haptics.rendering.motion_kernels import MOVING, WIDTH, move
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 Table = NDArray[np.float64]
 
@@ -37,10 +37,11 @@ MOST_ROWS = 2_000_000
 """Rows that a reference may have: half an hour at 1 kHz."""
 
 
-def _limit(default: float, unit: str, doc: str, **bounds: float) -> Any:
+def _limit(default: float, unit: str, doc: str, **bounds: Any) -> Any:
     return bounded(default, unit=unit, doc=doc, **bounds)
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class Motion:
     """A reference, what draws a device along it, and its bounds.
@@ -52,19 +53,8 @@ class Motion:
     table : (n, 6) float array
         The reference, one row per period: position [m], velocity [m/s] and additional force [N] (the last two of an
         impedance device only); see `reference`. A run stays at the last row, with no velocity.
-    bound : float
-        Norm of the motion's own force [N] (impedance) or speed of its reference [m/s] (admittance).
-    max_error : float
-        Farther from the reference than this the end effector does not follow [m].
-    max_speed : float
-        Faster than this it runs away [m/s].
     relative : bool
         Whether positions count from where the end effector, or its reference (admittance), is at the beginning.
-    stiffness, damping, integration : float
-        Force per error [N/m] and per error of the velocity [N s/m], and the rate at which an error adds up [N/(m s)];
-        of an impedance device only. With the last one greater than 0 the force goes on from what it was before.
-    period : float
-        Time between two rows [s].
     label : str
         What it is, for whoever reads the recording.
 
@@ -77,13 +67,22 @@ class Motion:
     model: ClassVar[str] = "motion"
     causality: Causality
     table: Table
-    bound: float = bounded(above=0.0, unit="N or m/s", doc="norm of its own force, or speed of its reference")
-    max_error: float = _limit(1.0, "m", "farther from the reference it is not followed", above=0.0)
-    max_speed: float = _limit(10.0, "m/s", "faster than that it runs away", above=0.0)
+    bound: float = bounded(
+        above=0.0, unit="N or m/s", doc="norm of its own force (impedance), speed of its reference (admittance)"
+    )
+    max_error: float = _limit(
+        1.0, "m", "farther from the reference than this the end effector does not follow", above=0.0
+    )
+    max_speed: float = _limit(10.0, "m/s", "faster than this the end effector runs away", above=0.0)
     relative: bool = False
-    stiffness: float = _limit(0.0, "N/m", "force per error of the position", minimum=0.0)
-    damping: float = _limit(0.0, "N s/m", "force per error of the velocity", minimum=0.0)
-    integration: float = _limit(0.0, "N/(m s)", "rate at which an error adds up", minimum=0.0)
+    stiffness: float = _limit(0.0, "N/m", "force per error of the position, of an impedance device only", minimum=0.0)
+    damping: float = _limit(0.0, "N s/m", "force per error of the velocity, likewise", minimum=0.0)
+    integration: float = _limit(
+        0.0,
+        "N/(m s)",
+        "rate at which an error adds up, likewise; above 0 the force goes on from what it was before",
+        minimum=0.0,
+    )
     period: float = _limit(1e-3, "s", "time between two rows", above=0.0, maximum=1.0)
     label: str = ""
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice
+from haptics.settings import bounded, check, choice, documented
 
 _PR_SET_TIMERSLACK = 29
 _MCL_CURRENT_AND_FUTURE = 3
@@ -28,32 +28,25 @@ _HALTED = (b"T", b"t")
 """States of a process, as /proc names them, in which it could go on but does not: stopped, traced."""
 
 
+@documented
 @dataclass(frozen=True)
 class RealTimeSettings:
-    """What the servo asks the operating system for.
+    """What the servo asks the operating system for."""
 
-    Attributes
-    ----------
-    scheduling : str
-        ``auto``: FIFO if it is granted; ``fifo``: FIFO or no run; ``other``: the ordinary class.
-    priority : int
-        FIFO priority.
-    cpu : int
-        Number of the processor that the servo stays on; -1: any.
-    spin : float
-        The last stretch before a deadline that is waited out awake [s].
-    """
-
-    scheduling: str = choice("auto", ("auto", "fifo", "other"), "scheduling class of the servo process")
+    scheduling: str = choice(
+        "auto",
+        ("auto", "fifo", "other"),
+        doc="scheduling class of the servo process; auto: FIFO if it is granted, fifo: FIFO or no run, other: the "
+        "ordinary class",
+    )
     priority: int = bounded(80, minimum=1, maximum=98, doc="FIFO priority")
     cpu: int = bounded(-1, minimum=-1, maximum=4095, doc="processor that the servo stays on; -1: any")
-    spin: float = bounded(50e-6, minimum=0.0, maximum=1e-3, unit="s", doc="awake before every deadline")
+    spin: float = bounded(
+        50e-6, minimum=0.0, maximum=1e-3, unit="s", doc="the last stretch before a deadline that is waited out awake"
+    )
 
     def __post_init__(self) -> None:
         check(self, "servo")
-        for name in ("priority", "cpu"):
-            if not isinstance(getattr(self, name), int):
-                raise ConfigurationError(f"servo.{name} = {getattr(self, name)!r}: must be a whole number.")
         if self.cpu >= 0 and self.cpu not in _processors():
             raise ConfigurationError(
                 f"servo.cpu = {self.cpu}: this process may use the processors {_listed(_processors())}, or -1 for any."

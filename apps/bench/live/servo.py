@@ -21,7 +21,7 @@ from apps.bench.live.servo_slices import Candidates, Condition
 from apps.bench.outcome import CannotMeasure, Outcome, Progress
 from apps.bench.stop import Stop
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, choice
+from haptics.settings import bounded, build, check, choice, documented
 
 TITLE = "punctuality of the servo, as ratios to cyclictest in alternating slices, with and without a live view"
 
@@ -33,32 +33,19 @@ _TRIAL = 2.0
 WITH_VIEW, WITHOUT_VIEW = "with_view", "without_view"
 
 
+@documented
 @dataclass(frozen=True)
 class Settings:
-    """What can be asked of the benchmark.
+    """What can be asked of the benchmark."""
 
-    Attributes
-    ----------
-    duration : float
-        Of all slices together [s].
-    slice : float
-        Length of a slice [s]; 0: 10 s, or what fits.
-    rate : float
-        Wake-ups in a second [Hz].
-    scheduling : str
-        See `haptics.servo.realtime.RealTimeSettings`.
-    cpu : int
-        The processor that both candidates stay on; -1: any.
-    view : str
-        ``on``, ``off`` or ``both``.
-    """
-
-    duration: float = bounded(80.0, minimum=1.0, maximum=1e5, unit="s")
-    slice: float = bounded(0.0, minimum=0.0, maximum=1e4, unit="s")
-    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz")
-    scheduling: str = choice("auto", ("auto", "fifo", "other"))
-    cpu: int = bounded(-1, minimum=-1)
-    view: str = choice("both", ("on", "off", "both"))
+    duration: float = bounded(80.0, minimum=1.0, maximum=1e5, unit="s", doc="length of all slices together")
+    slice: float = bounded(0.0, minimum=0.0, maximum=1e4, unit="s", doc="length of a slice; 0: 10 s, or what fits")
+    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz", doc="wake-ups in a second")
+    scheduling: str = choice(
+        "auto", ("auto", "fifo", "other"), doc="scheduling class of both candidates, as of the servo process"
+    )
+    cpu: int = bounded(-1, minimum=-1, doc="processor that both candidates stay on; -1: any")
+    view: str = choice("both", ("on", "off", "both"), doc="whether a live view runs beside them")
 
     def __post_init__(self) -> None:
         check(self, _WHERE)

@@ -30,7 +30,7 @@ from haptics.recording.columns import columns_with
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from haptics.servo.realtime import stolen_time
-from haptics.settings import bounded, build, check, free
+from haptics.settings import bounded, build, check, documented, string
 from haptics.trace import Ring
 
 TITLE = "one long session: no tick lost, memory flat, replay bit-exact (only if named; an hour by default)"
@@ -45,27 +45,20 @@ _SPARE = 1.1
 """So much room for the recording must there be, in parts of its size."""
 
 
+@documented
 @dataclass(frozen=True)
 class Settings:
-    """What can be asked of the benchmark.
+    """What can be asked of the benchmark."""
 
-    Attributes
-    ----------
-    duration : float
-        Length of the session [s].
-    rate : float
-        Servo rate [Hz].
-    device, model : str
-        As for the command ``run``.
-    record : str
-        Folder in which the recording is kept; empty: it is not, unless something was wrong.
-    """
-
-    duration: float = bounded(3600.0, minimum=1.0, maximum=1e6, unit="s")
-    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz")
-    device: str = free("virtual-joystick", "the name of a device")
-    model: str = free("", "the name of a model")
-    record: str = free("", "a folder")
+    duration: float = bounded(3600.0, minimum=1.0, maximum=1e6, unit="s", doc="length of the session")
+    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz", doc="servo rate")
+    device: str = string("virtual-joystick", allowed="the name of a device", doc="device, as for haptics run")
+    model: str = string("", allowed="the name of a model", doc="model, as for haptics run")
+    record: str = string(
+        "",
+        allowed="a folder",
+        doc="folder in which the recording is kept; if empty it is kept only if something was wrong",
+    )
 
     def __post_init__(self) -> None:
         check(self, _WHERE)

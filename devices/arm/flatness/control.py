@@ -11,33 +11,32 @@ from numpy.typing import NDArray
 from devices.arm.flatness import control_kernels as kernels
 from devices.arm.flatness.joint import ElasticJoint
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice
+from haptics.settings import bounded, check, choice, documented
 
 _FEEDS = {"none": kernels.NONE, "elastic": kernels.ELASTIC, "rigid": kernels.RIGID}
 _FEEDBACKS = {"none": kernels.NONE, "conventional": kernels.CONVENTIONAL, "model-based": kernels.MODEL_BASED}
 
 
+@documented
 @dataclass(frozen=True)
 class FeedForwardServo:
-    """Feed-forward of a reference, and a feedback of link position and motor velocity (Fig. 4, (16) to (18)).
+    """Feed-forward of a reference, and a feedback of link position and motor velocity (Fig. 4, (16) to (18))."""
 
-    Attributes
-    ----------
-    feed_forward : str
-        "elastic" (FB-FF, (20)), "rigid" (R-FF, (27)) or "none".
-    feedback : str
-        "model-based": the motor is to turn as the elastic joint demands, (25), which a rigid feed-forward knows
-        nothing of; "conventional": as a rigid joint would demand, u q'; or "none".
-    position_gain : float
-        K_P [1/s], at least 0: velocity asked of the link per angle it is off.
-    velocity_gain : float
-        K_V [N m s/rad], at least 0, motor side.
-    """
-
-    feed_forward: str = choice("elastic", _FEEDS, "model of the feed-forward")
-    feedback: str = choice("model-based", _FEEDBACKS, "reference of the motor's velocity")
-    position_gain: float = bounded(20.0, minimum=0.0, unit="1/s", doc="link velocity per angle off")
-    velocity_gain: float = bounded(0.015, minimum=0.0, unit="N m s/rad", doc="motor torque per velocity off")
+    feed_forward: str = choice(
+        "elastic", _FEEDS, doc="model of the feed-forward: elastic (FB-FF, (20)), rigid (R-FF, (27)) or none"
+    )
+    feedback: str = choice(
+        "model-based",
+        _FEEDBACKS,
+        doc="reference of the motor's velocity: model-based, as the elastic joint demands, (25), which a rigid "
+        "feed-forward knows nothing of; conventional, as a rigid joint would demand, u q'; or none",
+    )
+    position_gain: float = bounded(
+        20.0, minimum=0.0, unit="1/s", doc="K_P, velocity asked of the link per error of its angle"
+    )
+    velocity_gain: float = bounded(
+        0.015, minimum=0.0, unit="N m s/rad", doc="K_V, motor torque per error of the velocity, at the motor"
+    )
 
     def __post_init__(self) -> None:
         check(self, "servo")
@@ -57,23 +56,17 @@ class FeedForwardServo:
         return record
 
 
+@documented
 @dataclass(frozen=True)
 class LinearisingServo:
     """Exact linearisation: the inverse model at the measured state, round which the link is linear (Fig. 5, (12)-(15)).
 
     All poles of the error lie at minus the bandwidth: four with the elastic model, two with the rigid one. The rigid
     one is for joints that are rigid: on an elastic joint with backlash it is unstable at any useful bandwidth.
-
-    Attributes
-    ----------
-    model : str
-        "elastic", (15), or "rigid", (14).
-    bandwidth : float
-        [rad/s], greater than 0.
     """
 
     MODELS: ClassVar[tuple[str, ...]] = ("elastic", "rigid")
-    model: str = choice("elastic", MODELS, "model to invert")
+    model: str = choice("elastic", MODELS, doc="model to invert: elastic, (15), or rigid, (14)")
     bandwidth: float = bounded(20.0, above=0.0, unit="rad/s", doc="where the poles of the error lie")
 
     def __post_init__(self) -> None:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from devices.arm.flatness.law_kernels import FALLING, SATURATING, SMOOTH, friction_values
 from devices.arm.flatness.values import Values, finite
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 
 @dataclass(frozen=True)
@@ -65,54 +65,34 @@ class SmoothFriction(ABC):
         return np.asarray(self.derivatives(velocity)[..., 0])[()]
 
 
+@documented
 @dataclass(frozen=True)
 class SmoothCoulomb(SmoothFriction):
-    """Dry and viscous friction, smoothed: f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c (Weigand et al. 2020, (4)).
-
-    Attributes
-    ----------
-    coulomb : float
-        Dry friction f_c [N m], at least 0.
-    viscosity : float
-        f_v [N m s/rad], at least 0.
-    smoothness : float
-        s_F [s/rad], greater than 0; the larger, the closer to dry friction.
-    """
+    """Dry and viscous friction, smoothed: f_v w + 2 f_c/(1 + exp(-s_F w)) - f_c (Weigand et al. 2020, (4))."""
 
     kind: ClassVar[int] = SATURATING
-    coulomb: float = bounded(minimum=0.0, unit="N m", doc="dry friction")
-    viscosity: float = bounded(minimum=0.0, unit="N m s/rad", doc="viscosity")
-    smoothness: float = bounded(above=0.0, unit="s/rad", doc="steepness of the dry friction at rest")
+    coulomb: float = bounded(minimum=0.0, unit="N m", doc="dry friction f_c")
+    viscosity: float = bounded(minimum=0.0, unit="N m s/rad", doc="viscosity f_v")
+    smoothness: float = bounded(
+        above=0.0, unit="s/rad", doc="steepness s_F at rest; the larger, the closer to dry friction"
+    )
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         return 0.0, self.viscosity, self.coulomb, 0.5 * self.smoothness
 
 
+@documented
 @dataclass(frozen=True)
 class AsymmetricFriction(SmoothFriction):
-    """Viscous friction, two dry parts and an offset: o + D w + a tanh(b w) + a_2 tanh(b_2 w).
-
-    Attributes
-    ----------
-    coulomb : float
-        First dry part a [N m].
-    viscosity : float
-        D [N m s/rad], at least 0.
-    steepness : float
-        b [s/rad], at least 0.
-    offset : float
-        Torque o that does not depend on the velocity [N m]: the friction is larger in one direction.
-    second_coulomb, second_steepness : float
-        Second dry part, as a rule much steeper.
-    """
+    """Viscous friction, two dry parts and an offset: o + D w + a tanh(b w) + a_2 tanh(b_2 w)."""
 
     kind: ClassVar[int] = SATURATING
-    coulomb: float = bounded(unit="N m", doc="first dry part")
-    viscosity: float = bounded(minimum=0.0, unit="N m s/rad", doc="viscosity")
-    steepness: float = bounded(minimum=0.0, unit="s/rad", doc="steepness of the first dry part")
-    offset: float = bounded(0.0, unit="N m", doc="torque at any velocity")
-    second_coulomb: float = bounded(0.0, unit="N m", doc="second dry part")
+    coulomb: float = bounded(unit="N m", doc="first dry part a")
+    viscosity: float = bounded(minimum=0.0, unit="N m s/rad", doc="viscosity D")
+    steepness: float = bounded(minimum=0.0, unit="s/rad", doc="steepness b of the first dry part")
+    offset: float = bounded(0.0, unit="N m", doc="torque o at any velocity: the friction is larger in one direction")
+    second_coulomb: float = bounded(0.0, unit="N m", doc="second dry part, as a rule much steeper")
     second_steepness: float = bounded(0.0, minimum=0.0, unit="s/rad", doc="steepness of the second dry part")
 
     @property
@@ -121,30 +101,19 @@ class AsymmetricFriction(SmoothFriction):
         return *first, self.second_coulomb, self.second_steepness
 
 
+@documented
 @dataclass(frozen=True)
 class SmoothStribeck(SmoothFriction):
-    """Friction that falls from a static to a kinetic level: (F_c + (F_s - F_c) exp(-(w/w_s)^2)) tanh(b w) + D w.
-
-    Attributes
-    ----------
-    kinetic : float
-        Level F_c towards high speed, without viscosity [N m], at least 0.
-    static : float
-        Level F_s near rest [N m], at least 0.
-    stribeck_velocity : float
-        Speed w_s over which the level falls [rad/s], greater than 0.
-    steepness : float
-        b [s/rad], greater than 0: much steeper than 1/w_s, or the static level is never reached.
-    viscosity : float
-        D [N m s/rad], at least 0.
-    """
+    """Friction that falls from a static to a kinetic level: (F_c + (F_s - F_c) exp(-(w/w_s)^2)) tanh(b w) + D w."""
 
     kind: ClassVar[int] = FALLING
-    kinetic: float = bounded(minimum=0.0, unit="N m", doc="level towards high speed")
-    static: float = bounded(minimum=0.0, unit="N m", doc="level near rest")
-    stribeck_velocity: float = bounded(above=0.0, unit="rad/s", doc="speed over which the level falls")
-    steepness: float = bounded(above=0.0, unit="s/rad", doc="steepness at rest")
-    viscosity: float = bounded(0.0, minimum=0.0, unit="N m s/rad", doc="viscosity")
+    kinetic: float = bounded(minimum=0.0, unit="N m", doc="level F_c towards high speed, without viscosity")
+    static: float = bounded(minimum=0.0, unit="N m", doc="level F_s near rest")
+    stribeck_velocity: float = bounded(above=0.0, unit="rad/s", doc="speed w_s over which the level falls")
+    steepness: float = bounded(
+        above=0.0, unit="s/rad", doc="steepness b at rest, much more than 1/w_s, or the static level is never reached"
+    )
+    viscosity: float = bounded(0.0, minimum=0.0, unit="N m s/rad", doc="viscosity D")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)

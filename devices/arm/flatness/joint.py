@@ -13,12 +13,13 @@ from devices.arm.flatness.joint_kernels import FLAT, JOINT, feed_rows
 from devices.arm.flatness.stiffness import Stiffness
 from devices.arm.flatness.values import Values, finite
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 MOTION = ("position", "velocity", "acceleration", "jerk", "snap")
 """Columns of a motion."""
 
 
+@documented
 @dataclass(frozen=True)
 class ElasticJoint:
     """A motor, a gearbox that gives way, and a link that rubs (Weigand et al. 2020, (1), (2)).
@@ -29,16 +30,16 @@ class ElasticJoint:
         Friction between link and base, at the link's side.
     stiffness : Stiffness
         The gearbox between them, at the link's side.
-    gear_ratio : float
-        Turns of the motor for one of the link, u; not 0, negative where they turn against each other.
-    motor_inertia : float
-        Inertia J of the rotor [kg m^2], greater than 0.
     """
 
     friction: SmoothFriction
     stiffness: Stiffness
-    gear_ratio: float = bounded(minimum=-1e6, maximum=1e6, doc="turns of the motor for one of the link")
-    motor_inertia: float = bounded(above=0.0, unit="kg m^2", doc="inertia of the rotor")
+    gear_ratio: float = bounded(
+        minimum=-1e6,
+        maximum=1e6,
+        doc="turns u of the motor for one of the link; not 0, negative where they turn against each other",
+    )
+    motor_inertia: float = bounded(above=0.0, unit="kg m^2", doc="inertia J of the rotor")
 
     def __post_init__(self) -> None:
         for name, value, kind in (

@@ -12,7 +12,7 @@ from devices.arm.flatness.joint import ElasticJoint, motion_rows
 from devices.arm.flatness.plant_kernels import PLANT, STATE, run_joint
 from devices.arm.flatness.values import Values, finite
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 
 @dataclass(frozen=True)
@@ -44,23 +44,14 @@ class JointRun:
     reference_gear_torque: Values
 
 
+@documented
 @dataclass(frozen=True)
 class Circumstances:
-    """In what the simulation is unlike the servo law's model.
-
-    Attributes
-    ----------
-    inertia_ratio : float
-        Inertia of the real link over that of the model, greater than 0.
-    disturbance : float
-        Torque on the link that the model does not know [N m].
-    hold : int
-        Periods for which the motor torque is held, at least 0; with 0 it follows without any delay.
-    """
+    """In what the simulation is unlike the servo law's model."""
 
     inertia_ratio: float = bounded(1.0, above=0.0, doc="inertia of the real link over that of the model")
-    disturbance: float = bounded(0.0, unit="N m", doc="torque on the link")
-    hold: int = bounded(0, minimum=0, doc="periods for which the torque is held")
+    disturbance: float = bounded(0.0, unit="N m", doc="torque on the link that the model does not know")
+    hold: int = bounded(0, minimum=0, doc="periods for which the motor torque is held; with 0 it follows without delay")
 
     def __post_init__(self) -> None:
         check(self, "circumstances")

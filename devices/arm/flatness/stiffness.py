@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike, NDArray
 from devices.arm.flatness.law_kernels import SMOOTH
 from devices.arm.flatness.stiffness_kernels import BROKEN, KNEE, LAGGING, torque_of, twist_of, values_of
 from devices.arm.flatness.values import Values, finite
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 
 @dataclass(frozen=True)
@@ -79,52 +79,44 @@ class Stiffness(ABC):
         return results.reshape(*arguments.shape, 3)
 
 
+@documented
 @dataclass(frozen=True)
 class SmoothBacklash(Stiffness):
-    """Stiffness with a soft knee: twist tau/c + 2 phi/(1 + exp(-s tau)) - phi (Weigand et al. 2020, (11)).
-
-    Attributes
-    ----------
-    stiffness : float
-        Stiffness c of the loaded gearbox [N m/rad], greater than 0.
-    backlash : float
-        Half the play, lost motion included, phi [rad], at least 0; with 0 the gearbox is a linear spring.
-    smoothness : float
-        s [1/(N m)], greater than 0: about 4/s [N m] take up the play.
-    """
+    """Stiffness with a soft knee: twist tau/c + 2 phi/(1 + exp(-s tau)) - phi (Weigand et al. 2020, (11))."""
 
     kind: ClassVar[int] = KNEE
-    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness of the loaded gearbox")
-    backlash: float = bounded(minimum=0.0, unit="rad", doc="half the play, lost motion included")
-    smoothness: float = bounded(1.0, above=0.0, unit="1/(N m)", doc="how soon a torque takes up the play")
+    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness c of the loaded gearbox")
+    backlash: float = bounded(
+        minimum=0.0, unit="rad", doc="half the play phi, lost motion included; with 0 the gearbox is a linear spring"
+    )
+    smoothness: float = bounded(
+        1.0, above=0.0, unit="1/(N m)", doc="s, how soon a torque takes up the play: about 4/s do"
+    )
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
         return self.stiffness, self.backlash, self.smoothness
 
 
+@documented
 @dataclass(frozen=True)
 class RampBacklash(Stiffness):
     """Stiffness that sets in like the answer of three equal lags to a ramp (Weigand et al. 2020, (7) to (9)).
 
     The odd continuation of (7) is three times continuously differentiable by itself. The tanh of (9) only imitates it:
     this is (9) for an infinite slope factor.
-
-    Attributes
-    ----------
-    stiffness : float
-        Stiffness c of the loaded gearbox [N m/rad], greater than 0.
-    backlash : float
-        Half the play, lost motion included, phi [rad], greater than 0.
-    slack_stiffness : float
-        What is left of the stiffness in the middle of the play, added everywhere [N m/rad], at least 0. The paper has
-        none; the twist then rises infinitely steeply at zero torque, which no motor can follow.
     """
 
     kind: ClassVar[int] = LAGGING
-    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness of the loaded gearbox")
-    backlash: float = bounded(above=0.0, unit="rad", doc="half the play, lost motion included")
-    slack_stiffness: float = bounded(0.0, minimum=0.0, unit="N m/rad", doc="stiffness in the middle of the play")
+    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness c of the loaded gearbox")
+    backlash: float = bounded(above=0.0, unit="rad", doc="half the play phi, lost motion included")
+    slack_stiffness: float = bounded(
+        0.0,
+        minimum=0.0,
+        unit="N m/rad",
+        doc="stiffness in the middle of the play, added everywhere; without any, as in the paper, the twist rises "
+        "infinitely steeply at zero torque, which no motor can follow",
+    )
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
@@ -135,30 +127,20 @@ class RampBacklash(Stiffness):
         return "" if self.slack_stiffness > 0.0 else "without slack_stiffness its play has no stiffness at all"
 
 
+@documented
 @dataclass(frozen=True)
 class LostMotion(Stiffness):
     """Play, lost motion and full contact as three straight pieces (Weigand et al. 2020, (6), (10)).
 
     As printed the pieces of (6) and (10) do not meet. Here they do, and are inverse to each other; without torque the
     twist may be anything within the play, and is taken as 0.
-
-    Attributes
-    ----------
-    stiffness : float
-        Stiffness c_TR in full contact [N m/rad], greater than 0.
-    lost_motion_stiffness : float
-        Stiffness c_LM while not all teeth touch [N m/rad], greater than 0.
-    backlash : float
-        Half the play phi_B* [rad], at least 0.
-    lost_motion : float
-        Further twist phi_LM until all teeth touch [rad], at least 0.
     """
 
     kind: ClassVar[int] = BROKEN
-    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness in full contact")
-    lost_motion_stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness while not all teeth touch")
-    backlash: float = bounded(minimum=0.0, unit="rad", doc="half the play")
-    lost_motion: float = bounded(minimum=0.0, unit="rad", doc="further twist until all teeth touch")
+    stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness c_TR in full contact")
+    lost_motion_stiffness: float = bounded(above=0.0, unit="N m/rad", doc="stiffness c_LM while not all teeth touch")
+    backlash: float = bounded(minimum=0.0, unit="rad", doc="half the play phi_B*")
+    lost_motion: float = bounded(minimum=0.0, unit="rad", doc="further twist phi_LM until all teeth touch")
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)

@@ -23,7 +23,7 @@ from devices.arm.mechanics.dynamics import frame_jacobian, gravity
 from devices.arm.mechanics.surface import frame_position
 from devices.arm.servo.fractional import MAX_ORDER, weighted_past, weights
 from haptics.jit import kernel
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, flag
 
 CONTROL_FIELDS: list[tuple[Any, ...]] = [
     ("period", "<f8"),
@@ -53,23 +53,18 @@ class ControlLaw(ABC):
         """Return what the present and each earlier sample count, (n,), at the sampling `period` [s]."""
 
 
+@documented
 @dataclass(frozen=True)
 class FractionalLaw(ControlLaw):
-    """K_0 D^order, over a limited past (Machado et al. 2002, (7)).
+    """K_0 D^order, over a limited past (Machado et al. 2002, (7))."""
 
-    Attributes
-    ----------
-    gain : float
-        K_0 of the continuous law; the sum of (7) has K_0 T^-order in front of it.
-    order : float
-        Of the derivative; negative for an integral.
-    terms : int
-        r, how many samples of the past count besides the present one.
-    """
-
-    gain: float = bounded(minimum=0.0, maximum=1e12, doc="gain of the continuous law")
-    order: float = bounded(minimum=-MAX_ORDER, maximum=MAX_ORDER, doc="order of the derivative")
-    terms: int = bounded(17, minimum=0, maximum=100_000, doc="samples of the past that count")
+    gain: float = bounded(
+        minimum=0.0, maximum=1e12, doc="gain K_0 of the continuous law; the sum of (7) has K_0 T^-order in front of it"
+    )
+    order: float = bounded(
+        minimum=-MAX_ORDER, maximum=MAX_ORDER, doc="order of the derivative; negative for an integral"
+    )
+    terms: int = bounded(17, minimum=0, maximum=100_000, doc="samples r of the past that count besides the present one")
 
     def __post_init__(self) -> None:
         check(self, "law")
@@ -83,18 +78,13 @@ class FractionalLaw(ControlLaw):
         return np.asarray(self.gain * period**-self.order * weights(self.order, self.terms))
 
 
+@documented
 @dataclass(frozen=True)
 class ProportionalDerivative(ControlLaw):
-    """PD: proportional and derivative; the derivative is the difference of two samples (8b).
+    """PD: proportional and derivative; the derivative is the difference of two samples (8b)."""
 
-    Attributes
-    ----------
-    derivative, proportional : float
-        a_P and b_P.
-    """
-
-    derivative: float = bounded(minimum=0.0, maximum=1e12, doc="gain of the derivative")
-    proportional: float = bounded(minimum=0.0, maximum=1e12, doc="gain of the error itself")
+    derivative: float = bounded(minimum=0.0, maximum=1e12, doc="gain a_P of the derivative")
+    proportional: float = bounded(minimum=0.0, maximum=1e12, doc="gain b_P of the error itself")
 
     def __post_init__(self) -> None:
         check(self, "law")
@@ -104,18 +94,13 @@ class ProportionalDerivative(ControlLaw):
         return np.array([self.proportional + slope, -slope])
 
 
+@documented
 @dataclass(frozen=True)
 class ProportionalIntegral(ControlLaw):
-    """PI: proportional and integral (9b).
+    """PI: proportional and integral (9b)."""
 
-    Attributes
-    ----------
-    integral, proportional : float
-        a_F and b_F.
-    """
-
-    integral: float = bounded(minimum=0.0, maximum=1e12, doc="gain of the integral")
-    proportional: float = bounded(minimum=0.0, maximum=1e12, doc="gain of the error itself")
+    integral: float = bounded(minimum=0.0, maximum=1e12, doc="gain a_F of the integral")
+    proportional: float = bounded(minimum=0.0, maximum=1e12, doc="gain b_F of the error itself")
 
     def __post_init__(self) -> None:
         check(self, "law")
@@ -128,6 +113,7 @@ class ProportionalIntegral(ControlLaw):
         return np.array([self.proportional])
 
 
+@documented
 @dataclass(frozen=True)
 class Hybrid:
     """A hybrid controller: one law for the position along the plane, one for the force across it.
@@ -136,16 +122,14 @@ class Hybrid:
     ----------
     position, force : ControlLaw
         The laws of both loops.
-    period : float
-        Sampling period T [s].
-    holds_weight : bool
-        Whether it adds the torques that hold the arm against its weight, G(q). The paper does not say.
     """
 
     position: ControlLaw
     force: ControlLaw
-    period: float = bounded(1e-3, minimum=1e-6, maximum=1.0, unit="s", doc="sampling period")
-    holds_weight: bool = free(True, "true or false", "whether it holds the arm against its weight")
+    period: float = bounded(1e-3, minimum=1e-6, maximum=1.0, unit="s", doc="sampling period T")
+    holds_weight: bool = flag(
+        True, doc="whether it adds the torques G(q) that hold the arm against its weight; the paper does not say"
+    )
 
     def __post_init__(self) -> None:
         check(self, "control")

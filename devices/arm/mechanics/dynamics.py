@@ -47,7 +47,7 @@ from devices.common.linkage import FiveBar
 from haptics.errors import ConfigurationError
 from haptics.jit import inlined_kernel, kernel
 from haptics.records import Rows
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, flag
 
 LINKS = np.dtype(
     [
@@ -212,40 +212,41 @@ class Links(ABC):
         return results
 
 
+@documented
 @dataclass(frozen=True)
 class TwoLinks(Links):
-    """What an arm with two links weighs and measures.
-
-    Attributes
-    ----------
-    length_1, length_2 : float
-        Lengths r of the links [m].
-    mass_1, mass_2 : float
-        Their masses m [kg].
-    centre_1, centre_2 : float
-        Where the centre of mass is, as a part of the length from the joint: 1 (default) for a mass at the end.
-    inertia_1, inertia_2 : float
-        Moment of inertia of a link about its centre of mass [kg m^2].
-    joint_inertia_1, joint_inertia_2 : float
-        What turns with a joint besides the links, such as gears [kg m^2]; the rotors are part of the drive.
-    gravity : float
-        Gravity along -y [m/s^2]; 0 for an arm in a horizontal plane.
-    absolute : bool
-        Whether the joint angles are those of the links against the base (motors on the base).
-    """
+    """What an arm with two links weighs and measures."""
 
     length_1: float = bounded(1.0, above=0.0, maximum=10.0, unit="m", doc="length of the inner link")
     length_2: float = bounded(0.8, above=0.0, maximum=10.0, unit="m", doc="length of the outer link")
     mass_1: float = bounded(0.5, minimum=0.0, maximum=1e4, unit="kg", doc="mass of the inner link")
     mass_2: float = bounded(6.25, minimum=0.0, maximum=1e4, unit="kg", doc="mass of the outer link")
-    centre_1: float = bounded(1.0, minimum=-2.0, maximum=2.0, doc="its centre of mass, as a part of the length")
-    centre_2: float = bounded(1.0, minimum=-2.0, maximum=2.0, doc="its centre of mass, as a part of the length")
-    inertia_1: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the inner link")
-    inertia_2: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the outer link")
-    joint_inertia_1: float = bounded(4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the first joint")
-    joint_inertia_2: float = bounded(4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the second joint")
-    gravity: float = bounded(9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y")
-    absolute: bool = free(False, "true or false", "whether both angles are against the base")
+    centre_1: float = bounded(
+        1.0, minimum=-2.0, maximum=2.0, doc="centre of mass of the inner link, as a part of its length; 1 at its end"
+    )
+    centre_2: float = bounded(
+        1.0, minimum=-2.0, maximum=2.0, doc="centre of mass of the outer link, as a part of its length; 1 at its end"
+    )
+    inertia_1: float = bounded(
+        0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="moment of inertia of the inner link about its centre of mass"
+    )
+    inertia_2: float = bounded(
+        0.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="moment of inertia of the outer link about its centre of mass"
+    )
+    joint_inertia_1: float = bounded(
+        4.0,
+        minimum=0.0,
+        maximum=1e6,
+        unit="kg m^2",
+        doc="inertia of what turns with the first joint besides the links and the rotor, such as gears",
+    )
+    joint_inertia_2: float = bounded(4.0, minimum=0.0, maximum=1e6, unit="kg m^2", doc="likewise with the second joint")
+    gravity: float = bounded(
+        9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y; 0 for an arm in a horizontal plane"
+    )
+    absolute: bool = flag(
+        False, doc="whether the joint angles are those of the links against the base (motors on the base)"
+    )
 
     def __post_init__(self) -> None:
         check(self, "links")

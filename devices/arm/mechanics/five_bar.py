@@ -15,13 +15,14 @@ from numpy.typing import NDArray
 from devices.arm.mechanics.dynamics import Links
 from devices.common.linkage import FiveBar
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, free
 
 Four = tuple[float, float, float, float]
 
 _LARGEST = 1e6
 
 
+@documented
 @dataclass(frozen=True)
 class FiveBarLinks(Links):
     """What an arm that is a five-bar linkage weighs and measures.
@@ -32,19 +33,6 @@ class FiveBarLinks(Links):
     ----------
     bars : FiveBar
         How the links hang together.
-    masses : four float
-        Masses of the links [kg].
-    centres : four float
-        Where the centre of mass of each is, as a part of its length: from the motor of an inner link, from the elbow of
-        an outer one.
-    inertias : four float
-        Moment of inertia of each about its centre of mass [kg m^2].
-    tip_mass : float
-        At the end effector [kg].
-    joint_inertia_1, joint_inertia_2 : float
-        What turns with the left and the right inner link, such as gears [kg m^2]; the rotors are part of the drive.
-    gravity : float
-        Gravity along -y [m/s^2]; 0 for a linkage in a horizontal plane.
 
     Raises
     ------
@@ -53,13 +41,30 @@ class FiveBarLinks(Links):
     """
 
     bars: FiveBar
-    masses: Four = free((0.0, 0.0, 0.0, 0.0), "four masses [kg]", "masses of the links")
-    centres: Four = free((0.5, 0.5, 0.5, 0.5), "four numbers", "centres of mass, as parts of the lengths")
-    inertias: Four = free((0.0, 0.0, 0.0, 0.0), "four moments of inertia [kg m^2]", "about the centres of mass")
+    masses: Four = free((0.0, 0.0, 0.0, 0.0), "four masses [kg]", doc="masses of the links")
+    centres: Four = free(
+        (0.5, 0.5, 0.5, 0.5),
+        "four numbers",
+        doc="centre of mass of each link, as a part of its length: from the motor of an inner link, from the "
+        "elbow of an outer one",
+    )
+    inertias: Four = free(
+        (0.0, 0.0, 0.0, 0.0), "four moments of inertia [kg m^2]", doc="of each link about its centre of mass"
+    )
     tip_mass: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg", doc="mass at the end effector")
-    joint_inertia_1: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="of the left joint")
-    joint_inertia_2: float = bounded(0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="of the right joint")
-    gravity: float = bounded(9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y")
+    joint_inertia_1: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=_LARGEST,
+        unit="kg m^2",
+        doc="inertia of what turns with the left inner link, such as gears; rotors are part of the drive",
+    )
+    joint_inertia_2: float = bounded(
+        0.0, minimum=0.0, maximum=_LARGEST, unit="kg m^2", doc="likewise, of the right inner link"
+    )
+    gravity: float = bounded(
+        9.81, minimum=0.0, maximum=100.0, unit="m/s^2", doc="gravity along -y; 0 for a linkage in a horizontal plane"
+    )
 
     def __post_init__(self) -> None:
         check(self, "links")

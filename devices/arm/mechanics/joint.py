@@ -29,7 +29,7 @@ from devices.arm.mechanics.joint_kernels import ELASTIC, IMPACT, RIGID
 from haptics import Coulomb, Law
 from haptics.errors import ConfigurationError
 from haptics.friction.custom_law import CustomLaw
-from haptics.settings import bounded, check, choice
+from haptics.settings import bounded, check, choice, documented
 
 COUPLINGS = {"rigid": RIGID, "impact": IMPACT, "elastic": ELASTIC}
 """Couplings between rotor and joint by the name used in settings."""
@@ -53,27 +53,32 @@ def smooth_friction(level: float, viscosity: float, steepness: float) -> Law:
     return CustomLaw.from_table(_SMOOTH, {"level": level, "viscosity": viscosity, "steepness": steepness})
 
 
+@documented
 @dataclass(frozen=True)
 class Motor:
     """A motor that is given torques, or, with a `resistance`, a DC motor that is given volts.
 
     Attributes
     ----------
-    inertia : float
-        Of the rotor [kg m^2].
-    torque_constant, back_emf_constant : float
-        Torque per current [N m/A] and voltage per speed [V s]; used with a `resistance` only.
-    resistance : float
-        Of the winding [ohm]; 0 (default) for a motor that has a current control of its own and is given torques. With
-        V volts the shaft has the torque k_t (V - k_e w)/R.
     friction, backward_friction : Law, optional
         On the shaft: N m over rad/s of the rotor. The second is for negative speeds, by default as the first.
     """
 
     inertia: float = bounded(1.0, above=0.0, maximum=1e6, unit="kg m^2", doc="inertia of the rotor")
-    torque_constant: float = bounded(1.0, above=0.0, maximum=1e3, unit="N m/A", doc="torque per current")
-    back_emf_constant: float = bounded(1.0, minimum=0.0, maximum=1e3, unit="V s", doc="voltage per speed")
-    resistance: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="ohm", doc="of the winding; 0: torques go in")
+    torque_constant: float = bounded(
+        1.0, above=0.0, maximum=1e3, unit="N m/A", doc="torque per current; used with a resistance only"
+    )
+    back_emf_constant: float = bounded(
+        1.0, minimum=0.0, maximum=1e3, unit="V s", doc="voltage per speed; used with a resistance only"
+    )
+    resistance: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=1e6,
+        unit="ohm",
+        doc="resistance R of the winding: at V volts the shaft has the torque k_t (V - k_e w)/R; 0 for a motor "
+        "that has a current control of its own and is given torques",
+    )
     friction: Law | None = None
     backward_friction: Law | None = None
 
@@ -81,6 +86,7 @@ class Motor:
         check(self, "motor")
 
 
+@documented
 @dataclass(frozen=True)
 class Drive:
     """The drive of one joint.
@@ -89,24 +95,10 @@ class Drive:
     ----------
     motor : Motor
         What drives it.
-    ratio : float
-        Reduction: turns of the rotor per turn of the joint.
-    coupling : str
-        "rigid", "impact" or "elastic".
-    backlash : float
-        Whole width of the gap, seen at the joint [rad]; for "impact" and "elastic".
-    restitution : float
-        Of "impact": 0 for inelastic collisions, 1 for elastic ones.
-    stiffness, damping : float
-        Of "elastic", seen at the joint [N m/rad], [N m s/rad].
     gear : Stiffness, optional
         Law of the gearbox, instead of `stiffness` and `backlash`: the one a feed-forward inverts.
     friction, backward_friction : Law, optional
         Of the joint: N m over rad/s. The second is for negative speeds, by default as the first.
-    encoder : str
-        "joint" or "motor": what it is mounted on.
-    resolution : float
-        Smallest step of the encoder, where it is mounted [rad]; 0 for a perfect one.
 
     Raises
     ------
@@ -115,17 +107,27 @@ class Drive:
     """
 
     motor: Motor = field(default_factory=Motor)
-    ratio: float = bounded(1.0, above=0.0, maximum=1e4, doc="reduction")
-    coupling: str = choice("rigid", COUPLINGS, "between rotor and joint")
-    backlash: float = bounded(0.0, minimum=0.0, maximum=1.0, unit="rad", doc="width of the gap")
-    restitution: float = bounded(0.0, minimum=0.0, maximum=1.0, doc="of impacts in the gap")
-    stiffness: float = bounded(0.0, minimum=0.0, maximum=1e12, unit="N m/rad", doc="of the elastic coupling")
-    damping: float = bounded(0.0, minimum=0.0, maximum=1e12, unit="N m s/rad", doc="of the elastic coupling")
+    ratio: float = bounded(1.0, above=0.0, maximum=1e4, doc="reduction: turns of the rotor per turn of the joint")
+    coupling: str = choice("rigid", COUPLINGS, doc="coupling of rotor and joint")
+    backlash: float = bounded(
+        0.0, minimum=0.0, maximum=1.0, unit="rad", doc="width of the gap, at the joint; for impact and elastic"
+    )
+    restitution: float = bounded(
+        0.0, minimum=0.0, maximum=1.0, doc="restitution of an impact: 0 for inelastic collisions, 1 for elastic ones"
+    )
+    stiffness: float = bounded(
+        0.0, minimum=0.0, maximum=1e12, unit="N m/rad", doc="stiffness of the elastic coupling, seen at the joint"
+    )
+    damping: float = bounded(
+        0.0, minimum=0.0, maximum=1e12, unit="N m s/rad", doc="damping of the elastic coupling, seen at the joint"
+    )
     gear: Stiffness | None = None
     friction: Law | None = None
     backward_friction: Law | None = None
-    encoder: str = choice("joint", ("joint", "motor"), "where the encoder is")
-    resolution: float = bounded(0.0, minimum=0.0, maximum=1.0, unit="rad", doc="step of the encoder")
+    encoder: str = choice("joint", ("joint", "motor"), doc="what the encoder is mounted on")
+    resolution: float = bounded(
+        0.0, minimum=0.0, maximum=1.0, unit="rad", doc="step of the encoder where it is mounted; 0 for none"
+    )
 
     def __post_init__(self) -> None:
         check(self, "drive")

@@ -27,7 +27,7 @@ from devices.arm.mechanics.linkage_kernels import (
 )
 from devices.common.linkage import OUTWARDS, FiveBar, Points
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, flag
 
 Pair = tuple[float, float]
 
@@ -35,22 +35,18 @@ _GRID = 65
 """Poses along each side of a workspace in which the outer links of a five-bar linkage are looked at."""
 
 
+@documented
 @dataclass(frozen=True)
 class SerialTwoLink:
-    """Two links in series on a base at the origin.
-
-    Attributes
-    ----------
-    length_1, length_2 : float
-        Lengths of the inner and of the outer link [m].
-    absolute : bool
-        Whether both joint angles are those of the links against the base (both motors stand there). By default the
-        second one is the angle between the links (a motor in each joint).
-    """
+    """Two links in series on a base at the origin."""
 
     length_1: float = bounded(above=0.0, maximum=10.0, unit="m", doc="length of the inner link")
     length_2: float = bounded(above=0.0, maximum=10.0, unit="m", doc="length of the outer link")
-    absolute: bool = free(False, "true or false", "whether both angles are against the base")
+    absolute: bool = flag(
+        False,
+        doc="whether both joint angles are those of the links against the base (both motors stand there); else "
+        "the second is the angle between the links (a motor in each joint)",
+    )
 
     def __post_init__(self) -> None:
         check(self, "linkage")

@@ -8,25 +8,25 @@ from typing import Any
 from devices.arm.mechanics.dynamics import frame_jacobian, into_frame
 from devices.arm.mechanics.linkage_kernels import position, turning_acceleration
 from haptics.jit import kernel
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 
+@documented
 @dataclass(frozen=True)
 class Surface:
     """A plane that yields across itself and is smooth along itself; the end effector never leaves it.
 
-    Attributes
-    ----------
-    mass, damping, stiffness : float
-        M [kg], B [N s/m] and K [N/m] of F = M x'' + B x' + K x (Machado et al. 2002, (3)); all 0 for no surface.
-    angle : float
-        Of the plane against the x axis [rad]; with pi/2 the arm presses along x.
+    Its force is (3) of Machado et al. 2002.
     """
 
-    mass: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="kg", doc="mass that moves with the surface")
-    damping: float = bounded(0.0, minimum=0.0, maximum=1e9, unit="N s/m", doc="damping")
-    stiffness: float = bounded(0.0, minimum=0.0, maximum=1e12, unit="N/m", doc="stiffness")
-    angle: float = bounded(0.0, minimum=-7.0, maximum=7.0, unit="rad", doc="direction of the plane")
+    mass: float = bounded(
+        0.0, minimum=0.0, maximum=1e6, unit="kg", doc="mass M of F = M x'' + B x' + K x; all 0 for no surface"
+    )
+    damping: float = bounded(0.0, minimum=0.0, maximum=1e9, unit="N s/m", doc="damping B of the surface")
+    stiffness: float = bounded(0.0, minimum=0.0, maximum=1e12, unit="N/m", doc="stiffness K of the surface")
+    angle: float = bounded(
+        0.0, minimum=-7.0, maximum=7.0, unit="rad", doc="angle against the x axis; with pi/2 the arm presses along x"
+    )
 
     def __post_init__(self) -> None:
         check(self, "surface")

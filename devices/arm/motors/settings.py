@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, flag, string
 
 WHERE = "device.motors"
 """How a person names this table."""
@@ -13,48 +13,39 @@ WHERE = "device.motors"
 GEAR = "turns of the motor per turn of the joint, negative if it turns the other way"
 
 
+@documented
 @dataclass(frozen=True)
 class OdriveSettings:
-    """Settings of a stage with an ODrive; whatever is 0 where that is allowed stays as the drive has it.
+    """Settings of a stage with an ODrive; whatever is 0 where that is allowed stays as the drive has it."""
 
-    Attributes
-    ----------
-    serial : str
-        Serial number, hexadecimal, where several drives are plugged in.
-    reduction_1, reduction_2 : float
-        Turns of the motor per turn of the joint; negative if it turns the other way.
-    watchdog : float
-        The drive lets go of its motors after so long without a sign of life [s].
-    reply_timeout : float
-        Longest time to wait for an answer [s].
-    min_voltage, max_voltage : float
-        The supply must be in between [V].
-    speed_limit : float
-        Of the motors; the drive lets go of them at 1.2 times that, as it is delivered [turn/s].
-    position_gain : float
-        Speed per error of the position [1/s].
-    speed_gain : float
-        Torque per error of the speed [N m s/turn].
-    integrator_gain : float
-        Rate of the torque per error of the speed [N m/turn]; negative to leave it as it is.
-    clear_errors : bool
-        Whether to clear errors that an earlier run has left in the drive. That of its watchdog always is.
-    """
-
-    serial: str = free("", "text", "serial number of the drive, where several are plugged in")
+    serial: str = string("", doc="serial number of the drive, hexadecimal, where several are plugged in")
     reduction_1: float = bounded(1.0, minimum=-1000.0, maximum=1000.0, doc=GEAR)
     reduction_2: float = bounded(1.0, minimum=-1000.0, maximum=1000.0, doc=GEAR)
     watchdog: float = bounded(
-        0.1, minimum=0.02, maximum=1.0, unit="s", doc="motors are let go after so long in silence"
+        0.1, minimum=0.02, maximum=1.0, unit="s", doc="after this long in silence the motors are let go"
     )
     reply_timeout: float = bounded(0.03, minimum=0.002, maximum=0.5, unit="s", doc="longest time to wait for an answer")
     min_voltage: float = bounded(10.0, minimum=8.0, maximum=56.0, unit="V", doc="lowest voltage of the supply")
     max_voltage: float = bounded(56.0, minimum=8.0, maximum=60.0, unit="V", doc="highest voltage of the supply")
-    speed_limit: float = bounded(0.0, minimum=0.0, maximum=200.0, unit="turn/s", doc="speed limit of the motors")
+    speed_limit: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=200.0,
+        unit="turn/s",
+        doc="speed limit of the motors; the drive lets go of them at 1.2 times that, as it is delivered",
+    )
     position_gain: float = bounded(0.0, minimum=0.0, maximum=1000.0, unit="1/s", doc="speed per error of the position")
     speed_gain: float = bounded(0.0, minimum=0.0, maximum=100.0, unit="N m s/turn", doc="torque per error of the speed")
-    integrator_gain: float = bounded(-1.0, minimum=-1.0, maximum=1000.0, unit="N m/turn", doc="of the speed's error")
-    clear_errors: bool = free(False, "true or false", "whether to clear errors of earlier runs")
+    integrator_gain: float = bounded(
+        -1.0,
+        minimum=-1.0,
+        maximum=1000.0,
+        unit="N m/turn",
+        doc="rate of the torque per error of the speed; negative to leave it as it is",
+    )
+    clear_errors: bool = flag(
+        False, doc="whether to clear errors that an earlier run has left in the drive; that of its watchdog always is"
+    )
 
     def __post_init__(self) -> None:
         check(self, WHERE)
@@ -66,5 +57,3 @@ class OdriveSettings:
                 f"{WHERE}.min_voltage = {self.min_voltage:g} V: must be less than {WHERE}.max_voltage = "
                 f"{self.max_voltage:g} V."
             )
-        if not isinstance(self.serial, str):
-            raise ConfigurationError(f"{WHERE}.serial = {self.serial!r}: must be text.")

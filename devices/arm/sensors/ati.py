@@ -5,34 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from devices.arm.sensors.force_sensor import ForceSensor
-from devices.arm.sensors.mounting import check_one_of, check_whole
+from devices.arm.sensors.mounting import check_one_of
 from devices.arm.sensors.rdt import ZERO, RdtSettings, RdtWire
 from devices.arm.sensors.rdt_status import AXIA, NET_FT
 from devices.arm.sensors.rdt_web import FILTERS, WebPages
-from haptics.settings import bounded
+from haptics.settings import bounded, documented
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class AtiSettings(RdtSettings):
-    """What a person can choose about an ATI Net F/T or Axia.
-
-    Attributes
-    ----------
-    web_port : int
-        Of its web pages.
-    rate : int
-        Records per second.
-    filter : float
-        Cut-off frequency of its low-pass filter [Hz], 0 for none.
-    """
+    """What a person can choose about an ATI Net F/T or Axia."""
 
     web_port: int = bounded(80, minimum=1, maximum=65535, doc="port of its web pages")
     rate: int = bounded(1000, minimum=100, maximum=7000, unit="Hz", doc="records per second")
-    filter: float = bounded(0.0, minimum=0.0, unit="Hz", doc="its low-pass filter, 0 for none")
+    filter: float = bounded(0.0, minimum=0.0, unit="Hz", doc="cut-off frequency of its low-pass filter, 0 for none")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self, "web_port", "rate")
         check_one_of(self, "filter", list(FILTERS), "Hz")
 
     def build(self) -> ForceSensor:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, free
 
 Array = NDArray[np.float64]
 
@@ -24,48 +24,33 @@ STANDARD_GRAVITY = 9.80665
 """[m/s^2]"""
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class SensorSettings:
-    """What a person can choose about any force sensor.
+    """What a person can choose about any force sensor."""
 
-    Attributes
-    ----------
-    rotation : (3,) floats
-        How the sensor is turned on the flange [degree]: about the flange's x, then its y, then its z axis.
-    handle_mass : float
-        Mass of what the sensor carries [kg].
-    handle_centre : (3,) floats
-        Its centre of mass, in the axes of the sensor from its origin [m].
-    gravity : (3,) floats
-        Acceleration of a falling body in the axes of the world [m/s^2]; along -z where the arm moves horizontally.
-    patience : float
-        After this long without a usable force the sensor counts as failed [s].
-    tare_samples : int
-        A tare is the mean of so many measurements.
-    tare_spread : float
-        They may differ by this much, or somebody touched the handle [N].
-    """
-
-    rotation: Any = free((0.0, 0.0, 0.0), "three angles in degrees", "how the sensor is turned on the flange")
+    rotation: Any = free(
+        (0.0, 0.0, 0.0),
+        "three angles in degrees",
+        doc="turned against the flange: about its x, then its y, then its z axis",
+    )
     handle_mass: float = bounded(0.0, minimum=0.0, maximum=50.0, unit="kg", doc="mass that the sensor carries")
-    handle_centre: Any = free((0.0, 0.0, 0.0), "three lengths in m", "centre of that mass, in the sensor's axes")
-    gravity: Any = free((0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", "gravity in the axes of the world")
-    patience: float = bounded(0.05, minimum=5e-3, maximum=1.0, unit="s", doc="longest time without a usable force")
+    handle_centre: Any = free(
+        (0.0, 0.0, 0.0), "three lengths in m", doc="centre of that mass, in the sensor's axes from its origin"
+    )
+    gravity: Any = free((0.0, 0.0, -STANDARD_GRAVITY), "three numbers in m/s^2", doc="gravity in the axes of the world")
+    patience: float = bounded(
+        0.05, minimum=5e-3, maximum=1.0, unit="s", doc="without a usable force for so long it has failed"
+    )
     tare_samples: int = bounded(200, minimum=10, maximum=10_000, doc="measurements of which a tare is the mean")
-    tare_spread: float = bounded(2.0, above=0.0, maximum=1000.0, unit="N", doc="how much they may differ")
+    tare_spread: float = bounded(
+        2.0, above=0.0, maximum=1000.0, unit="N", doc="how much they may differ, or the handle was touched"
+    )
 
     def __post_init__(self) -> None:
         check(self, "device.sensor")
-        check_whole(self, "tare_samples")
         for name in ("rotation", "handle_centre", "gravity"):
             _check_vector(f"device.sensor.{name}", getattr(self, name))
-
-
-def check_whole(settings: Any, *names: str) -> None:
-    """Raise `ConfigurationError` if one of these settings of a sensor is no whole number."""
-    for name in names:
-        if not isinstance(getattr(settings, name), int):
-            raise ConfigurationError(f"device.sensor.{name} = {getattr(settings, name)!r}: must be a whole number.")
 
 
 def check_one_of(settings: Any, name: str, allowed: Sequence[float], unit: str) -> None:

@@ -10,10 +10,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from devices.arm.sensors.force_sensor import ForceSensor
-from devices.arm.sensors.mounting import check_one_of, check_whole
+from devices.arm.sensors.mounting import check_one_of
 from devices.arm.sensors.rdt import ZERO, RdtSettings, RdtWire
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded
+from haptics.settings import bounded, documented
 
 FILTER, SPEED = 0x0081, 0x0082
 """Commands besides those of `devices.arm.sensors.rdt`: number of the filter, period [ms]."""
@@ -31,24 +31,18 @@ ON = 0xFF
 """Count with which a load is zeroed away; 0 brings it back."""
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class OnRobotSettings(RdtSettings):
-    """What a person can choose about an OnRobot HEX.
+    """What a person can choose about an OnRobot HEX."""
 
-    Attributes
-    ----------
-    rate : int
-        Records per second; 1000 is a whole multiple of it.
-    filter : float
-        Cut-off frequency of its low-pass filter [Hz], 0 for none.
-    """
-
-    rate: int = bounded(1000, minimum=100, maximum=1000, unit="Hz", doc="records per second")
-    filter: float = bounded(500.0, minimum=0.0, unit="Hz", doc="its low-pass filter, 0 for none")
+    rate: int = bounded(
+        1000, minimum=100, maximum=1000, unit="Hz", doc="records per second; 1000 is a whole multiple of it"
+    )
+    filter: float = bounded(500.0, minimum=0.0, unit="Hz", doc="cut-off frequency of its low-pass filter, 0 for none")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self, "rate")
         check_one_of(self, "filter", list(FILTERS), "Hz")
         if 1000 % self.rate:
             raise ConfigurationError(

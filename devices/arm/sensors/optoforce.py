@@ -18,12 +18,12 @@ from typing import Any
 
 from devices.arm.identities import OPTOFORCE
 from devices.arm.sensors.force_sensor import ForceSensor
-from devices.arm.sensors.mounting import SensorSettings, check_one_of, check_whole
+from devices.arm.sensors.mounting import SensorSettings, check_one_of
 from devices.arm.sensors.optoforce_frames import Acknowledgement, Decoder, Frame, configuration, status_words
 from devices.arm.sensors.wire import Health, Sample
 from devices.common.bus.serial_port import find_port, open_port
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, free, string
 
 SPEEDS: Mapping[int, int] = {1000: 1, 333: 3, 100: 10, 30: 33}
 """Frames per second to the number of the speed, which is the period in milliseconds."""
@@ -43,32 +43,30 @@ _CHUNK = 4096
 _PORT = "device.sensor.port"
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class OptoForceSettings(SensorSettings):
-    """What a person can choose about an OptoForce sensor.
+    """What a person can choose about an OptoForce sensor."""
 
-    Attributes
-    ----------
-    port : str
-        Serial port; empty to look for the sensor.
-    sensitivity : list of (counts, load)
-        For each axis the counts at full load and that load [N], torques [N m], as in the sensor's sensitivity report.
-    rate : int
-        Frames per second.
-    filter : float
-        Cut-off frequency of its low-pass filter [Hz], 0 for none. A low one makes the force late: 1.5 Hz by 0.1 s.
-    """
-
-    port: str = free("", "a serial port such as /dev/ttyACM0", "serial port; empty to look for the sensor")
+    port: str = string(
+        "", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the sensor"
+    )
     sensitivity: Any = free(
-        None, "one pair [counts, load] for each of 3 or 6 axes", "counts at full load and that load, of each axis"
+        None,
+        "one pair [counts, load] for each of 3 or 6 axes",
+        doc="for each axis the counts at full load and that load (N, torques N m), as in the sensor's sensitivity "
+        "report",
     )
     rate: int = bounded(1000, minimum=30, maximum=1000, unit="Hz", doc="frames per second")
-    filter: float = bounded(500.0, minimum=0.0, unit="Hz", doc="its low-pass filter, 0 for none")
+    filter: float = bounded(
+        500.0,
+        minimum=0.0,
+        unit="Hz",
+        doc="cut-off frequency of its low-pass filter, 0 for none; a low one makes the force late: 1.5 Hz by 0.1 s",
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self, "rate")
         check_one_of(self, "rate", list(SPEEDS), "Hz")
         check_one_of(self, "filter", list(FILTERS), "Hz")
         if not _is_sensitivity(self.sensitivity):

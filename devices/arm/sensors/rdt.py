@@ -19,12 +19,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from devices.arm.sensors.mounting import SensorSettings, check_whole
+from devices.arm.sensors.mounting import SensorSettings
 from devices.arm.sensors.rdt_records import Record, Records
 from devices.arm.sensors.rdt_status import NET_FT, health_of, status_words
 from devices.arm.sensors.wire import Health, Sample
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, string
 
 COMMAND = struct.Struct(">HHI")
 _MARK = 0x1234
@@ -50,24 +50,16 @@ _MOST_AT_ONCE = 2000
 _REPEATED = "it sends one measurement again and again: switch it off and on, and check the cable to its transducer"
 
 
+@documented
 @dataclass(frozen=True, kw_only=True)
 class RdtSettings(SensorSettings):
-    """What a person can choose about a sensor on the network.
+    """What a person can choose about a sensor on the network."""
 
-    Attributes
-    ----------
-    address : str
-        Name or number of the sensor in the network.
-    port : int
-        Of its stream.
-    """
-
-    address: str = free("192.168.1.1", "a network address", "the sensor's name or number in the network")
+    address: str = string("192.168.1.1", allowed="a network address", doc="the sensor's name or number in the network")
     port: int = bounded(49152, minimum=1, maximum=65535, doc="UDP port of its stream")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        check_whole(self, "port")
         if not self.address:
             raise ConfigurationError("device.sensor.address = '': must be the sensor's name or number in the network.")
 

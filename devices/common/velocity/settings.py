@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice
+from haptics.settings import bounded, check, choice, documented
 
 LONGEST_WINDOW = 64
 """Largest number of periods a difference can be taken over."""
@@ -20,22 +20,10 @@ ESTIMATORS = ("difference", "end-fit", "best-fit", "kalman", "level-crossing", "
 """Names of the estimators; the place in this tuple is the number the kernels know them by."""
 
 
+@documented
 @dataclass(frozen=True)
 class VelocitySettings:
     """How a device that measures positions makes velocities of them.
-
-    Attributes
-    ----------
-    velocity_estimator : str
-        One of `ESTIMATORS`.
-    velocity_window : int
-        Number of periods the velocity is averaged over (difference).
-    velocity_memory : float
-        How long the estimate remembers at rest [s] (tracker, kalman).
-    velocity_acceleration : float
-        How hard the hand brakes or starts [m/s^2] (tracker, kalman).
-    velocity_rest_gain : float
-        Share of a motion of a count or so about the place of rest that is passed on; with 1 all is (tracker).
 
     Raises
     ------
@@ -48,13 +36,13 @@ class VelocitySettings:
         1, minimum=1, maximum=LONGEST_WINDOW, doc="periods the velocity is averaged over (difference)"
     )
     velocity_memory: float = bounded(
-        1.25e-3, minimum=1e-5, maximum=1.0, unit="s", doc="memory of the estimate at rest (tracker, kalman)"
+        1.25e-3, minimum=1e-5, maximum=1.0, unit="s", doc="how long the estimate remembers at rest (tracker, kalman)"
     )
     velocity_acceleration: float = bounded(
         15.0, minimum=0.1, maximum=1000.0, unit="m/s^2", doc="how hard the hand brakes or starts (tracker, kalman)"
     )
     velocity_rest_gain: float = bounded(
-        0.3, minimum=0.05, maximum=1.0, doc="share of a count or so that is passed on at rest (tracker)"
+        0.3, minimum=0.05, maximum=1.0, doc="share of a motion of about a count at rest that is passed on (tracker)"
     )
 
     def __post_init__(self) -> None:
@@ -75,13 +63,9 @@ def check_velocity(settings: VelocitySettings, where: str) -> None:
     Raises
     ------
     ConfigurationError
-        If the window is not a whole number, or belongs to another estimator than the chosen one.
+        If the window belongs to another estimator than the chosen one.
     """
     window, name = settings.velocity_window, settings.velocity_estimator
-    if not isinstance(window, int):
-        raise ConfigurationError(
-            f"{where}velocity_window = {window!r}: must be a whole number of periods, 1 to {LONGEST_WINDOW}."
-        )
     if window > 1 and name != "difference":
         raise ConfigurationError(
             f"{where}velocity_window = {window}: only {where}velocity_estimator = 'difference' averages over a window; "

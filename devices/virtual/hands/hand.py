@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from devices.virtual.hands.presses import edges_of, parse_presses
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, free
+from haptics.settings import bounded, check, documented, free
 
 Point = tuple[float, float]
 """x and y [m]."""
@@ -173,17 +173,14 @@ class HandSettings(ABC):
         """Make the hand; raise `ConfigurationError` if it cannot do what it should within `workspace`."""
 
 
+@documented
 @dataclass(frozen=True)
 class PressingSettings(HandSettings):
-    """Settings of every hand that has a name.
+    """Settings of every hand that has a name."""
 
-    Attributes
-    ----------
-    presses : list of str
-        The buttons of the device that it presses, and when (`devices.virtual.hands.presses`).
-    """
-
-    presses: Any = free((), "a list of texts BUTTON@SECONDS+DURATION", "buttons that it presses, such as ['2@1.5+0.2']")
+    presses: Any = free(
+        (), "a list of texts BUTTON@SECONDS+DURATION", doc="buttons that it presses, such as ['2@1.5+0.2']"
+    )
 
     def __post_init__(self) -> None:
         check(self, "hand")
@@ -191,23 +188,16 @@ class PressingSettings(HandSettings):
         object.__setattr__(self, "presses", tuple(self.presses))  # frozen: lists from a file become tuples
 
 
+@documented
 @dataclass(frozen=True)
 class GripSettings(PressingSettings):
-    """Settings of every hand that holds the handle.
-
-    Attributes
-    ----------
-    stiffness : float
-        Stiffness of the grip [N/m].
-    damping : float
-        Damping of the grip [N s/m].
-    tremor : float
-        Root mean square of the force by which the hand trembles, at 8 to 12 Hz [N].
-    """
+    """Settings of every hand that holds the handle."""
 
     stiffness: float = bounded(400.0, minimum=0.0, maximum=3000.0, unit="N/m", doc="stiffness of the grip")
     damping: float = bounded(8.0, minimum=0.0, maximum=50.0, unit="N s/m", doc="damping of the grip")
-    tremor: float = bounded(0.0, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
+    tremor: float = bounded(
+        0.0, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor, at 8 to 12 Hz"
+    )
 
 
 def number_rows(value: Any, width: int, where: str) -> tuple[tuple[float, ...], ...]:

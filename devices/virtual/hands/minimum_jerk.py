@@ -22,7 +22,7 @@ from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, 
 from devices.virtual.hands.phases import PHASE, Phase
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, free
 
 DEFAULT_POINTS: dict[str, Point] = {
     "a": (-0.07, -0.05),
@@ -63,40 +63,30 @@ TOUR = np.dtype(
 angular frequency [rad/s], its share, its phase [rad], and its direction (x, y)."""
 
 
+@documented
 @dataclass(frozen=True)
 class MinimumJerkSettings(GripSettings):
-    """Settings of the hand "minimum-jerk".
+    """Settings of the hand "minimum-jerk"."""
 
-    Attributes
-    ----------
-    points : list of [x, y]
-        Via-points of a tour [m], lettered a, b, c and so on; empty for the default tour.
-    curves : list of str
-        Strokes such as "d-e" that are half circles, run through anticlockwise; empty for those of the default tour, or
-        none with points of one's own.
-    rests : list of str
-        Letters of the points at which it rests; empty for those of the default tour, or all with points of one's own.
-    speed : float
-        Peak speed of a stroke [m/s].
-    pause : float
-        How long the hand stops at a point [s].
-    rest : float
-        How long it rests where it rests [s].
-    rest_force : float
-        Peak of the fluctuating force during a rest [N].
-    rest_grip : float
-        Part of the grip that is left during a rest.
-    """
-
-    tremor: float = bounded(0.1, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor")
-    points: Any = free((), "rows of [x, y] in m", "via-points in place of the default tour")
-    curves: Any = free((), "a list of strokes such as 'd-e'", "strokes that are half circles, anticlockwise")
-    rests: Any = free((), "a list of letters", "points at which it rests; all of one's own if empty")
+    tremor: float = bounded(
+        0.1, minimum=0.0, maximum=2.0, unit="N", doc="rms force of the hand's tremor, at 8 to 12 Hz"
+    )
+    points: Any = free(
+        (), "rows of [x, y] in m", doc="via-points of a tour, lettered a, b, c and so on; empty for the default tour"
+    )
+    curves: Any = free(
+        (),
+        "a list of strokes such as 'd-e'",
+        doc="strokes that are half circles, anticlockwise; empty for the default ones",
+    )
+    rests: Any = free(
+        (), "a list of letters", doc="points at which it rests; empty for the default ones, or all of one's own"
+    )
     speed: float = bounded(0.15, minimum=0.005, maximum=1.0, unit="m/s", doc="peak speed of a stroke")
     pause: float = bounded(0.3, minimum=0.0, maximum=60.0, unit="s", doc="stop at a point")
     rest: float = bounded(1.5, minimum=0.0, maximum=60.0, unit="s", doc="length of a rest")
     rest_force: float = bounded(1.6, minimum=0.0, maximum=10.0, unit="N", doc="peak of the fluctuating force at rest")
-    rest_grip: float = bounded(0.4, minimum=0.0, maximum=1.0, doc="part of the grip left at rest")
+    rest_grip: float = bounded(0.4, minimum=0.0, maximum=1.0, doc="fraction of the grip that is left at rest")
 
     def __post_init__(self) -> None:
         super().__post_init__()

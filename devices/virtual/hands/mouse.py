@@ -12,7 +12,7 @@ from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, 
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.servo.lane import Lane
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, string
 
 HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8")])
 """What the view publishes: where the mouse is on the plane [m], 1 while it holds the handle, else 0, and the device's
@@ -39,20 +39,15 @@ MOUSE = np.dtype(
 when it was last asked [s], what it saw then, and the velocity of the filter [m/s], whose position is the target."""
 
 
+@documented
 @dataclass(frozen=True)
 class MouseSettings(GripSettings):
-    """Settings of the hand "mouse".
+    """Settings of the hand "mouse"."""
 
-    Attributes
-    ----------
-    target : str
-        File of the `haptics.servo.lane.Lane` of dtype `HAND_TARGET` that the live view writes.
-    smoothing : float
-        Time constant of the filter [s]: both its poles are at minus its inverse.
-    """
-
-    target: str = free("", "a file", "where the live view puts the mouse; set by the session")
-    smoothing: float = bounded(0.03, minimum=0.001, maximum=1.0, unit="s", doc="time constant of the mouse filter")
+    target: str = string("", allowed="a file", doc="where the live view puts the mouse; set by the session")
+    smoothing: float = bounded(
+        0.03, minimum=0.001, maximum=1.0, unit="s", doc="time constant of both poles of the mouse filter"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -19,7 +19,7 @@ from devices.virtual.hands.csv_table import Table, read_table
 from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, Workspace
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, flag, string
 
 POSITION_NAMES = (("x", "y"), ("x_m", "y_m"), ("position_x", "position_y"), ("px", "py"))
 """Column names positions may have [m]."""
@@ -38,14 +38,7 @@ PIECE = np.dtype([("begin", "<f8"), ("end", "<f8"), ("cubic", "<f8", (2, 4))])
 [m]."""
 
 PATH = np.dtype(
-    [
-        *HAND_FIELDS,
-        *TREMOR_FIELDS,
-        ("pieces", "<i8"),
-        ("piece_count", "<i8"),
-        ("duration", "<f8"),
-        ("end", "<f8", (2,)),
-    ]
+    [*HAND_FIELDS, *TREMOR_FIELDS, ("pieces", "<i8"), ("piece_count", "<i8"), ("duration", "<f8"), ("end", "<f8", (2,))]
 )
 """The hand in one record; ``pieces`` is where the path lies, ``end`` the last point of it [m]."""
 
@@ -54,28 +47,29 @@ _OFFSETS = ("q1", "q5")
 _ASSIGNMENT = re.compile(r"((?:[A-Za-z]\w*\s*=\s*)+)([-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?)")
 
 
+@documented
 @dataclass(frozen=True)
 class RecordedSettings(GripSettings):
-    """Settings of the hand "recorded".
+    """Settings of the hand "recorded"."""
 
-    Attributes
-    ----------
-    stiffness, damping : float
-        The grip [N/m], [N s/m]; as firm as a grip can be, since what was recorded is where the handle *was*.
-    file : str
-        CSV file with a time column and either positions [m] or the joint angles of a five-bar linkage [rad], whose
-        geometry then stands in ``#`` comment lines (``a1=a4=0.1 a2=a3=0.165 a5=0.085``).
-    scale : float
-        Factor on the path.
-    centre : bool
-        Whether to move the middle of the path's bounding box to the middle of the workspace.
-    """
-
-    stiffness: float = bounded(3000.0, minimum=0.0, maximum=3000.0, unit="N/m", doc="stiffness of the grip")
+    stiffness: float = bounded(
+        3000.0,
+        minimum=0.0,
+        maximum=3000.0,
+        unit="N/m",
+        doc="stiffness of the grip; as firm as a grip can be, since what was recorded is where the handle was",
+    )
     damping: float = bounded(40.0, minimum=0.0, maximum=50.0, unit="N s/m", doc="damping of the grip")
-    file: str = free("", "a CSV file", "time and path of a hand")
+    file: str = string(
+        "",
+        allowed="a CSV file",
+        doc="file with a time column and either positions (m) or the joint angles of a five-bar linkage (rad), "
+        "whose geometry then stands in # comment lines (a1=a4=0.1 a2=a3=0.165 a5=0.085)",
+    )
     scale: float = bounded(1.0, above=0.0, maximum=1000.0, doc="factor on the path")
-    centre: bool = free(True, "true or false", "whether to move the path to the middle of the workspace")
+    centre: bool = flag(
+        True, doc="whether to move the middle of the path's bounding box to the middle of the workspace"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

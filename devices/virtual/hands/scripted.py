@@ -11,7 +11,7 @@ import numpy as np
 from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, PressingSettings, Workspace, number_rows
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, free
+from haptics.settings import bounded, documented, free, string
 
 FORCE_NAMES = (("fx", "fy"), ("force_x", "force_y"), ("fx_n", "fy_n"), ("force_x_n", "force_y_n"))
 """Column names a force may have in a file [N]."""
@@ -26,23 +26,22 @@ SCRIPT = np.dtype([*HAND_FIELDS, ("rows", "<i8"), ("row_count", "<i8"), ("period
 """The hand in one record; ``rows`` is where the script lies."""
 
 
+@documented
 @dataclass(frozen=True)
 class ScriptedForceSettings(PressingSettings):
-    """Settings of the hand "scripted-force".
+    """Settings of the hand "scripted-force"."""
 
-    Attributes
-    ----------
-    script : list of [time, fx, fy]
-        The force [N] at increasing times [s], linear in between, held before the first and after the last.
-    file : str
-        CSV file to take the script from instead, with a time column and columns fx, fy.
-    repeat : float
-        Begin the script again after this long [s]; 0 to run through it once.
-    """
-
-    script: Any = free((), "rows of [time, fx, fy] in s and N", "force against time, linear in between")
-    file: str = free("", "a CSV file", "the script from a file")
-    repeat: float = bounded(0.0, minimum=0.0, maximum=1e6, unit="s", doc="period after which the script starts again")
+    script: Any = free(
+        (),
+        "rows of [time, fx, fy] in s and N",
+        doc="force against time, linear between the rows, held before and after them",
+    )
+    file: str = string(
+        "", allowed="a CSV file", doc="file to take the script from instead, with a time column and columns fx, fy"
+    )
+    repeat: float = bounded(
+        0.0, minimum=0.0, maximum=1e6, unit="s", doc="period after which the script starts again; 0: it runs once"
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from haptics.elements.models import Element
+from haptics.elements.models import DAMPINGS, STIFFNESSES, Element
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded
 
@@ -27,14 +27,14 @@ class ClassicElement(Element):
 
 def period() -> Any:
     """Declare the time between two steps."""
-    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two steps")
+    return bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two steps")
 
 
 def stiffness(doc: str) -> Any:
     """Declare the stiffness of a spring, by default that of the experiments in Kikuuwe et al. 2006, section V."""
-    return bounded(6000.0, above=0.0, unit="N/m", doc=doc)
+    return bounded(6000.0, above=0.0, unit="N/m", slider=STIFFNESSES, doc=doc)
 
 
 def damping(doc: str) -> Any:
     """Declare the damping of a spring, by default that of the experiments in Kikuuwe et al. 2006, section V."""
-    return bounded(10.0, minimum=0.0, unit="N s/m", doc=doc)
+    return bounded(10.0, minimum=0.0, unit="N s/m", slider=DAMPINGS, doc=doc)

@@ -15,13 +15,13 @@ from haptics.device import Causality
 from haptics.elements.classic.base import ClassicElement, damping, period, stiffness
 from haptics.elements.classic.kernels import BRISTLE, ELASTOPLASTIC, HAYWARD_ARMSTRONG, IWAN, RESET_INTEGRATOR
 from haptics.elements.models import STEADIER, Element
-from haptics.errors import ConfigurationError
 from haptics.friction.law import Law, warn_if_ambiguous
-from haptics.settings import bounded
+from haptics.settings import bounded, documented
 
-_SPRING, _DAMPER = "stiffness of the bristle", "damping of the bristle"
+_SPRING, _DAMPER = "stiffness K of the bristle", "damping B of the bristle"
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class Dahl(ClassicElement):
     """A bristle that gives way the more the nearer it is to its limit, dz/dt = u - K |u| z/g (Dahl 1968).
@@ -34,10 +34,6 @@ class Dahl(ClassicElement):
     ----------
     law : Law
         Isotropic friction law.
-    stiffness : float
-        Stiffness K of the bristle [N/m], greater than 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "dahl"
@@ -48,6 +44,7 @@ class Dahl(ClassicElement):
     period: float = period()
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class LuGre(ClassicElement):
     """Dahl's bristle with a damper and a level that depends on the speed (Canudas de Wit et al. 1995).
@@ -61,10 +58,6 @@ class LuGre(ClassicElement):
     ----------
     law : Law
         Isotropic friction law.
-    stiffness, damping : float
-        Bristle K [N/m], greater than 0, and B [N s/m], at least 0 (the papers' sigma_0 and sigma_1).
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "lugre"
@@ -76,6 +69,7 @@ class LuGre(ClassicElement):
     period: float = period()
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class Elastoplastic(ClassicElement):
     """A bristle that is elastic up to a share of its limit and only then gives way (Dupont et al. 2002).
@@ -88,12 +82,6 @@ class Elastoplastic(ClassicElement):
     ----------
     law : Law
         Isotropic friction law.
-    stiffness, damping : float
-        Bristle K [N/m], greater than 0, and B [N s/m], at least 0.
-    elastic_share : float
-        Share of the limit up to which the bristle is elastic (z_ba/z_max), 0 to 0.99.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "elastoplastic"
@@ -103,7 +91,7 @@ class Elastoplastic(ClassicElement):
     stiffness: float = stiffness(_SPRING)
     damping: float = damping(_DAMPER)
     elastic_share: float = bounded(
-        0.7, minimum=0.0, maximum=0.99, doc="share of its limit up to which the bristle is elastic"
+        0.7, minimum=0.0, maximum=0.99, doc="share of its limit up to which the bristle is elastic, z_ba/z_max"
     )
     period: float = period()
 
@@ -112,6 +100,7 @@ class Elastoplastic(ClassicElement):
         return (self.elastic_share,)
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class HaywardArmstrong(ClassicElement):
     """A spring whose end sticks, creeps or slides (Hayward and Armstrong 2000).
@@ -125,22 +114,16 @@ class HaywardArmstrong(ClassicElement):
     ----------
     law : Law
         Isotropic friction law.
-    stiffness : float
-        Stiffness K of the spring [N/m], greater than 0.
-    creep : float
-        How much it creeps: 0 not at all, 1 as published.
-    stick_share : float
-        Share of the limit around which the creep sets in, 0.1 to 1.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "hayward-armstrong"
     kind: ClassVar[int] = HAYWARD_ARMSTRONG
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    stiffness: float = stiffness("stiffness of the spring")
-    creep: float = bounded(1.0, minimum=0.0, maximum=1.0, doc="how much the spring's end creeps; 1 as published")
+    stiffness: float = stiffness("stiffness K of the spring")
+    creep: float = bounded(
+        1.0, minimum=0.0, maximum=1.0, doc="how much the spring's end creeps: 0 not at all, 1 as published"
+    )
     stick_share: float = bounded(
         0.7, minimum=0.1, maximum=1.0, doc="share of the spring's limit around which creep sets in"
     )
@@ -151,6 +134,7 @@ class HaywardArmstrong(ClassicElement):
         return self.stick_share, self.creep
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class ResetIntegrator(ClassicElement):
     """A spring and damper while it sticks, the law while it slips (Haessig and Friedland 1991).
@@ -162,12 +146,6 @@ class ResetIntegrator(ClassicElement):
     ----------
     law : Law
         Isotropic friction law.
-    stiffness, damping : float
-        K [N/m], greater than 0, and B [N s/m], at least 0; the damping is that of sticking.
-    stiction : float
-        By how much the force before break-away exceeds that of the law, as a share, at least 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "reset-integrator"
@@ -190,6 +168,7 @@ MOST_ELEMENTS = 12
 """How many elements of model C stand side by side in `Iwan` at most."""
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class Iwan(Element):
     """Elements of model C side by side, each solved exactly (Iwan 1966; Kikuuwe et al. 2006, section VI).
@@ -202,23 +181,15 @@ class Iwan(Element):
     ----------
     law : Law
         Any friction law; that of all elements together.
-    stiffness, damping : float
-        Of all elements together: K [N/m], greater than 0, and B [N s/m], at least 0.
-    count : int
-        How many elements there are, 1 to 12.
-    spread : float
-        How far their break-away forces are apart, 0 to 0.99.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "iwan"
     kind: ClassVar[int] = IWAN
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    stiffness: float = stiffness("stiffness of all elements together")
-    damping: float = damping("damping of all elements together")
-    count: int = bounded(6, minimum=1, maximum=MOST_ELEMENTS, doc="number of elements, a whole one")
+    stiffness: float = stiffness("stiffness K of all elements together")
+    damping: float = damping("damping B of all elements together")
+    count: int = bounded(6, minimum=1, maximum=MOST_ELEMENTS, doc="number of elements")
     spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="how far the break-away forces of the elements differ")
     period: float = period()
 
@@ -234,6 +205,4 @@ class Iwan(Element):
 
     def _check_law(self) -> None:
         """Warn if the strongest element meets its law where several forces are possible."""
-        if self.count != int(self.count):
-            raise ConfigurationError(f"element.count = {self.count!r}: must be a whole number.")
         warn_if_ambiguous(self.law, self.mobility, STEADIER)

@@ -17,16 +17,21 @@ from haptics.elements.classic.kernels import (
     RAMP_ADMITTANCE,
     RAMP_IMPEDANCE,
 )
+from haptics.elements.models import MASSES
 from haptics.friction.law import Law
-from haptics.settings import bounded
+from haptics.settings import bounded, documented
+
+_RAMP = "speed at which the ramp reaches the law"
+_ZERO = "speed below which the velocity counts as zero"
+_CHANGE = "speed over which the force changes"
 
 
 def _mass(default: float) -> Any:
-    return bounded(default, above=0.0, unit="kg", doc="mass that slides on the surface")
+    return bounded(default, above=0.0, unit="kg", slider=MASSES, doc="mass M that slides on the surface")
 
 
-def _threshold(default: float) -> Any:
-    return bounded(default, above=0.0, unit="m/s", doc="speed below which the friction counts as static")
+def _threshold(default: float, doc: str) -> Any:
+    return bounded(default, above=0.0, unit="m/s", slider=(1e-3, 0.5), doc=doc)
 
 
 def _residual() -> Any:
@@ -41,6 +46,7 @@ class _Explicit(ClassicElement):
         """Accept any law: its force is looked up as it is."""
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class ExplicitCoulombAdmittance(_Explicit):
     """A mass under the friction of its last velocity, f = Phi(v); it chatters about rest (Kikuuwe et al. 2006, (6)).
@@ -51,10 +57,6 @@ class ExplicitCoulombAdmittance(_Explicit):
     ----------
     law : Law
         Any friction law.
-    mass : float
-        Mass M [kg], greater than 0.
-    period : float
-        Time between steps T [s].
     """
 
     kind: ClassVar[int] = EXPLICIT_ADMITTANCE
@@ -64,6 +66,7 @@ class ExplicitCoulombAdmittance(_Explicit):
     period: float = period()
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class ExplicitCoulombImpedance(_Explicit):
     """The law as it stands, f = Phi(u): its force jumps with the sign of the velocity (Kikuuwe et al. 2006, (6)).
@@ -74,8 +77,6 @@ class ExplicitCoulombImpedance(_Explicit):
     ----------
     law : Law
         Any friction law.
-    period : float
-        Time between steps T [s].
     """
 
     kind: ClassVar[int] = EXPLICIT_IMPEDANCE
@@ -92,6 +93,7 @@ class _Threshold(ClassicElement):
         return (self.threshold,)
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class ViscousRampAdmittance(_Threshold):
     """A mass under a very high viscosity in place of static friction (Kikuuwe et al. 2006, (5); Martins and Oden 1983).
@@ -103,12 +105,6 @@ class ViscousRampAdmittance(_Threshold):
     ----------
     law : Law
         Isotropic friction law.
-    mass : float
-        Mass M [kg], greater than 0.
-    threshold : float
-        Speed at which the ramp reaches the law [m/s], greater than 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "viscous-ramp"
@@ -116,10 +112,11 @@ class ViscousRampAdmittance(_Threshold):
     causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
     mass: float = _mass(2.0)
-    threshold: float = _threshold(0.005)
+    threshold: float = _threshold(0.005, _RAMP)
     period: float = period()
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class ViscousRampImpedance(_Threshold):
     """A very high viscosity in place of static friction (Kikuuwe et al. 2006, (5); Martins and Oden 1983).
@@ -130,17 +127,13 @@ class ViscousRampImpedance(_Threshold):
     ----------
     law : Law
         Isotropic friction law.
-    threshold : float
-        Speed at which the ramp reaches the law [m/s], greater than 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "viscous-ramp"
     kind: ClassVar[int] = RAMP_IMPEDANCE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    threshold: float = _threshold(0.02)
+    threshold: float = _threshold(0.02, _RAMP)
     period: float = period()
 
 
@@ -153,6 +146,7 @@ class _Karnopp(_Threshold):
         return self.threshold, self.residual
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class KarnoppAdmittance(_Karnopp):
     """A mass whose velocity below a threshold counts as zero: friction then balances the force (Karnopp 1985).
@@ -166,25 +160,18 @@ class KarnoppAdmittance(_Karnopp):
     ----------
     law : Law
         Isotropic friction law.
-    mass : float
-        Mass M [kg], greater than 0.
-    threshold : float
-        Speed below which the velocity counts as zero [m/s], greater than 0.
-    residual : float
-        Share of its velocity that a mass below the threshold moves on with, 0 to 1.
-    period : float
-        Time between steps T [s].
     """
 
     kind: ClassVar[int] = KARNOPP_ADMITTANCE
     causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
     mass: float = _mass(2.0)
-    threshold: float = _threshold(0.005)
+    threshold: float = _threshold(0.005, _ZERO)
     residual: float = _residual()
     period: float = period()
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class KarnoppImpedance(_Karnopp):
     """`KarnoppAdmittance` pulled through a spring and damper, joined as in Kikuuwe et al. 2006, Fig. 12(a).
@@ -196,29 +183,20 @@ class KarnoppImpedance(_Karnopp):
     ----------
     law : Law
         Isotropic friction law.
-    mass : float
-        Mass M [kg], greater than 0.
-    stiffness, damping : float
-        Coupling K [N/m], greater than 0, and B [N s/m], at least 0.
-    threshold : float
-        Speed below which the velocity counts as zero [m/s], greater than 0.
-    residual : float
-        Share of its velocity that a mass below the threshold moves on with, 0 to 1.
-    period : float
-        Time between steps T [s].
     """
 
     kind: ClassVar[int] = KARNOPP_IMPEDANCE
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
     mass: float = _mass(0.3)
-    stiffness: float = stiffness("stiffness of the virtual coupling")
-    damping: float = damping("damping of the virtual coupling")
-    threshold: float = _threshold(0.02)
+    stiffness: float = stiffness("stiffness K of the virtual coupling")
+    damping: float = damping("damping B of the virtual coupling")
+    threshold: float = _threshold(0.02, _ZERO)
     residual: float = _residual()
     period: float = period()
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class QuinnAdmittance(_Threshold):
     """A mass under a force that is continuous in velocity and applied force (Quinn 2004; Kikuuwe et al. 2006, (4)).
@@ -230,12 +208,6 @@ class QuinnAdmittance(_Threshold):
     ----------
     law : Law
         Isotropic friction law.
-    mass : float
-        Mass M [kg], greater than 0.
-    threshold : float
-        Speed over which the force changes [m/s], greater than 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "quinn"
@@ -243,26 +215,21 @@ class QuinnAdmittance(_Threshold):
     causality: ClassVar[Causality] = Causality.ADMITTANCE
     law: Law
     mass: float = _mass(2.0)
-    threshold: float = _threshold(0.005)
+    threshold: float = _threshold(0.005, _CHANGE)
     period: float = period()
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class QuinnImpedance(_Threshold):
     """`QuinnAdmittance` pulled through a spring and damper, joined as in Kikuuwe et al. 2006, Fig. 12(a).
+
+    Stiffness and damping are limited as those of `KarnoppImpedance`.
 
     Attributes
     ----------
     law : Law
         Isotropic friction law.
-    mass : float
-        Mass M [kg], greater than 0.
-    stiffness, damping : float
-        Coupling K [N/m], greater than 0, and B [N s/m], at least 0; see `KarnoppImpedance` for their limits.
-    threshold : float
-        Speed over which the force changes [m/s], greater than 0.
-    period : float
-        Time between steps T [s].
     """
 
     model: ClassVar[str] = "quinn"
@@ -270,7 +237,7 @@ class QuinnImpedance(_Threshold):
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
     mass: float = _mass(0.3)
-    stiffness: float = stiffness("stiffness of the virtual coupling")
-    damping: float = damping("damping of the virtual coupling")
-    threshold: float = _threshold(0.02)
+    stiffness: float = stiffness("stiffness K of the virtual coupling")
+    damping: float = damping("damping B of the virtual coupling")
+    threshold: float = _threshold(0.02, _CHANGE)
     period: float = period()

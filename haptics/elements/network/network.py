@@ -48,21 +48,17 @@ from haptics.elements.network.stability import stability_number
 from haptics.errors import ConfigurationError
 from haptics.friction.law import Law
 from haptics.records import Rows
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 _KINDS = {"wall": WALL, "base": BASE, "body": BODY}
 
 
+@documented
 @dataclass(frozen=True, eq=False)
 class Network:
     """Builder and simulation of masses, springs and contacts in the plane; the module says what a tick computes.
 
     Parts may be added at any time, also between two steps. Motion along a line has second components of zero.
-
-    Attributes
-    ----------
-    period : float
-        Time between two steps T [s]; it cannot be changed, for the parts are made for it.
 
     Examples
     --------
@@ -76,7 +72,9 @@ class Network:
     0.06
     """
 
-    period: float = bounded(1e-3, above=0.0, maximum=1.0, unit="s", doc="time between two steps")
+    period: float = bounded(
+        1e-3, above=0.0, maximum=1.0, unit="s", doc="time T between two steps, for which parts are made"
+    )
     _nodes: Table = field(default_factory=partial(Table, NODE), init=False, repr=False)
     _springs: Table = field(default_factory=partial(Table, SPRING), init=False, repr=False)
     _contacts: Table = field(default_factory=partial(Table, CONTACT), init=False, repr=False)

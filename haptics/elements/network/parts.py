@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.settings import bounded, check
+from haptics.settings import bounded, check, documented
 
 if TYPE_CHECKING:
     from haptics.elements.network.network import Network
@@ -66,6 +66,7 @@ class NetworkResult:
     sticking: NDArray[np.bool_]
 
 
+@documented
 @dataclass(frozen=True)
 class Body:
     """The parameter of a body: its mass [kg], greater than 0."""
@@ -76,6 +77,7 @@ class Body:
         check(self, "body")
 
 
+@documented
 @dataclass(frozen=True)
 class Spring:
     """The parameters of a spring and damper: stiffness [N/m] and damping [N s/m], at least 0, not both 0."""

@@ -151,7 +151,7 @@ def test_exact_linearisation_needs_both_angles():
         ({"law": "flatness", "reference": "none"}, "needs the derivatives of the reference"),
         ({"velocity_gain": 3.0}, "servo.position_gain = 0.0: must be greater than 0"),
         ({"position_gain": 3.0}, "servo.velocity_gain = 0.0: must be greater than 0"),
-        ({"terms": 2.5}, "servo.terms = 2.5: must be a whole number from 0 to 63"),
+        ({"terms": 2.5}, "servo.terms = 2.5: must be a whole number at least 0 and at most 63"),
         ({"period": 0.0}, "servo.period = 0.0: must be"),
     ],
 )

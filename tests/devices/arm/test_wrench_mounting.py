@@ -78,7 +78,10 @@ def test_without_an_orientation_the_flange_counts_as_the_world():
         ({"gravity": "down"}, "device.sensor.gravity = 'down': must be three finite numbers."),
         ({"handle_centre": (0.0, math.nan, 0.0)}, "device.sensor.handle_centre"),
         ({"handle_mass": -1.0}, "device.sensor.handle_mass = -1.0: must be a finite number at least 0 kg"),
-        ({"tare_samples": 20.5}, "device.sensor.tare_samples = 20.5: must be a whole number."),
+        (
+            {"tare_samples": 20.5},
+            "device.sensor.tare_samples = 20.5: must be a whole number at least 10 and at most 10000.",
+        ),
     ],
 )
 def test_wrong_settings_say_so(wrong, message):

@@ -237,8 +237,11 @@ def test_sensors_by_name():
         ({}, "must be a table such as {name = 'ati'}"),
         (None, "must be a table such as {name = 'ati'}"),
         ({"name": "ati", "rates": 5}, "unknown setting 'device.sensor.rates'. Did you mean 'device.sensor.rate'?"),
-        ({"name": "ati", "rate": 5}, "device.sensor.rate = 5: must be a finite number at least 100 Hz"),
-        ({"name": "ati", "rate": 999.5}, "device.sensor.rate = 999.5: must be a whole number."),
+        ({"name": "ati", "rate": 5}, "device.sensor.rate = 5: must be a whole number at least 100 Hz"),
+        (
+            {"name": "ati", "rate": 999.5},
+            "device.sensor.rate = 999.5: must be a whole number at least 100 Hz and at most 7000 Hz.",
+        ),
         ({"name": "ati", "address": ""}, "device.sensor.address = ''"),
         ({"name": "ati", "filter": 100}, "must be one of 0, 5, 8, 18, 35, 73, 152, 326, 838, 1500, 2000, 2500, 3000."),
         ({"name": "onrobot-hex", "filter": 100}, "device.sensor.filter = 100.0 Hz: must be one of 0, 1.5, 5, 15"),
