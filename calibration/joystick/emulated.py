@@ -16,7 +16,8 @@ import numpy as np
 
 from calibration.joystick.balance import GRAVITY
 from calibration.joystick.person import Look, Pair, Place
-from devices.virtual.hands.hand import Hand, HandSample, HandSettings, Point, Workspace
+from devices.common.workspace import Point, Workspace
+from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from haptics.device import Vector
 from haptics.servo.lane import Lane
 from haptics.shared import SharedFile

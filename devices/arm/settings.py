@@ -12,10 +12,10 @@ from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.choosing import SENSORS, make_sensor
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
 from devices.arm.servo.settings import ServoSettings
+from devices.common.workspace import Workspace
 from devices.emulators.arm.faults import known_faults
 from devices.emulators.arm.sensors import SENSITIVITY
 from devices.emulators.wire_faults import ALLOWED, check_wire_faults
-from devices.virtual.hands.hand import Workspace
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, build, check, documented, flag, free, string
 

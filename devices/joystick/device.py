@@ -11,6 +11,7 @@ from devices.common.compensation import compensation_of
 from devices.common.driver import Driver
 from devices.common.velocity import velocity_lag
 from devices.common.waking import Wake
+from devices.common.workspace import Workspace
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles.known import PROFILES
 from devices.joystick.families import family_of
@@ -19,7 +20,7 @@ from devices.joystick.opening import playing, reach, require_parameters
 from devices.joystick.parameters import build_parameters, read_parameters
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import READ_TIMEOUT, Streaming
-from devices.virtual.hands.registry import Workspace, make_hand
+from devices.virtual.hands.registry import make_hand
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError

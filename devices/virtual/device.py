@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 
 from devices.common.log import CommandLog
 from devices.common.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
-from devices.virtual.hands.hand import HAND, CompiledHand, Hand, Workspace
+from devices.common.workspace import Workspace
+from devices.virtual.hands.hand import HAND, CompiledHand, Hand
 from devices.virtual.hands.registry import make_hand
 from devices.virtual.plant import steps_due
 from haptics.clock import Clock

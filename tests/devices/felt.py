@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.hands.hand import Hand, HandSample, HandSettings, Workspace
+from devices.common.workspace import Workspace
+from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from haptics.device import Vector
 from haptics.elements.models import Element
 

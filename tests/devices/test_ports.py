@@ -9,8 +9,9 @@ import pytest
 
 import devices
 from devices.common.velocity import ESTIMATORS
+from devices.common.workspace import Workspace
 from devices.faults import FaultyDevice, parse_fault
-from devices.virtual.hands.hand import CompiledHand, Hand, HandSample, HandSettings, Workspace
+from devices.virtual.hands.hand import CompiledHand, Hand, HandSample, HandSettings
 from devices.virtual.hands.registry import HAND_TARGET, HANDS, HandTable, make_hand
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics.clock import Clock

@@ -42,13 +42,13 @@ def spawn(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
 def _build(table: dict[str, Any]) -> tuple[Any, contextlib.AbstractContextManager[Any], dict[str, Any]]:
     """Return the bus with the drive, the sensor, and where that is found."""
     from devices.arm.body import ArmBody
+    from devices.common.workspace import Workspace
     from devices.emulators.arm.board import ArmBoard
     from devices.emulators.arm.faults import MOTORS, SENSOR, of_part, sensor_faults
     from devices.emulators.arm.plant import ArmPlant
     from devices.emulators.arm.sensors import make_sensor
     from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
     from devices.emulators.wire_faults import WireFaults
-    from devices.virtual.hands.hand import Workspace
     from devices.virtual.wrench import WrenchSettings
     from haptics.settings import build
 

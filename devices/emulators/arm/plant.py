@@ -11,10 +11,10 @@ import numpy as np
 from devices.arm.body import ArmBody
 from devices.arm.mechanics.linkage_kernels import flange_angle
 from devices.arm.mechanics.plant import step_plant
+from devices.common.workspace import Workspace
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.plant import Pair
 from devices.virtual.arm_kernels import BODY_FIELDS, move_body, place_handle
-from devices.virtual.hands.hand import Workspace
 from devices.virtual.hands.registry import make_hand
 from devices.virtual.plant import expect_hand, settle_hand
 from devices.virtual.wrench import WRENCH, WrenchSettings, fill_wrench, measure_wrench, true_wrench

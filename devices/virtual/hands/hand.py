@@ -18,38 +18,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.common.workspace import Point, Workspace
 from devices.virtual.hands.presses import edges_of, parse_presses
 from haptics.device import Vector
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, documented, free
-
-Point = tuple[float, float]
-"""x and y [m]."""
-
-
-class Workspace(NamedTuple):
-    """The rectangle a device's end effector may be in: its lower left and upper right corner [m]."""
-
-    lower: Point
-    upper: Point
-
-    @property
-    def centre(self) -> Point:
-        """Middle of the rectangle [m]."""
-        return (self.lower[0] + self.upper[0]) / 2.0, (self.lower[1] + self.upper[1]) / 2.0
-
-    @property
-    def corners(self) -> tuple[Point, Point, Point, Point]:
-        """Corners of the rectangle [m]."""
-        (left, low), (right, high) = self.lower, self.upper
-        return (left, low), (left, high), (right, low), (right, high)
-
-    def contains(self, x: float, y: float) -> bool:
-        """Tell whether (x, y) [m] is inside or on the edge; nan is outside."""
-        return self.lower[0] <= x <= self.upper[0] and self.lower[1] <= y <= self.upper[1]
-
-    def __str__(self) -> str:
-        return f"{self.lower[0]:g} to {self.upper[0]:g} m by {self.lower[1]:g} to {self.upper[1]:g} m"
 
 
 class HandSample(NamedTuple):

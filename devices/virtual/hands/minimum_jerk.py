@@ -18,7 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, Point, Workspace, number_rows
+from devices.common.workspace import Point, Workspace
+from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, number_rows
 from devices.virtual.hands.phases import PHASE, Phase
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, Workspace
+from devices.common.workspace import Workspace
+from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.servo.lane import Lane

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.virtual.hands.hand import Point
+from devices.common.workspace import Point
 
 _RELAXING = 0.25
 """Time the hand takes to relax, and to take hold again [s]."""

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.common.linkage import FiveBar, Points
+from devices.common.workspace import Workspace
 from devices.virtual.hands.csv_table import Table, read_table
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings, Workspace
+from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, GripSettings
 from devices.virtual.hands.tremor import TREMOR_FIELDS, fill_tremor
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, flag, string

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from devices.virtual.hands.hand import Hand, HandSample, HandSettings, Workspace
+from devices.common.workspace import Workspace
+from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from devices.virtual.hands.minimum_jerk import MinimumJerkSettings
 from devices.virtual.hands.mouse import HAND_TARGET, MouseSettings
 from devices.virtual.hands.recorded import RecordedSettings
@@ -20,7 +21,6 @@ __all__ = [
     "Hand",
     "HandSample",
     "HandTable",
-    "Workspace",
     "hand_settings",
     "make_hand",
     "parse_hand",

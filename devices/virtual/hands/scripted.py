@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from devices.common.workspace import Workspace
 from devices.virtual.hands.csv_table import read_table
-from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, PressingSettings, Workspace, number_rows
+from devices.virtual.hands.hand import HAND_FIELDS, CompiledHand, PressingSettings, number_rows
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, documented, free, string
 

@@ -8,13 +8,13 @@ import pytest
 from devices.arm.body import ArmBody
 from devices.arm.sensors.ati import AtiSettings
 from devices.arm.sensors.mounting import Mounting, turn
+from devices.common.workspace import Workspace
 from devices.emulators.arm.board import ArmBoard
 from devices.emulators.arm.faults import MOTORS, SENSOR, known_faults, of_part
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.times import FreeTime
 from devices.emulators.wire_faults import WireFaults
-from devices.virtual.hands.hand import Workspace
 from tests.devices.arm.odrive_rig import states
 
 ROOM = Workspace((-0.2, -0.15), (0.2, 0.15))

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.virtual.hands.registry import HAND_TARGET, HANDS, Workspace, make_hand
+from devices.common.workspace import Workspace
+from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
 from haptics.servo.lane import Lane
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))

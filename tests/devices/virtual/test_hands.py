@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.virtual.hands.registry import HANDS, Workspace, hand_settings, make_hand, parse_hand
+from devices.common.workspace import Workspace
+from devices.virtual.hands.registry import HANDS, hand_settings, make_hand, parse_hand
 from haptics.errors import ConfigurationError, HapticError
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))

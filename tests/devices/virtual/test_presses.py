@@ -8,9 +8,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import devices
+from devices.common.workspace import Workspace
 from devices.emulators.pid.plant import StickPlant
 from devices.emulators.pid.profiles.known import PROFILES
-from devices.virtual.hands.hand import Hand, HandSample, HandSettings, Workspace
+from devices.virtual.hands.hand import Hand, HandSample, HandSettings
 from devices.virtual.hands.presses import CLICK, MOST_BUTTONS, Press, edges_of, parse_presses
 from devices.virtual.hands.registry import HANDS, make_hand
 from haptics.clock import Clock

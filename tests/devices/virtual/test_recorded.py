@@ -8,9 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.common.linkage import FiveBar
+from devices.common.workspace import Workspace
 from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.recorded import assignments
-from devices.virtual.hands.registry import Workspace, make_hand
+from devices.virtual.hands.registry import make_hand
 from haptics.errors import ConfigurationError
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from devices.virtual.hands.registry import HAND_TARGET, Workspace, make_hand
+from devices.common.workspace import Workspace
+from devices.virtual.hands.registry import HAND_TARGET, make_hand
 from haptics.errors import ConfigurationError
 from haptics.servo.lane import Lane
 
