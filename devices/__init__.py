@@ -1,8 +1,9 @@
 """Devices: everything the servo can drive, each behind the contract of `haptics.device`.
 
 A backend is a name and the class that answers to it. Classes are imported when they are first asked for, so that a
-command that opens nothing needs neither numba nor a USB library. Virtual devices are plants that the commanded force
-or motion really moves; they need no hardware and behave the same with the wall's clock and without one.
+command that opens nothing needs neither numba nor a USB library. In front of an emulated device another class takes
+the driver's place (`devices.emulated`); drivers know nothing of that. Virtual devices are plants that the commanded
+force or motion really moves; they need no hardware and behave the same with the wall's clock and without one.
 """
 
 from __future__ import annotations
@@ -26,19 +27,10 @@ __all__ = [
     "open_device",
 ]
 
-BACKENDS: dict[str, tuple[str, str]] = {
-    "virtual-joystick": ("devices.virtual.joystick", "VirtualJoystick"),
-    "virtual-arm": ("devices.virtual.arm", "VirtualArm"),
-    "pantograph": ("devices.pantograph.device", "Pantograph"),
-    "pid-joystick": ("devices.joystick.device", "PidJoystick"),
-    "arm": ("devices.arm.device", "Arm"),
-}
-"""Backend name to (module, class). The class takes ``(settings, clock=...)`` and touches nothing until ``open``."""
-
 
 @dataclass(frozen=True, slots=True)
 class BackendInfo:
-    """What a person needs to know to choose a backend.
+    """What is known of a backend without importing it.
 
     Attributes
     ----------
@@ -48,57 +40,72 @@ class BackendInfo:
         Which models go with it.
     description : str
         One line.
+    place : str
+        ``module:Class``. The class takes ``(settings, clock=...)`` and touches nothing until ``open``.
     virtual : bool
         Whether it is a plant in software, which needs a hand and has a seed and a log.
-    missing : tuple of str
-        What must be installed or plugged in before it can be used; empty if nothing.
+    emulated : str
+        ``module:Class`` of the driver in front of an emulated device (`devices.emulated`), if there is one.
     """
 
     name: str
     causality: Causality
     description: str
+    place: str
     virtual: bool = False
-    missing: tuple[str, ...] = ()
+    emulated: str = ""
 
 
-_DESCRIPTIONS: dict[str, tuple[Causality, str, bool]] = {
-    "virtual-joystick": (
+_KNOWN = (
+    BackendInfo(
+        "virtual-joystick",
         Causality.IMPEDANCE,
         "backdrivable joystick, moved by a hand and by the force on it",
-        True,
+        "devices.virtual.joystick:VirtualJoystick",
+        virtual=True,
     ),
-    "virtual-arm": (
+    BackendInfo(
+        "virtual-arm",
         Causality.ADMITTANCE,
         "arm with force sensor and position servo, pushed by a hand",
-        True,
+        "devices.virtual.arm:VirtualArm",
+        virtual=True,
     ),
-    "pantograph": (
+    BackendInfo(
+        "pantograph",
         Causality.IMPEDANCE,
         "Haply hAPI board with a two-motor pantograph, on a serial port",
-        False,
+        "devices.pantograph.device:Pantograph",
+        emulated="devices.emulated.pantograph:EmulatedPantograph",
     ),
-    "pid-joystick": (
+    BackendInfo(
+        "pid-joystick",
         Causality.IMPEDANCE,
         "force-feedback joystick on USB (class Physical Interface Device), calibrated",
-        False,
+        "devices.joystick.device:PidJoystick",
+        emulated="devices.emulated.joystick:EmulatedPidJoystick",
     ),
-    "arm": (
+    BackendInfo(
+        "arm",
         Causality.ADMITTANCE,
         "arm with two motors on an ODrive and a force sensor (ATI, OnRobot, OptoForce)",
-        False,
+        "devices.arm.device:Arm",
+        emulated="devices.emulated.arm:EmulatedArm",
     ),
-}
-"""Causality, description and whether it is virtual, known without importing the backend."""
+)
+
+BACKENDS: dict[str, BackendInfo] = {info.name: info for info in _KNOWN}
+"""Backend name to what is known of it."""
 
 
 def describe_backends() -> tuple[BackendInfo, ...]:
     """Return what is known of every backend without importing any of them."""
-    return tuple(BackendInfo(name, *_DESCRIPTIONS[name]) for name in BACKENDS)
+    return tuple(BACKENDS.values())
 
 
 def is_virtual(name: str) -> bool:
     """Tell whether the backend `name` is a plant in software."""
-    return _DESCRIPTIONS[name][2]
+    return BACKENDS[name].virtual
 
 
 def has_simulated_hand(name: str, settings: Mapping[str, Any] | None = None) -> bool:
@@ -129,8 +136,22 @@ def create_device(name: str, settings: Mapping[str, Any] | None = None, *, clock
     """
     if name not in BACKENDS:
         raise unknown("device", name, BACKENDS)
-    module, cls = BACKENDS[name]
-    return cast(Device, getattr(importlib.import_module(module), cls)(settings, clock=clock))
+    info, table = BACKENDS[name], dict(settings or {})
+    place = info.place
+    if info.emulated:
+        if table.get("emulated") is True:
+            place = info.emulated
+        else:
+            from devices.emulated.settings import table_of_driver
+
+            table = table_of_driver(table, _load(place).settings_class, _load(info.emulated).settings_class)
+    return cast(Device, _load(place)(table, clock=clock))
+
+
+def _load(place: str) -> Any:
+    """Return the class at ``module:Class``."""
+    module, _, cls = place.partition(":")
+    return getattr(importlib.import_module(module), cls)
 
 
 def open_device(name: str, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> Device:

@@ -30,7 +30,7 @@ IN_FILES = [
 
 def test_the_text_is_understood() -> None:
     assert {("LAWS", "tests/haptics/strategies.py"), ("slope", "tests/haptics/references.py")} <= set(IN_FILES)
-    assert {("BACKENDS", "devices/__init__.py"), ("_laws", "apps/settings/models.py")} <= set(IN_FILES)
+    assert {("_KNOWN", "devices/__init__.py"), ("_laws", "apps/settings/models.py")} <= set(IN_FILES)
 
 
 @pytest.mark.parametrize(("name", "file"), IN_FILES)
@@ -50,8 +50,8 @@ class Bench(VirtualJoystick):
 
 def _register(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do step 4, *Register*, of adding a device."""
-    monkeypatch.setitem(devices.BACKENDS, "bench", (__name__, "Bench"))
-    monkeypatch.setitem(devices._DESCRIPTIONS, "bench", (Causality.IMPEDANCE, "somebody's own", False))
+    bench = devices.BackendInfo("bench", Causality.IMPEDANCE, "somebody's own", f"{__name__}:Bench")
+    monkeypatch.setitem(devices.BACKENDS, "bench", bench)
 
 
 @pytest.mark.parametrize("arguments", [["devices"], ["devices", "--json"], ["run", "--help"], ["doctor", "--list"]])
@@ -73,12 +73,12 @@ def test_commands_know_a_device_that_was_added(
 
 _SCRIPT = """
 import sys
-import devices
 from apps.cli import main
+from devices import BACKENDS, BackendInfo
 from haptics.device import Causality
 
-devices.BACKENDS["bench"] = ("tests.test_contributing", "Bench")
-devices._DESCRIPTIONS["bench"] = (Causality.IMPEDANCE, "somebody's own", True)
+place = "tests.test_contributing:Bench"
+BACKENDS["bench"] = BackendInfo("bench", Causality.IMPEDANCE, "somebody's own", place, virtual=True)
 if __name__ == "__main__":
     sys.exit(main(["run", "--device", "bench", "--headless", "--duration", "0.2", "--json"]))
 """

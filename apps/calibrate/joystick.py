@@ -20,8 +20,8 @@ if TYPE_CHECKING:
     from calibration.joystick.person import Person
     from calibration.joystick.procedure import Bench, Calibration
     from calibration.motions import Mover
+    from devices.emulated.joystick import EmulatedStickSettings
     from devices.joystick.parameters import StickParameters
-    from devices.joystick.settings import StickSettings
 
 NAME = "pid-joystick"
 
@@ -79,10 +79,10 @@ def run(options: argparse.Namespace) -> Answer:
     require_place(options.out)
     from apps.session.record import made_by
     from calibration.joystick.procedure import Request, calibrate
-    from devices.joystick.settings import StickSettings
+    from devices.emulated.joystick import EmulatedStickSettings
     from haptics.settings import build
 
-    settings = build(StickSettings, table, "device")
+    settings = build(EmulatedStickSettings, table, "device")
     given = {name: getattr(options, name) for name in ("travel_x", "travel_y", "gate", "push_level")}
     request = Request(**given, weight=options.weight, stated_max_force=options.stated_max_force)
     place = _place(options)
@@ -147,7 +147,9 @@ def _keep(out: Path, parameters: StickParameters) -> None:
 
 
 @contextlib.contextmanager
-def _who(options: argparse.Namespace, settings: StickSettings, table: dict[str, Any]) -> Iterator[tuple[Bench, Person]]:
+def _who(
+    options: argparse.Namespace, settings: EmulatedStickSettings, table: dict[str, Any]
+) -> Iterator[tuple[Bench, Person]]:
     """Give the stick, and who holds the handle."""
     from apps.calibrate.reports.terminal import TerminalPerson, say
     from calibration.joystick.procedure import Bench
@@ -163,17 +165,9 @@ def _who(options: argparse.Namespace, settings: StickSettings, table: dict[str, 
         yield Bench(settings, moved_with({})), TerminalPerson(options.yes)
         return
     from calibration.joystick.emulated import EmulatedPerson, operated
-    from devices.emulators.pid import emulated_stick
 
     with operated() as (hand, lane):
-        backend = emulated_stick(
-            settings.emulator,
-            hand=hand,
-            seed=settings.seed,
-            serial=settings.serial or None,
-            faults=settings.wire_faults,
-            friction=settings.friction,
-        )
+        backend = settings.plug_in(hand)
         own = backend.sticks[0].profile.handle
         person = EmulatedPerson(lane, (own.half_width, own.half_height))
         person.tell = say  # type: ignore[method-assign]
@@ -184,7 +178,7 @@ def _result(out: Path, found: Calibration) -> dict[str, Any]:
     return {"out": str(out), "parameters": asdict(found.parameters), **found.facts}
 
 
-def _describe(out: Path, found: Calibration, settings: StickSettings) -> str:
+def _describe(out: Path, found: Calibration, settings: EmulatedStickSettings) -> str:
     known, facts = found.parameters, found.facts
     emulated = f" --set device.emulated=true --set device.emulator={settings.emulator}" if settings.emulated else ""
     force, axes, handle = known.force, known.axes, known.handle

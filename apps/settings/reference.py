@@ -13,6 +13,8 @@ from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.choosing import SENSORS
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.settings import ArmSettings as RealArmSettings
+from devices.emulated.joystick import EmulatedStickSettings
+from devices.emulated.settings import EmulationSettings
 from devices.joystick.settings import StickSettings
 from devices.pantograph.settings import PantographSettings
 from devices.virtual.arm import ArmSettings
@@ -56,6 +58,11 @@ def rubber(speed, static=4.0, kinetic=3.0, width=0.2):
 """
 
 
+_EMULATION = (
+    "With `device.emulated=true` the real driver talks to an emulated device and takes these settings besides its own."
+)
+
+
 def pages() -> Iterator[str]:
     """Yield the reference, a section at a time."""
     yield _INTRODUCTION
@@ -85,11 +92,22 @@ def pages() -> Iterator[str]:
     yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
     yield _section("device", "`pantograph`", PantographSettings, "See [Joysticks](joysticks.md#the-pantograph).")
     yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
+    yield _section("device", "Emulated `pid-joystick`, `pantograph`, `arm`", EmulationSettings, _EMULATION)
+    yield _section(
+        "device",
+        "Emulated `pid-joystick` only",
+        EmulatedStickSettings,
+        leave_out=_names(EmulationSettings, StickSettings),
+    )
     yield _section("device.motors", "Motors of `arm`", OdriveSettings)
     for name, sensor in SENSORS.items():
         yield _section("device.sensor", f'Force sensor of `arm`, `device.sensor.name = "{name}"`', sensor)
     for name, hand in HANDS.items():
         yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
+
+
+def _names(*classes: type) -> tuple[str, ...]:
+    return tuple(field.name for cls in classes for field in dataclasses.fields(cls))
 
 
 def _numbers(table: dict[str, float]) -> str:

@@ -13,7 +13,7 @@ import contextlib
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +26,6 @@ from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.servo.references import MotorReferences
 from devices.arm.settings import ArmSettings
 from devices.common.log import CommandLog
-from devices.virtual.hands.registry import make_hand
 from haptics.clock import Clock, WallClock
 from haptics.device import Causality, Channel, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -75,12 +74,11 @@ class Arm:
         On a wrong setting.
     """
 
+    settings_class: ClassVar[type[ArmSettings]] = ArmSettings
+
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
-        self.settings = own = build(ArmSettings, settings or {}, "device")
-        self._home = own.home_x, own.home_y
-        self._has_operator = own.at_home or own.emulated
-        if own.emulated:  # whose operator holds it where the hand begins
-            self._home = make_hand(own.hand, own.seed, own.workspace).start
+        self.settings = own = build(self.settings_class, settings or {}, "device")
+        self._home = self._home_position()
         self._body = own.body
         self._home_angles = self._body.angles(*self._home)
         if not math.isfinite(sum(self._home_angles)):
@@ -111,7 +109,7 @@ class Arm:
         return DeviceSpec(
             name=NAME,
             causality=Causality.ADMITTANCE,
-            identity="emulated" if own.emulated else motors.serial or "the only drive",
+            identity=self._identity,
             rate_min=100.0,
             rate_max=1000.0,
             workspace_min=own.workspace.lower,
@@ -244,6 +242,20 @@ class Arm:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     @property
+    def _identity(self) -> str:
+        """Which arm it is, in words."""
+        return self.settings.motor_settings.serial or "the only drive"
+
+    @property
+    def _held(self) -> bool:
+        """Whether somebody holds the end effector at its home."""
+        return self.settings.at_home
+
+    def _home_position(self) -> tuple[float, float]:
+        """Return where its home is [m]."""
+        return self.settings.home_x, self.settings.home_y
+
+    @property
     def _resolution(self) -> float:
         """Smallest step of the encoders at the end effector in the middle of the workspace [m]."""
         jacobian = self._body.linkage.jacobians(np.array([self._body.angles(0.0, 0.0)]))[0]
@@ -271,23 +283,20 @@ class Arm:
         self._references.step(self._home_angles, self._load)
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
-        """Make the motors and the sensor, or what stands for them; `resources` gets what undoes it."""
-        own, backend = self.settings, None
-        sensor = own.sensor_table
-        if own.emulated:
-            from devices.emulators.arm.child import spawn
-            from devices.emulators.odrive.remote import RemoteBackend
+        """Make the motors and the sensor; `resources` gets what undoes it."""
+        backend, sensor = self._far_end(resources)
+        return OdriveStage(self.settings.motor_table, period=self._clock.period, backend=backend), make_sensor(sensor)
 
-            address, found = resources.enter_context(spawn(own.emulation))
-            backend, sensor = RemoteBackend(address), sensor | found
-        return OdriveStage(own.motor_table, period=self._clock.period, backend=backend), make_sensor(sensor)
+    def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
+        """Return what USB is reached by, None for libusb, and the table of the sensor; `resources` undoes it."""
+        return None, self.settings.sensor_table
 
     def _find_home(self, stage: MotorStage) -> None:
         """Have the encoders count from the arm's zero, if they do not."""
         if stage.homed:
             return
         own = self.settings
-        if not self._has_operator:
+        if not self._held:
             raise DeviceOpenError(
                 f"{NAME}: its encoders lose their zero with the power. Hold the end effector at its home "
                 f"({own.home_x:g} m, {own.home_y:g} m) with the elbow where it belongs, and start again with "

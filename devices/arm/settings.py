@@ -4,29 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.sensors.choosing import SENSORS, make_sensor
+from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
 from devices.arm.servo.settings import ServoSettings
+from devices.common.settings import RunSettings
 from devices.common.workspace import Workspace
-from devices.emulators.arm.faults import known_faults
-from devices.emulators.arm.sensors import SENSITIVITY
-from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, documented, flag, free, string
-
-EMULATED_LOG = "emulated_arm.json"
-"""Beside the log of commands: the emulated drive's own account of how its motors ended."""
+from haptics.settings import bounded, build, check, documented, flag, free
 
 
 @documented
 @dataclass(frozen=True)
-class ArmSettings:
-    """Settings of the arm; its parts have tables of their own."""
+class ArmSettings(RunSettings):
+    """Settings of the arm, besides `RunSettings`; its parts have tables of their own."""
 
     arm: Any = free(None, "a table", doc="what the arm is like, see below: of a real one, what is believed of it")
     motors: Any = free(
@@ -58,23 +52,13 @@ class ArmSettings:
     tare: bool = flag(
         True, doc="whether the force sensor is tared before the motors are driven, with nobody at the handle"
     )
-    emulated: bool = flag(False, doc="whether to use an emulated arm, drive and sensor")
-    wire_faults: tuple[str, ...] = free((), ALLOWED, doc="faults of the emulated wires, on demand")
-    hand: Any = free(None, "a table", doc="the hand on the emulated handle")
-    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random about the emulated arm")
-    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick where there is no clock")
-    log: str = string("", allowed="a file", doc="where to log what was commanded and when")
 
     def __post_init__(self) -> None:
         check(self, "device")
-        for name in ("arm", "motors", "sensor", "servo", "hand"):
+        for name in ("arm", "motors", "sensor", "servo"):
             value = getattr(self, name)
             if not (value is None or isinstance(value, Mapping)):
                 raise ConfigurationError(f"device.{name} = {value!r}: must be a table.")
-        if self.sensor_name in SENSORS:  # else it is refused with the others' names when it is made
-            check_wire_faults(self.wire_faults, self.emulated, "arm", known_faults(self.sensor_name))
-        if self.hand is not None and not self.emulated:
-            raise ConfigurationError("device.hand: only an emulated arm has a hand; add device.emulated=true.")
         if self.body.encoder != "motor":
             raise ConfigurationError(
                 f"device.arm.encoder = {self.body.encoder!r}: must be 'motor'; the drive has its encoders there."
@@ -119,24 +103,4 @@ class ArmSettings:
         """The table of the sensor, with what the arm says of its handle and of gravity."""
         body = self.body
         down = (0.0, -body.gravity, -(max(STANDARD_GRAVITY**2 - body.gravity**2, 0.0) ** 0.5))
-        given = {"name": self.sensor_name, "handle_mass": body.handle_mass, "gravity": down, **(self.sensor or {})}
-        if self.emulated and self.sensor_name == "optoforce":
-            given.setdefault("sensitivity", SENSITIVITY)
-        return given
-
-    @property
-    def emulation(self) -> dict[str, Any]:
-        """What the emulated arm is told (`devices.emulators.arm.child.spawn`)."""
-        motors, table = self.motor_settings, self.sensor_table
-        return {
-            "arm": dict(self.arm or {}),
-            "ratios": (motors.reduction_1, motors.reduction_2),
-            "half_width": self.half_width,
-            "half_height": self.half_height,
-            "hand": self.hand,
-            "seed": self.seed,
-            "sensor": table,
-            "mounting": {name: table[name] for name in ("rotation", "handle_centre") if name in table},
-            "faults": list(self.wire_faults),
-            "log": str(Path(self.log).with_name(EMULATED_LOG)) if self.log else "",
-        }
+        return {"name": self.sensor_name, "handle_mass": body.handle_mass, "gravity": down, **(self.sensor or {})}

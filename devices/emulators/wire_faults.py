@@ -6,40 +6,27 @@ Each emulator has a table of its own of what can go wrong. The texts are those o
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import ClassVar
 
+from devices.common.timed import Timed, parts_of
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown
 
 DELAYS = {"delay-1ms": 1e-3, "delay-5ms": 5e-3, "delay-20ms": 20e-3, "delay-100ms": 0.1}
 """Those faults that are delays [s]; a table has them, or some, with a description."""
 
-ALLOWED = "a list of texts NAME@SECONDS, such as ['unplug@2+0.5']"
-"""What a setting ``wire_faults`` may be, in words."""
-
 
 @dataclass(frozen=True, slots=True)
-class WireFault:
-    """A fault and its time.
+class WireFault(Timed):
+    """A fault and its time; the emulator says from when its time counts."""
 
-    Attributes
-    ----------
-    name : str
-        What it is.
-    start, length : float
-        From when on and for how long [s]; the emulator says from when its time counts.
-    """
-
-    name: str
-    start: float
-    length: float = math.inf
+    KIND: ClassVar[str] = "fault of the wire"
 
     def covers(self, now: float) -> bool:
         """Tell whether it is there at `now` [s]."""
-        return self.start <= now < self.start + self.length
+        return self.start <= now and (self.duration is None or now < self.start + self.duration)
 
 
 def parse_wire_fault(text: str, known: Mapping[str, str]) -> WireFault:
@@ -57,36 +44,16 @@ def parse_wire_fault(text: str, known: Mapping[str, str]) -> WireFault:
     ConfigurationError
         Naming the text and what is allowed.
     """
-    name, _, when = text.strip().partition("@")
+    parts = parts_of(text)
+    name = parts[0] if parts else text.strip().partition("@")[0]
     if name not in known:
         raise unknown(f"fault of the wire in {text!r}:", name, known)
-    start, plus, length = when.partition("+")
-    try:
-        fault = WireFault(name, float(start), float(length) if plus else math.inf)
-    except ValueError:
-        fault = WireFault(name, math.nan)
-    if not (0.0 <= fault.start < math.inf and fault.length > 0.0):
+    if parts is None:
         raise ConfigurationError(
             f"fault of the wire {text!r}: must have the form NAME@SECONDS or NAME@SECONDS+DURATION, for instance "
             f"{name}@2 or {name}@2+0.05."
         )
-    return fault
-
-
-def check_wire_faults(faults: Any, emulated: bool, what: str, known: Mapping[str, str]) -> None:
-    """Check the value `faults` of the setting ``device.wire_faults`` of `what`.
-
-    Raises
-    ------
-    ConfigurationError
-        If it is no list of known faults, or the device is not emulated.
-    """
-    if not isinstance(faults, list | tuple) or not all(isinstance(text, str) for text in faults):
-        raise ConfigurationError(f"device.wire_faults = {faults!r}: must be {ALLOWED}.")
-    if faults and not emulated:
-        raise ConfigurationError(f"device.wire_faults = {faults!r}: only an emulated {what} has an emulated wire.")
-    for text in faults:
-        parse_wire_fault(text, known)
+    return WireFault(*parts)
 
 
 class WireFaults:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import atexit
 import contextlib
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from devices.common.compensation import compensation_of
 from devices.common.driver import Driver
 from devices.common.velocity import velocity_lag
 from devices.common.waking import Wake
-from devices.common.workspace import Workspace
-from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.profiles.known import PROFILES
 from devices.joystick.families import family_of
 from devices.joystick.kernels import STICK, connect, give_stick, take_stick
 from devices.joystick.opening import playing, reach, require_parameters
-from devices.joystick.parameters import build_parameters, read_parameters
+from devices.joystick.parameters import StickParameters, read_parameters
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import READ_TIMEOUT, Streaming
-from devices.virtual.hands.registry import make_hand
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -41,8 +37,7 @@ class PidJoystick(Driver):
     Parameters
     ----------
     settings : mapping, optional
-        Those of `StickSettings`, and for an emulated stick a table ``hand``
-        (`devices.virtual.hands.registry.make_hand`).
+        Those of `StickSettings`.
     clock : Clock, optional
         The run's clock; without one the time since it was built counts.
     backend : usb.backend.IBackend, optional
@@ -55,7 +50,7 @@ class PidJoystick(Driver):
     parameters : StickParameters or None
         What is known of the stick.
     backend : usb.backend.IBackend or None
-        What USB is reached by, if not libusb; that of an emulated stick, once it was opened.
+        What USB is reached by, if not libusb.
 
     Raises
     ------
@@ -64,21 +59,14 @@ class PidJoystick(Driver):
     """
 
     name = NAME
+    settings_class: ClassVar[type[StickSettings]] = StickSettings
 
     def __init__(
         self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None, backend: Any = None
     ) -> None:
-        own = dict(settings or {})
-        hand = own.pop("hand", None)
-        self.settings = build(StickSettings, own, "device")
+        self.settings = build(self.settings_class, settings or {}, "device")
         self.backend = backend
-        self.parameters = read_parameters(self.settings.parameters) if self.settings.parameters else None
-        if self.settings.emulated:
-            self._emulate(hand)
-        elif hand is not None:
-            raise ConfigurationError(
-                "device.hand: only an emulated stick has a hand in software (device.emulated=true)."
-            )
+        self.parameters = self._known()
         self._check_serial()
         super().__init__(STICK, (take_stick, give_stick), clock, self.settings.period)
         self._streaming: Streaming | None = None
@@ -88,14 +76,13 @@ class PidJoystick(Driver):
             added = compensation_of(self.settings, NAME, self._identity, self._clock.period, resolution)
         self._fill(self.settings, resolution, added)
 
-    def _emulate(self, hand: Any) -> None:
-        """Put an emulated stick in place of a plugged one, with parameters as a perfect calibration would find them."""
-        own = self.settings
-        if self.parameters is None:
-            self.parameters = build_parameters(PROFILES[own.emulator].truths(own.serial or None))
-        axes = self.parameters.axes
-        make_hand(hand, own.seed, Workspace(axes.workspace_min_m, axes.workspace_max_m))  # complains in time
-        self._hand = hand
+    def _known(self) -> StickParameters | None:
+        """Return what is known of the stick, if anything."""
+        return read_parameters(self.settings.parameters) if self.settings.parameters else None
+
+    def _bus(self) -> Any:
+        """Return what USB is reached by, as the stick is opened; None for libusb."""
+        return self.backend
 
     def _check_serial(self) -> None:
         serial, known = self.settings.serial, self.parameters.device.serial if self.parameters else ""
@@ -110,7 +97,7 @@ class PidJoystick(Driver):
     @property
     def _identity(self) -> str:
         assert self.parameters is not None
-        return f"{'emulated ' * self.settings.emulated}{self.parameters.device}"
+        return str(self.parameters.device)
 
     @property
     def spec(self) -> DeviceSpec:
@@ -165,17 +152,8 @@ class PidJoystick(Driver):
             return
         self._prepare()
         own = self.settings
-        if own.emulated and self.backend is None:  # whose time begins now
-            self.backend = emulated_stick(
-                own.emulator,
-                hand=self._hand,
-                seed=own.seed,
-                serial=own.serial or None,
-                faults=own.wire_faults,
-                friction=own.friction,
-            )
         with contextlib.ExitStack() as undo:
-            transport = reach(own, self.parameters, self.backend)
+            transport = reach(own, self.parameters, self._bus())
             undo.callback(transport.close)
             known = require_parameters(self.parameters, transport.link, own.parameters)
             self._begin_log(own.log)

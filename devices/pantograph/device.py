@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -67,13 +67,10 @@ class Pantograph(Driver):
     """
 
     name = NAME
+    settings_class: ClassVar[type[PantographSettings]] = PantographSettings
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
-        self.settings = build(PantographSettings, settings or {}, "device")
-        if self.settings.emulated:
-            from devices.virtual.hands.registry import parse_hand
-
-            parse_hand(self.settings.hand)
+        self.settings = build(self.settings_class, settings or {}, "device")
         self._mechanism = self.settings.geometry
         super().__init__(PANTOGRAPH, (take_pantograph, give_pantograph), clock, self.settings.period)
         lever = self._mechanism.largest_lever()
@@ -87,8 +84,17 @@ class Pantograph(Driver):
 
     @property
     def _identity(self) -> str:
-        own = self.settings
-        return f"{own.mechanism}, " + ("emulated" if own.emulated else own.port or "the only board")
+        return f"{self.settings.mechanism}, {self._which}"
+
+    @property
+    def _which(self) -> str:
+        """Which board it is, in words."""
+        return self.settings.port or "the only board"
+
+    @property
+    def _held(self) -> bool:
+        """Whether somebody holds the arms at their home pose."""
+        return self.settings.at_home
 
     @property
     def spec(self) -> DeviceSpec:
@@ -134,7 +140,7 @@ class Pantograph(Driver):
         if self._exchange is not None:
             return
         own = self.settings
-        if not (own.emulated or own.at_home):
+        if not self._held:
             raise DeviceOpenError(
                 f"{NAME}: hold both arms at the home pose ({self._mechanism.pose}) and start again with "
                 "device.at_home=true; the board takes it from there where its arms are."
@@ -210,8 +216,7 @@ class Pantograph(Driver):
     def _connect(self, resources: contextlib.ExitStack) -> tuple[Line, Guard]:
         """Open the port and post the guardian; `resources` gets what undoes it, the board at rest first."""
         own = self.settings
-        path = self._emulate(resources) if own.emulated else own.port or find_port()
-        port = open_port(path)
+        port = open_port(self._far_end(resources))
         resources.callback(os.close, port)
         line = Line(port, self._mechanism)
         words = str(port), line.zero.hex(), line.setup.hex()
@@ -219,19 +224,9 @@ class Pantograph(Driver):
         resources.callback(_leave, line, guard)
         return line, guard
 
-    def _emulate(self, resources: contextlib.ExitStack) -> str:
-        from devices.emulators.hapi.child import spawn
-
-        own = self.settings
-        table = {
-            "mechanism": own.mechanism,
-            "hand": own.hand,
-            "seed": own.seed,
-            "mass": own.mass,
-            "damping": own.damping,
-            "faults": list(own.wire_faults),
-        }
-        return resources.enter_context(spawn(table))
+    def _far_end(self, resources: contextlib.ExitStack) -> str:
+        """Return the port that the board is at; `resources` gets what undoes it."""
+        return self.settings.port or find_port()
 
     def _home(self, line: Line) -> None:
         """Have the board count from the home pose, and wait until the handle is in the workspace."""

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from devices.common.compensation import CompensationSettings
+from devices.common.settings import RunSettings
 from devices.common.velocity import VelocitySettings, check_velocity
-from devices.emulators.hapi.faults import WIRE_FAULTS
-from devices.emulators.wire_faults import ALLOWED, check_wire_faults
 from devices.pantograph.mechanisms import MECHANISMS, Mechanism
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, choice, documented, flag, free, string
+from haptics.settings import bounded, check, choice, documented, flag, string
 
 
 @documented
 @dataclass(frozen=True)
-class PantographSettings(CompensationSettings, VelocitySettings):
-    """Settings of the pantograph, besides those of the velocity estimator and of `CompensationSettings`."""
+class PantographSettings(RunSettings, CompensationSettings, VelocitySettings):
+    """Settings of the pantograph, besides `RunSettings`, `CompensationSettings` and `VelocitySettings`."""
 
     mechanism: str = choice("gen-1", MECHANISMS, doc="which pantograph is on the board")
     port: str = string("", allowed="a serial port such as /dev/ttyACM0", doc="serial port; empty to look for the board")
@@ -43,12 +41,6 @@ class PantographSettings(CompensationSettings, VelocitySettings):
     damping: float = bounded(
         0.5, minimum=0.0, maximum=20.0, unit="N s/m", doc="own friction at the handle, for advice and emulation"
     )
-    emulated: bool = flag(False, doc="whether to use an emulated board")
-    wire_faults: tuple[str, ...] = free((), ALLOWED, doc="faults of the emulated wire, on demand")
-    hand: Any = free(None, "a table", doc="the hand on the emulated handle")
-    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random about that hand")
-    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick where there is no clock")
-    log: str = string("", allowed="a file", doc="where to log what was commanded and when")
 
     def __post_init__(self) -> None:
         check(self, "device")
@@ -58,11 +50,6 @@ class PantographSettings(CompensationSettings, VelocitySettings):
                 f"device.reply_timeout = {self.reply_timeout:g} s: must be at most half of device.watchdog = "
                 f"{self.watchdog:g} s, so that a late answer is not taken for the end of the driver."
             )
-        check_wire_faults(self.wire_faults, self.emulated, "pantograph", WIRE_FAULTS)
-        if not self.emulated and self.hand is not None:
-            raise ConfigurationError("device.hand: only an emulated pantograph has a hand; add device.emulated=true.")
-        if self.emulated and self.port:
-            raise ConfigurationError(f"device.port = {self.port!r}: an emulated board brings its own; leave it out.")
 
     @property
     def geometry(self) -> Mechanism:

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.common.log import CommandLog
+from devices.common.settings import RunSettings, SeedSettings
 from devices.common.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
 from devices.common.workspace import Workspace
 from devices.virtual.hands.hand import HAND, CompiledHand, Hand
@@ -29,7 +30,7 @@ from haptics.device import DeviceSpec, State, Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.parts import address_of_part, run_part
 from haptics.ports import Port
-from haptics.settings import bounded, build, check, documented, string
+from haptics.settings import bounded, build, check, documented
 
 Part = Callable[..., None]
 """A kernel that is a part (`haptics.parts`)."""
@@ -43,15 +44,12 @@ _S = TypeVar("_S", bound="PlantSettings")
 
 @documented
 @dataclass(frozen=True)
-class PlantSettings(VelocitySettings):
-    """Settings that every virtual device has, besides those of the velocity estimator."""
+class PlantSettings(SeedSettings, RunSettings, VelocitySettings):
+    """Settings that every virtual device has, besides `SeedSettings`, `RunSettings` and `VelocitySettings`."""
 
     half_width: float = bounded(0.1, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.08, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
     substep: float = bounded(1e-4, minimum=1e-6, maximum=1e-3, unit="s", doc="step of the integration")
-    period: float = bounded(1e-3, minimum=1e-5, maximum=1.0, unit="s", doc="period of a tick where there is no clock")
-    seed: int = bounded(0, minimum=0, maximum=2**62, doc="seed of everything random")
-    log: str = string("", allowed="a file", doc="where to log what was received and when")
 
     def __post_init__(self) -> None:
         check(self, "device")

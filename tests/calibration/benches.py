@@ -15,14 +15,13 @@ from calibration.joystick import stick as stick_module
 from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
 from calibration.joystick.procedure import Bench, Calibration, Request, calibrate
 from calibration.motions import Mover
+from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.emulators.times import FreeTime
 from devices.faults import FaultyDevice, parse_fault
-from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import StickParameters, build_parameters
-from devices.joystick.settings import StickSettings
 from haptics.clock import Clock, WallClock
 from haptics.servo.lane import Lane
 from haptics.shared import SharedFile
@@ -93,7 +92,7 @@ def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
 
             def make(more: Mapping[str, Any], _: Clock) -> FaultyDevice:
                 settings = {"emulated": True, "emulator": stick.profile.name, "parameters": str(file)}
-                device = PidJoystick(settings, clock=clock, backend=table.backend)
+                device = EmulatedPidJoystick(settings, clock=clock, backend=table.backend)
                 return FaultyDevice(device, map(parse_fault, faults), clock)
 
             return Mover(make, live=False, clock_of=lambda device: clock)
@@ -103,7 +102,7 @@ def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
 
 def attempt(table: Table, place: Path, **more: Any) -> Calibration:
     with moved_here(table) as mover:
-        bench = Bench(StickSettings(emulated=True), mover, table.backend)
+        bench = Bench(EmulatedStickSettings(emulated=True), mover, table.backend)
         return calibrate(bench, table.person, request(table.stick, **more), place, {})
 
 

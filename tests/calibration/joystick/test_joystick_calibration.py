@@ -23,12 +23,11 @@ from calibration.joystick.pushes import Pusher
 from calibration.joystick.response import Response
 from calibration.joystick.stick import RawStick
 from calibration.motions import drive
+from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.profiles.profile import Handle
 from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import Force, StickParameters, write_parameters
-from devices.joystick.settings import EMULATORS, StickSettings
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
@@ -76,7 +75,7 @@ def calibrated(profile: str, period: float = 0.0) -> tuple[Calibration, StickPar
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("profile", "period"), [*((profile, 0.0) for profile in EMULATORS), pytest.param("sidewinder-ff2", WALL, id="wall")]
+    ("profile", "period"), [*((profile, 0.0) for profile in PROFILES), pytest.param("sidewinder-ff2", WALL, id="wall")]
 )
 def test_every_stick_is_found_to_be_what_it_is(profile: str, period: float) -> None:
     found, truth, stick = calibrated(profile, period)
@@ -104,7 +103,7 @@ def test_a_stick_renders_with_the_file_that_came_of_it(tmp_path: Path) -> None:
     still = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
     settings = {"emulated": True, "emulator": profile, "parameters": str(path), "hand": still}
     wanted = np.array((1.5, -2.0))
-    with PidJoystick(settings) as device:
+    with EmulatedPidJoystick(settings) as device:
         end = time.perf_counter() + 0.1
         while time.perf_counter() < end:
             device.read()
@@ -327,7 +326,7 @@ def test_a_stick_that_says_nothing_any_more_is_a_fault(tmp_path: Path) -> None:
 
 def test_a_stick_that_says_nothing_any_more_before_it_is_pushed_is_a_fault() -> None:
     table = bench("openffboard", period=WALL)
-    with RawStick(StickSettings(emulated=True), table.backend) as raw:
+    with RawStick(EmulatedStickSettings(emulated=True), table.backend) as raw:
         table.stick.faults.set("short")
         end = time.perf_counter() + 2.0
         with pytest.raises(DeviceFault, match="no whole report"):

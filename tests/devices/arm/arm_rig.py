@@ -12,11 +12,8 @@ from typing import Any
 import numpy as np
 
 from devices.arm import device
-from devices.arm.device import Arm
-from devices.arm.motors import OdriveStage
 from devices.arm.sensors import force_sensor, onrobot, optoforce, rdt
-from devices.arm.sensors.choosing import make_sensor
-from devices.arm.sensors.force_sensor import ForceSensor
+from devices.emulated.arm import EmulatedArm
 from devices.emulators.arm import sensors
 from devices.emulators.arm.board import ArmBoard
 from devices.emulators.arm.faults import MOTORS, SENSOR, of_part, sensor_faults
@@ -58,7 +55,7 @@ def settings(make: str = "ati", **own: Any) -> dict[str, Any]:
     return {"emulated": True, "hand": STILL, **parts, **own}
 
 
-class ArmHere(Arm):
+class ArmHere(EmulatedArm):
     """An emulated arm whose drive and sensor are served by threads of this process, in a time of its own."""
 
     board: ArmBoard
@@ -69,7 +66,7 @@ class ArmHere(Arm):
         self.clock = SteppedClock(PERIOD, self.time, self.settle)
         super().__init__(table, clock=self.clock)
 
-    def _connect(self, resources: contextlib.ExitStack) -> tuple[OdriveStage, ForceSensor]:
+    def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         told, body = self.settings.emulation, self.settings.body
         name = told["sensor"]["name"]
         plant = ArmPlant(
@@ -85,8 +82,7 @@ class ArmHere(Arm):
         self.board = ArmBoard(plant, body, of_part(MOTORS, told["faults"]), self.sensor_faults, self.time)
         unit, found = sensors.make_sensor(name, told["sensor"], self.board.wrench, self.board.sensor_faults)
         resources.enter_context(unit)
-        stage = OdriveStage(self.settings.motor_table, period=PERIOD, backend=EmulatedOdriveBackend(self.board))
-        return stage, make_sensor(told["sensor"] | found)
+        return EmulatedOdriveBackend(self.board), told["sensor"] | found
 
     @property
     def plant(self) -> ArmPlant:

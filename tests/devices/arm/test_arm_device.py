@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 from devices import create_device
-from devices.arm.device import Arm
 from devices.arm.motors import MotorStage
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from haptics.device import Causality
@@ -120,9 +119,9 @@ def test_it_can_be_opened_twice_closed_twice_and_opened_anew() -> None:
         run(arm, 0.02)
 
 
-def test_nothing_is_driven_before_somebody_says_where_the_arm_is() -> None:
+def test_nothing_is_driven_before_somebody_says_where_the_arm_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ArmHere, "_held", False)
     arm = ArmHere(settings())
-    arm._has_operator = False
     with pytest.raises(DeviceOpenError, match=r"lose their zero .* home \(0 m, 0 m\).*device.at_home=true"):
         arm.open()
     assert states(arm.board) == [IDLE, IDLE]
@@ -198,4 +197,4 @@ def test_a_command_that_is_nowhere_is_a_fault(command: tuple[float, float]) -> N
 )
 def test_wrong_settings_are_named_with_what_is_allowed(table: dict[str, object], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        Arm(table)
+        create_device("arm", table)

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick
 from haptics import Coulomb, MasslessImpedance, Servo
@@ -15,7 +16,7 @@ from tests.devices.joystick.doubles import STILL, make
 @pytest.fixture(scope="session")
 def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
     """Compile everything: an emulated stick lives by the wall's clock, which does not wait for a compiler."""
-    device = PidJoystick({"emulated": True, "hand": STILL})
+    device = EmulatedPidJoystick({"emulated": True, "hand": STILL})
     with device:
         device.read()
     trace = Trace.create(tmp_path_factory.mktemp("compiled") / "trace", capacity=64)

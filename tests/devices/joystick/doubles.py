@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from devices.common.bus.transfers import TransferError, Trouble
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
@@ -106,5 +107,5 @@ def unplugged() -> TransferError:
 def make(*faults: str, profile: str = "openffboard", **settings: Any) -> tuple[PidJoystick, EmulatedStick]:
     """Return a driver and the emulated stick that it drives, which nobody holds."""
     backend = emulated_stick(profile, hand=STILL, faults=faults)
-    device = PidJoystick({"emulated": True, "emulator": profile, **settings}, backend=backend)
+    device = EmulatedPidJoystick({"emulated": True, "emulator": profile, **settings}, backend=backend)
     return device, backend.sticks[0]

@@ -7,12 +7,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.joystick.device import PidJoystick
 from devices.joystick.parameters import format_parameters
-from devices.joystick.settings import EMULATORS
 from devices.joystick.usb.finding import choose, find_sticks, usb_sticks
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 from tests.devices.joystick.doubles import STILL, make
@@ -27,7 +28,8 @@ def two(*serials: str) -> EmulatedUsbBackend:
 def test_two_sticks_at_once_by_serial_number() -> None:
     backend = two("A1", "B2")
     both = [
-        PidJoystick({"emulated": True, "serial": serial}, backend=_only(backend, serial)) for serial in ("A1", "B2")
+        EmulatedPidJoystick({"emulated": True, "serial": serial}, backend=_only(backend, serial))
+        for serial in ("A1", "B2")
     ]
     for device in both:
         device.backend = backend
@@ -60,7 +62,7 @@ def test_a_stick_that_is_not_there_is_named_with_those_that_are() -> None:
         choose([], "045e:001b", "")
 
 
-@pytest.mark.parametrize("profile", EMULATORS)
+@pytest.mark.parametrize("profile", PROFILES)
 def test_found_sticks_say_what_they_are(profile: str) -> None:
     backend = emulated_stick(profile, hand=STILL)
     (found,) = find_sticks(backend)
@@ -147,7 +149,7 @@ def test_a_dead_mans_button_that_the_stick_lacks_is_refused(tmp_path: Path) -> N
 def test_dead_man_is_the_button_the_file_names(tmp_path: Path) -> None:
     device, _ = make()
     path = stored(device, tmp_path, one=("dead_man_button = 0", "dead_man_button = 1"))
-    held = PidJoystick({"emulated": True, "parameters": path, "hand": {"name": "minimum-jerk"}})
+    held = EmulatedPidJoystick({"emulated": True, "parameters": path, "hand": {"name": "minimum-jerk"}})
     assert held.spec.dead_man == "button"
     assert device.spec.dead_man == "none"
     with held:

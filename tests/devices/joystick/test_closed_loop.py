@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles.known import PROFILES
 from devices.joystick.device import PidJoystick
@@ -59,7 +60,7 @@ def loop(trace: Trace, monkeypatch: pytest.MonkeyPatch) -> Loop:
         bus = backend.sticks[0].time
         put_in_step(bus, monkeypatch)
         clock = BusClock(FRAME, bus)
-        watched = Watched(PidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
+        watched = Watched(EmulatedPidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
         element = MasslessImpedance(Coulomb(force), stiffness, damping, FRAME)
         Servo(watched, element, trace, clock=clock).run(seconds)  # type: ignore[arg-type]
         return np.array(watched.rows[:-FADED_OUT])
@@ -86,7 +87,7 @@ DOCUMENTED_FORCES = (1.0, 2.0, 4.0)
 
 
 def data_sheet(profile: str) -> DeviceSpec:
-    return PidJoystick({"emulated": True, "emulator": profile}).spec
+    return EmulatedPidJoystick({"emulated": True, "emulator": profile}).spec
 
 
 def vector_rate(profile: str) -> float:

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import devices
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick
-from devices.joystick.settings import EMULATORS
 from haptics.errors import ConfigurationError
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STILL, make
@@ -31,7 +31,7 @@ class TestEmulatedSidewinder(DeviceContract):
 # --- forces ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", EMULATORS)
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("direction", [(0.0, 1.0), (-0.6, -0.8)])
 def test_a_force_arrives_at_the_handle_in_size_and_direction(profile: str, direction: tuple[float, float]) -> None:
     device, stick = make(profile=profile)
@@ -100,7 +100,7 @@ def test_nothing_is_left_playing_and_the_driver_is_back(opened: tuple[PidJoystic
 )
 def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> None:
     with pytest.raises(ConfigurationError, match=message):
-        PidJoystick(settings)
+        devices.create_device("pid-joystick", settings)
 
 
 def test_a_simulated_hand_is_that_of_a_virtual_or_an_emulated_device() -> None:

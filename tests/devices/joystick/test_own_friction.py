@@ -14,6 +14,8 @@ from calibration.motions.measurements import measurements_of
 from calibration.motions.mover import Mover
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import ParameterFile, Provenance
+from devices import create_device
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.plant import StickPlant
 from devices.joystick.device import PidJoystick
@@ -69,7 +71,7 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
         bus: Any = backend.sticks[0].time
         put_in_step(bus, monkeypatch)
         clock = BusClock(FRAME, bus)
-        return cls(PidJoystick({"emulated": True, **settings}, clock=clock, backend=backend), clock)
+        return cls(EmulatedPidJoystick({"emulated": True, **settings}, clock=clock, backend=backend), clock)
 
     return made
 
@@ -107,9 +109,9 @@ def test_a_file_of_another_stick_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "other.toml"
     path.write_text("[provenance]\ndevice = 'pid-joystick emulated another (1209:ffb0)'\n[joint.x]\n")
     with pytest.raises(ConfigurationError, match="is of the device 'pid-joystick emulated another"):
-        PidJoystick({"emulated": True, "friction_parameters": str(path)})
+        EmulatedPidJoystick({"emulated": True, "friction_parameters": str(path)})
 
 
 def test_a_real_stick_cannot_be_given_friction() -> None:
     with pytest.raises(ConfigurationError, match="only an emulated stick"):
-        PidJoystick({"friction": FRICTION})
+        create_device("pid-joystick", {"friction": FRICTION})

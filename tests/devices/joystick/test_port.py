@@ -15,6 +15,7 @@ import pytest
 
 from devices.common import driver
 from devices.common.driver_kernels import NOT_FINITE
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.faults import FaultyDevice, parse_fault
 from devices.joystick.device import PidJoystick
@@ -82,7 +83,7 @@ class ByPort:
 def pushed(serve: type[ByMethods | ByPort], folder: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
     """Push a stick with friction, that is made up for, in step with its bus; return samples, force and handle."""
     own = Path(write_own_friction(folder / "own.toml"))
-    plain = PidJoystick({"emulated": True})
+    plain = EmulatedPidJoystick({"emulated": True})
     own.write_text(own.read_text().replace("virtual-joystick", f"pid-joystick {plain.spec.identity}"))
     backend = emulated_stick("openffboard", hand=MOVES, period=0.0, friction=FRICTION)
     stick, random, rows = backend.sticks[0], np.random.default_rng(3), list[tuple[float, ...]]()
@@ -90,7 +91,7 @@ def pushed(serve: type[ByMethods | ByPort], folder: Path, monkeypatch: pytest.Mo
         put_in_step(stick.time, patch)
         patch.setattr(driver, "WallClock", BusClock)  # what the compiled loop follows
         clock = BusClock(FRAME, stick.time)
-        device = PidJoystick({"emulated": True, "friction_parameters": str(own)}, clock=clock, backend=backend)
+        device = EmulatedPidJoystick({"emulated": True, "friction_parameters": str(own)}, clock=clock, backend=backend)
         with device:
             clock.start()
             served = serve(device)
@@ -115,7 +116,7 @@ def test_through_its_port_it_measures_and_pushes_alike(tmp_path: Path, monkeypat
 
 @pytest.mark.parametrize(("button", "word"), [(0, 0b1010), (1, 0b1011), (2, 0b1010), (31, 0b1010)])
 def test_the_dead_mans_button_comes_before_those_of_the_stick(button: int, word: int) -> None:
-    device = PidJoystick({"emulated": True, "hand": STILL})
+    device = EmulatedPidJoystick({"emulated": True, "hand": STILL})
     device.open()
     try:
         device._opened().stop()
@@ -133,12 +134,12 @@ def test_the_dead_mans_button_comes_before_those_of_the_stick(button: int, word:
 def test_there_is_a_port_on_the_walls_clock_alone() -> None:
     clock = WallClock(1e-3)
     with pytest.raises(DeviceOpenError, match=r"open\(\)"):
-        port_of(PidJoystick({"emulated": True, "hand": STILL}, clock=clock))
-    with PidJoystick({"emulated": True, "hand": STILL}, clock=clock) as device:
+        port_of(EmulatedPidJoystick({"emulated": True, "hand": STILL}, clock=clock))
+    with EmulatedPidJoystick({"emulated": True, "hand": STILL}, clock=clock) as device:
         assert port_of(device) is not None
         assert port_of(FaultyDevice(device, [parse_fault("dropout@1")], clock)) is None
     for other in (None, Clock(1e-3)):
-        with PidJoystick({"emulated": True, "hand": STILL}, clock=other) as device:
+        with EmulatedPidJoystick({"emulated": True, "hand": STILL}, clock=other) as device:
             assert port_of(device) is None
 
 
@@ -155,7 +156,7 @@ class Run:
         clock = WallClock(1e-3)
         self.backend = emulated_stick("openffboard", hand={"name": "minimum-jerk"})
         self.stick = self.backend.sticks[0]
-        self.device = PidJoystick({"emulated": True}, clock=clock, backend=self.backend)
+        self.device = EmulatedPidJoystick({"emulated": True}, clock=clock, backend=self.backend)
         servo = Servo(self.device, MasslessImpedance(Coulomb(2.0), 600.0, 2.0), trace, clock=clock)
         self.acted_at, self.said, self._ended = 0, "", threading.Event()
         other = threading.Thread(target=self._act_on, args=(trace, act))
@@ -256,7 +257,7 @@ def test_a_reader_that_stands_still_makes_old_samples_and_those_no_force(trace: 
 def test_a_tick_that_has_died_leaves_no_force_on_though_the_threads_live() -> None:
     clock = WallClock(1e-3)
     backend = emulated_stick("openffboard", hand=STILL)
-    device, stick = PidJoystick({"emulated": True}, clock=clock, backend=backend), backend.sticks[0]
+    device, stick = EmulatedPidJoystick({"emulated": True}, clock=clock, backend=backend), backend.sticks[0]
     with device:
         clock.start()
         port = port_of(device)
@@ -279,7 +280,7 @@ def play(port: Port, clock: WallClock, seconds: float) -> None:
 
 
 def test_a_command_that_is_not_finite_is_a_fault_in_words(trace: Trace) -> None:
-    with PidJoystick({"emulated": True, "hand": STILL}, clock=WallClock(1e-3)) as device:
+    with EmulatedPidJoystick({"emulated": True, "hand": STILL}, clock=WallClock(1e-3)) as device:
         port = port_of(device)
         assert port is not None
         run_part(port.give, port.record.ctypes.data, np.nan, 0.0)

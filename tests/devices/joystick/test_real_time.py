@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.joystick.device import PidJoystick
 from haptics import Coulomb, MasslessImpedance, Servo
@@ -58,7 +59,7 @@ def render(profile: str, hand: dict[str, Any], force: float, seconds: float, fol
     found = advised(profile, force)
     clock = WallClock(FRAME)
     backend = emulated_stick(profile, hand=hand)
-    watched = Watched(PidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
+    watched = Watched(EmulatedPidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
     element = MasslessImpedance(Coulomb(force), found.stiffness, found.damping, FRAME)
     Servo(watched, element, Trace.create(folder, capacity=16384), clock=clock).run(seconds)  # type: ignore[arg-type]
     return watched

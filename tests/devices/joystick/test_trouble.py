@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick
@@ -242,7 +243,7 @@ def test_the_systems_libusb_comes_first_then_the_package(monkeypatch: pytest.Mon
 def test_unplugged_in_a_run_it_ends_with_a_fault(trace: Trace) -> None:
     clock = WallClock(1e-3)
     backend = emulated_stick("openffboard", hand=STILL)
-    device = PidJoystick({"emulated": True}, clock=clock, backend=backend)
+    device = EmulatedPidJoystick({"emulated": True}, clock=clock, backend=backend)
     stick = backend.sticks[0]
     pulled = itertools.count()
 

@@ -5,6 +5,7 @@ import time
 import numpy as np
 import pytest
 
+from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick import watching
@@ -171,7 +172,7 @@ def fault_of(device: PidJoystick, force: float, seconds: float) -> str:
 
 def held(hand: dict[str, object], profile: str, *faults: str) -> tuple[PidJoystick, EmulatedStick]:
     backend = emulated_stick(profile, hand=hand, faults=faults)
-    return PidJoystick({"emulated": True, "emulator": profile}, backend=backend), backend.sticks[0]
+    return EmulatedPidJoystick({"emulated": True, "emulator": profile}, backend=backend), backend.sticks[0]
 
 
 @pytest.mark.usefixtures("compiled")

@@ -1,0 +1,88 @@
+"""The driver of the arm in front of an emulated arm, drive and force sensor (`devices.emulators.arm`)."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from devices.arm.device import Arm
+from devices.arm.settings import ArmSettings
+from devices.emulated.settings import EmulationSettings
+from devices.emulators.arm.child import spawn
+from devices.emulators.arm.faults import known_faults
+from devices.emulators.arm.sensors import SENSITIVITY
+from devices.emulators.odrive.remote import RemoteBackend
+from devices.virtual.hands.registry import make_hand
+from haptics.settings import documented
+
+EMULATED_LOG = "emulated_arm.json"
+"""Beside the log of commands: the emulated drive's own account of how its motors ended."""
+
+
+@documented
+@dataclass(frozen=True)
+class EmulatedArmSettings(EmulationSettings, ArmSettings):
+    """Settings of an emulated arm: those of the driver and `EmulationSettings`. The emulated arm is what they say."""
+
+    NOUN: ClassVar[str] = "arm"
+
+    def __post_init__(self) -> None:
+        ArmSettings.__post_init__(self)
+        self.check_emulation()
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """What can go wrong on the wires of drive and sensor, name to description."""
+        return known_faults(self.sensor_name)
+
+    @property
+    def sensor_table(self) -> dict[str, Any]:
+        """The table of the sensor; an emulated OptoForce sensor has a data sheet of its own."""
+        table = super().sensor_table
+        if self.emulated and self.sensor_name == "optoforce":
+            table.setdefault("sensitivity", SENSITIVITY)
+        return table
+
+    @property
+    def emulation(self) -> dict[str, Any]:
+        """What the emulated arm is told (`devices.emulators.arm.child.spawn`)."""
+        motors, table = self.motor_settings, self.sensor_table
+        return {
+            "arm": dict(self.arm or {}),
+            "ratios": (motors.reduction_1, motors.reduction_2),
+            "half_width": self.half_width,
+            "half_height": self.half_height,
+            "hand": self.hand,
+            "seed": self.seed,
+            "sensor": table,
+            "mounting": {name: table[name] for name in ("rotation", "handle_centre") if name in table},
+            "faults": list(self.wire_faults),
+            "log": str(Path(self.log).with_name(EMULATED_LOG)) if self.log else "",
+        }
+
+
+class EmulatedArm(Arm):
+    """The driver with an emulated arm, whose operator holds it where the hand begins; see `Arm`."""
+
+    settings_class = EmulatedArmSettings
+    settings: EmulatedArmSettings
+
+    @property
+    def _identity(self) -> str:
+        return "emulated"
+
+    @property
+    def _held(self) -> bool:
+        return True
+
+    def _home_position(self) -> tuple[float, float]:
+        own = self.settings
+        return make_hand(own.hand, own.seed, own.workspace).start
+
+    def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
+        own = self.settings
+        address, found = resources.enter_context(spawn(own.emulation))
+        return RemoteBackend(address), own.sensor_table | found

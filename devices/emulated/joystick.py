@@ -1,0 +1,87 @@
+"""The driver of force-feedback sticks in front of an emulated stick (`devices.emulators.pid`)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from devices.common.friction import parse_friction
+from devices.common.workspace import Workspace
+from devices.emulated.settings import EmulationSettings
+from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.faults import WIRE_FAULTS
+from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.usb_backend import EmulatedUsbBackend
+from devices.joystick.device import PidJoystick
+from devices.joystick.parameters import StickParameters, build_parameters
+from devices.joystick.settings import StickSettings
+from devices.virtual.hands.registry import make_hand
+from haptics.errors import ConfigurationError
+from haptics.settings import choice, documented, free
+
+
+@documented
+@dataclass(frozen=True)
+class EmulatedStickSettings(EmulationSettings, StickSettings):
+    """Settings of an emulated stick: those of the driver and `EmulationSettings`.
+
+    Faults of its wire count from the time the stick is opened.
+    """
+
+    NOUN: ClassVar[str] = "stick"
+
+    emulator: str = choice("openffboard", PROFILES, doc="which stick is emulated")
+    friction: Any = free(
+        None, "tables x and y of levels [N]", doc="own dry friction, by axis and direction, emulated only"
+    )
+
+    def __post_init__(self) -> None:
+        StickSettings.__post_init__(self)
+        self.check_emulation()
+        if parse_friction(self.friction) is not None and not self.emulated:
+            raise ConfigurationError("device.friction: only an emulated stick can be given friction of its own.")
+        if self.emulated and self.transport == "hidraw":
+            raise ConfigurationError("device.transport = 'hidraw': an emulated stick is on an emulated USB only.")
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """What can go wrong on the bus, name to description."""
+        return WIRE_FAULTS
+
+    def plug_in(self, hand: Any = None) -> EmulatedUsbBackend:
+        """Return a bus with the stick, whose time begins now; another `hand` than that of the settings may hold it."""
+        return emulated_stick(
+            self.emulator,
+            hand=self.hand if hand is None else hand,
+            seed=self.seed,
+            serial=self.serial or None,
+            faults=self.wire_faults,
+            friction=self.friction,
+        )
+
+
+class EmulatedPidJoystick(PidJoystick):
+    """The driver with an emulated stick, which is there from ``open`` on; see `PidJoystick`.
+
+    Without a parameter file it has what a perfect calibration would find.
+    """
+
+    settings_class = EmulatedStickSettings
+    settings: EmulatedStickSettings
+
+    def _known(self) -> StickParameters:
+        own = self.settings
+        known = super()._known() or build_parameters(PROFILES[own.emulator].truths(own.serial or None))
+        axes = known.axes
+        make_hand(own.hand, own.seed, Workspace(axes.workspace_min_m, axes.workspace_max_m))  # complains in time
+        return known
+
+    @property
+    def _identity(self) -> str:
+        return f"emulated {super()._identity}"
+
+    def _bus(self) -> Any:
+        if self.backend is None:
+            self.backend = self.settings.plug_in()
+        return self.backend

@@ -1,0 +1,65 @@
+"""The driver of the pantograph in front of an emulated board (`devices.emulators.hapi`) in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from devices.emulated.settings import EmulationSettings
+from devices.emulators.hapi.child import spawn
+from devices.emulators.hapi.faults import WIRE_FAULTS
+from devices.pantograph.device import Pantograph
+from devices.pantograph.settings import PantographSettings
+from haptics.errors import ConfigurationError
+from haptics.settings import documented
+
+
+@documented
+@dataclass(frozen=True)
+class EmulatedPantographSettings(EmulationSettings, PantographSettings):
+    """Settings of an emulated pantograph: those of the driver and `EmulationSettings`.
+
+    ``mass`` and ``damping`` are those of the emulated handle.
+    """
+
+    NOUN: ClassVar[str] = "pantograph"
+
+    def __post_init__(self) -> None:
+        PantographSettings.__post_init__(self)
+        self.check_emulation()
+        if self.emulated and self.port:
+            raise ConfigurationError(f"device.port = {self.port!r}: an emulated board brings its own; leave it out.")
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """What can go wrong on the wire, name to description."""
+        return WIRE_FAULTS
+
+
+class EmulatedPantograph(Pantograph):
+    """The driver with an emulated board, which is there from ``open`` on; see `Pantograph`."""
+
+    settings_class = EmulatedPantographSettings
+    settings: EmulatedPantographSettings
+
+    @property
+    def _which(self) -> str:
+        return "emulated"
+
+    @property
+    def _held(self) -> bool:
+        return True
+
+    def _far_end(self, resources: contextlib.ExitStack) -> str:
+        own = self.settings
+        table = {
+            "mechanism": own.mechanism,
+            "hand": own.hand,
+            "seed": own.seed,
+            "mass": own.mass,
+            "damping": own.damping,
+            "faults": list(own.wire_faults),
+        }
+        return resources.enter_context(spawn(table))

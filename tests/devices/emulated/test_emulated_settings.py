@@ -1,0 +1,80 @@
+"""Emulation is put in by the registry: a driver neither knows its settings nor imports what is emulated."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import devices
+from haptics.errors import ConfigurationError
+
+EMULATED = [info.name for info in devices.describe_backends() if info.emulated]
+NOUNS = {"pantograph": "pantograph", "pid-joystick": "stick", "arm": "arm"}
+FAULTS = {"pantograph": "unplug@1", "pid-joystick": "unplug@1", "arm": "motors.unplug@1"}
+
+
+def test_every_driver_of_a_real_device_has_an_emulated_one() -> None:
+    assert EMULATED == [info.name for info in devices.describe_backends() if not info.virtual] == list(NOUNS)
+
+
+@pytest.mark.parametrize("name", EMULATED)
+def test_the_driver_alone_knows_nothing_of_emulation(name: str) -> None:
+    """Asked in a process of its own, where nobody has imported anything before."""
+    module, _, cls = devices.BACKENDS[name].place.partition(":")
+    code = (
+        f"import json, sys, {module} as driver\n"
+        "from haptics.errors import ConfigurationError\n"
+        f"driver.{cls}()\n"
+        "try:\n"
+        f"    driver.{cls}({{'emulated': True}})\n"
+        "except ConfigurationError as error:\n"
+        "    words = str(error)\n"
+        "known = [m for m in sys.modules if m.startswith(('devices.emul', 'devices.virtual', 'devices.faults'))]\n"
+        "print(json.dumps([words, known]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True)
+    words, known = json.loads(done.stdout)
+    assert "unknown setting 'device.emulated'" in words
+    assert known == []
+
+
+@pytest.mark.parametrize("name", EMULATED)
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"wire_faults": None}, "device.wire_faults = .*: only an emulated {noun} has an emulated wire"),
+        ({"hand": {"name": "minimum-jerk"}}, "device.hand: only an emulated {noun} has a hand .*device.emulated=true"),
+        ({"emulated": "yes"}, "device.emulated = 'yes': must be true or false"),
+        ({"emulate": True}, "unknown setting 'device.emulate'. Did you mean 'device.emulated'"),
+        ({"seed": -1}, "device.seed = -1: must be"),
+    ],
+)
+def test_a_real_device_refuses_what_only_an_emulated_one_has(name: str, setting: dict[str, Any], words: str) -> None:
+    own = {"wire_faults": [FAULTS[name]]} if "wire_faults" in setting else setting
+    with pytest.raises(ConfigurationError, match=words.format(noun=NOUNS[name])):
+        devices.create_device(name, own)
+
+
+@pytest.mark.parametrize("name", EMULATED)
+def test_the_same_settings_make_a_real_device_when_emulation_is_switched_off(name: str) -> None:
+    real = devices.create_device(name, {"emulated": False, "seed": 3})
+    assert "emulated" not in real.spec.identity
+    assert type(real) is type(devices.create_device(name))
+    emulated = devices.create_device(name, {"emulated": True, "seed": 3, "wire_faults": [FAULTS[name]]})
+    assert "emulated" in emulated.spec.identity
+    assert isinstance(emulated, type(real))
+
+
+@pytest.mark.parametrize("name", EMULATED)
+def test_what_is_wrong_with_an_emulated_device_is_said_before_it_is_opened(name: str) -> None:
+    for own, words in (
+        ({"wire_faults": ["flood@1"]}, "unknown fault of the wire in 'flood@1'"),
+        ({"wire_faults": [f"{FAULTS[name]}+0"]}, "must last longer than 0 s"),
+        ({"wire_faults": [f"{FAULTS[name]}0 s"]}, "must have the form NAME@SECONDS"),
+        ({"hand": {"name": "foot"}}, "unknown hand 'foot'"),
+        ({"hand": 3}, "hand = 3: must be a table"),
+    ):
+        with pytest.raises(ConfigurationError, match=words):
+            devices.create_device(name, {"emulated": True, **own})
