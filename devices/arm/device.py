@@ -78,7 +78,7 @@ class Arm:
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
         self.settings = own = build(self.settings_class, settings or {}, "device")
-        self._home = self._home_position()
+        self._home = own.home
         self._body = own.body
         self._home_angles = self._body.angles(*self._home)
         if not math.isfinite(sum(self._home_angles)):
@@ -109,7 +109,7 @@ class Arm:
         return DeviceSpec(
             name=NAME,
             causality=Causality.ADMITTANCE,
-            identity=self._identity,
+            identity=own.identity,
             rate_min=100.0,
             rate_max=1000.0,
             workspace_min=own.workspace.lower,
@@ -242,20 +242,6 @@ class Arm:
     # --- inside ------------------------------------------------------------------------------------------------------
 
     @property
-    def _identity(self) -> str:
-        """Which arm it is, in words."""
-        return self.settings.motor_settings.serial or "the only drive"
-
-    @property
-    def _held(self) -> bool:
-        """Whether somebody holds the end effector at its home."""
-        return self.settings.at_home
-
-    def _home_position(self) -> tuple[float, float]:
-        """Return where its home is [m]."""
-        return self.settings.home_x, self.settings.home_y
-
-    @property
     def _resolution(self) -> float:
         """Smallest step of the encoders at the end effector in the middle of the workspace [m]."""
         jacobian = self._body.linkage.jacobians(np.array([self._body.angles(0.0, 0.0)]))[0]
@@ -296,7 +282,7 @@ class Arm:
         if stage.homed:
             return
         own = self.settings
-        if not self._held:
+        if not own.held:
             raise DeviceOpenError(
                 f"{NAME}: its encoders lose their zero with the power. Hold the end effector at its home "
                 f"({own.home_x:g} m, {own.home_y:g} m) with the elbow where it belongs, and start again with "

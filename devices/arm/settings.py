@@ -68,6 +68,21 @@ class ArmSettings(RunSettings):
         make_sensor(self.sensor_table)
 
     @property
+    def home(self) -> tuple[float, float]:
+        """Where its home is [m]."""
+        return self.home_x, self.home_y
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody holds the end effector at its home."""
+        return self.at_home
+
+    @property
+    def identity(self) -> str:
+        """Which arm it is, in words."""
+        return self.motor_settings.serial or "the only drive"
+
+    @property
     def workspace(self) -> Workspace:
         """The rectangle the end effector may be in."""
         return Workspace((-self.half_width, -self.half_height), (self.half_width, self.half_height))

@@ -39,6 +39,21 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
         return known_faults(self.sensor_name)
 
     @property
+    def home(self) -> tuple[float, float]:
+        """Where the hand begins [m]: its operator holds the end effector there."""
+        return make_hand(self.hand, self.seed, self.workspace).start
+
+    @property
+    def held(self) -> bool:
+        """Whether somebody holds the end effector there: always."""
+        return True
+
+    @property
+    def identity(self) -> str:
+        """Which arm it is, in words."""
+        return "emulated"
+
+    @property
     def sensor_table(self) -> dict[str, Any]:
         """The table of the sensor; an emulated OptoForce sensor has a data sheet of its own."""
         table = super().sensor_table
@@ -69,18 +84,6 @@ class EmulatedArm(Arm):
 
     settings_class = EmulatedArmSettings
     settings: EmulatedArmSettings
-
-    @property
-    def _identity(self) -> str:
-        return "emulated"
-
-    @property
-    def _held(self) -> bool:
-        return True
-
-    def _home_position(self) -> tuple[float, float]:
-        own = self.settings
-        return make_hand(own.hand, own.seed, own.workspace).start
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         own = self.settings

@@ -33,6 +33,16 @@ class EmulatedPantographSettings(EmulationSettings, PantographSettings):
             raise ConfigurationError(f"device.port = {self.port!r}: an emulated board brings its own; leave it out.")
 
     @property
+    def held(self) -> bool:
+        """Whether somebody holds the arms at their home pose: always."""
+        return True
+
+    @property
+    def identity(self) -> str:
+        """Which board it is, in words."""
+        return "emulated"
+
+    @property
     def known_faults(self) -> Mapping[str, str]:
         """What can go wrong on the wire, name to description."""
         return WIRE_FAULTS
@@ -43,14 +53,6 @@ class EmulatedPantograph(Pantograph):
 
     settings_class = EmulatedPantographSettings
     settings: EmulatedPantographSettings
-
-    @property
-    def _which(self) -> str:
-        return "emulated"
-
-    @property
-    def _held(self) -> bool:
-        return True
 
     def _far_end(self, resources: contextlib.ExitStack) -> str:
         own = self.settings

@@ -84,17 +84,7 @@ class Pantograph(Driver):
 
     @property
     def _identity(self) -> str:
-        return f"{self.settings.mechanism}, {self._which}"
-
-    @property
-    def _which(self) -> str:
-        """Which board it is, in words."""
-        return self.settings.port or "the only board"
-
-    @property
-    def _held(self) -> bool:
-        """Whether somebody holds the arms at their home pose."""
-        return self.settings.at_home
+        return f"{self.settings.mechanism}, {self.settings.identity}"
 
     @property
     def spec(self) -> DeviceSpec:
@@ -140,7 +130,7 @@ class Pantograph(Driver):
         if self._exchange is not None:
             return
         own = self.settings
-        if not self._held:
+        if not own.held:
             raise DeviceOpenError(
                 f"{NAME}: hold both arms at the home pose ({self._mechanism.pose}) and start again with "
                 "device.at_home=true; the board takes it from there where its arms are."

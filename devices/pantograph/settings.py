@@ -52,6 +52,16 @@ class PantographSettings(RunSettings, CompensationSettings, VelocitySettings):
             )
 
     @property
+    def held(self) -> bool:
+        """Whether somebody holds the arms at their home pose."""
+        return self.at_home
+
+    @property
+    def identity(self) -> str:
+        """Which board it is, in words."""
+        return self.port or "the only board"
+
+    @property
     def geometry(self) -> Mechanism:
         """The mechanism itself."""
         return MECHANISMS[self.mechanism]

@@ -8,6 +8,7 @@ import pytest
 
 from devices import create_device
 from devices.arm.motors import MotorStage
+from devices.emulated.arm import EmulatedArmSettings
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -120,7 +121,7 @@ def test_it_can_be_opened_twice_closed_twice_and_opened_anew() -> None:
 
 
 def test_nothing_is_driven_before_somebody_says_where_the_arm_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(ArmHere, "_held", False)
+    monkeypatch.setattr(EmulatedArmSettings, "held", False)
     arm = ArmHere(settings())
     with pytest.raises(DeviceOpenError, match=r"lose their zero .* home \(0 m, 0 m\).*device.at_home=true"):
         arm.open()
