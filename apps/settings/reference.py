@@ -84,6 +84,12 @@ def pages() -> Iterator[str]:
     )
     yield _section("servo", "What the servo asks the operating system for", RealTimeSettings)
     yield _section("fitness", "What a run may be like and still count as fit", Fitness)
+    yield from _devices()
+    for name, hand in HANDS.items():
+        yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
+
+
+def _devices() -> Iterator[str]:
     yield _section("device", "`virtual-joystick`", JoystickSettings)
     yield _section("device", "`virtual-arm`", ArmSettings)
     yield _section("device.arm", "The arm itself: `virtual-arm`, `arm`", ArmBody, "See [The arm](arm.md).")
@@ -102,8 +108,6 @@ def pages() -> Iterator[str]:
     yield _section("device.motors", "Motors of `arm`", OdriveSettings)
     for name, sensor in SENSORS.items():
         yield _section("device.sensor", f'Force sensor of `arm`, `device.sensor.name = "{name}"`', sensor)
-    for name, hand in HANDS.items():
-        yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
 
 
 def _names(*classes: type) -> tuple[str, ...]:
