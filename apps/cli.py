@@ -42,10 +42,10 @@ _STATUS: tuple[tuple[type[HapticError], int], ...] = (
 
 _TOOLS = {
     "bench": "benchmarks, as ratios to a reference measured in the same run",
-    "calibrate": "from recordings or a device to a parameter file",
-    "conformance": "the friction conformance suite, for every model and for renderers of others",
-    "doctor": "what this machine lacks for 1 kHz, and the lines that mend it",
-    "reproduce": "the figures and tables of the papers, with the papers' numbers beside ours",
+    "calibrate": "identify parameters (friction, motors, an arm, a stick) and write them to a file",
+    "conformance": "the friction conformance suite, for every model here and for your own renderer",
+    "doctor": "check this machine for 1 kHz, and print the commands that fix what is missing",
+    "reproduce": "reproduce figures and tables of the papers, with the papers' numbers beside ours",
 }
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
 
@@ -129,7 +129,7 @@ def _complain(line: str) -> None:
 
 
 def _parser() -> argparse.ArgumentParser:
-    parser = _Parser(prog="haptics", description="Feel friction at 1 kHz, and measure what was felt.")
+    parser = _Parser(prog="haptics", description="Render friction on haptic devices at 1 kHz, and identify it.")
     parser.add_argument("--version", action=Version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
     _add_demo(subparsers)
@@ -144,7 +144,9 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def _add_demo(subparsers: Any) -> None:
-    parser = subparsers.add_parser("demo", help="the main job with no hardware: virtual joystick, model C, a hand")
+    parser = subparsers.add_parser(
+        "demo", help="a session without hardware: virtual joystick, model C, a simulated hand"
+    )
     _add_session_options(parser, f"{commands.DEMO_DURATION:g} s")
     parser.set_defaults(
         command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None, faults=[]
@@ -155,7 +157,7 @@ def _add_run(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "run",
         help="an interactive session on a device",
-        epilog="faults on demand:\n" + indent(listed({name: kind.description for name, kind in FAULTS.items()}), "  "),
+        epilog="faults to inject:\n" + indent(listed({name: kind.description for name, kind in FAULTS.items()}), "  "),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--device", metavar="NAME", help="backend name; see 'haptics devices'")
@@ -170,14 +172,16 @@ def _add_run(subparsers: Any) -> None:
         help="one setting, for instance law.force=3 or element.stiffness=4000 (repeatable)",
     )
     parser.add_argument("--rate", metavar="HZ", type=float, help="servo rate (default 1000)")
-    parser.add_argument("--hand", metavar="NAME|FILE", help="what moves a virtual device: a hand, or a CSV file")
+    parser.add_argument(
+        "--hand", metavar="NAME|FILE", help="simulated hand that moves a virtual device, or a CSV file of a path"
+    )
     parser.add_argument(
         "--fault",
         dest="faults",
         metavar="NAME@SECONDS",
         action="append",
         default=[],
-        help="turn the device bad from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
+        help="inject a fault from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
     )
     _add_session_options(parser, "until it is stopped, by Ctrl-C or in the window")
     parser.set_defaults(command=commands.run)
@@ -193,7 +197,7 @@ def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> No
         type=int,
         choices=range(1, MOST_VIEWS + 1),
         default=1,
-        help=f"so many windows on the same run, for instance one for whoever watches (1 to {MOST_VIEWS})",
+        help=f"number of windows on the same run, for instance a second one for a spectator (1 to {MOST_VIEWS})",
     )
     parser.add_argument(
         "--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)"
@@ -201,7 +205,7 @@ def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> No
     parser.add_argument(
         "--clock",
         choices=("wall", "off"),
-        help="off: as fast as the machine can, on a virtual device, with the same result (default wall)",
+        help="wall: real time (default); off: as fast as the machine can, virtual devices only, with the same result",
     )
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the live view")
 
@@ -214,10 +218,8 @@ def _add_devices(subparsers: Any) -> None:
 def _add_replay(subparsers: Any) -> None:
     parser = subparsers.add_parser("replay", help="scrub through a recording, or verify it bit for bit")
     parser.add_argument("recording", metavar="RECORDING", type=Path, help="folder of the recording")
-    parser.add_argument("--verify", action="store_true", help="compute every tick again and compare bit for bit")
-    parser.add_argument(
-        "--headless", action="store_true", help="without a window: say what is in it and draw a picture"
-    )
+    parser.add_argument("--verify", action="store_true", help="replay every tick and compare bit for bit")
+    parser.add_argument("--headless", action="store_true", help="without a window: print a summary and draw a picture")
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the window")
     parser.set_defaults(command=commands.replay)
 

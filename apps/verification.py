@@ -54,7 +54,7 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
         yield Finding("certificate", INCOMPLETE, words)
         return
     if missing:
-        yield Finding("certificate", INCOMPLETE, "the certificate cannot be made again: rows are missing.")
+        yield Finding("certificate", INCOMPLETE, "the certificate cannot be recomputed: rows are missing.")
         return
     present: dict[str, Any] = {name: recording.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
     differing, absent = [], []
@@ -130,7 +130,7 @@ def _configuration(recording: Recording) -> Iterator[Finding]:
     }
     differing = [name for name, (one, other) in pairs.items() if one != other]
     if differing:
-        words = f"the configuration is not that of the first settings and the device: {', '.join(differing)}."
+        words = f"the configuration does not agree with the first settings and the device: {', '.join(differing)}."
         yield Finding("configuration", VIOLATED, words)
     yield from _limits(metadata, configuration.get("envelope", {}))
 
@@ -142,11 +142,11 @@ def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
     try:
         expected = asdict(Limits.of(spec_of(metadata), envelope))
     except (TypeError, ConfigurationError) as error:
-        yield Finding("limits", VIOLATED, f"the envelope of the configuration does not go with the device: {error}")
+        yield Finding("limits", VIOLATED, f"the envelope of the configuration does not fit the device: {error}")
         return
     differing = _differing(metadata["limits"], expected)
     if differing:
-        words = f"the limits are not those of device and configuration: {'; '.join(differing)}."
+        words = f"the limits do not follow from the device and the configuration: {'; '.join(differing)}."
         yield Finding("limits", VIOLATED, words)
 
 
@@ -172,7 +172,7 @@ def _device(recording: Recording) -> Iterator[Finding]:
         return
     differing = _differing(metadata["device"], json.loads(json.dumps(asdict(spec))))
     if differing:
-        words = f"the data sheet is not that of the device which the configuration makes: {'; '.join(differing)}."
+        words = f"the data sheet is not that of the configured device: {'; '.join(differing)}."
         if metadata.get("program_sha256") == program_hash():
             yield Finding("device", VIOLATED, words)
         else:

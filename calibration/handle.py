@@ -109,7 +109,7 @@ def identify_handle(poses: RestingWrenches) -> Handle:
     """
     count = len(poses.time)
     if count < LEAST_POSES:
-        raise ConfigurationError(f"{count} poses: must be at least {LEAST_POSES}, to tell what they are worth.")
+        raise ConfigurationError(f"{count} poses: must be at least {LEAST_POSES}, for standard errors.")
     u, zero, one = poses.gravity, np.zeros(count), np.broadcast_to(np.eye(3), (count, 3, 3))
     across = np.stack(  # across @ (m c) = (m c) x u
         [
@@ -165,15 +165,17 @@ def _doubts(found: dict[str, tuple[float, float]], left: float, weight: float, s
     if MASS in found:
         mass, error = found[MASS]
         if mass < -CERTAIN * error:
-            doubts.append("the mass is negative: gravity or the rotation of the sensor is not as it was told")
+            doubts.append("the mass is negative: gravity or the rotation of the sensor is set wrong")
         elif mass <= CERTAIN * error:
-            doubts.append(f"the mass may as well be none (it is known to {error:.2g} kg), so there is no centre")
+            doubts.append(
+                f"the mass may be 0 (its standard error is {error:.2g} kg), so its centre cannot be identified"
+            )
     if not shows_torques:
-        doubts.append("the sensor shows no torques, so there is no centre")
+        doubts.append("the sensor measures no torques, so the centre of mass cannot be identified")
     if left > max(_MISFIT[0] * abs(weight), _MISFIT[1]):
         doubts.append(
-            f"the fit leaves {left:.2g} N: somebody touched the handle, or gravity or the rotation of the sensor is "
-            "not as it was told"
+            f"the residual is {left:.2g} N: somebody touched the handle, or gravity or the rotation of the sensor is "
+            "set wrong"
         )
     return doubts
 

@@ -75,7 +75,7 @@ def map_new(path: Path, size: int) -> mmap.mmap:
     """
     with open(path, "ab+") as file:
         if file.tell():
-            raise FileExistsError(f"{path} has something in it.")
+            raise FileExistsError(f"{path} is not empty.")
         _reserve(file.fileno(), size)
         return mmap.mmap(file.fileno(), size)
 
@@ -88,7 +88,7 @@ def _reserve(descriptor: int, size: int) -> None:
         else:  # macOS, which can only promise
             os.ftruncate(descriptor, size)
     except OSError as error:
-        raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): make some.") from error
+        raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): free some.") from error
 
 
 def _nameless_files() -> bool:

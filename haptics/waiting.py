@@ -39,7 +39,7 @@ def go_on() -> None:
     check = _cancelled.get()
     if check is not None and check():
         _cancelled.set(None)
-        raise OpeningCancelled("the device was not opened: that was called off.")
+        raise OpeningCancelled("the device was not opened: the opening was cancelled.")
 
 
 def pause(duration: float) -> None:

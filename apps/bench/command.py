@@ -14,7 +14,9 @@ from apps.shared.progress import Line, bar
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("names", metavar="NAME", nargs="*", help="which ones; default: all short ones; see --list")
+    parser.add_argument(
+        "names", metavar="NAME", nargs="*", help="benchmarks to run; default: all short ones; see --list"
+    )
     parser.add_argument("--list", action="store_true", help="list the names and what is measured")
     passed_on.add(parser)
 
@@ -63,4 +65,4 @@ def _require_compiled() -> None:
     from haptics.errors import ConfigurationError
 
     if numba.config.DISABLE_JIT:
-        raise ConfigurationError("NUMBA_DISABLE_JIT is set: the kernels are not compiled, what there is to measure.")
+        raise ConfigurationError("NUMBA_DISABLE_JIT is set: kernels are not compiled, so there is nothing to measure.")

@@ -44,8 +44,8 @@ def run(progress: Progress) -> Outcome:
     own, classic = rows[: len(exact)], rows[len(exact) :]
     text = (
         f"{_text(own)}\n{remark}\n\n"
-        f"Classic models, Coulomb's law; beside model A (admittance) or C (impedance) in C:\n{_text(classic)}\n\n"
-        f"Other simulators, one mass with dry friction; beside model A:\n{simulators.text(rivals)}"
+        f"Classic models, Coulomb's law, compared with model A (admittance) or C (impedance):\n{_text(classic)}\n\n"
+        f"Other simulators, one mass with dry friction; compared with model A:\n{simulators.text(rivals)}"
     )
     return Outcome(
         {"reference": remark, "rows": own, "classic": classic, "simulators": rivals}, text, disagreement(own)
@@ -89,7 +89,7 @@ def disagreement(rows: Sequence[Row]) -> str:
         if row["difference"] is not None and not row["difference"] <= TOLERANCE:
             return (
                 f"model {row['element']} with law {row['law']} and its loop in C differ by {row['difference']:.1e}; "
-                f"{TOLERANCE:g} is allowed, else their times cannot be compared."
+                f"must be at most {TOLERANCE:g}, or their times cannot be compared."
             )
     return ""
 

@@ -36,12 +36,12 @@ class Option:
 OPTIONS = (
     Option("duration", "S", float, ("servo", "soak"), "length of the whole measurement (80), or of the soak (3600)"),
     Option("rate", "HZ", float, ("servo", "soak"), "servo rate (1000)"),
-    Option("slice", "S", float, ("servo",), "length of a turn of each candidate (10, or what fits)"),
+    Option("slice", "S", float, ("servo",), "length of one slice of each candidate (10, or what fits)"),
     Option("scheduling", "CLASS", str, ("servo",), "auto, fifo or other, for both candidates (auto)"),
     Option("cpu", "N", int, ("servo",), "the processor that both candidates stay on (any)"),
-    Option("view", "WHEN", str, ("servo",), "on, off or both: with a live view beside (both)"),
+    Option("view", "WHEN", str, ("servo",), "with a live view running: on, off or both (both)"),
     Option("device", "NAME", str, ("soak",), "backend name (virtual-joystick)"),
-    Option("model", "NAME", str, ("soak",), "the element; the one that suits the device if not given"),
+    Option("model", "NAME", str, ("soak",), "friction model (the one that suits the device)"),
     Option("record", "DIR", str, ("soak",), "keep the recording in this folder"),
 )
 

@@ -57,7 +57,7 @@ class Reference:
             try:
                 self._library = ctypes.CDLL(str(library))  # stays in memory when the file is gone
             except OSError as error:
-                raise NoReference(f"what {command[0]} made cannot be loaded ({error})") from error
+                raise NoReference(f"the library built with {command[0]} cannot be loaded ({error})") from error
         version = _call([*command, "--version"]).strip().splitlines()
         self.compiler = f"{' '.join(command)} -O3: {version[0] if version else 'unknown version'}"
 
@@ -96,5 +96,5 @@ def _call(command: list[str]) -> str:
     except (OSError, subprocess.TimeoutExpired) as error:
         raise NoReference(f"the C compiler cannot be run ({error})") from error
     if done.returncode != 0:
-        raise NoReference(f"the C compiler failed: {(done.stderr.strip().splitlines() or ['no word'])[-1]}")
+        raise NoReference(f"the C compiler failed: {(done.stderr.strip().splitlines() or ['no message'])[-1]}")
     return done.stdout

@@ -38,11 +38,11 @@ _METHOD = {
     JOINTS: "motions of the joints, separable least squares",
 }
 _CONSTANT = (
-    "Gravity is the same in the axes of the sensor wherever this arm goes. Bias and weight cannot be told apart along "
-    "it, and need not be: the tare at the start takes both away, and the mass of the handle may stay as it is."
+    "This arm does not tilt its sensor, so the sensor's bias and the handle's weight cannot be told apart along "
+    "gravity. They need not be: the tare at the start removes both. Leave the mass of the handle as it is."
 )
 _NO_TORQUES = (
-    "The joints were left out: this drive shows no torques of its motors. Record them, and find the friction with "
+    "The joints were not identified: this drive reports no motor torques. Record them with other means, then run "
     "haptics calibrate friction --data."
 )
 
@@ -51,7 +51,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
     add_device_options(parser)
-    parser.add_argument("--only", choices=(HANDLE, JOINTS), help="find only this; by default all that the arm shows")
+    parser.add_argument(
+        "--only", choices=(HANDLE, JOINTS), help="identify only this; default: all that the arm measures"
+    )
     parser.add_argument("--model", metavar="NAME", default=AUTOMATIC, help="friction model of the joints (auto)")
 
 
@@ -169,7 +171,7 @@ def _describe(handle: Handle) -> list[str]:
         for name, value in handle.values.items()
     ]
     if handle.unknown:
-        lines.append(f"  not told by these poses: {', '.join(handle.unknown)}")
+        lines.append(f"  not identifiable from these poses: {', '.join(handle.unknown)}")
     lines += [f"  warning: {warning}" for warning in handle.warnings]
     return [*lines, f"  {_CONSTANT}"] if MASS in handle.unknown else lines
 

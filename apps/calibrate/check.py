@@ -12,8 +12,8 @@ from haptics.errors import ConfigurationError
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("--parameters", metavar="FILE.toml", type=Path, required=True, help="what was found")
-    add_data_options(parser, "another recording of the joints")
+    parser.add_argument("--parameters", metavar="FILE.toml", type=Path, required=True, help="parameters to check")
+    add_data_options(parser, "a recording that the parameters were not identified from")
 
 
 def run(options: argparse.Namespace) -> Answer:
@@ -27,7 +27,7 @@ def run(options: argparse.Namespace) -> Answer:
         return _check_terms(options)
     file = read_parameter_file(options.parameters)
     if not file.joints:
-        raise ConfigurationError(f"{options.parameters}: has no table [joint.NAME], so nothing that can be checked.")
+        raise ConfigurationError(f"{options.parameters}: has no table [joint.NAME], so there is nothing to check.")
     wishes = wishes_of(options)
     files = {
         name: check_file(options, path, file.joints, wishes, file.coupling)

@@ -8,13 +8,13 @@ import importlib
 from apps.shared.answer import Answer
 
 KINDS = {
-    "friction": "the friction of joints, from recordings of them",
-    "motor": "what motors give for their PWM, current or voltage, from recordings of joints that they drive",
-    "coupled": "the friction of motors that drive joints together, from recordings of the joints",
-    "terms": "which terms the friction and load of joints have, chosen by what they predict",
-    "check": "parameters that were found, by recordings they were not found from",
-    "arm": "an arm: what its force sensor carries, and the friction and inertia of its joints",
-    "joystick": "a force-feedback stick: counts to metres, newtons to levels, guided by hand and eye",
+    "friction": "identify the friction of joints, from recordings or on a device",
+    "motor": "identify the gain of motors (PWM, current or voltage to torque), from recordings of driven joints",
+    "coupled": "identify the friction of motors that drive several joints together, from recordings",
+    "terms": "select the terms of the friction and load of joints, by cross-validation",
+    "check": "validate parameters with recordings that they were not identified from",
+    "arm": "identify an arm: the handle on its force sensor, the friction and inertia of its joints",
+    "joystick": "calibrate a force-feedback stick: metres per count and newtons per level; you move it as told",
 }
 """Each has a module of its own here, with ``add_options`` and ``run``."""
 

@@ -26,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="icub-torso, icub-left-shoulder, icub-right-shoulder, or a file with joints, motors and matrix",
     )
-    add_data_options(parser, "what was measured of all joints while one motor at a time was moved, the others held")
+    add_data_options(parser, "recording of all joints while one motor at a time moves and the others are held")
     add_result_options(parser)
     add_fit_options(parser)
 
@@ -47,7 +47,7 @@ def run(options: argparse.Namespace) -> Answer:
     in_order = {name: motors[name] for name in coupling.motors if name in motors}
     answer = deliver(options, identify_all(in_order, left), wishes, coupling)
     missing = [name for name in coupling.motors if name not in motors]
-    said = f"\nNot found, for they never moved alone: {', '.join(missing)}" if missing else ""
+    said = f"\nNot identified, because they never moved alone: {', '.join(missing)}" if missing else ""
     return replace(answer, result={**answer.result, "missing": missing}, text=answer.text + said)
 
 

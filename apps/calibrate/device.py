@@ -51,7 +51,7 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--clock",
         choices=("wall", "off"),
-        help="by the wall's clock in a servo process, or as fast as the machine can (virtual devices, by default)",
+        help="wall: in real time, in a servo process; off: as fast as the machine can (default of virtual devices)",
     )
     parser.add_argument(
         "--fault",
@@ -59,7 +59,7 @@ def add_device_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME@SECONDS[+DURATION]",
         action="append",
         default=[],
-        help="let the device go bad on demand, as haptics run does (repeatable)",
+        help="inject a fault into the device, as haptics run does (repeatable)",
     )
 
 
@@ -142,7 +142,7 @@ def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Itera
             yield lambda seconds: line.show(_share(seconds / duration))
         except (HapticError, KeyboardInterrupt):
             if place.exists():
-                say(f"What was recorded is in {place}.")
+                say(f"The recording is in {place}.")
             raise
 
 
@@ -165,7 +165,7 @@ def mover_for(options: argparse.Namespace, *motions: str) -> tuple[Mover, dict[s
 
     settings, tables = _settings(options, motions)
     if options.clock == "off" and not is_virtual(options.device):
-        raise ConfigurationError(f"--clock = 'off': {options.device} is no virtual device; its time is the wall's.")
+        raise ConfigurationError(f"--clock = 'off': {options.device} is no virtual device and runs in real time only.")
     live = None if options.clock is None else options.clock == "wall"
     mover = Mover.of(options.device, settings, [parse_fault(text) for text in options.faults], live=live)
     mover.spec  # noqa: B018 - what makes no sense is refused before anything moves
@@ -186,9 +186,9 @@ def _settings(
     if name != options.device:
         raise ConfigurationError(f"device.name = {name!r}: --device says {options.device!r}.")
     if "hand" in settings:
-        raise ConfigurationError("device.hand: nobody holds a device whose own friction is measured.")
+        raise ConfigurationError("device.hand: nobody may hold a device whose own friction is measured; leave it out.")
     if settings.get("friction_parameters"):
-        raise ConfigurationError("device.friction_parameters: that is the file to be made; name it with --out.")
+        raise ConfigurationError("device.friction_parameters: this command writes that file; name it with --out.")
     if has_simulated_hand(name, settings):
         settings["hand"] = _NOBODY
     return settings, tables

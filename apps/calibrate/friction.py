@@ -29,9 +29,7 @@ if TYPE_CHECKING:
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    add_data_options(
-        parser, "what was measured while nothing drove the joints and they were moved from outside", required=False
-    )
+    add_data_options(parser, "recording of joints moved from outside, with their motors off", required=False)
     add_device_options(parser)
     add_result_options(parser)
     add_fit_options(parser)
@@ -42,9 +40,7 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.calibrate.outcome import deliver
 
     if bool(options.data) == bool(options.device):
-        raise ConfigurationError(
-            "give either --data FILE, what was measured, or --device NAME, to measure on a device."
-        )
+        raise ConfigurationError("give either --data FILE (a recording) or --device NAME (measure on a device).")
     require_places(options)
     wishes = wishes_of(options)
     if options.device:
@@ -83,7 +79,9 @@ def require_places(options: argparse.Namespace) -> None:
         require_place(path, option)
         place = os.path.realpath(path)
         if place in taken:
-            raise ConfigurationError(f"{option} = {str(path)!r}: is one of the other files; name one of its own.")
+            raise ConfigurationError(
+                f"{option} = {str(path)!r}: is already used for another file; name a different one."
+            )
         taken.add(place)
 
 

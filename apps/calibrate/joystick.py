@@ -39,7 +39,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--travel-y", metavar="M", type=float, required=True, help="travel towards you and away, stop to stop"
     )
-    parser.add_argument("--gate", metavar="SHAPE", default="square", help="what bounds the handle: square or round")
+    parser.add_argument(
+        "--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round"
+    )
     parser.add_argument("--weight", metavar="KG", type=float, help="find the scale with a weight of this mass")
     parser.add_argument(
         "--stated-max-force", metavar="N", type=float, help="largest force in every direction, as the maker states it"
@@ -49,9 +51,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="PART",
         type=float,
         default=0.3,
-        help="no push is stronger, in parts of full force (0.3)",
+        help="strongest push allowed, as a part of full force (0.3)",
     )
-    parser.add_argument("--yes", action="store_true", help="do not ask whether the handle moved as its counts say")
+    parser.add_argument(
+        "--yes", action="store_true", help="do not ask whether the handle really moved as its counts say"
+    )
     parser.add_argument(
         "--set",
         dest="assignments",
@@ -61,7 +65,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         help="a setting of the device, for instance device.serial=2F003A or device.emulated=true (repeatable)",
     )
     parser.add_argument(
-        "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="where the recordings go"
+        "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="folder of the recordings"
     )
     parser.add_argument(
         "--fault",
@@ -69,7 +73,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="NAME@SECONDS[+DURATION]",
         action="append",
         default=[],
-        help="let the stick go bad on demand while it is pushed, as haptics run does (repeatable)",
+        help="inject a fault while the stick is pushed, as haptics run does (repeatable)",
     )
 
 
@@ -113,7 +117,7 @@ def _say_what_is_left(place: Path) -> None:
 
     for left in sorted(place.parent.glob(f"{place.name}_*")):
         if left.is_dir():
-            say(f"What was recorded is in {left}.")
+            say(f"The recordings are in {left}.")
 
 
 def _device_table(assignments: list[str]) -> dict[str, Any]:
@@ -128,9 +132,9 @@ def _device_table(assignments: list[str]) -> dict[str, Any]:
     if table.pop("name", NAME) != NAME:
         raise ConfigurationError(f"device.name: this calibrates the device {NAME} only.")
     if "parameters" in table:
-        raise ConfigurationError("device.parameters: that is the file to be made; name it with --out.")
+        raise ConfigurationError("device.parameters: this command writes that file; name it with --out.")
     if "hand" in table:
-        raise ConfigurationError("device.hand: whoever calibrates an emulated stick has a hand of their own.")
+        raise ConfigurationError("device.hand: this command moves an emulated stick itself; leave it out.")
     return table
 
 
@@ -142,7 +146,7 @@ def _keep(out: Path, parameters: StickParameters) -> None:
     try:
         write_parameters(out, parameters)
     except ConfigurationError:
-        say(f"{out} could not be written. This is what belongs into it:\n\n{format_parameters(parameters)}")
+        say(f"{out} could not be written. These are its contents:\n\n{format_parameters(parameters)}")
         raise
 
 

@@ -31,7 +31,7 @@ _METHODS = {
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    add_data_options(parser, "what was measured while the motors were driven, with a column such as pwm_percent")
+    add_data_options(parser, "recording of joints driven by their motors, with a column such as pwm_percent")
     add_result_options(parser)
     parser.add_argument(
         "--friction",
@@ -42,8 +42,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--open-windings",
         metavar="FILE",
-        help="what was measured while nothing drove the joints and no current could flow: tells the back-EMF from the "
-        "other viscosity",
+        help="recording of the joints moved from outside with open windings (no current): tells the back-EMF from "
+        "viscous friction",
     )
 
 
@@ -113,7 +113,7 @@ def _fit(measurement: Measurement, known: ParameterFile | None, wishes: Wishes) 
         return identify_motor(measurement, inertia=wishes.inertia)
     joint = known.joint(measurement.joint)
     if joint.rotary != measurement.rotary:
-        raise measurement.error("slides where its friction is of one that turns, or turns where it slides")
+        raise measurement.error("slides, but its friction file is of a joint that turns, or the reverse")
     return identify_motor(
         measurement,
         joint.friction_at,

@@ -48,14 +48,14 @@ def add_data_options(parser: argparse.ArgumentParser, what: str, *, required: bo
     parser.add_argument(
         "--smooth",
         metavar="HZ",
-        help="make velocities anew, with no lag: from the positions where there are any; or auto",
+        help="cut-off of a zero-phase filter that recomputes velocities, from positions where there are any; or auto",
     )
     parser.add_argument(
         "--inertia",
         metavar="I",
         type=float,
         default=0.0,
-        help="that moves on the joint's side of the sensor, kg m^2 or kg; needs accelerations",
+        help="inertia on the joint's side of the sensor, kg m^2 or kg; needs accelerations",
     )
 
 
@@ -63,7 +63,9 @@ def add_result_options(parser: argparse.ArgumentParser) -> None:
     """Add the options that say where the result goes."""
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
     parser.add_argument("--report", metavar="FILE.html", type=Path, help="report to write, a page for each joint")
-    parser.add_argument("--identity", metavar="TEXT", default="", help="what was measured, if the files do not say it")
+    parser.add_argument(
+        "--identity", metavar="TEXT", default="", help="name of what was measured, if the files do not give it"
+    )
 
 
 def add_fit_options(parser: argparse.ArgumentParser) -> None:
@@ -71,9 +73,9 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model", metavar="NAME", default=AUTOMATIC, help="friction model; auto: the one that predicts best (default)"
     )
-    parser.add_argument("--fit-inertia", action="store_true", help="find the inertia too; needs accelerations")
+    parser.add_argument("--fit-inertia", action="store_true", help="identify the inertia too; needs accelerations")
     parser.add_argument(
-        "--loss", choices=_LOSSES, default=_LOSSES[0], help="huber or tukey where some samples are wrong (square)"
+        "--loss", choices=_LOSSES, default=_LOSSES[0], help="huber and tukey are robust against outliers (square)"
     )
     parser.add_argument("--dead-band", metavar="W", type=float, help="samples slower than this are left out, SI units")
     parser.add_argument("--physical", action="store_true", help="no negative level, no static level below Coulomb's")
@@ -87,7 +89,7 @@ def add_check_option(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         action="append",
         default=[],
-        help="another recording: say how far the torques found are from it (repeatable)",
+        help="validation recording: report the error of the predicted torques on it (repeatable)",
     )
 
 
@@ -216,7 +218,7 @@ def by_joint(options: argparse.Namespace) -> dict[str, list[Measurement]]:
     for same in joints.values():
         different = next((one for one in same if one.rotary != same[0].rotary), None)
         if different is not None:
-            raise different.error("slides where it turns in another file, or turns where it slides")
+            raise different.error("slides in one file and turns in another")
     return joints
 
 

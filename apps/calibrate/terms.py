@@ -39,7 +39,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="only terms of this kind (repeatable; all)",
     )
-    parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="file for the models")
+    parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="file to write the models to")
     add_check_option(parser)
     parser.add_argument(
         "--hold-out",
@@ -51,7 +51,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "--in-turn",
         metavar="N",
         type=int,
-        help="cut recordings into N parts and judge models on each, chosen and fitted without it (N times the work)",
+        help="N-fold cross-validation: judge the models on each of N parts, selected and fitted without it (N times "
+        "the work)",
     )
 
 
@@ -184,7 +185,7 @@ def _warnings(seen: Sequence[Observation]) -> list[str]:
     """Return what makes a model doubtful."""
     if any(one.both_ways for one in seen):
         return []
-    return ["Hardly moves in one of the directions: friction is not told from an offset; record both."]
+    return ["The joint hardly moves in one direction: friction cannot be told from an offset. Record both directions."]
 
 
 def _as_object(name: str, selection: Selection, judged: _Judged) -> dict[str, Any]:
@@ -205,7 +206,7 @@ def _as_object(name: str, selection: Selection, judged: _Judged) -> dict[str, An
 def _describe(name: str, selection: Selection, judged: _Judged) -> list[str]:
     from calibration.terms.files import unit_key
 
-    lines = [f"{name}: leaves {_percent(selection.score)} of the torque where it was not fitted"]
+    lines = [f"{name}: the error is {_percent(selection.score)} of the torque where it was not fitted"]
     for one in selection.model.fitted:
         unit = unit_key(one.term.dimension, selection.model.rotary)
         numbers = ", ".join(

@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument(
-        "--element", metavar="NAME", action="append", default=[], help="only this one (repeatable); default: all"
+        "--element", metavar="NAME", action="append", default=[], help="only this model (repeatable); default: all"
     )
-    parser.add_argument("--peers", action="store_true", help="also published formulas of others, re-implemented")
+    parser.add_argument("--peers", action="store_true", help="also the published renderers of others, re-implemented")
     parser.add_argument(
         "--renderer",
         metavar="FILE.py:FUNCTION",
         action="append",
         default=[],
-        help="only your own, or with the others that are asked for: FUNCTION(period) returns a function of position "
-        "and velocity that returns a force (repeatable)",
+        help="your own renderer, alone unless --element or --peers is given: FUNCTION(period) returns a function of "
+        "position and velocity that returns a force (repeatable)",
     )
     parser.add_argument("--quick", action="store_true", help="only the reference cell, in which the limits apply")
     parser.add_argument("--out", metavar="DIR", type=Path, help="write table (JSON, CSV) and picture into this folder")
@@ -69,4 +69,4 @@ def _require_different(names: list[str]) -> None:
     """Refuse two renderers of one name: their rows could not be told apart."""
     for name in names:
         if names.count(name) > 1:
-            raise ConfigurationError(f"--renderer: there are two called {name}; give the file or the function another.")
+            raise ConfigurationError(f"--renderer: two renderers are called {name}; rename one file or function.")

@@ -72,7 +72,7 @@ def ask(
     try:
         return json.loads(output.splitlines()[-1])
     except (ValueError, IndexError):
-        raise NoAnswer("it said something else") from None
+        raise NoAnswer("its answer cannot be read") from None
 
 
 @contextlib.contextmanager

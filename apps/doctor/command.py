@@ -12,7 +12,7 @@ from apps.shared.progress import Line
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("names", metavar="NAME", nargs="*", help="only these checks; default: all; see --list")
-    parser.add_argument("--list", action="store_true", help="list the checks and what they see to")
+    parser.add_argument("--list", action="store_true", help="list the checks and what they look at")
     parser.add_argument(
         "--record",
         metavar="DIR",

@@ -44,14 +44,14 @@ _GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
     "software": {
         "python": ("software:python", "version of Python", _VITAL),
         "packages": ("software:packages", "the Python packages and their versions", _VITAL),
-        "kernels": ("software:kernels", "the compiler, and the folder for what it compiles", _VITAL),
+        "kernels": ("software:kernels", "the compiler, and the folder of compiled kernels", _VITAL),
     },
     "real time": {
-        "scheduling": ("real_time:scheduling", "permission to be scheduled as real time, really tried"),
+        "scheduling": ("real_time:scheduling", "permission for real-time scheduling, really tried"),
         "memory-lock": ("real_time:memory_lock", "permission to lock memory, really tried"),
         "cpu-dma-latency": ("real_time:cpu_dma_latency", "deep sleep of the processor", _LINUX),
-        "throttling": ("real_time:throttling", "time left to real-time processes", _LINUX),
-        "linux-kernel": ("real_time:kernel", "whether the kernel can be interrupted", _LINUX),
+        "throttling": ("real_time:throttling", "throttling of real-time processes", _LINUX),
+        "linux-kernel": ("real_time:kernel", "whether the kernel is preemptible", _LINUX),
     },
     "timing": {
         "timer": ("timer:timer", "a measurement of 2 s with the servo's own clock"),

@@ -49,7 +49,7 @@ def describe(findings: Mapping[str, Finding]) -> str:
             lines += ["", heading]
         lines += _entry(f"  {finding.severity:<7}  {name:<{longest}}  ", finding, width)
     if any(finding.fix for finding in findings.values()):
-        lines += ["", "The lines beneath a finding mend it; they can be pasted into a shell."]
+        lines += ["", "The lines below a finding fix it; paste them into a shell."]
     return printable("\n".join([*lines, "", verdict(findings)]).lstrip("\n"))
 
 
@@ -89,7 +89,7 @@ def _consequence(problems: list[str]) -> str:
         more = f", and with {_count(len(rest), 'more problem')}: {', '.join(rest)}" if rest else ""
         return f"without real-time priority, so ticks will be late at times{more}"
     if problems == ["timer"]:
-        return "ticks come late on this machine: not for a hand on a device"
+        return "ticks come late on this machine: do not hold a real device"
     return f"with {_count(len(problems), 'problem')}: {', '.join(problems)}"
 
 

@@ -133,7 +133,7 @@ class Application:
         KeyboardInterrupt
             If none does.
         """
-        self._service.end(say.SessionEnded("called off before it began"))
+        self._service.end(say.SessionEnded("cancelled before it began"))
         following = None if self._interrupted else self._next(config, math.inf)
         if following is None:
             raise KeyboardInterrupt

@@ -48,7 +48,7 @@ class Preparation:
         if stage == "compiling":
             if self._kernels is None:
                 self._progress.clear()
-                self._tell("compiling kernels, which takes a minute or two; the next run finds them ready")
+                self._tell("compiling kernels, which takes a minute or two; the next run reuses them")
             self._kernels = facts
         elif stage == "opening":
             self.opening = True

@@ -136,11 +136,11 @@ class Service:
         """Go on without one that died, unless its key had to be held: nobody could feel anything any more."""
         if self.session is not None and self._key_is_missing():
             self.session.fail(
-                DeviceFault("the live view is gone, and with it the key that must be held: the run was stopped.")
+                DeviceFault("the live view ended unexpectedly, and with it the dead-man's key: the run was stopped.")
             )
         elif self.session is not None:
-            others = "a window is gone; the run goes on with the others."
-            self._tell(others if self.fronts.open else "the live view is gone; the run goes on without it.")
+            others = "a window ended unexpectedly; the run goes on with the others."
+            self._tell(others if self.fronts.open else "the live view ended unexpectedly; the run goes on without it.")
 
     def _key_is_missing(self) -> bool:
         """Tell whether there is a run whose key must be held, and nobody who could."""

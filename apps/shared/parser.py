@@ -70,7 +70,7 @@ class Version(argparse.Action):
     """The option ``--version``."""
 
     def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
-        super().__init__(option_strings, dest, nargs=0, help="print the version and leave")
+        super().__init__(option_strings, dest, nargs=0, help="print the version and exit")
 
     def __call__(self, parser: argparse.ArgumentParser, *_: Any) -> NoReturn:
         """Print the version of the package and leave."""

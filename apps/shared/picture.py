@@ -163,7 +163,7 @@ def _energy(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
     if limit is not None and limit * _MILLI < 2.0 * top:
         top = max(top, 1.15 * limit * _MILLI)
         axes.axhline(limit * _MILLI, color=_INK, linestyle="--", linewidth=1.0)
-    words = f"given by the loop, at most {energy.max():.3g}" + (
+    words = f"injected by the loop, at most {energy.max():.3g}" + (
         f" of {limit * _MILLI:.3g}" if limit is not None else ""
     )
     axes.set_ylim(0.0, top)

@@ -140,8 +140,8 @@ def _recording(folder: Path) -> tuple[Columns, bytes, str]:
     device: dict[str, Any] = recording.metadata.get("device", {})
     if device.get("causality") != Causality.IMPEDANCE:
         raise ConfigurationError(
-            f"{folder}: was made on {device.get('name', 'no device')}, whose motors' forces are not recorded; "
-            "friction can be read from recordings of devices that take forces only."
+            f"{folder}: was made on {device.get('name', 'no device')}, whose motor forces are not recorded; friction "
+            "can be identified from recordings of impedance devices only."
         )
     rows = recording.rows
     columns: Columns = {"time_s": np.array(rows["time"])}

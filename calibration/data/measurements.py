@@ -145,7 +145,7 @@ def _by_joint(raw: RawColumns) -> dict[str, dict[str, tuple[Column, Series]]]:
         place = joints.setdefault(column.joint, {}) if column.joint else common
         if column.quantity in place:
             earlier = place[column.quantity][0]
-            raise raw.error(f"gives the {column.quantity} twice, as {earlier} and as {column}; leave one of them")
+            raise raw.error(f"gives the {column.quantity} twice, as {earlier} and as {column}; remove one of them")
         place[column.quantity] = column, values
     return {name: common | own for name, own in joints.items()} if joints else {UNNAMED: common}
 
@@ -189,7 +189,7 @@ def _one_of(
 ) -> tuple[Column, Series] | None:
     there = [found[name] for name in quantities if name in found]
     if len(there) > 1:
-        raise raw.error(f"has both {there[0][0]} and {there[1][0]}; leave one of them")
+        raise raw.error(f"has both {there[0][0]} and {there[1][0]}; remove one of them")
     return there[0] if there else None
 
 

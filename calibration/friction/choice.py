@@ -97,7 +97,7 @@ def choose_model(
         for name in models:
             errors[name].append(fit_law(fitted, name, settings).error(quiet)[part] ** 2)
     if len(models) > 1 and len(sizes) < _FEWEST:
-        raise ConfigurationError("too little motion in both directions to choose a model by what it predicts: name one")
+        raise ConfigurationError("too little motion in both directions to choose a model by cross-validation: name one")
     if not sizes:
         return Choice(models[0], fit_friction(whole, models[0], settings), {models[0]: math.nan})
     squares = {name: np.concatenate(parts) for name, parts in errors.items()}

@@ -34,13 +34,11 @@ def doubts_about(fit: FrictionFit, settled: bool, free: bool, scales: tuple[floa
     scales : (float, float)
         Between which the Stribeck velocity was searched.
     """
-    found = [] if settled else [Doubt("not-converged", "The fit did not come to rest: use a simpler model.", True)]
+    found = [] if settled else [Doubt("not-converged", "The fit did not converge: use a simpler model.", True)]
     if not free:
-        found.append(
-            Doubt("at-bound", "A level lies at the bound of what is physical: intervals do not count that.", True)
-        )
+        found.append(Doubt("at-bound", "A level lies at its physical bound, which the intervals ignore.", True))
     if fit.samples.erratic and fit.velocity_noise == 0.0:
-        message = "The velocity jumps from sample to sample: what noise it has cannot be seen, it was taken for exact."
+        message = "The velocity jumps from sample to sample: its noise cannot be estimated and was taken as 0."
         found.append(Doubt("velocity-noise-unseen", message, True))
     found += _noise(fit)
     if fit.model.scaled:
@@ -56,8 +54,8 @@ def _noise(fit: FrictionFit) -> list[Doubt]:
         found.append(_stated_noise(fit, falls))
     if implied > _UNEXPLAINED * noise and implied > _FELT * falls:
         message = (
-            f"The residuals point to a velocity noise of up to {implied:.3g}, but {noise:.3g} was reckoned with: "
-            "static levels may be too low; fit from positions, or state the noise."
+            f"The residuals point to a velocity noise of up to {implied:.3g}, but {noise:.3g} was assumed: static "
+            "levels may be too low; fit from positions, or state the noise."
         )
         found.append(Doubt("velocity-noise-unmodelled", message, True))
     return found
@@ -74,7 +72,7 @@ def _stated_noise(fit: FrictionFit, falls: float) -> Doubt:
     if noise * _LEAST_BAND > band:
         return Doubt("velocity-noise", sums + "the sign of slow samples is uncertain; widen the dead band.", True)
     if noise > _OVERWHELMING * falls:
-        return Doubt("velocity-noise", sums + "the fall of the friction is lost in it; smooth the velocity.", True)
+        return Doubt("velocity-noise", sums + "it hides the fall of the friction; smooth the velocity.", True)
     if not fit.settings.correct_bias:
         return Doubt("velocity-noise", sums + "it pulls the static levels down, which was not corrected.", True)
     return Doubt("velocity-noise", sums + "static levels rest on a correction for it; smooth the velocity.", False)
@@ -85,13 +83,14 @@ def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
     low, high = scales
     if not low * _AT_LIMIT < fit.uncorrected[SCALE] < high / _AT_LIMIT or fit.intervals[SCALE][0] <= 0.0:
         message = (
-            f"No Stribeck velocity stands out from {low:.3g} to {high:.3g} (found {scale:.3g}): use a simpler model."
+            f"The Stribeck velocity found, {scale:.3g}, is at the edge of the range searched ({low:.3g} to "
+            f"{high:.3g}): use a simpler model."
         )
         found.append(Doubt("scale-at-limit", message, True))
     elif not _falls(fit):
         message = (
-            "In neither direction is the static level clearly above Coulomb's: no fall is seen, and its place is by "
-            "chance; use a simpler model, or record slower motion."
+            "In neither direction is the static level clearly above Coulomb's, so the Stribeck velocity is arbitrary: "
+            "use a simpler model, or record slower motion."
         )
         found.append(Doubt("no-fall", message, True))
     if fit.diagnostics.slow_share < _SLOW_SHARE:
@@ -124,7 +123,7 @@ def _parameters(fit: FrictionFit) -> list[Doubt]:
         )
         found.append(Doubt("unphysical", message))
     if fit.condition > _CONDITION:
-        message = f"The parameters are hardly told apart (condition {fit.condition:.3g}): record more varied motion."
+        message = f"The fit is ill-conditioned (condition {fit.condition:.3g}): record more varied motion."
         found.append(Doubt("ill-conditioned", message, True))
     return found
 
@@ -133,17 +132,15 @@ def _residuals(seen: Diagnostics, samples: int) -> list[Doubt]:
     found = []
     if seen.misfit > _MISFIT:
         message = (
-            f"{100.0 * seen.misfit:.0f} % of what is left depends on the velocity: another model would fit better."
+            f"{100.0 * seen.misfit:.0f} % of the residual depends on the velocity: another model would fit better."
         )
         found.append(Doubt("misfit", message, True))
     if seen.autocorrelation > 1.0 - 2.0 * np.pi * cosines(samples) / samples:
-        message = (
-            "Residuals resemble their neighbours for longer than intervals reckon with: something lasting is missing."
-        )
+        message = "Residuals are correlated for longer than the intervals assume: the model misses something slow."
         found.append(Doubt("lasting-errors", message, True))
     if seen.outliers > _OUTLIERS:
         message = (
-            f'{100.0 * seen.outliers:.1f} % of the samples lie far off: look at them, or take loss "huber" or "tukey".'
+            f'{100.0 * seen.outliers:.1f} % of the samples are outliers: look at them, or use loss "huber" or "tukey".'
         )
         found.append(Doubt("outliers", message))
     return found

@@ -120,8 +120,8 @@ def spanning(fit: FrictionFit, rivals: Sequence[FrictionFit]) -> FrictionFit:
     found = " and ".join(f"{one.values[SCALE]:.3g}" for one in sorted(every, key=lambda one: one.values[SCALE]))
     doubt = Doubt(
         "two-minima",
-        f"Stribeck velocities of {found} explain the recording about as well; intervals reach over all of them: record "
-        "more slow motion.",
+        f"Stribeck velocities of {found} fit the recording equally well, and the intervals cover them all: record more "
+        "slow motion.",
     )
     return replace(fit, intervals=intervals, doubts=(*fit.doubts, doubt))
 

@@ -93,8 +93,8 @@ def _require_range(places: Sequence[Place], counts: NDArray[np.float64], ranges:
         for axis, count, (low, high) in zip("XY", pair, ranges, strict=True):
             if low < high and not low < count < high:
                 raise ConfigurationError(
-                    f"at {place.words} axis {axis} is at the end of its range, {count:g}: the handle moves on unseen. "
-                    "Let the stick's own tool set its range to the whole travel, then begin again."
+                    f"at {place.words} axis {axis} is at the end of its range, {count:g}, but the handle moves on. "
+                    "Set the range of the axis to the whole travel with its maker's tool, then begin again."
                 )
 
 

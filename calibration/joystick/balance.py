@@ -135,6 +135,6 @@ def _require_direction(pull: Vector) -> None:
     angle = math.degrees(math.atan2(pull[0], pull[1]))
     if abs(angle) > _LARGEST_ANGLE:
         raise ConfigurationError(
-            f"the stick pulls {abs(angle):.0f} degrees off the direction straight away from you: see to it that the "
-            "weight pulls the handle straight towards you, and nothing else does."
+            f"the stick pulls {abs(angle):.0f} degrees off the direction straight away from you: make sure that only "
+            "the weight pulls the handle, and straight towards you."
         )

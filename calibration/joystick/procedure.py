@@ -86,8 +86,8 @@ class Request:
             raise unknown("--gate", self.gate, GATES)
         if (self.weight is None) == (self.stated_max_force is None):
             raise ConfigurationError(
-                "the scale of the forces: give either --weight KG, a weight that the stick is to carry, or "
-                "--stated-max-force N, what its maker states; one of them, not both."
+                "the scale of the forces needs exactly one of two options: --weight KG, a known weight that the stick "
+                "will carry, or --stated-max-force N, its largest force as its maker states it."
             )
         for name, (least, most, unit) in _ALLOWED.items():
             value = getattr(self, name)

@@ -181,12 +181,12 @@ def _shape(elapsed: float) -> float:
 def _require_sound(response: Response) -> None:
     if not response.misfit < _LARGEST_MISFIT:
         raise ConfigurationError(
-            f"the handle does not move as a free one that is pushed ({response.misfit:.0%} of its motion is left "
-            "unexplained). Leave it quite free, take off what springs there are, and begin again."
+            f"the handle does not move like a free mass ({response.misfit:.0%} of its motion is left unexplained). "
+            "Do not touch it, remove any springs, and begin again."
         )
     first, second = response.acceleration.T
     sine = abs(float(np.linalg.det(response.acceleration))) / math.prod((np.hypot(*first), np.hypot(*second)))
     if not sine > _LEAST_ANGLE:
         raise ConfigurationError(
-            "both effects push in almost the same direction: such a stick gives no force in the plane."
+            "both effects push in almost the same direction: this stick cannot make forces in all directions."
         )

@@ -107,5 +107,5 @@ class RawStick:
         if streaming.fault is not None:
             raise DeviceFault(str(streaming.fault)) from streaming.fault
         if time.perf_counter() - max(streaming.heard, self._begun) > SILENCE:
-            raise DeviceFault(f"the stick has sent no whole report for {SILENCE:g} s: check cable and hub.")
+            raise DeviceFault(f"the stick has sent no complete report for {SILENCE:g} s: check cable and hub.")
         return streaming

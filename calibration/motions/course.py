@@ -65,8 +65,8 @@ class Course:
             self._watched, self._begun = self.number, tick
         if (tick - self._begun) * self.motion.period > self.motion.duration + PATIENCE:
             raise DeviceFault(
-                f"the motion {self.motion.label!r} did not come to its end by tick {tick}, since samples were refused "
-                "again and again: see that nothing is in its way and nobody pulls at it."
+                f"the motion {self.motion.label!r} did not finish by tick {tick}, because samples were rejected again "
+                "and again: make sure that nothing is in its way and nobody pulls at it."
             )
 
     def close(self) -> None:

@@ -144,8 +144,8 @@ def rounds(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure
 def _require_free(spec: DeviceSpec) -> None:
     if spec.causality is not Causality.IMPEDANCE:
         raise ConfigurationError(
-            f"{spec.name} takes positions: its motors' forces are not to be had here; record its joints and give the "
-            "file with --data."
+            f"{spec.name} is an admittance device and does not report its motor forces: record its joints and give "
+            "the file with --data."
         )
     if spec.dead_man != "none":
         raise ConfigurationError(

@@ -101,8 +101,8 @@ def body_of(mover: Mover) -> ArmBody:
     shown = {name for name, *_ in spec.channels}
     if spec.causality is not Causality.ADMITTANCE or not {ANGLES, TORQUES} <= shown or not isinstance(body, ArmBody):
         raise ConfigurationError(
-            f"{spec.name} does not show its joints and the torques of its motors here: record them and give the file "
-            "with --data."
+            f"{spec.name} does not report joint angles and motor torques: record them with other means and give the "
+            "file with --data."
         )
     return body
 

@@ -58,7 +58,7 @@ def doubts_about_speed(velocity: Array, rest: float, held: bool) -> list[str]:
     """
     if held:
         return (
-            ["the joint was taken for held, but it creeps: friction and gain are mixed up; hold it, or drive it faster"]
+            ["the joint was taken as held, but it creeps: the gain contains friction; hold it, or drive it faster"]
             if _creeps(velocity, rest)
             else []
         )
@@ -108,7 +108,7 @@ def _follows(problem: MotorProblem) -> list[str]:
     if problem.friction is None:
         rests = "does not depend on the speed"
     return [
-        f"the drive follows the motion (correlation {correlation:.2f}): gain and friction are hardly told apart, and "
+        f"the drive follows the motion (correlation {correlation:.2f}): gain and friction can hardly be separated, and "
         f"the intervals hold only if the friction {rests}; drive the motor independently of the motion"
     ]
 

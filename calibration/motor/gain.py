@@ -169,7 +169,7 @@ def identify_motor(
     used = _past_reversal(drive) if held else moving
     found = problem.of(used).solved()
     if found.rank < len(problem.names):
-        raise measurement.error("drive and motion go together so that gain and friction cannot be told apart")
+        raise measurement.error("drive and motion are too correlated: gain and friction cannot be separated")
     doubts = doubts_about_speed(measurement.velocity, band, held) + doubts_about(problem.of(used), found, held)
     return _fit(measurement, problem, used, held, found, doubts)
 

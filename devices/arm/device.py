@@ -284,8 +284,8 @@ class Arm:
         own = self.settings
         if not own.held:
             raise DeviceOpenError(
-                f"{NAME}: its encoders lose their zero with the power. Hold the end effector at its home "
-                f"({own.home_x:g} m, {own.home_y:g} m) with the elbow where it belongs, and start again with "
+                f"{NAME}: its encoders lose their zero when the power goes. Hold the end effector at its home "
+                f"({own.home_x:g} m, {own.home_y:g} m) with the elbow on its side, and start again with "
                 "device.at_home=true; or choose another place with device.home_x and device.home_y."
             )
         stage.home(np.array(self._home_angles))
@@ -323,6 +323,6 @@ class Arm:
                 before = now
             pause(_PAUSE)
         raise DeviceOpenError(
-            f"{NAME}: no two samples agreed within {_FIRST:g} s after the motors were driven: see that the arm is at "
-            "rest and nobody pulls at it, and check the cables of encoders and sensor."
+            f"{NAME}: no two samples agreed within {_FIRST:g} s after the motors were armed: keep the arm at rest, do "
+            "not pull at it, and check the cables of encoders and sensor."
         )

@@ -40,7 +40,7 @@ def reach(settings: StickSettings, known: StickParameters | None, backend: Any =
     except DeviceNotFoundError as error:
         hint = ""
         if known is None:
-            hint = " It will need a parameter file, too, device.parameters: haptics calibrate joystick makes it."
+            hint = " It will also need a parameter file (device.parameters): haptics calibrate joystick makes it."
         elif settings.parameters:
             hint = f" The file device.parameters = {settings.parameters!r} is that of {known.device}."
         raise DeviceNotFoundError(f"{error}{hint}") from error
@@ -65,8 +65,8 @@ def require_parameters(known: StickParameters | None, link: Link, file: str) -> 
     """
     if known is None:
         raise ConfigurationError(
-            f"device.parameters is missing: nobody knows what a count of the stick {link} is in metres, or how "
-            "strong it is. Run haptics calibrate joystick, then name its file: --set device.parameters=FILE."
+            f"device.parameters is missing: the stick {link} is not calibrated (metres per count, newtons per level). "
+            "Run haptics calibrate joystick, then name its file: --set device.parameters=FILE."
         )
     own = known.device
     for what, there, here in (
@@ -139,4 +139,4 @@ def _parsed(descriptor: bytes) -> ReportDescriptor:
     try:
         return parse_descriptor(descriptor)
     except DescriptorError as error:
-        raise DeviceOpenError(f"what the stick says of itself cannot be understood: {error}") from error
+        raise DeviceOpenError(f"the stick's report descriptor cannot be read: {error}") from error

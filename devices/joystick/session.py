@@ -134,7 +134,7 @@ class PidSession:
             raise DeviceOpenError(f"the stick can play {effects} effects at once; a force in the plane takes two.")
         if not found.get(use.DEVICE_MANAGED_POOL, 1):
             raise DeviceOpenError(
-                "the stick leaves the management of its memory to the host: such sticks are not driven."
+                "the stick leaves the management of its memory to the host: such sticks are not supported."
             )
 
     def _new_block(self) -> int:

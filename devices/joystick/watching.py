@@ -86,7 +86,7 @@ class Watch:
             If it is not.
         """
         if _time_asleep() - self._asleep > _SLEPT:
-            raise DeviceFault("the computer has slept, and the stick may have forgotten its forces: start again.")
+            raise DeviceFault("the computer was suspended, and the stick may have lost its effects: start again.")
         self._look_at_position(latest, pushing)
         if self._tells_state and time.perf_counter() > self._state_due:
             self._state_due = time.perf_counter() + STATE_PERIOD
@@ -101,7 +101,7 @@ class Watch:
         same = answer is not None and max(abs(answer.x - latest.x), abs(answer.y - latest.y)) <= _SAME
         self._doubts = 0 if same else self._doubts + 1
         if self._doubts >= _DOUBTS:
-            raise DeviceFault(f"the stick does not report any more where its handle is: {AGAIN}.")
+            raise DeviceFault(f"the stick has stopped reporting the position of its handle: {AGAIN}.")
 
     def hear(self, data: bytes) -> None:
         """Take what the stick says of its own state.
@@ -122,8 +122,7 @@ class Watch:
         lost = [fault for fault in _CONDITIONS if fault in self._ruled_out - ruled_out]
         if lost and time.perf_counter() > self._settled:
             raise DeviceFault(
-                f"the stick {' and '.join(lost)}, as it says itself: see to its switches and its supply, and start "
-                "again."
+                f"the stick reports that it {' and '.join(lost)}: check its switches and its supply, and start again."
             )
         self._ruled_out |= ruled_out
 

@@ -133,7 +133,7 @@ class Pantograph(Driver):
         if not own.held:
             raise DeviceOpenError(
                 f"{NAME}: hold both arms at the home pose ({self._mechanism.pose}) and start again with "
-                "device.at_home=true; the board takes it from there where its arms are."
+                "device.at_home=true; the board's encoders count from there."
             )
         self._prepare()
         self._begin_log(own.log)
@@ -198,8 +198,8 @@ class Pantograph(Driver):
         if fault == NO_LINKAGE:
             _, left, right = self._record["sample"][0]
             return DeviceFault(
-                f"{NAME}: no {self.settings.mechanism} pantograph has angles of {left:.1f} and {right:.1f} degrees: "
-                "home it again, or choose another device.mechanism."
+                f"{NAME}: angles of {left:.1f} and {right:.1f} degrees are impossible for a {self.settings.mechanism} "
+                "pantograph: home it again, or choose another device.mechanism."
             )
         return DeviceFault(f"{NAME}: {self._opened().failure}")
 
@@ -265,4 +265,4 @@ def _leave(line: Line, guard: Guard) -> None:
         else:
             guard.hand_over(FAREWELL)
     if not at_rest:
-        raise DeviceFault(f"{NAME}: the torques could not be taken away ({reason}); {REMEDY}.")
+        raise DeviceFault(f"{NAME}: the torques could not be set to 0 ({reason}); {REMEDY}.")

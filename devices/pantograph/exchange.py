@@ -97,7 +97,7 @@ class Exchange:
             with contextlib.suppress(OSError, WireError):  # should it have been a passing trouble: no torque
                 self._line.resynchronise()
         else:
-            self._give_up(f"{error}, and did not come back in step; {REMEDY}.")
+            self._give_up(f"{error}, and could not be resynchronised; {REMEDY}.")
 
     def _give_up(self, failure: str) -> None:
         """Let the tick know that there will be no more samples, and why."""
@@ -134,7 +134,8 @@ class Exchange:
         """Give the guardian a sign of life; false if it will not have us go on."""
         if not self._guard.beat():
             self._give_up(
-                "the guardian has taken the torques away, since this process was silent for too long, or was ended "
-                "itself: should the motors still have a torque, switch their supply off; home the arms and start again."
+                "the guardian process is gone: this process was silent for too long, so that it set the torques to 0, "
+                "or it was ended itself. If the motors still have a torque, switch their supply off; home the arms and "
+                "start again."
             )
         return not self.failure

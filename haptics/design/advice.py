@@ -172,7 +172,7 @@ def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iter
         return  # no coupling at all is fine behind this encoder, and that is said
     better = f"element.stiffness = {_plain(best.stiffness)} and element.damping = {_plain(best.damping)}"
     if time > bounds.SETTLED:
-        fact = f"a contact that holds swings or creeps for {_plain(time)} s on {device} with the hand off"
+        fact = f"a sticking contact needs {_plain(time)} s to come to rest on {device} with the hand off"
         remedy = f"choose {better}: {_plain(best.settling)} s"
         yield _calmness("settling", (time, bounds.SETTLED), max(bounds.SETTLED, best.settling), (fact, remedy))
     if way > bounds.PRESLIDING:

@@ -97,7 +97,7 @@ def _missing(recording: Recording) -> Iterator[Finding]:
     metadata, rows = recording.metadata, recording.rows
     state, reason = metadata.get("state"), metadata.get("reason")
     if state != "complete":
-        words = f"the recording was not closed in order (state {state!r}, reason {reason!r}): its end is not known."
+        words = f"the recording was not closed properly (state {state!r}, reason {reason!r}): its end is not known."
         yield Finding("state", INCOMPLETE, words)
     certificate = metadata.get("certificate", {})
     lost, executed = certificate.get("lost_ticks", 0), certificate.get("ticks", _ticks_of_the_end(recording))
@@ -135,7 +135,7 @@ def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
         words = "the recording has no hash of its rows: an older version made it, or nobody closed it."
         yield Finding("hash", verdict, words)
     elif not whole:
-        yield Finding("hash", INCOMPLETE, "the hash is that of all rows: what is left cannot be compared with it.")
+        yield Finding("hash", INCOMPLETE, "the hash is that of all rows: with rows missing it cannot be compared.")
     else:
         try:
             same = digest_of(recording.ticks) == stored
@@ -143,7 +143,7 @@ def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
             yield Finding("hash", INCOMPLETE, str(error))
             return
         if not same:
-            words = f"{recording.ticks.name} is not the file that was closed: its SHA-256 is another."
+            words = f"{recording.ticks.name} has changed since the recording was closed: its SHA-256 is different."
             yield Finding("hash", VIOLATED, words)
 
 
@@ -162,11 +162,13 @@ def _columns(recording: Recording) -> Iterator[Finding]:
     ours, expected = units_with(channels), columns_with(channels)
     described = sorted(names) == sorted(units) and all(unit == ours.get(name, unit) for name, unit in units.items())
     if not described:
-        words = "the description has other columns than the table of ticks, or gives them units that are not ours."
+        words = "the described columns differ from those of the table of ticks, or have other units."
         yield Finding("columns", VIOLATED, words)
     for name in ours.keys() - ROW_UNITS.keys():
         if name not in names or dtype[name] != expected[name]:
-            yield Finding("columns", VIOLATED, f"the table of ticks has not the {name} that its device measures.")
+            yield Finding(
+                "columns", VIOLATED, f"the table of ticks lacks the column {name}, which its device measures."
+            )
 
 
 def _origin(recording: Recording) -> Iterator[Finding]:
@@ -176,9 +178,9 @@ def _origin(recording: Recording) -> Iterator[Finding]:
     if metadata["format"] < ORIGIN_SINCE or not len(recording.rows):
         return
     if None in told:
-        yield Finding("origin", INCOMPLETE, "the recording does not say when tick 0 was.")
+        yield Finding("origin", INCOMPLETE, "the recording lacks the time of tick 0.")
     elif not _is_origin(*told):
-        yield Finding("origin", VIOLATED, f"no run begins at {str(told[0])[:40]} ns, {str(told[1])[:40]}.")
+        yield Finding("origin", VIOLATED, f"the time of tick 0 cannot be {str(told[0])[:40]} ns, {str(told[1])[:40]}.")
 
 
 def _is_origin(monotonic: Any, utc: Any) -> bool:
@@ -192,7 +194,11 @@ def _versions(recording: Recording) -> Iterator[Finding]:
     """Yield what is wrong with the versions of the settings, in the journal and in the rows."""
     journal = [entry.get("version") for entry in recording.settings]
     if journal != list(range(len(journal))):
-        yield Finding("settings", VIOLATED, f"the journal of settings has the versions {str(journal)[:60]}.")
+        yield Finding(
+            "settings",
+            VIOLATED,
+            f"the journal of settings has the versions {str(journal)[:60]}, which must count from 0.",
+        )
     used = np.array(recording.rows["settings_version"])
     back = np.flatnonzero(used[1:] < used[:-1])
     if len(back):
@@ -220,15 +226,15 @@ def _times(rows: Rows, period: float) -> Iterator[Finding]:
             "started_late": (_flagged(status, _STARTED_LATE, late > LATE_FRACTION * period), _flag("STARTED_LATE")),
             "ended_late": (_flagged(status, _ENDED_LATE, late + taken > period), _flag("ENDED_LATE")),
             "after_skip": (_flagged(status, _AFTER_SKIP, skipped) & (status & _AFTER_SKIP != 0), _flag("AFTER_SKIP")),
-            "status": ((status & ~np.uint32(_ALL_FLAGS)) != 0, "a flag is set that does not exist"),
-            "gate": (~((gate >= 0.0) & (gate <= 1.0)), "a gate lets through less than nothing, or more than all"),
+            "status": ((status & ~np.uint32(_ALL_FLAGS)) != 0, "an undefined flag is set"),
+            "gate": (~((gate >= 0.0) & (gate <= 1.0)), "the gate is outside 0 to 1"),
         }
     for rule, (where, words) in wrong.items():
         yield from _first(rows, rule, where, words)
 
 
 def _flag(name: str) -> str:
-    return f"the flag {name} and the times say different things"
+    return f"the flag {name} and the times disagree"
 
 
 def _flagged(status: NDArray[np.uint32], flag: int, expected: NDArray[np.bool_]) -> NDArray[np.bool_]:
@@ -240,17 +246,13 @@ def _permissions(rows: Rows, dead_man: str) -> Iterator[Finding]:
     """Yield what does not fit in what the envelope was told, and the buttons."""
     told = np.array(rows["permission"])
     released, ending = (told & _RELEASED) != 0, (told & _ENDING) != 0
-    yield from _first(
-        rows, "permission", (told & ~np.uint32(_RELEASED | _ENDING)) != 0, "a bit is set that means nothing"
-    )
+    yield from _first(rows, "permission", (told & ~np.uint32(_RELEASED | _ENDING)) != 0, "an undefined bit is set")
     yield from _first(rows, "permission", np.diff(ending, prepend=False) & ~ending, "a run that was ending went on")
     if dead_man == "none":
-        yield from _first(rows, "permission", released, "a dead-man was released that there is not")
+        yield from _first(rows, "permission", released, "a dead-man's switch was released, but the run has none")
     elif dead_man == "button":
         held = (rows["buttons"] & DEAD_MAN_BUTTON) != 0
-        yield from _first(
-            rows, "buttons", released == held, "the dead-man's button and its release say different things"
-        )
+        yield from _first(rows, "buttons", released == held, "the dead-man's button and its release disagree")
 
 
 def _first(rows: Rows, rule: str, where: NDArray[np.bool_], words: str) -> Iterator[Finding]:

@@ -122,8 +122,8 @@ class Limits:
                 self._require_tighter(entry.name, getattr(spec, entry.name), spec.name)
         if self.passivity_control and (spec.causality is not Causality.IMPEDANCE or spec.mass is None):
             raise ConfigurationError(
-                f"envelope.passivity_control = true: {spec.name} is no impedance device whose moving mass is known, so "
-                "that nobody can say how much damping it takes."
+                f"envelope.passivity_control = true: needs an impedance device whose moving mass is known, which "
+                f"limits the damping; {spec.name} is none."
             )
 
     def _require_tighter(self, name: str, own: float | str, device: str) -> None:

@@ -281,9 +281,8 @@ class Loop:
                 "slower motions."
             )
         return DeviceFault(
-            f"no usable sample since tick {first}, for {FAULT_AFTER * 1e3:.0f} ms (the "
-            f"last one, or what the element made of it, {_complaint(status)}): check its connection "
-            "and start again."
+            f"no usable sample since tick {first}, for {FAULT_AFTER * 1e3:.0f} ms (the last sample, or the element's "
+            f"output for it, {_complaint(status)}): check its connection and start again."
         )
 
 

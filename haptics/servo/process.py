@@ -102,7 +102,7 @@ class ServoProcess:
         """How far the run had come when the process was lost, in words, and what that means for its device."""
         if self.newest_tick < 0:
             return "before its first tick"
-        return f"after tick {self.newest_tick}; its device watches over itself now"
+        return f"after tick {self.newest_tick}; only the device's own watchdog is left"
 
     def kill(self) -> None:
         """End the process at once, as something that does not answer must be."""
@@ -136,11 +136,11 @@ class ServoProcess:
         """
         present = self.job.element
         if isinstance(present, Motion):
-            raise ConfigurationError("this run is not one of an element: it goes on with motions.")
+            raise ConfigurationError("this run follows motions: it has no element whose settings could be changed.")
         if functions_of(element) != functions_of(present):
             raise ConfigurationError(
-                f"model {element.model} with the law {element.law.name}: a run goes on with its model and law, "
-                f"{present.model} with {present.law.name}; start again for another one."
+                f"model {element.model} with law {element.law.name}: a run keeps its model and law, {present.model} "
+                f"with {present.law.name}; start a new run for others."
             )
         settings = np.zeros(1, SETTINGS)
         settings["version"] = version = self.next_version

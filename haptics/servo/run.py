@@ -221,7 +221,7 @@ class Run:
         """Return why the servo ended the run; raise `DeviceFault` if nobody here wanted that."""
         where = f"{self._device} was brought to its safe output after tick {self.servo.newest_tick}"
         if end is End.STOPPED and not self.stopping:
-            raise DeviceFault(f"{where}: somebody else asked the servo process to terminate.")
+            raise DeviceFault(f"{where}: another program terminated the servo process.")
         if end is End.APPLICATION_LOST:
             raise DeviceFault(
                 f"{where}: {self.me} was stopped, or gave the servo no sign of life for {SILENCE:g} s. Start again."

@@ -283,7 +283,7 @@ def test_a_servo_that_is_terminated_by_others_is_status_4(tmp_path: Path) -> Non
         os.kill(servo_of(process.pid), signal.SIGTERM)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 4
-    assert "somebody else" in err
+    assert "another program" in err
 
 
 @pytest.mark.slow

@@ -36,7 +36,7 @@ def require() -> None:
         Naming the remedy.
     """
     if not shutil.which(NAME):
-        raise CannotMeasure("cyclictest, to compare with, is not installed: apt-get install rt-tests")
+        raise CannotMeasure("cyclictest, the reference, is not installed: apt-get install rt-tests")
 
 
 def command(period: float, count: int, priority: int, cpu: int) -> list[str]:
@@ -69,7 +69,9 @@ def lateness(text: str, count: int) -> NDArray[np.float64]:
     """
     found = np.array(_LINE.findall(text), np.int64).reshape(-1, 2)
     if len(found) != count or (found[:, 0] != np.arange(count)).any():
-        raise CannotMeasure(f"cyclictest told {len(found)} of {count} wake-ups, or in disorder: run it again.")
+        raise CannotMeasure(
+            f"cyclictest reported {len(found)} of {count} wake-ups, or not in order: run the benchmark again."
+        )
     return np.asarray(found[:, 1] * 1e-9, np.float64)
 
 
@@ -124,9 +126,9 @@ def _words(process: subprocess.Popen[bytes], patience: float, wait: Callable[[],
             continue
         wait()  # Ctrl-C reaches cyclictest too, and then it ends before its time
         return words
-    raise CannotMeasure(f"cyclictest did not come to an end within {patience:.0f} s.")
+    raise CannotMeasure(f"cyclictest did not end within {patience:.0f} s.")
 
 
 def _first_line(words: bytes) -> str:
     lines = words.decode(errors="replace").strip().splitlines()
-    return " ".join(lines[:2]) or "it did not say why"
+    return " ".join(lines[:2]) or "it gave no reason"

@@ -85,7 +85,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
     if obstacle and WITH_VIEW in settings.conditions:
         raise CannotMeasure(f"{_WHERE}.view = {settings.view!r}: {obstacle}.")
     with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
-        progress(0.0, "a session that does not count")
+        progress(0.0, "a warm-up session")
         table = {"scheduling": settings.scheduling, "cpu": settings.cpu}
         candidates = Candidates(Path(folder), settings.rate, table, stop)
         trial = candidates.trial(_TRIAL)

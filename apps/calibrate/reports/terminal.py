@@ -44,7 +44,7 @@ class Answers:
             data = os.read(self._descriptor, 4096)
             if not data:
                 raise ConfigurationError(
-                    "nobody answers (standard input is closed): a stick is calibrated by a person at a terminal."
+                    "standard input is closed, but this calibration asks questions: run it in a terminal."
                 )
             self._rest += data
         line, newline, rest = self._rest.partition(b"\n")
@@ -103,8 +103,8 @@ class TerminalPerson:
     def hang(self, mass: float, look: Look) -> None:
         """Ask for the weight."""
         self._wait(
-            f"Hang {mass:g} kg to the handle so that it is pulled straight towards you, horizontally: by a thread over "
-            "the edge of the table. Keep clear of it, and press Enter. The stick will take it up, slowly.",
+            f"Hang {mass:g} kg on a thread over the edge of the table, so that it pulls the handle horizontally and "
+            "straight towards you. Keep clear of it, and press Enter. The stick will take it up, slowly.",
             look,
         )
 

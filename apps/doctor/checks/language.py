@@ -37,7 +37,7 @@ def numbers(machine: Machine, settle: Callable[[], dict[str, Any]] = _settle) ->
     )
     if "error" in answer:
         return note(
-            f"the language asked for is not installed ({asked}); programs disagree on what that means",
+            f"the locale is not installed ({asked}); programs fall back to different ones",
             "export LC_ALL=C.UTF-8",
         )
     point = answer["decimal_point"]

@@ -24,7 +24,7 @@ def governor(machine: Machine) -> Finding:
     folder = machine.path(CPUS)
     governors = [_text(path) for path in sorted(folder.glob("cpu[0-9]*/cpufreq/scaling_governor"))]
     if not governors:
-        return ok("the frequency of the processors is not this system's to choose")
+        return ok("this system cannot set the frequency of its processors")
     slow = Counter(governor for governor in governors if governor != "performance")
     if not slow:
         return ok("all processors run at full frequency (performance)")
@@ -147,7 +147,7 @@ def virtual(machine: Machine) -> Finding:
     kinds = [f"in a container ({inside})"] if inside else []
     kinds += [f"on a virtual machine ({below})"] if below else []
     if below is None:
-        return ok(f"this runs {kinds[0]}: rights and devices come from outside")
+        return ok(f"this runs {kinds[0]}: its host grants rights and devices")
     return note(
         f"this runs {' '.join(kinds)}: its host may take the processor away at any moment",
         "# fine for everything virtual; for a hand on a device use a machine of its own",

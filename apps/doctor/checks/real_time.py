@@ -19,7 +19,7 @@ LIMITS = f"/etc/security/limits.d/{GROUP}.conf"
 LIMIT_LINES = (f"@{GROUP} - rtprio 95", f"@{GROUP} - memlock unlimited")
 LATENCY_DEVICE = "/dev/cpu_dma_latency"
 LATENCY_RULE = f'KERNEL=="cpu_dma_latency", GROUP="{GROUP}", MODE="0660"'
-_NOTHING_INSIDE = "# nothing inside this container gives it; start the container with these options more:"
+_NOTHING_INSIDE = "# it cannot be granted inside this container; start the container with these options too:"
 _ENOUGH_RUNTIME = 0.5
 """Share of a second that must be left to real-time processes; the servo takes a tenth of one processor."""
 
@@ -58,12 +58,12 @@ def _rights(machine: Machine) -> tuple[str, ...]:
         return (_NOTHING_INSIDE, "#   --cap-add=SYS_NICE --cap-add=IPC_LOCK --ulimit rtprio=95 --ulimit memlock=-1")
     if machine.is_root:
         return (
-            "# this root may not: see what took the capabilities CAP_SYS_NICE and CAP_IPC_LOCK from it:",
+            "# root lacks the capabilities CAP_SYS_NICE and CAP_IPC_LOCK here; see which it has:",
             "capsh --print",
         )
     if all(line in (machine.read(LIMITS) or "") for line in LIMIT_LINES) and _is_listed(machine):
         return (
-            "# the rights are written down, but this session is older than they are or was not given them;",
+            "# the limits are set, but this login began before that, or did not apply them;",
             LOG_IN_AGAIN,
         )
     quoted = " ".join(f"'{line}'" for line in LIMIT_LINES)
@@ -160,12 +160,12 @@ def throttling(machine: Machine) -> Finding:
     if runtime is None or period is None:
         return ok("this kernel does not say how much time it leaves to real-time processes")
     if int(runtime) < 0:
-        return ok("real-time processes are never held back")
+        return ok("real-time processes are not throttled")
     share = int(runtime) / max(int(period), 1)
     if share >= _ENOUGH_RUNTIME:
         return ok(f"real-time processes may take {100 * share:.0f} % of the time; the servo needs far less")
     return problem(
-        f"real-time processes are held back after {100 * share:.0f} % of the time",
+        f"real-time processes are throttled after {100 * share:.0f} % of the time",
         f"{machine.sudo}sysctl -w kernel.sched_rt_runtime_us=950000",
     )
 

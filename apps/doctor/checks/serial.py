@@ -33,7 +33,7 @@ def serial_ports(machine: Machine, name: Callable[[], str] = user_name) -> Findi
     if known[group] in machine.groups:
         return ok(f"you are in the group {group} and may open serial ports")
     if name() in _members(machine, group):
-        return note(f"you are in the group {group}, but this session is older than that", LOG_IN_AGAIN)
+        return note(f"you are in the group {group}, but this login began before that", LOG_IN_AGAIN)
     return note(
         f"you are not in the group {group}: boards and sensors at serial ports cannot be opened without a rule",
         machine.join_group(group),

@@ -72,7 +72,7 @@ def packages(
     qt = found["PySide6-Essentials"] or ""
     if python < (3, 12) and _numbers(qt) >= _BROKEN_QT:
         return problem(
-            f"PySide6 {qt} ends a Python older than 3.12 after some seconds", f"{pip} 'PySide6-Essentials>=6.8,<6.12'"
+            f"PySide6 {qt} crashes Python older than 3.12 after some seconds", f"{pip} 'PySide6-Essentials>=6.8,<6.12'"
         )
     return ok(", ".join(f"{name} {number}" for name, number in {"haptics": _own_version(), **found}.items()))
 

@@ -118,7 +118,7 @@ def shared_memory(
             "# in docker: --shm-size=64m, and more memory for the container",
         )
     if path.is_relative_to("/proc"):
-        return ok(f"{_amount(_RINGS)} of memory can be shared without a name: no kill leaves anything behind")
+        return ok(f"{_amount(_RINGS)} of memory can be shared without a file: a killed run leaves nothing behind")
     folder = machine.path(SHARED)
     if machine.system != "linux" or writable(folder):
         return ok(f"{_amount(_RINGS)} of memory can be shared through files of {path.parent}")

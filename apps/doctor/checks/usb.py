@@ -126,7 +126,7 @@ def udev(machine: Machine, openable: Callable[[Path], bool] = openable) -> Findi
         return problem(f"plugged in but without device files: {_listed(without)}", *_files_fix(machine))
     closed = [device for device in present if not all(map(openable, device.files))]
     if closed:
-        return problem(f"plugged in but not yours to open: {_listed(closed)}", *_rules_fix(machine))
+        return problem(f"plugged in but you may not open it: {_listed(closed)}", *_rules_fix(machine))
     if machine.is_root:
         return ok(f"root may open every device; plugged in: {_listed(present) or 'none of those we know'}")
     if not machine.path(DEVICES).exists():
@@ -135,7 +135,7 @@ def udev(machine: Machine, openable: Callable[[Path], bool] = openable) -> Findi
     if not lacking:
         return ok(f"rules open all {len(FAMILIES)} families of devices; plugged in: {_listed(present) or 'none'}")
     names = "any of our devices" if len(lacking) == len(FAMILIES) else ", ".join(family.name for family in lacking)
-    return note(f"no rule would open, once plugged in, {names}{_in_capitals(machine, lacking)}", *_rules_fix(machine))
+    return note(f"no udev rule would give access to {names}{_in_capitals(machine, lacking)}", *_rules_fix(machine))
 
 
 def _listed(devices: list[Plugged]) -> str:

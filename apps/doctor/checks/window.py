@@ -63,7 +63,7 @@ def display(machine: Machine, x11: Connect = reach_x11, wayland: Connect = reach
         return ok(f"{' and '.join(reached)} {'answer' if len(reached) > 1 else 'answers'}")
     if named:
         return problem(
-            f"{' and '.join(named)}: nobody answers there",
+            f"{' and '.join(named)}: no display server answers",
             "unset DISPLAY WAYLAND_DISPLAY",
             "# or log in to a desktop; over ssh: ssh -Y HOST",
         )
@@ -120,7 +120,7 @@ def window(machine: Machine, attempt: Try = _try_window) -> Finding:
     try:
         answer = attempt()
     except NoAnswer as error:
-        answer = {"reason": f"the program that tried ended ({error})"}
+        answer = {"reason": f"the test program ended ({error})"}
     if "reason" in answer:
         fix = f"{program()} doctor display opengl window-libraries packages"
         severity = problem if wanted or machine.system != "linux" else note

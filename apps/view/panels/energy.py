@@ -97,7 +97,7 @@ class EnergyMeter(QtCore.QObject):
         self.number.setText(f"energy {millijoules(present, self._limit)} of {limit}\u00a0mJ")
         self.bar.show_parts(present / self._limit, largest / self._limit)
         meaning = (
-            "what the loop gave the hand beyond what the element had stored; a peak fades slowly.\n"
+            "energy that the loop injected: what the hand got beyond the element's store; a peak fades slowly.\n"
             f"The mark: the most in this run, {millijoules(largest, self._limit)} mJ. "
             f"Beyond {limit} mJ nothing is given any more."
         )

@@ -39,7 +39,7 @@ class Lamp:
 TIMING = (
     Lamp(Status.STARTED_LATE, "LATE START", "the tick started more than half a period late"),
     Lamp(Status.ENDED_LATE, "LATE END", "the tick ended after the next deadline"),
-    Lamp(Status.AFTER_SKIP, "SKIPPED", "deadlines before this tick were missed whole"),
+    Lamp(Status.AFTER_SKIP, "SKIPPED", "deadlines before this tick were skipped"),
 )
 """What a punctual run does not have."""
 
@@ -47,19 +47,19 @@ SAFETY = (
     Lamp(Status.NOT_FINITE, "NOT FINITE", "the sample or the element's output was not a finite number: safe output"),
     Lamp(Status.LIMITED, "LIMITED", "the norm of the command was clamped"),
     Lamp(Status.STALE, "STALE", "the sample was older than the device allows: safe output"),
-    Lamp(Status.SLEW, "SLEW", "the rate of change of the command was limited"),
+    Lamp(Status.SLEW, "SLEW", "the rate of change (slew rate) of the command was limited"),
     Lamp(
         Status.IMPLAUSIBLE,
         "IMPLAUSIBLE",
         "implausible jump in position, speed, or force: safe output",
     ),
-    Lamp(Status.SPEED, "SPEED", "the end effector was so fast that no force drives it on"),
-    Lamp(Status.RELEASED, "RELEASED", "the dead-man was not held: the output faded out", ordinary=True),
-    Lamp(Status.ENERGY, "ENERGY", "the loop had given all the energy it may: what would give more was taken away"),
-    Lamp(Status.FADE, "FADE", "the output was coming up, or going down before the end", ordinary=True),
+    Lamp(Status.SPEED, "SPEED", "the end effector was too fast: no force may accelerate it further"),
+    Lamp(Status.RELEASED, "RELEASED", "the dead-man's switch was not held: the output faded out", ordinary=True),
+    Lamp(Status.ENERGY, "ENERGY", "the loop had injected all the energy it may: no force may add to it"),
+    Lamp(Status.FADE, "FADE", "the output was fading in, or fading out before the end", ordinary=True),
     Lamp(Status.WORKSPACE, "WORKSPACE", "the end effector or its reference was at the edge of the workspace"),
     Lamp(Status.PASSIVITY, "PASSIVITY", "the passivity controller added damping", ordinary=True),
-    Lamp(Status.ASTRAY, "ASTRAY", "a motion was not followed: safe output"),
+    Lamp(Status.ASTRAY, "ASTRAY", "a motion was not followed (following error): safe output"),
 )
 """What the safety envelope did: in two columns, samples and permission at the left, limits at the right."""
 

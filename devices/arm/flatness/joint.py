@@ -64,7 +64,7 @@ class ElasticJoint:
         """Raise `ConfigurationError` unless the stiffness law is smooth enough to be inverted with derivatives."""
         if self.stiffness.obstacle:
             raise ConfigurationError(
-                f"joint.stiffness = {self.stiffness!r}: cannot be followed by a motor, {self.stiffness.obstacle}."
+                f"joint.stiffness = {self.stiffness!r}: no motor can follow it, because {self.stiffness.obstacle}."
             )
 
 

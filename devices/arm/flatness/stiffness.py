@@ -124,7 +124,7 @@ class RampBacklash(Stiffness):
 
     @property
     def obstacle(self) -> str:  # noqa: D102 (inherited)
-        return "" if self.slack_stiffness > 0.0 else "without slack_stiffness its play has no stiffness at all"
+        return "" if self.slack_stiffness > 0.0 else "without slack_stiffness its backlash has no stiffness"
 
 
 @documented

@@ -110,7 +110,7 @@ def set_home(drive: Drive, turns: Vector) -> None:
     """
     for axis in AXES:
         if drive.get(f"axis{axis}.current_state") != IDLE:
-            raise DeviceOpenError("the motors are driven: they are homed while they are loose.")
+            raise DeviceOpenError("the motors are armed: disarm them, then home the arm by hand.")
         if abs(drive.get(f"axis{axis}.encoder.vel_estimate")) > _STILL:
             raise DeviceOpenError("the arm moved while it was being homed: hold it still and start again.")
     for axis in AXES:

@@ -120,7 +120,7 @@ class OdriveStage:
             If the angles are not finite.
         """
         if self._streaming is not None:
-            raise DeviceOpenError("the motors are driven: they are homed while they are loose.")
+            raise DeviceOpenError("the motors are armed: disarm them, then home the arm by hand.")
         if not np.isfinite(angles).all():
             raise ConfigurationError(f"the motors are to be homed to {angles}: angles must be finite.")
         with _opening():
@@ -140,8 +140,8 @@ class OdriveStage:
         drive = self.drive
         if not self.homed:
             raise DeviceOpenError(
-                "the encoders lose their zero with the power, and the arm was not homed: bring it to its home pose, "
-                "hold it there and home it."
+                "the arm was not homed, and its encoders lose their zero when the power goes: bring it to its home "
+                "pose, hold it there and home it."
             )
         self._last = None
         with _opening():
@@ -209,8 +209,8 @@ class OdriveStage:
             rest(self.drive)
         except DeviceFault as error:
             raise DeviceFault(
-                f"the motors could not be told to let go ({error}) They do so by themselves within "
-                f"{self.settings.watchdog:g} s, by their watchdog; if they do not, switch their supply off."
+                f"the motors could not be disarmed ({error}) Their own watchdog does so within "
+                f"{self.settings.watchdog:g} s; if it does not, switch their supply off."
             ) from error
 
     def close(self) -> None:

@@ -238,7 +238,7 @@ class ForceSensor:
         spread = float(np.ptp(all_of_them[:, :3], axis=0).max())
         if spread > self._settings.tare_spread:
             raise DeviceOpenError(
-                f"{self.name} showed forces {spread:.3g} N apart while it was tared: let go of the handle and keep the "
+                f"{self.name} showed forces {spread:.3g} N apart during its tare: let go of the handle and keep the "
                 "arm at rest, or allow more with device.sensor.tare_spread."
             )
         self._mounting.tare(all_of_them.mean(axis=0), orientation)

@@ -164,8 +164,8 @@ class RdtWire(ABC):
         except (OSError, UnicodeError) as error:  # the latter of names that can be none
             own.close()
             raise DeviceNotFoundError(
-                f"there is no way to the force sensor at {self._address[0]} ({error}): check device.sensor.address, "
-                "and that this computer is in the sensor's network."
+                f"the force sensor at {self._address[0]} cannot be reached ({error}): check device.sensor.address, and "
+                "that this computer is in the sensor's network."
             ) from error
         own.setblocking(False)
         return own
@@ -188,7 +188,7 @@ class RdtWire(ABC):
             _send(self._own, command, count)
         except OSError as error:
             raise DeviceOpenError(
-                f"{self.name} cannot be told anything ({error}): check the network of this computer."
+                f"no command can be sent to {self.name} ({error}): check the network of this computer."
             ) from error
         self._records.forget()
 

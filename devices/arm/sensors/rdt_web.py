@@ -77,8 +77,8 @@ class WebPages:
         calibration = _calibration(tags)
         if not 0.5 * rate <= calibration.rate <= 2.0 * rate:  # it may round, to a part of its own rate
             raise DeviceOpenError(
-                f"the force sensor at {self._address} sends {calibration.rate:g} records a second and was told {rate}: "
-                "set the rate of raw data transfer on its web page for communication, or choose another "
+                f"the force sensor at {self._address} sends {calibration.rate:g} records a second, but was set to "
+                f"{rate}: set the rate of raw data transfer on its web page for communication, or choose another "
                 "device.sensor.rate."
             )
         return calibration

@@ -57,7 +57,7 @@ def hand_settings(text: str) -> dict[str, str]:
     if found:
         return {"name": "recorded", "file": text}
     error = unknown("hand", text, HANDS)
-    raise ConfigurationError(f"{error} Or the path of a CSV file with a recorded path; there is no file {text!r}.")
+    raise ConfigurationError(f"{error} A CSV file with a recorded path is allowed too, but there is no file {text!r}.")
 
 
 def parse_hand(table: HandTable | None) -> HandSettings:

@@ -68,8 +68,8 @@ def test_in_a_horizontal_plane_it_says_that_only_the_offset_counts(
     assert main(["calibrate", *arguments]) == 0
     captured = capsys.readouterr()
     assert "let go of the handle" in captured.err
-    assert "not told by these poses: mass_kg, centre_x_m" in captured.out
-    assert "the tare at the start takes both away" in captured.out
+    assert "not identifiable from these poses: mass_kg, centre_x_m" in captured.out
+    assert "the tare at the start removes both" in captured.out
     assert "[device" not in captured.out
     handle = read_parameter_file(out).handle
     assert handle is not None and "mass_kg" in handle.unknown
@@ -89,7 +89,7 @@ def test_a_drive_that_shows_no_torques_leaves_the_joints_out(
         *("--set=device.sensor.patience=0.5", f"--out={tmp_path / 'arm.toml'}", f"--record={tmp_path}"),
     )
     assert answer["joints"] == []
-    assert "shows no torques of its motors" in answer["left_out"]
+    assert "reports no motor torques" in answer["left_out"]
     error = answer["handle"]["standard_error"]["mass_kg"]
     assert answer["handle"]["mass_kg"] == pytest.approx(0.3, abs=6.0 * error)
     assert error < 0.1
@@ -101,8 +101,8 @@ def test_a_drive_that_shows_no_torques_leaves_the_joints_out(
         ([], "--device is missing"),
         (["--device=stove"], "unknown device 'stove'"),
         (["--device=virtual-joystick"], "has no force sensor that carries a handle"),
-        (["--device=arm", "--set=device.emulated=true", "--only=joints"], "does not show its joints"),
-        (["--device=virtual-arm", "--set=device.hand.name=mouse"], "nobody holds a device"),
+        (["--device=arm", "--set=device.emulated=true", "--only=joints"], "does not report joint angles"),
+        (["--device=virtual-arm", "--set=device.hand.name=mouse"], "nobody may hold a device"),
         (["--device=virtual-arm", "--set=poses.rows=0"], "poses.rows = 0"),
         (["--device=virtual-arm", "--set=poses.colour=1"], "unknown setting 'poses.colour'"),
         (["--device=virtual-arm", "--set=excitation.rounds=1"], "excitation.rounds = 1"),
@@ -145,5 +145,5 @@ def test_a_request_to_end_leaves_the_recording_and_no_file(tmp_path: Path, numbe
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
-    assert "What was recorded is in" in err
+    assert "The recording is in" in err
     assert not (tmp_path / "arm.toml").exists()

@@ -60,7 +60,7 @@ def test_a_place_where_nothing_can_be_recorded_is_refused(tmp_path: Path, capsys
     ("arguments", "complaint"),
     [
         (["--device=stove"], "unknown device 'stove'"),
-        (["--device=virtual-joystick", "--set=device.hand.name=mouse"], "nobody holds a device"),
+        (["--device=virtual-joystick", "--set=device.hand.name=mouse"], "nobody may hold a device"),
         (["--device=virtual-joystick", "--set=device.friction_parameters=a.toml"], "name it with --out"),
         (["--device=virtual-joystick", "--set=device.name=pantograph"], "--device says"),
         (["--device=virtual-joystick", "--set=excitation.speed=1"], "unknown setting 'excitation.speed'"),

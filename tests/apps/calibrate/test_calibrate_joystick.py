@@ -95,7 +95,7 @@ def test_the_file_of_another_stick_is_refused(calibrated: Calibrated) -> None:
         (("calibrate", "toaster"), "toaster"),
         ((*CALIBRATE, "--travel-x", "0.1"), "--travel-y"),
         ((*CALIBRATE, "--travel-x", "0.1", "--travel-y", "0.1"), "--weight KG"),
-        ((*CALIBRATE, *TRAVEL, "--weight", "1"), "not both"),
+        ((*CALIBRATE, *TRAVEL, "--weight", "1"), "exactly one of two options"),
         ((*CALIBRATE, *TRAVEL, "--gate", "oval"), "unknown --gate 'oval'"),
         ((*CALIBRATE, *TRAVEL, "--set", "device.parameters=x.toml"), "--out"),
         ((*CALIBRATE, *TRAVEL, "--set", "device.colour=red"), "device.colour"),

@@ -91,7 +91,7 @@ def test_motion_in_one_direction_only_is_doubted(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     np.savetxt(path, table, delimiter=",", header="time_s,velocity_rad_per_s,torque_nm", comments="")
     answer = run("--data", str(path), "--out", str(tmp_path / "m.toml"))
-    assert "record both" in answer.text and answer.result["joints"][0]["warnings"]
+    assert "Record both" in answer.text and answer.result["joints"][0]["warnings"]
     both = run("--data", str(path), "--data", write(tmp_path / "b.csv", 1), "--out", str(tmp_path / "m.toml"))
     assert "warning" not in both.text and not both.result["joints"][0]["warnings"]
 

@@ -44,7 +44,7 @@ def test_an_answer_comes_back_whatever_else_is_printed() -> None:
     [
         ("fail", "ValueError: this is why"),
         ("die", "SIGKILL: the first word"),
-        ("leave", "something else"),
+        ("leave", "cannot be read"),
         ("nothing", "no attribute 'nothing'"),
     ],
 )

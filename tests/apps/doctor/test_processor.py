@@ -23,7 +23,7 @@ def test_processors_that_save_power_are_counted(tmp_path: Path) -> None:
 
 def test_processors_at_full_frequency(tmp_path: Path) -> None:
     expect(processor.governor(machine(tmp_path, governors("performance", "performance"))), "ok")
-    expect(processor.governor(machine(tmp_path / "virtual")), "ok", "not this system's")
+    expect(processor.governor(machine(tmp_path / "virtual")), "ok", "cannot set")
 
 
 @pytest.mark.parametrize(

@@ -89,7 +89,7 @@ def test_where_there_is_no_latency_device(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("runtime", "severity", "word"),
-    [("950000", "ok", "95 %"), ("-1", "ok", "never"), ("100000", "problem", "10 %"), ("0", "problem", "0 %")],
+    [("950000", "ok", "95 %"), ("-1", "ok", "not throttled"), ("100000", "problem", "10 %"), ("0", "problem", "0 %")],
 )
 def test_throttling(tmp_path: Path, runtime: str, severity: str, word: str) -> None:
     files = {"/proc/sys/kernel/sched_rt_runtime_us": runtime, "/proc/sys/kernel/sched_rt_period_us": "1000000"}

@@ -25,7 +25,7 @@ SLOW = ("kernels", "scheduling", "memory-lock", "cpu-dma-latency", "timer", "win
     [
         ({}, "ready for 1 kHz with real-time priority"),
         ({"display": note("none", "x")}, "ready for 1 kHz with real-time priority (1 note)"),
-        ({"timer": problem("slow", "x")}, "works, but ticks come late on this machine: not for a hand on a device"),
+        ({"timer": problem("slow", "x")}, "works, but ticks come late on this machine: do not hold a real device"),
         ({"disk": problem("full", "x"), "libusb": problem("none", "x")}, "works, but with 2 problems: libusb, disk"),
         (
             {"packages": problem("none", "x"), "disk": problem("full", "x")},

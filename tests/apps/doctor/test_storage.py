@@ -68,7 +68,7 @@ def test_shared_memory_that_is_a_file_or_that_cannot_be_had(tmp_path: Path) -> N
         return Path("/tmp/haptics-x.doctor")
 
     def no_room(_: int) -> Path:
-        raise ConfigurationError("no room in memory for 16777216 bytes (No space left on device): make some")
+        raise ConfigurationError("no room in memory for 16777216 bytes (No space left on device): free some")
 
     expect(storage.shared_memory(machine(tmp_path), in_files, lambda _: True), "ok", "/tmp")
     expect(storage.shared_memory(machine(tmp_path), in_files, lambda _: False), "note", "mount -t tmpfs")

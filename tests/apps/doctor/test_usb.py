@@ -127,7 +127,7 @@ GROUPS = "root:x:0:\ndialout:x:20:ada,grace\nodd line\nempty::\n"
     [
         (ROOT, {0}, "root", "ok", "root"),
         (1000, {20}, "ada", "ok", "may open"),
-        (1000, {1000}, "ada", "note", "session is older"),
+        (1000, {1000}, "ada", "note", "login began before"),
         (1000, {1000}, "alan", "note", "usermod -aG dialout"),
     ],
 )

@@ -101,6 +101,4 @@ def test_a_display_that_does_not_exist_ends_another_process_only(
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError)
     monkeypatch.setenv("DISPLAY", ":4711")
     monkeypatch.setenv("QT_QPA_PLATFORM", "xcb")
-    expect(
-        window.window(machine(tmp_path, environment={"DISPLAY": ":4711"})), "problem", "the program that tried ended"
-    )
+    expect(window.window(machine(tmp_path, environment={"DISPLAY": ":4711"})), "problem", "the test program ended")

@@ -119,7 +119,7 @@ def test_two_front_ends_one_of_which_dies_with_the_key(tmp_path: Path) -> None:
     outcome = session.run(Story(service, (felt, kill), (later, session.stop)), service.connections)
     service.fronts.close()
     assert (outcome.reason, outcome.fault) == ("stopped", None)
-    assert told == ["a window is gone; the run goes on with the others."]
+    assert told == ["a window ended unexpectedly; the run goes on with the others."]
     recording = Recording(Path(outcome.summary["recording"]))
     rows, origin = recording.rows, recording.metadata[ORIGIN]
     death = np.searchsorted(rows["time"], killed[0] - 1e-9 * origin)

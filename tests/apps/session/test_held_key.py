@@ -122,7 +122,7 @@ def test_a_run_whose_window_dies_with_its_key_is_status_4(tmp_path: Path) -> Non
         os.kill(children_of(process.pid)[0], signal.SIGKILL)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 4, err
-    assert "the live view is gone, and with it the key that must be held" in err
+    assert "the live view ended unexpectedly, and with it the dead-man's key" in err
     assert "Traceback" not in err
     answer, metadata = json.loads(out), json.loads((recording / "recording.json").read_text())
     assert answer["reason"] == metadata["reason"] == "fault"

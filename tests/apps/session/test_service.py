@@ -145,7 +145,7 @@ def test_a_front_end_that_goes_with_the_key_lets_it_go_and_the_run_goes_on(goes:
     service.attend()
     service.attend()
     assert session.done == [1.0, None]
-    assert told == (["a window is gone; the run goes on with the others."] if goes == "dies" else [])
+    assert told == (["a window ended unexpectedly; the run goes on with the others."] if goes == "dies" else [])
 
 
 def test_the_run_fails_when_all_are_dead_whose_key_could_be_held_and_only_then() -> None:
@@ -157,7 +157,7 @@ def test_the_run_fails_when_all_are_dead_whose_key_could_be_held_and_only_then()
     persons[1].dies = True
     service.attend()
     service.attend()
-    assert session.done == ["the live view is gone, and with it the key that must be held: the run was stopped."]
+    assert session.done == ["the live view ended unexpectedly, and with it the dead-man's key: the run was stopped."]
 
 
 @pytest.mark.parametrize("dead_man", ["button", "none"])
@@ -168,7 +168,7 @@ def test_without_a_key_the_run_goes_on_alone(dead_man: str) -> None:
     service.attend()
     service.attend()
     assert session.done == []
-    assert told == ["the live view is gone; the run goes on without it."]
+    assert told == ["the live view ended unexpectedly; the run goes on without it."]
 
 
 def test_a_window_that_is_closed_by_hand_is_no_fault_and_the_last_one_stops_the_run() -> None:

@@ -79,4 +79,4 @@ def test_the_run_ends_with_the_view_whose_key_was_held(screen: Screen, tmp_path:
         assert time.monotonic() - killed < 50 * KEY_LASTS
         screen.xdotool("keyup", "space")
         _, err = process.communicate(timeout=60)
-        assert "the live view is gone, and with it the key that must be held" in err
+        assert "the live view ended unexpectedly, and with it the dead-man's key" in err

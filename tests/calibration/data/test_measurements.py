@@ -151,7 +151,7 @@ def test_a_recording_gives_the_friction_of_both_axes(tmp_path: Path) -> None:
 
 
 def test_a_recording_without_the_motors_forces_is_refused(tmp_path: Path) -> None:
-    refused(recorded(tmp_path / "run", "admittance"), "of devices that take forces only")
+    refused(recorded(tmp_path / "run", "admittance"), "of impedance devices only")
 
 
 @pytest.mark.parametrize("dropped", ["time_s", "velocity_rad_per_s", "torque_nm"])

@@ -239,8 +239,8 @@ def _response(stick: EmulatedStick) -> tuple[Any, ...]:
     [
         ({"travel_x": 0.0}, "--travel-x = 0: must be at least 0.01 and at most 1 m"),
         ({"travel_y": float("nan")}, "--travel-y = nan"),
-        ({"weight": 0.1}, "one of them, not both"),
-        ({"stated_max_force": None}, "either --weight KG"),
+        ({"weight": 0.1}, "needs exactly one of two options"),
+        ({"stated_max_force": None}, "exactly one of two options: --weight KG"),
         ({"stated_max_force": -1.0}, "--stated-max-force = -1"),
         ({"push_level": 2.0}, "--push-level = 2"),
         ({"gate": "oval"}, "unknown --gate 'oval'"),
@@ -319,7 +319,7 @@ def test_a_stick_that_is_pulled_out_is_a_fault(tmp_path: Path) -> None:
 
 
 def test_a_stick_that_says_nothing_any_more_is_a_fault(tmp_path: Path) -> None:
-    words = "not report any more where its handle is|too old"
+    words = "stopped reporting the position of its handle|too old"
     stick = in_the_middle_of_a_push(tmp_path, lambda stick: stick.faults.set("short"), DeviceFault, words)
     assert left_alone(stick)
 
@@ -329,7 +329,7 @@ def test_a_stick_that_says_nothing_any_more_before_it_is_pushed_is_a_fault() -> 
     with RawStick(EmulatedStickSettings(emulated=True), table.backend) as raw:
         table.stick.faults.set("short")
         end = time.perf_counter() + 2.0
-        with pytest.raises(DeviceFault, match="no whole report"):
+        with pytest.raises(DeviceFault, match="no complete report"):
             while time.perf_counter() < end:
                 raw.counts()
                 time.sleep(1e-3)

@@ -208,7 +208,7 @@ def test_a_handle_that_runs_away_is_let_go(tmp_path: Path) -> None:
 
 def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:
     arm = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
-    with pytest.raises(ConfigurationError, match="takes positions"):
+    with pytest.raises(ConfigurationError, match="is an admittance device"):
         excite(arm, SHORT, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 

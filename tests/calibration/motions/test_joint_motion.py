@@ -135,6 +135,6 @@ def test_what_hinders_it_ends_it_and_what_was_recorded_stays(tmp_path: Path) -> 
 
 def test_a_device_that_does_not_show_its_joints_is_refused(tmp_path: Path) -> None:
     bench = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
-    with pytest.raises(ConfigurationError, match="does not show its joints"):
+    with pytest.raises(ConfigurationError, match="does not report joint angles"):
         excite_arm(bench, SHORT, tmp_path / "run")
     assert not (tmp_path / "run").exists()

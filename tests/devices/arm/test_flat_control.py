@@ -152,9 +152,9 @@ def test_wrong_servo_is_named():
     with pytest.raises(ConfigurationError, match=r"servo\.feedback = 'model-based': with feed_forward = 'rigid' must"):
         FeedForwardServo("rigid")
     broken = dataclasses.replace(JOINT_1, stiffness=LostMotion(8e6, 8e5, 1.5e-4, 1.5e-4))
-    with pytest.raises(ConfigurationError, match="cannot be followed by a motor"):
+    with pytest.raises(ConfigurationError, match="no motor can follow it"):
         FeedForwardServo("none", "model-based").record(broken)
-    with pytest.raises(ConfigurationError, match="cannot be followed by a motor"):
+    with pytest.raises(ConfigurationError, match="no motor can follow it"):
         LinearisingServo().record(broken)
 
 

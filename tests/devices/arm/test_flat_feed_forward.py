@@ -172,7 +172,7 @@ def test_motor_that_turns_against_its_link():
 
 @pytest.mark.parametrize("stiffness", [RampBacklash(8e6, 3e-4), LostMotion(8e6, 8e5, 1.5e-4, 1.5e-4)])
 def test_law_that_no_motor_can_follow_is_refused(stiffness):
-    with pytest.raises(ConfigurationError, match=r"joint\.stiffness = .*cannot be followed by a motor"):
+    with pytest.raises(ConfigurationError, match=r"joint\.stiffness = .*no motor can follow it"):
         feed_forward(dataclasses.replace(JOINT_1, stiffness=stiffness), np.zeros((3, 5)), 2500.0)
 
 

@@ -108,7 +108,7 @@ def test_a_drive_that_is_unplugged_and_put_back_must_be_homed_anew() -> None:
         board.unplug()
         with pytest.raises(DeviceFault, match="unplugged"):
             run(stage, PATIENCE)
-        with pytest.raises(DeviceFault, match="could not be told to let go"):
+        with pytest.raises(DeviceFault, match="could not be disarmed"):
             stage.close()
         with pytest.raises(DeviceNotFoundError):
             stage.open()

@@ -111,7 +111,7 @@ def test_a_fault_in_the_other_process_is_a_fault_here(far: RemoteBackend) -> Non
     far.fault("unplug")
     with pytest.raises(DeviceFault, match="unplugged"):
         run(stage, PATIENCE)
-    with pytest.raises(DeviceFault, match="by their watchdog"):
+    with pytest.raises(DeviceFault, match="Their own watchdog"):
         stage.close()
     far.clear("unplug")
     with stage:

@@ -167,7 +167,7 @@ def test_nobody_is_at_home_nowhere() -> None:
 
 
 def test_motors_that_are_driven_are_not_homed() -> None:
-    with armed() as (stage, _), pytest.raises(DeviceOpenError, match="homed while they are loose"):
+    with armed() as (stage, _), pytest.raises(DeviceOpenError, match="disarm them"):
         stage.home(HOME)
 
 

@@ -137,7 +137,7 @@ def test_units_agree_with_each_other():
         ({"cfgcpf": "0"}, "says cfgcpf = '0', which must be a number"),
         ({"cfgcpt": "-5"}, "cfgcpt = -5 counts to a unit of force and of torque"),
         ({"cfgcpf": "nan"}, "says cfgcpf = 'nan', which must be a number"),
-        ({"comrdtrate": "7000"}, "sends 7000 records a second and was told 1000"),
+        ({"comrdtrate": "7000"}, "sends 7000 records a second, but was set to 1000"),
         ({"setuserfilter": "1"}, "did not take the filter at 0 Hz"),
     ],
 )
@@ -165,7 +165,7 @@ def test_a_box_that_is_not_there(shared):
 
 @pytest.mark.parametrize("address", ["256.256.256.256", "a..b", "x" * 300])
 def test_an_address_that_is_none(address):
-    with pytest.raises(DeviceNotFoundError, match=f"there is no way to the force sensor at {re.escape(address)} "):
+    with pytest.raises(DeviceNotFoundError, match=f"the force sensor at {re.escape(address)} "):
         OnRobotSettings(address=address).build().open()
 
 

@@ -156,7 +156,7 @@ def test_unplugging_is_a_fault_that_says_what_the_motors_may_still_do(board):
     board.unplug()
     with pytest.raises(DeviceFault, match=r"pantograph: the board is gone .*switch their supply off"):
         wait_until(lambda: exercise(device, 0.02))
-    with pytest.raises(DeviceFault, match="could not be taken away"):
+    with pytest.raises(DeviceFault, match="could not be set to 0"):
         device.close()
     device.close()
     with pytest.raises(DeviceNotFoundError):
@@ -172,7 +172,7 @@ def test_a_run_that_is_unplugged_says_that_the_torques_could_not_be_taken_away(t
         servo.run(LONG)
     first, second = str(caught.value).split(" It could not be left safe: ")
     assert "the board is gone" in first
-    assert second.startswith("pantograph: the torques could not be taken away (")
+    assert second.startswith("pantograph: the torques could not be set to 0 (")
     assert "switch their supply off" in second
 
 

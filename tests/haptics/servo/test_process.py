@@ -140,7 +140,7 @@ def test_a_run_keeps_its_model_and_its_law(start: Start) -> None:
     other_law = MasslessImpedance(Stribeck(2.0, 3.0, 0.1), 6000.0, 10.0)
     other_model = InertialImpedance(Coulomb(2.0), 0.1, 600.0, 10.0)
     for other in (other_law, other_model):
-        with pytest.raises(ConfigurationError, match="start again for another one"):
+        with pytest.raises(ConfigurationError, match="start a new run for others"):
             servo.publish(other)
     assert servo.next_version == 1
 

@@ -86,7 +86,7 @@ def test_a_mistake_beside_a_run_ends_it_and_closes_its_recording(tmp_path: Path)
     ("number", "words", "state"),
     [
         (signal.SIGKILL, "bench lost its servo: the servo process died", "interrupted"),
-        (signal.SIGTERM, "bench was brought to its safe output after tick .* somebody else asked", "complete"),
+        (signal.SIGTERM, "bench was brought to its safe output after tick .* another program terminated", "complete"),
     ],
 )
 def test_a_servo_that_somebody_else_ends_is_a_fault_of_the_run(
