@@ -78,12 +78,12 @@ def flag(default: bool, *, doc: str = "") -> Any:
     return dataclasses.field(default=default, metadata={"words": "true or false", "doc": doc})
 
 
-def choice(default: str, allowed: Iterable[str], *, doc: str = "") -> Any:
+def choice(default: str, allowed: Iterable[str], doc: str = "") -> Any:
     """Declare a dataclass field holding one of the `allowed` words."""
     return dataclasses.field(default=default, metadata={"allowed": tuple(allowed), "doc": doc})
 
 
-def free(default: Any, allowed: str, *, doc: str = "") -> Any:
+def free(default: Any, allowed: str, doc: str = "") -> Any:
     """Declare a dataclass field that its own class checks; `allowed` says in words what it may hold."""
     return dataclasses.field(default=default, metadata={"words": allowed, "doc": doc})
 

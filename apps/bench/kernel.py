@@ -13,7 +13,8 @@ from apps.bench.outcome import Outcome, Progress, table
 from apps.bench.reference import NoReference, Reference
 from apps.bench.slices import compare, measure, nanoseconds
 from apps.bench.workload import STEPS, classic_elements, elements, inputs, plainest
-from haptics.elements.models import ELEMENTS, Element
+from haptics.elements.catalogue import FOUR_MODELS
+from haptics.elements.models import Element
 from haptics.records import Rows
 
 TITLE = "time of a step of each element in a compiled loop, as a ratio to the same loop in C"
@@ -59,7 +60,7 @@ def measured(element: Element, reference: Reference | None) -> Row:
     own = own_loop(element, results)
     if reference is None:
         return {**row, "ns_per_step": nanoseconds(measure([own])[:, 0], STEPS), **dict.fromkeys(_COMPARED)}
-    like = element if element.model in ELEMENTS else plainest(element.causality)
+    like = element if element.model in FOUR_MODELS else plainest(element.causality)
     expected = empty_results()
     loop = f"{like.model.lower()}_{like.law.name}"
     times = measure([own, reference.loop(loop, reference.record(like), inputs(like.causality), expected)])

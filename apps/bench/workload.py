@@ -6,15 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality
+from haptics.elements.classic.models import CLASSICS
 from haptics.elements.models import (
-    ELEMENTS,
     CompliantAdmittance,
     Element,
     InertialImpedance,
     MasslessImpedance,
     RigidAdmittance,
 )
-from haptics.elements.tables import MODELS
 from haptics.friction.custom_law import friction_law
 from haptics.friction.law import Law
 from haptics.friction.laws import Coulomb, Stribeck
@@ -60,8 +59,7 @@ def plainest(causality: Causality) -> Element:
 
 def classic_elements() -> list[Element]:
     """Return all classic models under Coulomb's law, with the parameters they have by themselves."""
-    forms = (cls for model, causalities in MODELS.items() if model not in ELEMENTS for cls in causalities.values())
-    return [cls(LAWS[0]) for cls in forms]  # type: ignore[call-arg]
+    return [cls(LAWS[0]) for forms in CLASSICS.values() for cls in forms.values()]  # type: ignore[call-arg]
 
 
 def stroke(time: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -2,49 +2,22 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from haptics.device import Causality
+from haptics.elements.catalogue import CLASSIC_MODELS, FOUR_MODELS, LAWS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.settings import unknown
 
 Table = dict[str, Any]
 
-_ADMITTANCE, _IMPEDANCE = (Causality.ADMITTANCE,), (Causality.IMPEDANCE,)
 MODELS: dict[str, tuple[Causality, ...]] = {
-    **{"A": _ADMITTANCE, "B": _IMPEDANCE, "C": _IMPEDANCE, "D": _ADMITTANCE},
-    **dict.fromkeys(("explicit-coulomb", "karnopp", "quinn", "viscous-ramp"), _ADMITTANCE + _IMPEDANCE),
-    **dict.fromkeys(("dahl", "elastoplastic", "hayward-armstrong", "iwan", "lugre", "reset-integrator"), _IMPEDANCE),
+    model: tuple(places) for model, places in (FOUR_MODELS | CLASSIC_MODELS).items()
 }
 """Every model and its causalities, known here so that a wrong pair is refused before anything is compiled."""
-
-ELEMENT_DEFAULTS: dict[str, Table] = {
-    "A": {"mass": 2.0},
-    "B": {"mass": 0.1, "stiffness": 6000.0, "damping": 10.0},
-    "C": {"stiffness": 6000.0, "damping": 10.0},
-    "D": {"mass": 2.0, "stiffness": 20000.0, "damping": 400.0},
-}
-"""Models A and C: the values of the experiments in Kikuuwe et al. 2006, section V. Classic models have their own."""
-
-
-def _laws(force: float, high: float) -> dict[str, Table]:
-    """Return the default laws around a sliding `force`, with a break-away force `high` where the two differ [N]."""
-    peak = {"kinetic_force": force, "static_force": high, "stribeck_velocity": 0.15}
-    return {
-        "coulomb": {"force": high},
-        "coulomb-viscous": {"force": high, "viscosity": 5.0},
-        "stribeck": peak,
-        "gaussian-stribeck": peak,
-        "dead-zone-viscous": {"force": high, "viscosity": 10.0, "dead_zone": 0.1},
-        "elliptic": {"force_x": high, "force_y": 0.5 * high},
-        "asymmetric": {"forward_force": high, "backward_force": force, "sideways_force": high},
-    }
-
-
-LAW_DEFAULTS = {Causality.ADMITTANCE: _laws(5.0, 6.0), Causality.IMPEDANCE: _laws(3.0, 4.0)}
-"""The force of the paper's experiments on devices of each kind (Kikuuwe et al. 2006, section V), for every law."""
 
 
 def fitting() -> dict[str, tuple[str, ...]]:
@@ -57,13 +30,27 @@ def fitting() -> dict[str, tuple[str, ...]]:
     }
 
 
+def law_defaults(name: str, causality: Causality) -> Table:
+    """Return the parameters of a law by default: around the force of the experiments with devices of its kind."""
+    from haptics.elements.tables import LAWS as CLASSES
+
+    values = {field.name: _usual(field, causality) for field in dataclasses.fields(CLASSES[name])}
+    return {name: value for name, value in values.items() if value is not None}
+
+
 def element_defaults(model: str, causality: Causality) -> Table:
     """Return the default parameters of `model` in the form that suits the device."""
-    if model in ELEMENT_DEFAULTS:
-        return dict(ELEMENT_DEFAULTS[model])
     from haptics.elements.tables import element_class, element_fields
 
-    return {field.name: field.default for field in element_fields(element_class(model, causality))}
+    fields = element_fields(element_class(model, causality))
+    values = {field.name: _usual(field, causality) for field in fields}
+    return {field.name: field.default if values[field.name] is None else values[field.name] for field in fields}
+
+
+def _usual(field: dataclasses.Field[Any], causality: Causality) -> Any:
+    """Return what a session takes for a parameter that has no default of its own; None where it has one."""
+    usual = field.metadata.get("usual")
+    return usual[causality is Causality.IMPEDANCE] if isinstance(usual, tuple) else usual
 
 
 def causality_of(device: str) -> Causality:
@@ -95,7 +82,7 @@ def pair(device: str, model: str) -> tuple[str, str]:
 
 def _listed(models: Iterable[str]) -> str:
     """List models in words: the four of the paper, then the classic ones."""
-    four = [model for model in models if model in ELEMENT_DEFAULTS]
+    four = [model for model in models if model in FOUR_MODELS]
     return f"{' or '.join(four)} (or {', '.join(model for model in models if model not in four)})"
 
 
@@ -111,12 +98,11 @@ def law_table(table: Table, causality: Causality) -> Table:
         return _custom_law(table)
     from haptics.elements.tables import CLOSED_FORM_SUFFIX
 
-    defaults = LAW_DEFAULTS[causality]
     name = table.get("name", "coulomb")
     exact = name.removesuffix(CLOSED_FORM_SUFFIX) if isinstance(name, str) else name
-    if not isinstance(exact, str) or exact not in defaults:
-        raise unknown("law", str(name), [*defaults, "custom"])
-    return {"name": name, **defaults[exact], **table}
+    if not isinstance(exact, str) or exact not in LAWS:
+        raise unknown("law", str(name), [*LAWS, "custom"])
+    return {"name": name, **law_defaults(exact, causality), **table}
 
 
 def _custom_law(table: Table) -> Table:

@@ -7,7 +7,7 @@ import sys
 from collections.abc import Iterator
 
 from apps.settings.config import SessionSettings
-from apps.settings.models import LAW_DEFAULTS, element_defaults
+from apps.settings.models import element_defaults, law_defaults
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.choosing import SENSORS
@@ -21,8 +21,8 @@ from devices.virtual.arm import ArmSettings
 from devices.virtual.hands.registry import HANDS
 from devices.virtual.joystick import JoystickSettings
 from devices.virtual.wrench import WrenchSettings
-from haptics.elements.tables import MODELS
-from haptics.friction.laws import LAWS
+from haptics.device import Causality
+from haptics.elements.tables import LAWS, MODELS
 from haptics.recording.fitness import Fitness
 from haptics.rendering.envelope import Limits
 from haptics.servo.realtime import RealTimeSettings
@@ -62,13 +62,15 @@ _EMULATION = (
     "With `device.emulated=true` the real driver talks to an emulated device and takes these settings besides its own."
 )
 
+_KINDS = Causality.ADMITTANCE, Causality.IMPEDANCE
+
 
 def pages() -> Iterator[str]:
     """Yield the reference, a section at a time."""
     yield _INTRODUCTION
     yield _section("session", "What is run, how fast, for how long", SessionSettings)
     for name, law in LAWS.items():
-        defaults = " or ".join(_numbers(tables[name]) for tables in LAW_DEFAULTS.values())
+        defaults = " or ".join(_numbers(law_defaults(name, causality)) for causality in _KINDS)
         yield _section(
             "law", f'Friction law `law.name = "{name}"`', law, f"By default {defaults} (admittance, impedance)."
         )

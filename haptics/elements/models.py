@@ -328,12 +328,3 @@ class CompliantAdmittance(Element):
         coupling = self.damping + self.period * self.stiffness
         _require_coupling(coupling)
         return self.period / self.mass + 1.0 / coupling
-
-
-ELEMENTS: dict[str, type[Element]] = {
-    "A": RigidAdmittance,
-    "B": InertialImpedance,
-    "C": MasslessImpedance,
-    "D": CompliantAdmittance,
-}
-"""The four elements by the letter of their model."""

@@ -7,20 +7,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from haptics.device import Causality
-from haptics.elements.classic.models import CLASSICS
-from haptics.elements.models import ELEMENTS, Element
+from haptics.elements import catalogue
+from haptics.elements.catalogue import CLASSIC_MODELS, FOUR_MODELS, all_loaded, loaded
+from haptics.elements.models import Element
 from haptics.errors import ConfigurationError
 from haptics.friction.closed_form import ClosedForm
 from haptics.friction.custom_law import CustomLaw
 from haptics.friction.law import Law
-from haptics.friction.laws import LAWS
 from haptics.settings import build, unknown
 
-MODELS: dict[str, dict[Causality, type[Element]]] = {
-    **{model: {cls.causality: cls} for model, cls in ELEMENTS.items()},
-    **CLASSICS,
-}
-"""Every model by its name, as an admittance, as an impedance or as both."""
+MODELS: dict[str, dict[Causality, type[Element]]] = all_loaded(FOUR_MODELS | CLASSIC_MODELS)
+"""The classes of every model by its name, as an admittance, as an impedance or as both."""
+
+LAWS: dict[str, type[Law]] = {name: loaded(place) for name, place in catalogue.LAWS.items()}
+"""The classes of every law that is made from its numbers, by the name used in settings."""
 
 CLOSED_FORM_SUFFIX = "-closed-form"
 """Added to the name of a law that is to be solved by the paper's approximation."""

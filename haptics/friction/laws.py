@@ -27,7 +27,6 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from haptics.errors import ConfigurationError
-from haptics.friction.anisotropy import Asymmetric, Elliptic
 from haptics.friction.law import Law
 from haptics.friction.sliding_kernels import DEAD_ZONE, GAUSSIAN, STRIBECK, VISCOUS
 from haptics.settings import bounded, documented
@@ -172,10 +171,3 @@ class DeadZoneViscous(Law):
     @property
     def breakaway_force(self) -> float:  # noqa: D102 (inherited)
         return self.force
-
-
-LAWS: dict[str, type[Law]] = {
-    law.name: law
-    for law in (Coulomb, CoulombViscous, Stribeck, GaussianStribeck, DeadZoneViscous, Elliptic, Asymmetric)
-}
-"""Every law that is made from its numbers, by the name used in settings."""

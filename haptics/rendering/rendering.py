@@ -13,8 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec, State, Vector
+from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.kernels import STATE_FIELDS
-from haptics.elements.models import ELEMENTS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.records import Rows
 from haptics.rendering.envelope import Limits
@@ -35,7 +35,7 @@ def require_pair(program: Program, spec: DeviceSpec) -> None:
         If the device cannot serve the program's rate.
     """
     if program.causality is not spec.causality:
-        fitting = " or ".join(name for name, cls in ELEMENTS.items() if cls.causality is spec.causality)
+        fitting = " or ".join(name for name, places in FOUR_MODELS.items() if spec.causality in places)
         remedy = "plan it for this device" if isinstance(program, Motion) else f"use model {fitting} with {spec.name}"
         raise CausalityError(
             f"model {program.model} is an {program.causality} and {spec.name} an {spec.causality} device: {remedy}."

@@ -23,6 +23,7 @@ force has the direction of the sliding velocity, as everywhere.
 from __future__ import annotations
 
 from haptics.device import Causality
+from haptics.elements.catalogue import CLASSIC_MODELS, all_loaded
 from haptics.elements.classic.bristle import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
 from haptics.elements.classic.rigid import (
     ExplicitCoulombAdmittance,
@@ -54,30 +55,5 @@ __all__ = [
     "ViscousRampImpedance",
 ]
 
-_CLASSES: tuple[type[Element], ...] = (
-    ExplicitCoulombAdmittance,
-    ExplicitCoulombImpedance,
-    ViscousRampAdmittance,
-    ViscousRampImpedance,
-    KarnoppAdmittance,
-    KarnoppImpedance,
-    QuinnAdmittance,
-    QuinnImpedance,
-    Dahl,
-    LuGre,
-    Elastoplastic,
-    HaywardArmstrong,
-    ResetIntegrator,
-    Iwan,
-)
-
-
-def _by_name() -> dict[str, dict[Causality, type[Element]]]:
-    table: dict[str, dict[Causality, type[Element]]] = {}
-    for cls in _CLASSES:
-        table.setdefault(cls.model, {})[cls.causality] = cls
-    return table
-
-
-CLASSICS = _by_name()
+CLASSICS: dict[str, dict[Causality, type[Element]]] = all_loaded(CLASSIC_MODELS)
 """The classes of every classic model by its name, as an admittance, as an impedance or as both."""

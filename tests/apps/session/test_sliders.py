@@ -8,12 +8,11 @@ import pytest
 
 from apps.front_ends.messages import Parameter
 from apps.settings.config import SessionConfig, complete, gather
-from apps.settings.models import LAW_DEFAULTS, fitting
+from apps.settings.models import fitting
 from apps.settings.sliders import sliders
-from haptics.device import Causality
+from haptics.elements.catalogue import LAWS
 from haptics.errors import ConfigurationError
 
-LAWS = tuple(LAW_DEFAULTS[Causality.ADMITTANCE])
 PAIRS = [(device, model) for device, models in fitting().items() for model in models if device.startswith("virtual")]
 TOGETHER = ("condition 15", "must be at least law.kinetic_force")
 """What may be wrong with the end of a slider: that it does not go with the other parameters."""

@@ -22,9 +22,9 @@ from haptics import (
     Stribeck,
     simulate,
 )
+from haptics.elements.tables import LAWS as BY_NAME
 from haptics.elements.tables import make_law
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from haptics.friction.laws import LAWS as BY_NAME
 from tests.haptics.meetings import EACH, Meeting, every_family, isotropic_family, meetings, planar_family
 from tests.haptics.references import EPS, Array, force_at, norms, rubber, sliding_force
 from tests.haptics.strategies import KINDS, LAWS, PHYSICS, PLANAR, Grip, log_floats, make, wandering
