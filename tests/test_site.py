@@ -237,6 +237,6 @@ def test_settings_are_documented_by_their_declarations() -> None:
     settings = griffe.load("devices.joystick.settings", search_paths=[ROOT], extensions=extension)["StickSettings"]
     attributes = next(part for part in settings.docstring.parse("numpy") if part.kind.value == "attributes")
     found = {attribute.name: attribute.description for attribute in attributes.value}
-    assert found["seed"].startswith("Seed of everything random about an emulated stick and its hand. Allowed: a whole")
+    assert found["velocity_window"].startswith("Periods the velocity is averaged over (difference). Allowed: a whole")
     assert found["keep_alive"].startswith("How often a force is restarted, how long a command counts [s].")
     assert {field.name for field in dataclasses.fields(StickSettings)} == set(found)  # those of its bases too
