@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.stalls import REPETITIONS, STALL, StallWatcher
+from tests.stalls import HOPELESS, REPETITIONS, STALL, StallWatcher
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -113,7 +113,18 @@ def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
         earlier = 0.0 if report.when == "setup" else item.stash[_STALL]
         item.stash[_STALL] = max(earlier, item.config.stash[_WATCHER].take()[0])
         report.user_properties.append(("stall_s", item.stash[_STALL]))
+        if report.failed and item.stash[_STALL] > HOPELESS and getattr(item, "execution_count", 1) > REPETITIONS:
+            _give_up_judging(item, report)
     return report
+
+
+def _give_up_judging(item: pytest.Item, report: pytest.TestReport) -> None:
+    """Make of a failure a test that was skipped: the machine stood still every time, so nothing can be said."""
+    path, line, _ = item.location
+    said = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
+    reason = f"cannot be judged here: {1 + REPETITIONS} times the machine stood still, lately for"
+    report.outcome = "skipped"
+    report.longrepr = (path, line or 0, f"Skipped: {reason} {1e3 * item.stash[_STALL]:.0f} ms ({said})")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -12,6 +12,9 @@ import sys
 
 STALL = 0.005
 """What a waiting process may be late on a machine that is not busy [s]."""
+HOPELESS = 0.025
+"""A test that fails every time, lately beside a stall of more than this [s], is skipped: nothing can be said of it."""
+
 REPETITIONS = 2
 
 _WATCHER = """

@@ -36,7 +36,7 @@ from conftest import Watcher
 tries = collections.Counter()
 
 @pytest.mark.wall_clock
-@pytest.mark.parametrize(("stall", "needed"), [(0.0, 2), (0.02, 1), (0.02, 2), (0.02, 3), (0.02, 4)])
+@pytest.mark.parametrize(("stall", "needed"), [(0.0, 2), (0.02, 1), (0.02, 2), (0.02, 3), (0.02, 4), (0.05, 4)])
 def test_in_time(stall, needed):
     Watcher.stall = stall
     tries[stall, needed] += 1
@@ -53,17 +53,30 @@ def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST.format(root=str(ROOT)))
     (tmp_path / "test_it.py").write_text(TESTS)
     (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = wall_clock: of the clock\n")
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "-p", "no:benchmark", "-v", str(tmp_path)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-p",
+        "no:benchmark",
+        "-v",
+        "-rs",
+        str(tmp_path),
+    ]
     words = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
-    outcomes = re.findall(r"^test_it.py::(\S+) (RERUN|PASSED|FAILED)", words, flags=re.MULTILINE)
+    outcomes = re.findall(r"^test_it.py::(\S+) (RERUN|PASSED|FAILED|SKIPPED)", words, flags=re.MULTILINE)
     assert outcomes == [
         ("test_in_time[0.0-2]", "FAILED"),
         ("test_in_time[0.02-1]", "PASSED"),
         *[("test_in_time[0.02-2]", word) for word in ("RERUN", "PASSED")],
         *[("test_in_time[0.02-3]", word) for word in ("RERUN", "RERUN", "PASSED")],
         *[("test_in_time[0.02-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
+        *[("test_in_time[0.05-4]", word) for word in ("RERUN", "RERUN", "SKIPPED")],
         ("test_without_the_marker", "FAILED"),
     ]
+    assert "cannot be judged here: 3 times the machine stood still, lately for 50 ms (AssertionError: too late" in words
     named = [line for line in words.splitlines() if "a stall of 20 ms; it had said: AssertionError: too late" in line]
     assert len(named) == 5
 

@@ -7,6 +7,7 @@ as a real mouse would send them. What the hand felt is then judged from the reco
 import json
 import math
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -105,13 +106,19 @@ def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: S
 
 
 def test_a_run_goes_on_when_the_view_dies(screen: Screen, tmp_path: Path) -> None:
-    with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--duration", "6") as process:
+    with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--duration", "600") as process:
         window = screen.window("virtual-joystick")
         until_running(process, tmp_path)
         screen.xdotool("windowkill", window)
-        answer = finish(process)
-        assert answer["reason"] == "completed"
-        assert answer["ticks"] + answer["skipped"] == 6000
+        assert process.stderr is not None
+        said = iter(process.stderr.readline, "")
+        assert any("the run goes on without it" in line for line in said)
+        (part,) = tmp_path.glob("*/ticks.npy.part")
+        until_running(process, tmp_path, len(np.load(part, mmap_mode="r")) + 500)
+        process.send_signal(signal.SIGINT)
+        answer = json.loads(process.communicate(timeout=60.0)[0])
+    assert process.returncode == 130
+    assert answer["reason"] == "interrupted"
 
 
 @pytest.mark.slow  # tests/apps/view/test_launch.py has it without a session

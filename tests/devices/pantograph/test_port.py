@@ -105,15 +105,19 @@ def test_through_its_port_it_measures_and_pushes_alike(board, monkeypatch, tmp_p
 # --- runs without Python ----------------------------------------------------------------------------------------------
 
 
+UNHURRIED = 5e-3
+"""Period where board, driver and loop share one process [s]: at 1 kHz they need most of a processor."""
+
+
 def run(board, tmp_path, act, seconds=3.0):
-    """Render on the board by the wall's clock and do something after 200 ticks; return the servo and what was said."""
-    clock = WallClock(PERIOD)
-    device = driver(board, clock)
+    """Render on the board by the wall's clock and do something after 60 ticks; return the servo and what was said."""
+    clock = WallClock(UNHURRIED)
+    device = driver(board, clock, keep_alive=0.01)
     trace, exchanges, ended = Trace.create(tmp_path / "trace", capacity=8192), [], threading.Event()
     servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0), trace, clock=clock)
 
     def later():
-        while trace.count < 200:
+        while trace.count < 60:
             if ended.wait(1e-3):
                 return
         act(exchanges[0])
@@ -135,7 +139,7 @@ def run(board, tmp_path, act, seconds=3.0):
 
 
 def test_a_run_without_python_is_over_without_torque(board, tmp_path):
-    servo, said = run(board, tmp_path, lambda exchange: None, 0.5)
+    servo, said = run(board, tmp_path, lambda exchange: None, 1.0)
     assert said == ""
     assert (servo.trace.since(0)["sample_age"] < servo.device.spec.max_sample_age).mean() > 0.9
     assert len(board.firmware.log) > 150, "the thread is woken, and does not just look now and then"
@@ -152,7 +156,7 @@ def test_a_thread_that_was_killed_ends_the_run_with_its_words(board, tmp_path):
 
     servo, said = run(board, tmp_path, kill)
     assert "the board is gone (Input/output error); its motors may still have their last torque" in said
-    assert servo.trace.since(0)["time"][-1] < 1.0
+    assert servo.trace.since(0)["time"][-1] < 1.5
     assert board.torques == (0.0, 0.0)
 
 
@@ -171,8 +175,8 @@ def test_a_thread_that_stands_still_makes_old_samples_and_those_no_force(board, 
     rows = servo.trace.since(0)
     assert "no usable sample since tick" in said
     assert "was too old" in said
-    assert (rows["status"][-50:] & int(Status.STALE) != 0).all()
-    assert not rows["command"][-50:].any()
+    assert (rows["status"][-10:] & int(Status.STALE) != 0).all()
+    assert not rows["command"][-10:].any()
     assert board.torques == (0.0, 0.0)
 
 
@@ -186,7 +190,7 @@ def test_angles_of_no_such_linkage_end_a_run_in_words():
         run_part(port.take, port.record.ctypes.data, 0.0, 0.0)
         assert port.record["fault"][0]
         exchange.samples.publish(*good)
-        with pytest.raises(DeviceFault, match=r"no 2diy pantograph has angles of 90\.0 and 90\.0 degrees"):
+        with pytest.raises(DeviceFault, match=r"angles of 90\.0 and 90\.0 degrees are impossible for a 2diy"):
             device.read()
 
 
