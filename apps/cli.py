@@ -107,7 +107,7 @@ def _written(text: str) -> bool:
     """Write `text` to standard output; false, with a complaint, if it does not take all of it."""
     try:
         print(text, flush=True)
-    except BrokenPipeError:  # who closed the pipe did not want to hear the end
+    except BrokenPipeError:  # the reader has closed the pipe: nothing is missing to it
         _drop_output()
     except OSError as error:
         _complain(f"the result could not be written to standard output ({error.strerror or error}).")
@@ -123,7 +123,7 @@ def _drop_output() -> None:
 
 
 def _complain(line: str) -> None:
-    with contextlib.suppress(OSError):  # there is nobody to tell that nobody can be told
+    with contextlib.suppress(OSError):  # standard error is gone as well: nowhere to report it
         words = f"haptics: {line}"
         print(wrapped(words, 2) if sys.stderr.isatty() else words, file=sys.stderr, flush=True)
 

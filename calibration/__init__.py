@@ -1,4 +1,4 @@
-"""From motion to parameters one can trust.
+"""Identification: from recorded motion to parameters, with intervals that say how far to trust them.
 
 It stands between the devices, which read the parameter files made here, and the applications that make them.
 

@@ -1,4 +1,4 @@
-r"""What a force sensor carries and what it shows without load, from poses in which nobody touches the handle.
+r"""Identification of a sensor's bias and of the handle's mass and centre, from poses in which nobody touches it.
 
 At rest the sensor shows the wrench, in its own axes (`devices.arm.sensors.mounting` has the way back),
 
@@ -197,7 +197,7 @@ def _solve(design: Array, shown: Array, time: Array) -> _Solution:
     scale = np.maximum(np.sqrt(np.sum(design**2, axis=(0, 1))), 1e-300)
     since = (time - time[0]) / max(float(np.mean(np.diff(time))), 1e-300)
     centred = np.eye(len(time)) - 1.0 / len(time)
-    common = centred @ np.minimum(since[:, None], since[None, :]) @ centred  # the bias is the mean of where it was
+    common = centred @ np.minimum(since[:, None], since[None, :]) @ centred  # the bias is its mean over the poses
     fits = [_fit(design / scale, shown, np.eye(len(time)) + walk * common) for walk in _WALKS]
     unlikely = np.array([fit.unlikely for fit in fits])
     weights = np.exp(unlikely.min() - unlikely)

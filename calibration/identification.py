@@ -1,4 +1,4 @@
-"""From what was measured of a joint to its friction: the choice of the model, the fit, and what goes into a file."""
+"""Friction identification of a joint, as one call: the choice of the model, the fit, and what goes into a file."""
 
 from __future__ import annotations
 

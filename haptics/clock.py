@@ -1,4 +1,4 @@
-"""The two clocks a run can follow: the wall's, or none at all (as fast as possible).
+"""The two clocks a run can follow: real time (absolute deadlines), or simulated time (as fast as possible).
 
 Everything that moves in a run is a function of the *nominal* time ``tick * period``. A virtual device
 that is told the time by one of these clocks therefore behaves identically at 1 kHz and as fast as the
@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 
 SPIN = 50e-6
-"""The last stretch before a deadline is waited out awake [s]: a timer's wake-up delay is of this size."""
+"""Busy-waiting before a deadline [s]: a timer's wake-up delay is of this size."""
 
 
 class Clock:
@@ -70,7 +70,7 @@ class WallClock(Clock):
 
     @property
     def spin_ns(self) -> int:
-        """The last stretch before a deadline that is waited out awake [ns]."""
+        """Busy-waiting before a deadline [ns]."""
         return round(self._spin * 1e9)
 
     def start(self) -> None:

@@ -79,7 +79,7 @@ class State:
 
 
 DEAD_MAN_BUTTON = 1
-"""Bit of `State.buttons` that is set while the device's dead-man is held."""
+"""Bit of `State.buttons` that is set while the device's dead-man's switch is held."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@
     +-- DeviceNotFoundError (LookupError) no such device, or it is not plugged in
     +-- DeviceOpenError                   the device is there but could not be opened
     `-- DeviceFault                       the device failed during a run
-        `-- ServoLost                     the process that serves it died without a word
+        `-- ServoLost                     the process that serves it died unexpectedly
 
 Messages are single sentences for people: what happened, which setting or device, what to do next.
 """
@@ -44,7 +44,7 @@ class DeviceOpenError(HapticError):
 
 
 class OpeningCancelled(DeviceOpenError):
-    """The device was not opened because somebody did not want it any more (`haptics.waiting`)."""
+    """The opening of the device was cancelled (`haptics.waiting`)."""
 
 
 class DeviceFault(HapticError):
@@ -65,7 +65,7 @@ class DeviceFault(HapticError):
 
 
 class ServoLost(DeviceFault):
-    """The servo process died without a word; its recording is complete up to that instant but was not closed."""
+    """The servo process died and gave no reason; its recording is complete up to that instant but was not closed."""
 
 
 class AmbiguousLawWarning(UserWarning):

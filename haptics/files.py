@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Atomic writes: files that are written whole or not at all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from haptics.errors import ConfigurationError
 
 
 def write_whole(path: str | Path, text: str) -> None:
-    """Write a file, all of it or nothing: whatever happens, one that was there is not half overwritten.
+    """Write a file atomically, all of it or nothing: whatever happens, one that was there is not half overwritten.
 
     Raises
     ------

@@ -3,7 +3,7 @@
 A device that has a `Port` offers its newest sample and takes its command in one record. A virtual device brings parts
 (`haptics.parts`) that take the sample and act on the command in the very call; a driver brings parts that make the
 sample of what its threads heard last, and leave them the command (`devices.common.driver`). Threads may also fill and
-read the record themselves, under a sequence lock. Whatever happens that takes words, the device says by ``fault``: the
+read the record themselves, under a seqlock. Whatever happens that takes words, the device says by ``fault``: the
 loop then leaves, and the device's plain ``read`` or ``write`` has the error.
 """
 

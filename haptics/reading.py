@@ -1,4 +1,4 @@
-"""Files that somebody else may have written: TOML and arrays of NumPy, with every size bounded and no objects.
+"""Safe readers of untrusted files: TOML and arrays of NumPy, with every size bounded and no objects.
 
 Whatever is in such a file, the readers return plain values or raise `ConfigurationError` in one sentence.
 """

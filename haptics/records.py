@@ -33,15 +33,15 @@ class Status(IntFlag):
     LIMITED = 1 << 2
     """The norm was clamped (force, or speed of the reference); the direction was kept."""
     SLEW = 1 << 3
-    """The rate of change was limited (force rate, or acceleration of the reference)."""
+    """The slew rate was limited (rate of the force, or acceleration of the reference)."""
     WORKSPACE = 1 << 4
     """The end effector or its reference was at the edge of the workspace."""
     SPEED = 1 << 5
-    """The end effector was so fast that what drove it on was taken out of the force."""
+    """Overspeed: the component along the motion was taken out of the force."""
     FADE = 1 << 6
     """The output was fading in (after the start, a release, a change of parameters) or out (before the end)."""
     ENERGY = 1 << 7
-    """The loop had given the hand all the energy it may: what would give more was taken out of the output."""
+    """The loop had injected all the energy it may: what would inject more was taken out of the output."""
     STARTED_LATE = 1 << 8
     """The tick started more than half a period after its deadline."""
     ENDED_LATE = 1 << 9
@@ -51,18 +51,18 @@ class Status(IntFlag):
     IMPLAUSIBLE = 1 << 11
     """No hand can have moved the handle there, or so fast, or the force is beyond its sensor's range: safe output."""
     RELEASED = 1 << 12
-    """The dead-man was not held: the output was fading out, or was the safe one."""
+    """The dead-man's switch was not held: the output was fading out, or was the safe one."""
     PASSIVITY = 1 << 13
     """The passivity controller added damping."""
     ASTRAY = 1 << 14
-    """The end effector was farther from where a motion wanted it, or faster, than that allows: safe output."""
+    """The following error of a motion, or the speed, was larger than the motion allows: safe output."""
 
 
 class Permission(IntFlag):
     """What the envelope was told in a tick, besides the sample; a recording keeps it, so that a replay can say it."""
 
     RELEASED = 1 << 0
-    """The dead-man is not held."""
+    """The dead-man's switch is not held."""
     ENDING = 1 << 1
     """The run is about to end: fade out."""
 

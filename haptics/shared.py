@@ -1,4 +1,4 @@
-"""Memory that several processes share through a path, and that is gone with the last of them, however they end.
+"""Shared memory of several processes, through a path, that is gone with the last of them, however they end.
 
 On Linux it is a file in memory without a name (``memfd_create(2)``). The process that made it holds it by a descriptor,
 and while it does, the others open it as ``/proc/PID/fd/N``; whoever has mapped it keeps it. No kill, at no moment, can
@@ -85,7 +85,7 @@ def _reserve(descriptor: int, size: int) -> None:
     try:
         if hasattr(os, "posix_fallocate"):
             os.posix_fallocate(descriptor, 0, size)
-        else:  # macOS, which can only promise
+        else:  # macOS cannot allocate, only set the size
             os.ftruncate(descriptor, size)
     except OSError as error:
         raise ConfigurationError(f"no room in memory for {size} bytes ({error.strerror}): free some.") from error

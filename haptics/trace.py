@@ -1,4 +1,4 @@
-"""The trace: one row per tick in a file mapped into memory, one writer, any number of readers.
+"""The trace: a ring buffer of one row per tick in a file mapped into memory, one writer, any number of readers.
 
 The writer fills a slot and then publishes the count; a reader copies slots, reads the count again and drops what may
 have been overwritten meanwhile. There are no locks, so a reader can never delay the servo, and the ring outlives the
@@ -28,7 +28,7 @@ _LAYOUT_OFFSET = 64
 
 
 class Ring:
-    """A ring of fixed-size records in a mapped file.
+    """A ring buffer of fixed-size records in a mapped file.
 
     Use `create` in the writer and `attach` in readers.
 
@@ -136,7 +136,7 @@ class Reader:
 
 
 class Trace(Ring):
-    """The ring of tick rows (dtype `ROW`); the default capacity holds 16 s at 1 kHz."""
+    """The ring buffer of tick rows (dtype `ROW`); the default capacity holds 16 s at 1 kHz."""
 
     @classmethod
     def create(cls, path: Path, dtype: np.dtype[Any] = ROW, capacity: int = 16384) -> Self:

@@ -1,4 +1,4 @@
-"""Waits that can be called off: a driver's ``open`` may take long, and whoever cancels it must not wait for it."""
+"""Cancellable waits: a driver's ``open`` may take long, and whoever cancels it must not wait for it."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ _SLICE = 0.02
 """A cancel is noticed within this time [s]."""
 
 _cancelled: ContextVar[Callable[[], bool] | None] = ContextVar("cancelled", default=None)
-"""Tells whether the waits of this thread are called off; other threads have none."""
+"""Tells whether the waits of this thread are cancelled; other threads have none."""
 
 
 @contextlib.contextmanager
 def cancelled_by(check: Callable[[], bool]) -> Iterator[None]:
-    """Let `check` call off the waits of this thread that are made with `pause`."""
+    """Let `check` cancel the waits of this thread that are made with `pause`."""
     token = _cancelled.set(check)
     try:
         yield
@@ -27,7 +27,7 @@ def cancelled_by(check: Callable[[], bool]) -> Iterator[None]:
 
 
 def go_on() -> None:
-    """Return, or raise where the waits of this thread are called off: once, so that what has begun can be undone.
+    """Return, or raise where the waits of this thread are cancelled: once, so that what has begun can be undone.
 
     To be called before anything is energised.
 
@@ -48,7 +48,7 @@ def pause(duration: float) -> None:
     Raises
     ------
     OpeningCancelled
-        As soon as the opening is called off.
+        As soon as the opening is cancelled.
     """
     until = time.monotonic() + duration
     go_on()

@@ -1,4 +1,4 @@
-"""``haptics calibrate arm``: what an arm must be told of itself, measured on it and written to one file."""
+"""``haptics calibrate arm``: identification of an arm (handle, friction and inertia of the joints), into one file."""
 
 from __future__ import annotations
 

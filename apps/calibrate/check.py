@@ -1,4 +1,4 @@
-"""``haptics calibrate check``: how far parameters that were found are from another recording."""
+"""``haptics calibrate check``: validation of identified parameters on another recording."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``haptics calibrate motor``: what a motor gives for its PWM, current or voltage, once the friction is known."""
+"""``haptics calibrate motor``: identification of a motor's gain from PWM, current or voltage, the friction known."""
 
 from __future__ import annotations
 

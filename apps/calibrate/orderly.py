@@ -1,4 +1,4 @@
-"""However somebody ends a calibration, the device is left without force."""
+"""Signals during a calibration: however it is ended, the device is left without force."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``haptics calibrate terms``: which terms friction and load have, chosen by what they predict."""
+"""``haptics calibrate terms``: the terms of friction and load, selected by cross-validation."""
 
 from __future__ import annotations
 

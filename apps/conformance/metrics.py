@@ -73,7 +73,7 @@ def direction_error_p95(rows: Rows) -> float:
 
 
 def buzz(rows: Rows, rate: float) -> float:
-    """Return the root mean square of the force on the hand above `LOWEST_BUZZ`, both components together [N]."""
+    """Return the rms of the force on the hand above `LOWEST_BUZZ` (chatter, limit cycles), both components [N]."""
     return _above(rows["felt"] - rows["felt"].mean(axis=0), rate)
 
 

@@ -28,7 +28,7 @@ def judge(subject: Subject, cell: Cell) -> Row:
         "velocity": cell.velocity,
         "causality": str(subject.causality),
     }
-    with np.errstate(all="ignore"):  # a renderer may run away to the end of the numbers
+    with np.errstate(all="ignore"):  # an unstable renderer may overflow
         for part in (_hold, _fluctuation, _breakaway, _sliding, _circle):
             row.update(part(subject, cell))
     for metric in METRICS:

@@ -59,7 +59,7 @@ def ask(
     question = json.dumps([sys.path, module, name, arguments])
     child = None
     try:
-        with _uninterrupted():  # or there might be a child that nobody knows
+        with _uninterrupted():  # an interrupt in here would leave a child behind
             child = _start(question)
         output, words = _wait(child, timeout, waiting)
     finally:

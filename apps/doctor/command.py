@@ -1,4 +1,4 @@
-"""The command ``haptics doctor``: what this machine lacks, with the lines that mend it."""
+"""The command ``haptics doctor``: what this machine lacks, with the commands that fix it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The application around sessions: one after the other on the same window, until the person has had enough."""
+"""The application around sessions: one after the other on the same window, until the person leaves."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ class Application:
             config = following
 
     def _after_none(self, config: SessionConfig) -> SessionConfig:
-        """Return the session that follows one which was called off before it began.
+        """Return the session that follows one which was cancelled before it began.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""The dead-man's key on its way from the view to the servo."""
+"""The dead-man's switch: its key on the way from the view to the servo."""
 
 from __future__ import annotations
 

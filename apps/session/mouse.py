@@ -1,4 +1,4 @@
-"""The mouse as a hand: the view sees it, the virtual device follows it, one small shared file between them."""
+"""The mouse as a hand: from the view to the virtual device, through one small shared file."""
 
 from __future__ import annotations
 

@@ -193,7 +193,7 @@ class Session(Run):
         HapticError
             What kept the device from being opened.
         NeverStarted
-            If the run was called off before that. In both cases no recording is left behind.
+            If the run was cancelled before that. In both cases no recording is left behind.
         """
         self._announce()
         self._attend = attend

@@ -1,4 +1,4 @@
-"""Keeps a stream of positions down to a rate, without losing the last one."""
+"""Rate limit of a stream of positions, without losing the last one."""
 
 from __future__ import annotations
 

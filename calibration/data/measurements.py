@@ -1,4 +1,4 @@
-"""What was measured of a joint, and the checks that it can be used at all.
+"""The measurement of one joint (positions, velocities, torques), read from a file and checked.
 
 `read_measurements` takes a CSV file, an NPZ file or a recording. Whatever is wrong with it is one sentence that names
 the file and the column.
@@ -209,7 +209,7 @@ def _turns(raw: RawColumns, columns: list[Column]) -> bool:
     return first.kind == TURNING
 
 
-# --- can it be used? --------------------------------------------------------------------------------------------------
+# --- checks -----------------------------------------------------------------------------------------------------------
 
 
 def _check_numbers(raw: RawColumns, found: dict[str, tuple[Column, Series]]) -> None:

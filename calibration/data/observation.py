@@ -1,4 +1,4 @@
-"""What was seen of a joint, with the signals that terms of a model are made of."""
+"""One recording of a joint, with the derived signals that terms of a model are made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Least squares on any of many columns, judged on blocks that were left out, fast enough to compare hundreds of models.
+"""Cross-validation on blocks: least squares on any of many columns, fast enough to compare hundreds of models.
 
 The products of all columns are summed once for every block. A fit is then the solution of a small system. Such normal
 equations lose digits where columns are nearly the same; that is good enough to choose a model, the chosen one is to be

@@ -1,4 +1,4 @@
-"""How far estimates may be off when neighbouring samples err alike.
+"""Confidence intervals of estimates whose errors are autocorrelated.
 
 Errors of a recording are seldom independent: a smoothed velocity errs for a while in one direction, a gear's ripple
 comes and goes. The covariance of a least squares estimate is then that of the sum of its scores (column times

@@ -1,4 +1,4 @@
-"""How far a prediction of torque is off, and how sure that figure is."""
+"""Prediction error of a torque, and its interval by a bootstrap over blocks."""
 
 from __future__ import annotations
 

@@ -129,7 +129,7 @@ class _Search:
             return starts
         starts = starts[np.argsort(starts[:, 0])]
         costs = np.array([self.cost(start, weights) for start in starts])
-        if float(costs.min()) <= _EXACT:  # then rounding errors make valleys everywhere
+        if float(costs.min()) <= _EXACT:  # an exact fit: rounding errors make minima everywhere
             return np.asarray(starts[[int(np.argmin(costs))]])
         walls = np.concatenate(([np.inf], costs, [np.inf]))
         lowest = np.flatnonzero((costs <= walls[:-2]) & (costs <= walls[2:]))
@@ -172,7 +172,7 @@ class _Search:
                 break
             place, fit = self._downhill(place, step, fit)
             if (cost - fit.cost) * len(fit.residual) <= _UNSEEN * fit.cost or np.array_equal(place, last):
-                # downhill leads out of the range, or nowhere that the data or rounding errors let be seen
+                # the descent leaves the range, or its gain is less than noise or rounding errors
                 converged = True
                 break
         fit = self.solved(place, fit.weights)

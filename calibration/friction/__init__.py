@@ -1,4 +1,4 @@
-"""Friction laws from recorded motion: models, fits, intervals and the choice between models (Guedelha et al. 2018)."""
+"""Friction identification from recorded motion: models, fits, intervals, model selection (Guedelha et al. 2018)."""
 
 from calibration.friction.choice import Choice, choose_model
 from calibration.friction.diagnostics import Diagnostics, Doubt

@@ -1,4 +1,4 @@
-"""Which friction model a joint needs, judged on what it was not fitted to."""
+"""Model selection by cross-validation: which friction model a joint needs, judged on what it was not fitted to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the residuals of a friction fit tell, and the reasons to doubt it."""
+"""Residual diagnostics of a friction fit, and the reasons to doubt it."""
 
 from __future__ import annotations
 

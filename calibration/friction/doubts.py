@@ -1,4 +1,4 @@
-"""When not to trust a friction fit, in words."""
+"""Warnings about a friction fit: when not to trust it, in words."""
 
 from __future__ import annotations
 

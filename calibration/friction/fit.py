@@ -1,4 +1,4 @@
-"""Fitting a friction model to what was measured of a joint."""
+"""Friction identification: the fit of a friction model to a recording of a joint."""
 
 from __future__ import annotations
 

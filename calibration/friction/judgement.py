@@ -1,4 +1,4 @@
-"""What is made of a least squares fit: correction for velocity noise, intervals, diagnostics, doubts."""
+"""From a least squares fit to a result: correction for velocity noise, intervals, diagnostics, doubts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What noise on the velocity does to a friction fit, and the fit without it.
+"""Errors in variables: what noise on the velocity does to a friction fit, and the fit corrected for it.
 
 Friction falls so steeply from its static levels that little noise on the velocity flattens it: the fit then finds
 levels that are too low, by many of its own standard errors. With the size of the noise known this can be undone. The

@@ -1,4 +1,4 @@
-"""What a friction fit found, and how far to trust it."""
+"""The result of a friction fit: parameters, intervals and doubts."""
 
 from __future__ import annotations
 

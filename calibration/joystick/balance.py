@@ -1,4 +1,4 @@
-"""The scale of the forces: the levels at which the stick carries a weight of known mass.
+"""The scale of the forces, by a known weight: the levels at which the stick carries it.
 
 The weight pulls the handle towards the person. The stick takes it up, slowly, and moves it up and down a little, at the
 same speed both ways: over a whole number of such strokes its own friction cancels. All of that are motions

@@ -167,7 +167,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     return Calibration(parameters, found)
 
 
-# --- where it is brought to -------------------------------------------------------------------------------------------
+# --- places and axes --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,7 @@ def _look_at(stick: RawStick, person: Person, place: Place) -> Array:
     raise ConfigurationError(f"the handle was not held still at {place.words}: begin again.")
 
 
-# --- how it answers ---------------------------------------------------------------------------------------------------
+# --- pushes -----------------------------------------------------------------------------------------------------------
 
 
 def _push(
@@ -258,7 +258,7 @@ def _steps(seen: _Seen, positions: Array) -> int:
     return int(np.gcd.reduce(np.unique(np.abs(counts - counts[0]).astype(int)), initial=0)) if len(counts) else 0
 
 
-# --- what it carries --------------------------------------------------------------------------------------------------
+# --- scale of forces --------------------------------------------------------------------------------------------------
 
 
 def _scale(

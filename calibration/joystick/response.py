@@ -1,4 +1,4 @@
-"""What a handle does when it is pushed, and what that tells of motors, mass and friction.
+"""Identification of a handle from its response to pushes: motors, mass, friction and delay.
 
 Near the middle the free handle is taken for a mass m that viscous friction b, dry friction c and a spring k hold back,
 pushed by the two effects. With the level l of effect i, the force g_i of its full level, the direction e of the motion

@@ -1,4 +1,4 @@
-"""Moving a device for a calibration: programs one after the other, behind the envelope, and a recording of all of it.
+"""Excitation of a device for identification: motions one after the other, behind the envelope, all recorded.
 
 A *procedure* is a generator: it gives a motion, gets the rows that were recorded while that was in force, and decides
 what comes next. `drive` runs one on a `Mover`: by the wall's clock in a servo process, or, on a virtual device, as fast

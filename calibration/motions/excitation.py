@@ -1,9 +1,9 @@
-"""Motions that show a handle's own friction and its moving mass, within the limits of a device.
+"""Excitation: motions that show a handle's own friction and its moving mass, within the limits of a device.
 
 Each axis goes to and fro, a few strokes at each of several speeds from very slow to fast. The slow ones show the
 friction below the Stribeck velocity, the fast ones the viscosity, and all of them cross zero: what differs between the
 directions shows, and what does not depend on them (an offset) cannot be taken for friction. At the ends of the strokes
-the mass shows. All of that is done in several equal rounds: a model must foretell each round from the others.
+the mass shows. All of that is done in several equal rounds: a model must predict each round from the others.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ _UNKNOWN_MASS, _UNKNOWN_DELAY = 0.3, 2e-3
 
 @dataclass(frozen=True)
 class Gains:
-    """A position controller for a mass, with as much stiffness as its delay allows.
+    """PID gains of a position controller for a mass, with as much stiffness as its delay allows.
 
     Attributes
     ----------

@@ -100,7 +100,7 @@ class Live(Run):
                 return
         except OSError as error:
             self.not_written(error)
-        except BaseException as error:  # the procedure's own, of which the device is not to blame
+        except BaseException as error:  # an error of the procedure, not of the device
             stage.error = stage.error or error
         self.stop()
 

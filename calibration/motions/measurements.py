@@ -155,7 +155,7 @@ def _delay(given: Array, command: Array, slow: Motion, reference: Array) -> floa
     speed, rise = (smooth(time, reference, cutoff, order) for order in (1, 2))
     instruments = np.column_stack((rise, speed, *sides))[moving]
     jerk = smooth(time, rise, cutoff, 1)[moving]
-    # of the jerk only what the columns have no part in
+    # the jerk, made orthogonal to the columns
     jerk = jerk - instruments @ np.linalg.lstsq(columns.T @ instruments, columns.T @ jerk, rcond=None)[0]
 
     def left(delay: float) -> float:

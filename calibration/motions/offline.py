@@ -65,7 +65,7 @@ def _run(stage: Stage, trace: Trace, ending: Ending) -> bool:
                 course.note(stage.recorder)
                 rendering.take(course.motion, course.number, course.number)
                 return
-        except Exception as error:  # the procedure's own, of which the device is not to blame
+        except Exception as error:  # an error of the procedure, not of the device
             stage.error = error
         servo.stop()
 

@@ -1,4 +1,4 @@
-"""When not to trust what was found of a motor, in words."""
+"""Warnings about an identified motor: when not to trust it, in words."""
 
 from __future__ import annotations
 

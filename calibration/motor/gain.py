@@ -1,4 +1,4 @@
-r"""What a motor gives for what it is told: gain, offset, hysteresis, back-EMF (Guedelha et al. 2018, section 3.3).
+r"""Motor identification: gain, offset, hysteresis, back-EMF (Guedelha et al. 2018, section 3.3).
 
 The second phase of the identification: the friction of the joint is known from recordings in which nothing drove it, so
 that :math:`\tau_j + I \dot\omega + F(\omega) = \tau_0 + K u` holds for what the motor is told, u: its PWM, its current

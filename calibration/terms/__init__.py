@@ -1,1 +1,1 @@
-"""Models of a joint's friction and load made of terms, chosen by what they predict."""
+"""Models of a joint's friction and load made of terms, selected by cross-validation."""

@@ -1,4 +1,4 @@
-"""Which terms a model of friction has earned: forward selection, judged out of sample.
+"""Selection of the terms of a friction model: forward, by cross-validation.
 
 Terms are added one by one. What counts is the error on blocks of the recordings that were not used for the fit (with a
 gap between the two, since neighbouring samples err alike). Of the models met on the way the smallest is taken whose

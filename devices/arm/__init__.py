@@ -1,4 +1,4 @@
-"""The admittance arm: joints that are elastic and rub, and the laws that make them follow a reference all the same.
+"""The admittance arm: kinematics, dynamics, elastic joints with friction, and the servo laws that make it follow.
 
 - `devices.arm.flatness`: smooth friction and stiffness laws with exact derivatives, and the feed-forward from them.
 - `devices.arm.mechanics.linkage`: two links in series or a five-bar linkage, and where they stand.

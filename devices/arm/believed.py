@@ -1,4 +1,4 @@
-"""The smooth friction that the control of an arm believes in, made of the law that a joint has or that was found."""
+"""The smooth friction model of an arm's feed-forward, made of the law that a joint has or that was identified."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def smooth_friction(forward: Law, backward: Law, part: float, smoothness: float)
     forward, backward : Law
         Torques [N m] at speeds [rad/s]: `Stribeck`, or another law that falls, or one that does not.
     part : float
-        How much of it is believed.
+        Share of the friction that the model has.
     smoothness : float
         Steepness at rest [s/rad].
     """

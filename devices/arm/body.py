@@ -1,9 +1,9 @@
-"""What a person says of an arm: its linkage, its masses, its drives, and what the control is to believe of them.
+"""The model of an arm: its linkage (kinematics), its masses, its drives, and what its control assumes of them.
 
 One table of settings (`ArmBody`) stands behind the simulated arm, the arm behind the emulated drive, and the model in
 the driver of a real one. All else is made from it: links (`devices.arm.mechanics.dynamics`),
 `devices.arm.mechanics.linkage`, drives (`devices.arm.mechanics.joint`), and the smooth joints of `devices.arm.flatness`
-in which a feed-forward believes.
+that are the model of a feed-forward.
 
 The defaults are those of an arm like the one of Kikuuwe et al. 2006, Fig. 15: a parallel link in a horizontal plane,
 two motors on the base with harmonic drives, encoders on the motors, and about 10 N m of friction in both joints. What
@@ -50,7 +50,7 @@ LEAST_CLEARANCE = 0.2
 """How far from a singularity the whole workspace must be; 1 is as far as can be."""
 
 _RIGID_STIFFNESS = 1e9
-"""A feed-forward that believes in a spring takes this one for a rigid coupling [N m/rad]."""
+"""A feed-forward whose model has a spring takes this one for a rigid coupling [N m/rad]."""
 
 _KNEE = 4.0
 
@@ -188,12 +188,12 @@ class ArmBody:
         return self.motor_resolution if self.encoder == "motor" else self.joint_resolution
 
     def angles(self, x: float, y: float) -> tuple[float, float]:
-        """Return the joint angles [rad] that put the end effector at (x, y) [m]; nan where it does not reach."""
+        """Inverse kinematics: return the joint angles [rad] for the end effector at (x, y) [m]; nan out of reach."""
         first, second = self.linkage.joints(np.array([[x, y]]))[0].tolist()
         return first, second
 
     def mass_at(self, x: float, y: float, rotors: bool = True) -> NDArray[np.float64]:
-        """Return what a force on the end effector at (x, y) [m] has to move, (2, 2) [kg], with or without `rotors`."""
+        """Return the apparent mass at the end effector at (x, y) [m], (2, 2) [kg], with or without `rotors`."""
         joints = self.angles(x, y)
         inertia = np.array(self.links.terms(joints)["inertia"][0])
         if rotors:
@@ -222,16 +222,16 @@ class ArmBody:
         record["step"] = step
         return drives
 
-    # --- what the control believes ------------------------------------------------------------------------------------
+    # --- the model of the control -------------------------------------------------------------------------------------
 
     @property
     def model_links(self) -> TwoLinks | FiveBarLinks:
-        """The links the control believes in."""
+        """The links in the model of the control."""
         return self._links(self.model_inertia)
 
     @property
     def model_joints(self) -> tuple[ElasticJoint, ElasticJoint]:
-        """The smooth elastic joints the control believes in."""
+        """The smooth elastic joints in the model of the control."""
         straight = self.coupling in ("rigid", "impact")
         stiffness = _RIGID_STIFFNESS if straight else self.model_stiffness * self.stiffness
         lost = 0.0 if self.coupling == "rigid" else 0.5 * self.lost_motion
@@ -244,7 +244,7 @@ class ArmBody:
 
     @functools.cached_property
     def _believed(self) -> tuple[AsymmetricFriction, AsymmetricFriction]:
-        """The smooth friction of both joints that the control believes in."""
+        """The smooth friction of both joints in the model of the control."""
         own = self._friction(1.0 + self.asymmetry), self._friction(1.0 - self.asymmetry)
         laws = own, own
         if self.friction_parameters:

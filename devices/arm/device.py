@@ -158,7 +158,7 @@ class Arm:
             stage.arm()
             self._await_agreement(stage, sensor)
         except BaseException:
-            with contextlib.suppress(DeviceFault):  # what went wrong first is what counts
+            with contextlib.suppress(DeviceFault):  # the first error is the one to report
                 resources.close()
             raise
         first, second = stage.look().tolist()

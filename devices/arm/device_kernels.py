@@ -1,4 +1,4 @@
-"""What a tick of the arm computes: joint angles to position, velocity and the sensor's orientation, and back."""
+"""A tick of the arm as kernels: forward kinematics (position, velocity, orientation) and inverse kinematics."""
 
 from __future__ import annotations
 
@@ -63,6 +63,6 @@ def take_force(record: Any, fx: float, fy: float) -> None:
 
 @kernel
 def aim(record: Any, x: float, y: float) -> None:
-    """Fill ``goal`` with the joint angles that put the end effector at (x, y) [m]; nan where it does not reach."""
+    """Inverse kinematics: fill ``goal`` with the joint angles for the end effector at (x, y) [m]; nan out of reach."""
     s = record[0]
     s.goal[0], s.goal[1] = inverse(s.linkage, x, y)

@@ -1,4 +1,4 @@
-"""What the drivers share whose threads talk to a device while their port has what these heard last.
+"""Base of drivers with a port: threads talk to the device, the port holds the newest sample and command.
 
 A driver is a record and two parts, which make the newest sample and act on a command. They are its port
 (`haptics.ports`): a loop without Python calls them, and the threads have the interpreter to themselves. ``read`` and

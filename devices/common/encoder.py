@@ -1,4 +1,4 @@
-"""Encoders: what they make of a position, an angle or a force."""
+"""Quantisation: what an encoder makes of a position or angle, a converter of a force."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ def parse_friction(table: Any, where: str = "device.friction") -> AxisLaws | Non
     Returns
     -------
     AxisLaws or None
-        None where nothing rubs.
+        None without friction.
 
     Raises
     ------

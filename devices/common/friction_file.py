@@ -1,4 +1,4 @@
-"""The friction of a device's own, from the file that calibrating it has made.
+"""A device's own friction, from the parameter file of its identification.
 
 Read are the tables ``[joint.x.friction]`` and ``[joint.y.friction]`` of joints that slide, with levels in newtons::
 

@@ -1,4 +1,4 @@
-"""Latches: the latest of several numbers, from one thread to another one, of which either may run without Python.
+"""Latches (seqlocks with two slots): the latest of several numbers, between threads that may run without Python.
 
 A latch counts what was left in it and has two slots. What comes next is written into the slot that does not hold the
 latest numbers; then the count goes up. Who reads looks at the count once more afterwards: if it has changed, the slot
@@ -83,7 +83,7 @@ def leave(place: int, numbers: Any) -> None:
     head = record_at(place, _INTEGER)
     count = head.value + 1
     slot = place + _WORD * (1 + (count & 1) * len(numbers))
-    fence()  # the count of the turn before comes first
+    fence()  # the previous count must be visible before the slot changes
     for i in range(len(numbers)):
         number = record_at(slot + _WORD * i, _FLOAT)
         number.value = numbers[i]

@@ -1,4 +1,4 @@
-r"""Linkages: from joint angles to the end effector.
+r"""Kinematics of a five-bar linkage: forward, inverse, and the Jacobian.
 
 The five-bar linkage lies in a plane. Its two motors stand on the base, a distance ``base`` apart: the left one at the
 origin, the right one at (base, 0). Each drives an inner link; two outer links join the inner ends at the end effector.
@@ -144,7 +144,7 @@ class FiveBar:
         return self.left_inner, self.left_outer, self.right_outer, self.right_inner, self.base, self.side
 
     def positions(self, joints: ArrayLike) -> Points:
-        """Return where the end effector is.
+        """Forward kinematics: return where the end effector is.
 
         Parameters
         ----------
@@ -159,7 +159,7 @@ class FiveBar:
         return np.column_stack(self._close(joints)[:2])
 
     def joints(self, positions: ArrayLike, elbows: tuple[int, int] = OUTWARDS) -> Points:
-        """Return the motor angles that put the end effector somewhere.
+        """Inverse kinematics: return the motor angles that put the end effector somewhere.
 
         Parameters
         ----------

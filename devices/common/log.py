@@ -1,8 +1,9 @@
-"""What a virtual device received and when, in a file that survives the death of the process.
+"""The log of commands that a virtual device received: a ring buffer in a file that outlives the process.
 
-The file is an ordinary ``.npy`` of `CAPACITY` rows of dtype `LOG_ROW`, mapped into memory and used as a ring: anyone
-can ``numpy.load`` it at any time, also after ``kill -9``. Rows with ``monotonic_ns == 0`` were never written; sort the
-others by ``monotonic_ns`` to get them in order. The clock is the system's monotonic one, shared by all processes.
+The file is an ordinary ``.npy`` of `CAPACITY` rows of dtype `LOG_ROW`, mapped into memory and used as a ring buffer:
+anyone can ``numpy.load`` it at any time, also after ``kill -9``. Rows with ``monotonic_ns == 0`` were never written;
+sort the others by ``monotonic_ns`` to get them in order. The clock is the system's monotonic one, shared by all
+processes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ DEVICE_LOG = "device_log.npy"
 """Name of the log in a recording."""
 
 CAPACITY = 16384
-"""Rows of the ring: 16 s at 1 kHz."""
+"""Rows of the ring buffer: 16 s at 1 kHz."""
 
 LOG_ROW = np.dtype([("monotonic_ns", "<i8"), ("time", "<f8"), ("command", "<f8", (2,))])
 """One command: when it arrived [ns, monotonic clock], the device's time [s], the command ([N] or [m])."""
@@ -106,7 +107,7 @@ def _mapped(descriptor: int) -> mmap.mmap:
     """Give a new file its full size with real pages, and map it."""
     if hasattr(os, "posix_fallocate"):
         os.posix_fallocate(descriptor, 0, SIZE)
-    else:  # macOS, which can only promise
+    else:  # macOS cannot allocate, only set the size
         os.ftruncate(descriptor, SIZE)
     mapping = mmap.mmap(descriptor, SIZE)
     mapping[: len(HEADER)] = HEADER

@@ -1,4 +1,4 @@
-"""Faults of a wire on demand, by name and time, for every emulator: ``stall@2+0.05``.
+"""Fault injection on emulated wires, by name and time, for every emulator: ``stall@2+0.05``.
 
 Each emulator has a table of its own of what can go wrong. The texts are those of the faults of samples and commands
 (`devices.faults`).

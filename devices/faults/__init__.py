@@ -1,4 +1,4 @@
-"""Faults on demand: any device turned into a bad one, to show and to test what happens then.
+"""Fault injection: faults on demand in any device, to show and to test what happens then.
 
 `FAULTS` names them and says what they do, `parse_fault` reads ``nan@2`` or ``nan@2+0.05``, and `FaultyDevice` is put
 around a device.

@@ -1,4 +1,4 @@
-"""A good device turned into a bad one."""
+"""Fault injection: a device whose samples and commands are spoilt on demand."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs from one family of force-feedback sticks to the next and cannot be read from its descriptor.
+"""Quirks of the families of force-feedback sticks: what differs and cannot be read from the descriptor.
 
 Everything else (report numbers, ranges, how device control is coded, whether a start delay exists) the descriptor says.
 A stick of no known family is driven as `GENERIC`.

@@ -1,4 +1,4 @@
-"""Whether a stick still is what it was when it was set up: what a look at it every now and then tells.
+"""A watchdog over a stick: regular checks that it still reports, has power and plays its effects.
 
 *Its positions.* A stick may be silent while nothing moves, and one that has stopped to report is silent, too. While it
 has a force on and says nothing, it is asked where its handle is: one that has moved without a word has failed. Not

@@ -148,7 +148,7 @@ class Pantograph(Driver):
             go_on()
             exchange.start()
         except BaseException:
-            with contextlib.suppress(DeviceFault):  # what went wrong first is what counts
+            with contextlib.suppress(DeviceFault):  # the first error is the one to report
                 resources.close()
             raise
         self._exchange, self._resources = exchange, resources

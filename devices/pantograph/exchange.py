@@ -87,14 +87,14 @@ class Exchange:
                 self.wake.wait(self._pause)
                 self._once()
         except (OSError, WireError) as error:
-            if self._alive():  # a guardian that takes over reads and writes as well, and what it does looks like this
+            if self._alive():  # else the error is the guardian's doing: it has taken over the port
                 self._fail(error)
 
     def _fail(self, error: OSError | WireError) -> None:
         """Say why it cannot go on; if the port has failed, once more take the torques away."""
         if isinstance(error, OSError):
             self._give_up(f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}.")
-            with contextlib.suppress(OSError, WireError):  # should it have been a passing trouble: no torque
+            with contextlib.suppress(OSError, WireError):  # if the trouble has passed, this sets the torques to 0
                 self._line.resynchronise()
         else:
             self._give_up(f"{error}, and could not be resynchronised; {REMEDY}.")

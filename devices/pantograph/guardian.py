@@ -1,4 +1,4 @@
-"""Bringing the board's motors to rest: what the driver does at its end, and its guardian when the driver cannot.
+"""Bringing the board's motors to rest: by the driver at its end, by its guardian (watchdog) when the driver cannot.
 
 The guardian (`devices.common.bus.guardian`) holds the port as well. When the driver has died, hangs, or could not do it
 itself, it sends zero torques, makes sure that the board takes them, and leaves.

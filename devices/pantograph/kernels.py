@@ -1,4 +1,4 @@
-"""What a tick of the pantograph computes, as the parts of its port: angles to motion, force to torques."""
+"""A tick of the pantograph, as the parts of its port: forward kinematics, and force to motor torques."""
 
 from __future__ import annotations
 

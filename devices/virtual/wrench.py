@@ -217,7 +217,7 @@ def gravity_seen(s: Any, angle: float) -> tuple[float, float, float]:
 
 @kernel
 def tare_wrench(records: Rows, samples: int, period: float, angle: float) -> None:
-    """Measure the handle alone, at rest, `samples` times, and keep what is not its weight; `records` is (1,)."""
+    """Tare: measure the handle alone, at rest, `samples` times; keep what is not its weight; `records` is (1,)."""
     s = records[0]
     true_wrench(s, angle, 0.0, 0.0, 0.0, 0.0)
     for i in range(6):

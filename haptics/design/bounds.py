@@ -1,4 +1,4 @@
-"""The bounds that an element's parameters must keep: what is stable, what an encoder allows, what a law asks for."""
+"""Bounds of an element's parameters: stability of the sampled loop, quantisation of the encoder, unique forces."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MARGIN = 2.0
 """What suggestions and advice mean by a margin: twice as much would still do."""
 
 SETTLED = 0.5
-"""A contact that holds has come to rest within this time after a kick of the bare handle [s]; more is seen to swing."""
+"""A sticking contact comes to rest within this time after an impulse on the bare handle [s]; more is seen to swing."""
 
 PRESLIDING = 1e-3
 """What a handle may give way before the contact slides [m]; more feels like rubber."""
@@ -117,7 +117,7 @@ def _measures(coupling: Coupling, mass: float) -> tuple[float, float]:
 
 
 def stiffness_limit(handle: Handle, damping: float, period: float = 1e-3) -> float:
-    """Return the stiffness below which a sticking contact holds the bare handle still [N/m].
+    """Return the stiffness below which a sticking contact holds the bare handle without a limit cycle [N/m].
 
     Found by bisection on the eigenvalues of `haptics.design.stuck_matrix`; 0 if no stiffness is stable, for want
     of damping or because there is too much of it.
@@ -234,7 +234,7 @@ def count_jump(coupling: Coupling, handle: Handle) -> float:
 
 
 def hold_buzz(coupling: Coupling, handle: Handle) -> float:
-    """Return the flicker of a held contact's force while the encoder flickers between two counts [N]: B q/T."""
+    """Return the quantisation noise of a held contact's force, the encoder flickering by one count [N]: B q/T."""
     return coupling.damping * handle.resolution / (coupling.period + 2.0 * handle.velocity_lag)
 
 

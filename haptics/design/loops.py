@@ -1,4 +1,4 @@
-"""The closed loop of an element and a sampled device as one matrix per tick, exact and without a simulation.
+"""The sampled loop of element and device, with its zero-order hold, as one matrix per tick: exact, no simulation.
 
 As long as a contact keeps to one phase everything in the loop is linear. From one sample to the next its state is then
 multiplied by a matrix: it dies out exactly if every eigenvalue is inside the unit circle. Between the samples a device

@@ -1,4 +1,4 @@
-"""Parameters to begin with: the stiffest coupling that a device holds still and calm, with a margin, and why not more.
+"""Suggested parameters: the stiffest coupling that a device holds without a limit cycle, with a margin, and why.
 
 A coupling must not only be stable. A kick of the bare handle must die out soon (`settling_time`), and the handle should
 not give way far before the contact slides (presliding, F/K).

@@ -1,4 +1,4 @@
-"""What can be said about a run from its rows: the timing certificate, the forces, how long it stuck."""
+"""The timing certificate of a run, its forces and its share of sticking, all from its rows."""
 
 from __future__ import annotations
 

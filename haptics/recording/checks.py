@@ -1,4 +1,4 @@
-"""What the rows of a recording say of themselves and of each other, without computing anything again.
+"""Consistency checks of a recording: its rows, columns, times and hash, without a replay.
 
 A *finding* is one thing that is not as it is in a recording of an ordinary run, with what it means for the verdict:
 ``violated`` (the recording cannot be what the run wrote), ``incomplete`` (something is missing, or could not be

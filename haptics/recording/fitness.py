@@ -1,4 +1,4 @@
-"""Whether a run was good enough to be used, by limits that were fixed before it began."""
+"""Fitness of a run: whether its timing was good enough to be used, by limits that were fixed before it began."""
 
 from __future__ import annotations
 

@@ -206,7 +206,7 @@ def salvage(folder: Path, reader: Reader | None) -> None:
         facts["ticks_sha256"] = ticks.close()
     if metadata["state"] == "running":
         write_json(folder / METADATA, {**metadata, **facts})
-    elif metadata["state"] == "complete" and part.exists():  # it died with its last words spoken
+    elif metadata["state"] == "complete" and part.exists():  # it died between its last entry and the renaming
         os.replace(part, folder / TICKS)
 
 

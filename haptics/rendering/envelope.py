@@ -1,4 +1,4 @@
-"""The safety envelope between an element and a device: one small rule after the other, in a fixed order.
+"""The safety envelope between an element and a device: saturation, slew rate, speed, energy, workspace, in fixed order.
 
 The rules act on the quantity that can hurt: the force of an impedance device [N], or the velocity of the reference of
 an admittance device [m/s].
@@ -10,12 +10,12 @@ order  flag            impedance device                                       ad
 2      `STALE`         sample too old: safe output                            safe output
 3      `IMPLAUSIBLE`   handle moved faster than any hand: safe output         safe output; so with a force beyond the
                                                                               range of its sensor
-       `ASTRAY`        motion not followed: safe output, and the end         safe output, and the end
+       `ASTRAY`        following error too large: safe output, and the end   safe output, and the end
 4      `PASSIVITY`     damping that takes out energy the loop injected        (not available)
 5      `RELEASED`      dead-man not held: fade out                            brake, then hold
 6      `FADE`          the force fades in or out                              the hand's force fades in; brake
 7      `LIMITED`       norm of the force, direction kept                      norm of the velocity, direction kept
-8      `SLEW`          change of force per period                             change of velocity per period
+8      `SLEW`          slew rate: change of force per period                  slew rate: change of velocity
 9      `SPEED`         too fast: no force component along the motion          (rule 7 limits the speed)
 10     `ENERGY`        too much given: no component along the motion          no component against the hand's force
 11     `WORKSPACE`     outside, no force component that points further out    the reference comes to rest at the edge
@@ -174,7 +174,7 @@ def force_flag(fx: float, fy: float, limit: float) -> int:
 
 @kernel
 def next_gain(gain: float, down: bool, fade_in: float, period: float) -> float:
-    """Rules 5 and 6: the part of the output that is let through in the next period."""
+    """Rules 5 and 6, fades: the part of the output that is let through in the next period."""
     if down:
         return max(gain - period / FADE_OUT, 0.0)
     return min(gain + period / fade_in, 1.0) if fade_in > 0.0 else 1.0
@@ -182,7 +182,7 @@ def next_gain(gain: float, down: bool, fade_in: float, period: float) -> float:
 
 @kernel
 def limit_norm(x: float, y: float, limit: float) -> tuple[float, float, int]:
-    """Rule 7: shorten (x, y) to the norm `limit`; the direction is kept."""
+    """Rule 7, saturation: shorten (x, y) to the norm `limit`; the direction is kept."""
     norm = math.hypot(x, y)
     if norm <= limit:
         return x, y, 0
@@ -192,7 +192,7 @@ def limit_norm(x: float, y: float, limit: float) -> tuple[float, float, int]:
 
 @kernel
 def limit_slew(x: float, y: float, last_x: float, last_y: float, step: float) -> tuple[float, float, int]:
-    """Rule 8: go from the last value towards (x, y) by at most `step`."""
+    """Rule 8, slew rate: go from the last value towards (x, y) by at most `step`."""
     dx, dy = x - last_x, y - last_y
     norm = math.hypot(dx, dy)
     if norm <= step:
@@ -214,7 +214,7 @@ def without_part_along(x: float, y: float, ax: float, ay: float, share: float) -
 
 @kernel
 def limit_driving(x: float, y: float, vx: float, vy: float, limit: float) -> tuple[float, float, int]:
-    """Rule 9: near the speed `limit` less and less of a force along the velocity, beyond it nothing of it."""
+    """Rule 9, overspeed: near the speed `limit` less and less of a force along the velocity, beyond it nothing."""
     margin = SPEED_MARGIN * limit
     excess = math.hypot(vx, vy) - (limit - margin)
     if not (excess > 0.0 and x * vx + y * vy > 0.0):

@@ -5,7 +5,7 @@ A *program* is what turns the sample into an output: an element, or a motion (`h
 A command is made here and nowhere else. This is also the only place where a force is negated: the friction force of an
 element has the direction of the motion, so an impedance device is commanded its opposite. An admittance device is
 commanded a position reference, the integral of the element's velocity; where the envelope stops that reference, the
-element's mass is stopped with it, so nothing winds up.
+element's mass is stopped with it (anti-windup).
 """
 
 from __future__ import annotations
@@ -225,7 +225,7 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     x, flag_x = push_inside(x, s.position[0], s.workspace_min[0], s.workspace_max[0])
     y, flag_y = push_inside(y, s.position[1], s.workspace_min[1], s.workspace_max[1])
     flags |= flag_x | flag_y
-    if flag_x | flag_y != 0:  # what the fence left of a braking force may drive
+    if flag_x | flag_y != 0:  # what rule 11 left of a braking force may drive
         x, y, flag = limit_driving(x, y, vx, vy, s.max_speed)
         flags |= flag
         x, y, flag = limit_energy(x, y, vx, vy, s.injected, most)
@@ -266,7 +266,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     vx, flag_x = approach(vx, s.reference[0], s.workspace_min[0], s.workspace_max[0], s.max_rate, T)
     vy, flag_y = approach(vy, s.reference[1], s.workspace_min[1], s.workspace_max[1], s.max_rate, T)
     if flag_x | flag_y != 0 and s.injected > most and vx * s.force[0] + vy * s.force[1] < 0.0:
-        vx, vy = 0.0, 0.0  # what the fence left of it may go against the hand
+        vx, vy = 0.0, 0.0  # what rule 11 left of it may go against the hand
         flags |= ENERGY
     if vx != s.output[0] or vy != s.output[1]:
         _follow_only(s, vx, vy)
@@ -281,7 +281,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
 
 @kernel
 def _follow_only(s: Any, vx: float, vy: float) -> None:
-    """Let the virtual mass have moved at the velocity (vx, vy) that the envelope left of the element's output.
+    """Anti-windup: give the virtual mass the velocity (vx, vy) that the envelope left of the element's output.
 
     What the reference could not follow must be kept neither as momentum nor, in model D, as tension of a coupling whose
     end stuck while the mass seemed to move on.

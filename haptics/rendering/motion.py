@@ -7,11 +7,12 @@ An impedance device is drawn to the reference by a spring, a damper and a slow i
 point of it. An admittance device is told the velocity that takes its reference to the next point.
 
 A motion is meant to drive, so that the bound on energy, which holds for passive elements, has no meaning for it. It has
-bounds instead: of its own force, or of the speed of its reference; how far the end effector may be from the reference;
-how fast it may be for more than `haptics.rendering.motion_kernels.PATIENCE`. Beyond the last two the output is the safe
-one, and the run ends. The dead-man and all limits of the device hold as for any program. While the output is not let
-through whole (fades, a gate, easing from another force, a released dead-man, samples that cannot be trusted) the
-reference waits. Where deadlines were missed that of an impedance device goes on with the time, as the handle did.
+bounds instead: of its own force, or of the speed of its reference; of the following error, that is how far the end
+effector may be from the reference; how fast it may be for more than `haptics.rendering.motion_kernels.PATIENCE`. Beyond
+the last two the output is the safe one, and the run ends. The dead-man and all limits of the device hold as for any
+program. While the output is not let through whole (fades, a gate, easing from another force, a released dead-man,
+samples that cannot be trusted) the reference waits. Where deadlines were missed that of an impedance device goes on
+with the time, as the handle did.
 """
 
 from __future__ import annotations

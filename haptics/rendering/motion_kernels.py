@@ -1,4 +1,4 @@
-"""One tick of a motion as a kernel: where the reference is, and what takes the device there; see `motion`.
+"""One tick of a motion as a kernel: reference, position controller and limit of the following error; see `motion`.
 
 A motion is a part like the step of an element (`haptics.parts`), but of the whole record of a tick: it follows a
 position, so it must know where the device is. The record brings what a motion is (`MOTION`, only settings change it)
@@ -67,7 +67,7 @@ def _advance(s: Any) -> bool:
 
 @kernel
 def _watch(s: Any) -> None:
-    """Take note of an end effector that is too far from the reference, or too fast for too long."""
+    """Watch the following error: take note of an end effector too far from the reference, or too fast for too long."""
     f, m, e, v = s.follower, s.motion, s.displacement, s.velocity
     f.racing = f.racing + 1 if math.hypot(v[0], v[1]) > m.max_speed else 0
     if math.hypot(e[0], e[1]) > m.max_error or f.racing * s.period > PATIENCE:

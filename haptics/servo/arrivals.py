@@ -1,4 +1,4 @@
-"""Programs on their way into a running servo process: received, made ready, put in force between two ticks.
+"""New programs (elements, motions) for a running servo process: received, made ready, put in force between two ticks.
 
 The application writes a program into the journal of the recording and sends the line by a pipe of its own. A thread of
 the servo process reads what belongs to it and hands it to the servo, which goes on with it from the next tick on.

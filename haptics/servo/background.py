@@ -1,4 +1,4 @@
-"""What goes on beside a run: the recorder that moves the trace to the disk, and the watch over the servo."""
+"""What goes on beside a run: the recorder that moves the trace to the disk, and a watchdog over the servo."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ class Background(threading.Thread):
 
 
 class FrozenWatch:
-    """Notices a servo that was stopped, at once, or that has started to tick and then no longer does.
+    """A watchdog: notices a servo that was stopped, at once, or that has started to tick and then no longer does.
 
     Only time in which this process itself was awake counts: after a machine has slept, or a hypervisor has run
     something else, nobody can know yet whether the servo will go on.

@@ -21,13 +21,13 @@ from haptics.servo.realtime import RealTimeSettings
 from haptics.shared import SharedFile
 
 SILENCE = 1.0
-"""An application that has not given a sign of life for this long [s] counts as lost."""
+"""Timeout of the servo's watchdog [s]: an application without a heartbeat for so long counts as lost."""
 
 LOOK_EVERY = 4e-3
 """How often the servo looks whether the application was stopped or has died [s]."""
 
 KEY_LASTS = 0.15
-"""A dead-man's key counts as held for this long after the last sign that it is [s]."""
+"""The dead-man's key counts as held for this long after the last report that it is [s]."""
 
 CONTROL = np.dtype([(name, "<i8") for name in ("heartbeat_ns", "stop", "key_ns", "marker", "recorded", "gate_closed")])
 """What the application tells the servo besides settings; each field is one aligned store. ``marker`` goes into the row

@@ -1,4 +1,4 @@
-"""A one-way lane: the latest value of one record, from one writer to any readers in other processes.
+"""A one-way lane: the latest value of one record, from one writer to any readers in other processes, under a seqlock.
 
 The record lies in a mapped file under a sequence lock: the version is odd while the writer is at work. Readers never
 block the writer, and the servo only compares one integer to see that nothing has changed.

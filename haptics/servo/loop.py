@@ -66,7 +66,7 @@ class Supervisor(Protocol):
 
 
 class Own(NamedTuple):
-    """Callables of one's own that a run has to ask, as `haptics.servo.servo.Servo` takes them."""
+    """Callables of the caller that a run has to ask, as `haptics.servo.servo.Servo` takes them."""
 
     supervisor: Supervisor | None = None
     before_tick: Callable[[Rendering], None] | None = None

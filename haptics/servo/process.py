@@ -82,7 +82,7 @@ class ServoProcess:
         atexit.register(self._connection.close)  # an application that leaves without `close` is not waited for
 
     def beat(self) -> None:
-        """Give a sign of life."""
+        """Send a heartbeat to the servo's watchdog."""
         self._control.record["heartbeat_ns"][0] = time.monotonic_ns()
 
     @property

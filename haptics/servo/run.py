@@ -20,7 +20,7 @@ from haptics.servo.process import ServoProcess
 from haptics.trace import Reader
 
 HEARTBEAT_EVERY = 0.01
-"""The servo gets a sign of life at least this often [s]."""
+"""The servo gets a heartbeat at least this often [s]."""
 
 INTERRUPTED = "interrupted"
 
@@ -31,7 +31,7 @@ Listen = Callable[[], Iterable[Any]]
 
 
 class NeverStarted(KeyboardInterrupt):
-    """The run was called off before its device was open."""
+    """The run was cancelled before its device was open."""
 
 
 class Run:
@@ -140,7 +140,7 @@ class Run:
         HapticError
             What kept the device from being opened.
         NeverStarted
-            If the run was called off before that. In both cases no recording is left behind, unless the servo was lost.
+            If the run was cancelled before that. In both cases no recording is left behind, unless the servo was lost.
         """
         try:
             reason, rows = self._recorded(listen)

@@ -124,7 +124,7 @@ class Servo:
         -------
         End
             Why the run ended. A run that is to end before its device is open leaves that closed, without a tick; what
-            waits in ``open`` with `haptics.waiting.pause` is called off.
+            waits in ``open`` with `haptics.waiting.pause` is cancelled.
 
         Raises
         ------
@@ -146,7 +146,7 @@ class Servo:
                 opened()
             end = self._loop.run(between)
         except Exception as error:
-            # Whatever it was, a driver's OSError or a mistake in somebody's law: the hand comes first, words later.
+            # Whatever it was, a driver's OSError or a mistake in a custom law: first the safe output, then the report.
             unsafe = None
             try:
                 self._leave_safe()

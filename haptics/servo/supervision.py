@@ -1,7 +1,7 @@
-"""Supervision: what a running servo watches besides its device, and what it is told meanwhile.
+"""Supervision of a running servo: a watchdog over its application, the dead-man's key, stop, and new settings.
 
-A servo ends in order when it is told to stop, and when its application is dead, stopped or silent: whoever could hold
-the handle's person by the hand is gone then.
+A servo ends in order when it is told to stop, and when its application is dead, stopped or silent (no heartbeat): then
+nobody supervises the person at the handle any more.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Traps of language settings: commas in numbers, and letters that cannot be printed."""
+"""The locale: commas in numbers, and letters that cannot be printed."""
 
 from __future__ import annotations
 

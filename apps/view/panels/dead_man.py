@@ -1,4 +1,4 @@
-"""The dead-man in the window: the key that a person holds, and the banner that says whether it is held."""
+"""The dead-man's switch in the window: the key that a person holds, and the banner that says whether it is held."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ KEY = QtCore.Qt.Key.Key_Space
 """The dead-man's key."""
 
 SURE_AFTER_MS = 20
-"""A key that comes up counts as let go after this long [ms].
+"""Debounce time [ms]: a key that comes up counts as let go after so long.
 
 What X11 makes of a key that is held is an endless row of releases and presses. Qt marks them as repeats, unless a
 release arrives a moment before its press: then it looks like a real one, and the hand would feel it.

@@ -41,7 +41,7 @@ TIMING = (
     Lamp(Status.ENDED_LATE, "LATE END", "the tick ended after the next deadline"),
     Lamp(Status.AFTER_SKIP, "SKIPPED", "deadlines before this tick were skipped"),
 )
-"""What a punctual run does not have."""
+"""Flags of timing faults, which a punctual run does not have."""
 
 SAFETY = (
     Lamp(Status.NOT_FINITE, "NOT FINITE", "the sample or the element's output was not a finite number: safe output"),

@@ -16,7 +16,7 @@ from devices.arm.flatness.stiffness_kernels import gear_torque
 from haptics.jit import inlined_kernel
 
 NONE, ELASTIC, RIGID = 0, 1, 2
-"""Which joint the feed-forward, or the exact linearisation, believes in."""
+"""Model of the joint in the feed-forward, or in the exact linearisation: rigid or elastic."""
 
 CONVENTIONAL, MODEL_BASED, LINEARISING = 1, 2, 3
 """Feedback: of the motor's velocity to u q' or to (25), or through the inverse model; or `NONE`."""
@@ -69,7 +69,7 @@ def linearise_elastic(c: Any, r: Any, q: Any, w: Any, theta: Any, omega: Any) ->
 
 @inlined_kernel
 def prepare(c: Any, r: Any) -> None:
-    """Fill in what the motor has to do for row `r`, by the model that the servo law believes in."""
+    """Fill in what the motor has to do for row `r`, by the model of the servo law."""
     if c.feed == ELASTIC or c.feedback == MODEL_BASED:
         feed_elastic(c.joint, r)
     else:

@@ -22,7 +22,7 @@ MOTION = ("position", "velocity", "acceleration", "jerk", "snap")
 @documented
 @dataclass(frozen=True)
 class ElasticJoint:
-    """A motor, a gearbox that gives way, and a link that rubs (Weigand et al. 2020, (1), (2)).
+    """A motor, an elastic gearbox, and a link with friction (Weigand et al. 2020, (1), (2)).
 
     Attributes
     ----------

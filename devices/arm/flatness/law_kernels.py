@@ -30,7 +30,7 @@ def saturation(x: Any) -> _Triple:
     """Return tanh(x) and its two derivatives, each to the last digits of its own size, however far x is out."""
     decay = math.exp(-2.0 * abs(x))
     t = math.tanh(x) if abs(x) < 0.3 else math.copysign((1.0 - decay) / (1.0 + decay), x)
-    slope = 4.0 * decay / ((1.0 + decay) * (1.0 + decay))  # 1 - t^2 would leave nothing of a far x
+    slope = 4.0 * decay / ((1.0 + decay) * (1.0 + decay))  # 1 - t^2 would cancel to 0 for a large x
     return t, slope, -2.0 * t * slope
 
 

@@ -85,7 +85,7 @@ def simulate_joint(
     period : float
         Step of the simulation [s], greater than 0.
     model : ElasticJoint, optional
-        What the servo law believes the joint to be; the joint itself unless given.
+        The model of the joint in the servo law; the joint itself unless given.
     circumstances : Circumstances, optional
         Further disagreement between model and reality, and the delay; none unless given.
 

@@ -134,7 +134,7 @@ def _inverse(law: Any, y: float) -> _Triple:
             break
         if not low < x + step < high or (bracketed and abs(step) > 0.5 * last):
             step = 0.5 * (low + high) - x if bracketed else math.copysign(2.0 * abs(x) + 1e-9, y - f)
-        if not low < x + step < high:  # nothing left between them
+        if not low < x + step < high:  # no number left inside the bracket
             break
         last = abs(step)
         x += step

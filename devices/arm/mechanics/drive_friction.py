@@ -80,7 +80,7 @@ def friction_torque(kinds: Kinds) -> Callable[..., Any]:
 
 @inlined_kernel
 def _free(s: Any, x: float, Z: float) -> tuple[float, float, bool]:
-    """Return what `friction_of_joint` and `friction_of_rotor` do where nothing rubs."""
+    """Return what `friction_of_joint` and `friction_of_rotor` do without friction."""
     return 0.0, x, False
 
 

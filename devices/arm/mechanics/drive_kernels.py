@@ -87,7 +87,7 @@ def gear_chain(kind: DriveKind) -> Callable[..., Any]:
             after = f - value / slope
             if not low < after < high or (k % 4 == 3 and high - low < math.inf):
                 after = 0.5 * (low + high)
-            if not low < after < high:  # nothing left between them
+            if not low < after < high:  # no number left inside the bracket
                 break
             last = value
             value, tangent, rounding = excess(s, after, e, x, Z, xm, Zm, T)

@@ -111,7 +111,7 @@ def centrifugal(s: Any, q1: float, q2: float, w1: float, w2: float) -> tuple[flo
 
 @inlined_kernel
 def gravity(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return G [N m], what holds the arm against its weight; (2c)."""
+    """Return G [N m], the gravity torques: what holds the arm against its weight (gravity compensation); (2c)."""
     if s.linkage.kind == FIVE_BAR:
         return gravity_of_bars(s, q1, q2)
     p1, p2 = directions(s.linkage, q1, q2)

@@ -58,7 +58,7 @@ def coriolis_of_bars(s: Any, q1: float, q2: float, w1: float, w2: float) -> tupl
 
 @kernel
 def gravity_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return G [N m], what holds the linkage against its weight."""
+    """Return G [N m], the gravity torques: what holds the linkage against its weight (gravity compensation)."""
     _, _, yx, yy = jacobian_of_bars(s.linkage, q1, q2)
     left = s.moments[0] * math.cos(q1 + s.linkage.offsets[0]) + s.end_weight * yx
     return left, s.moments[1] * math.cos(q2 + s.linkage.offsets[1]) + s.end_weight * yy

@@ -1,4 +1,4 @@
-"""The linkages of an arm, where they stand, and whether a workspace lies within their reach.
+"""Forward and inverse kinematics of an arm: its linkages, where they stand, and whether they reach a workspace.
 
 An arm has two links in series, with its motors in the joints or both on the base, or is a five-bar linkage
 (`devices.common.linkage`). Where the base stands and how it is turned against the axes of the device, and which way the
@@ -88,14 +88,14 @@ class PlacedLinkage:
             raise ConfigurationError(f"elbows = {self.elbows!r}: must be two of 1 (left) and -1 (right).")
 
     def positions(self, joints: ArrayLike) -> Points:
-        """Return where the end effector is, (n, 2) [m], at joint angles (n, 2) [rad]; nan where it cannot be."""
+        """Forward kinematics: return the end effector, (n, 2) [m], at joint angles (n, 2) [rad]; nan if not closed."""
         angles = _pairs(joints)
         results = np.empty_like(angles)
         fill_positions(self.record, angles, results)
         return results
 
     def joints(self, positions: ArrayLike) -> Points:
-        """Return the joint angles, (n, 2) [rad], for positions (n, 2) [m]; nan where they are out of reach.
+        """Inverse kinematics: return the joint angles, (n, 2) [rad], for positions (n, 2) [m]; nan out of reach.
 
         They are within half a turn of `home`: a path that does not leave the workspace has no jump in it.
         """

@@ -1,4 +1,4 @@
-r"""An arm's linkage as kernels: where joint angles put the end effector, and back.
+r"""Kinematics of an arm as kernels: forward, inverse, and the Jacobian with its rate.
 
 Everything is in the axes of the device: x to the right, y up, the origin in the centre of the workspace. What stands
 between them and the linkage's own coordinates, the place of the centre and a base that is turned, is in the record:
@@ -86,7 +86,7 @@ def _position_of_bars(s: Any, q1: float, q2: float) -> tuple[float, float]:
 
 @inlined_kernel
 def position(s: Any, q1: float, q2: float) -> tuple[float, float]:
-    """Return where the end effector is, (x, y) [m]; nan where a five-bar linkage cannot be closed."""
+    """Forward kinematics: return the end effector, (x, y) [m]; nan where a five-bar linkage cannot be closed."""
     if s.kind == FIVE_BAR:
         return _position_of_bars(s, q1, q2)
     p1, p2 = directions(s, q1, q2)
@@ -186,7 +186,7 @@ def _near(angle: float, home: float) -> float:
 
 @kernel
 def inverse(s: Any, x: float, y: float) -> tuple[float, float]:
-    """Return the joint angles that put the end effector at (x, y) [m], each within half a turn of ``s.home`` [rad].
+    """Inverse kinematics: return the joint angles for (x, y) [m], each within half a turn of ``s.home`` [rad].
 
     The arm bends as ``s.elbows`` says. Both are nan where it does not reach, and where a five-bar linkage would have
     to be assembled to the other `side`.

@@ -1,4 +1,4 @@
-r"""The arm as it moves: links, drives and the surface it presses on, advanced in small steps.
+r"""The simulated arm: links, drives and the surface it presses on, advanced in small steps.
 
 A step finds the speeds at its end. Inertia, the surface (3) and everything linear is taken implicitly; then friction,
 gap or spring of each drive are solved against the speeds the other one leaves, in turn, until nothing changes
@@ -237,7 +237,7 @@ def step_plant(s: Any, drives: Rows, u: Any, w: Any) -> None:
         s.contact_force = F + m * (a * w[0] + b * w[1])
     for i in range(2):
         rigid = drives[i].coupling == RIGID
-        # What holds, holds exactly: the sums above leave a rounding error of a speed.
+        # A sticking joint has a speed of exactly 0; the sums above leave a rounding error.
         s.speed[i] = 0.0 if s.sticking[i] or (rigid and s.rotor_sticking[i]) else w[i]
         s.angle[i] += T * s.speed[i]
         if rigid:
@@ -265,7 +265,7 @@ def touch(records: Rows) -> None:
 
 @kernel
 def weight(records: Rows) -> tuple[float, float]:
-    """Return the torques that hold the arm against its weight [N m]; `records` is a (1,) array."""
+    """Gravity compensation: return the torques that hold the arm's weight [N m]; `records` is a (1,) array."""
     s = records[0]
     return gravity(s.links, s.angle[0], s.angle[1])
 

@@ -126,7 +126,7 @@ def set_home(drive: Drive, turns: Vector) -> None:
 
 
 def energise(drive: Drive, settings: OdriveSettings) -> float:
-    """Have both motors hold where they are, and the drive let go of them if the host falls silent.
+    """Arm both motors where they are, with the drive's watchdogs on: it disarms them if the host falls silent.
 
     Returns
     -------
@@ -176,12 +176,12 @@ def _set_up(drive: Drive, axis: int, settings: OdriveSettings) -> None:
 
 
 def rest(drive: Drive) -> None:
-    """Let go of both motors, make sure of it, and take the watchdogs off.
+    """Disarm both motors, make sure of it, and switch the watchdogs off.
 
     Raises
     ------
     DeviceFault
-        If it is not certain that they are loose.
+        If it is not certain that they are disarmed.
     """
     for axis in AXES:
         drive.set(f"axis{axis}.controller.input_vel", 0.0)

@@ -1,4 +1,4 @@
-"""Talking to a drive: many requests under way at once, each answer brought to who asked for it.
+"""Pipelined requests to a drive: many under way at once, each answer matched to its request.
 
 One thread reads, whoever asks writes. That is not only faster: as long as a drive has an answer that nobody has read it
 takes no further request, so who would write them all before reading would wait for ever.

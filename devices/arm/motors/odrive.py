@@ -85,7 +85,7 @@ class OdriveStage:
     # --- beginning ---------------------------------------------------------------------------------------------------
 
     def open(self) -> None:
-        """Connect to the drive and check it; its motors are loose afterwards. Nothing happens if it is open.
+        """Connect to the drive and check it; its motors are disarmed afterwards. Nothing happens if it is open.
 
         Raises
         ------
@@ -194,7 +194,7 @@ class OdriveStage:
     # --- the end -----------------------------------------------------------------------------------------------------
 
     def disarm(self) -> None:
-        """Stop and let go of the motors; nothing happens if they are loose.
+        """Stop and disarm the motors; nothing happens if they are disarmed.
 
         Raises
         ------

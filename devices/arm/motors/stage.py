@@ -1,4 +1,4 @@
-"""What an arm needs of its two motors, whoever makes them."""
+"""Interface of a motor stage: what an arm needs of its two motors, whatever the drive."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class MotorStage(Protocol):
         ...
 
     def disarm(self) -> None:
-        """Stop and let go of the motors; raise `DeviceFault` if it is not certain that they are."""
+        """Stop and disarm the motors; raise `DeviceFault` if it is not certain that they are."""
         ...
 
     def close(self) -> None:

@@ -205,10 +205,10 @@ class ForceSensor:
         words = self._latest[0].words if heard and self._latest is not None else ""
         return words or self._wire.silence
 
-    # --- zero --------------------------------------------------------------------------------------------------------
+    # --- tare --------------------------------------------------------------------------------------------------------
 
     def tare(self, orientation: Array | None = None) -> None:
-        """Take what the sensor shows now, without the handle's weight, for no force; nobody may touch the handle.
+        """Tare: take the present load, without the handle's weight, as zero force; nobody may touch the handle.
 
         Parameters
         ----------

@@ -122,7 +122,7 @@ class Mounting:
         return gravity
 
     def tare(self, measured: Array, orientation: Array | None = None) -> None:
-        """Take a wrench `measured` (6,) while nobody touches the handle: what is not weight is an offset."""
+        """Tare with a wrench `measured` (6,) while nobody touches the handle: what is not weight is an offset."""
         self.offset = measured - self.weight(orientation)
 
     def hand(self, measured: Sequence[float] | Array, orientation: Array | None = None) -> Array:

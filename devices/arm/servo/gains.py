@@ -1,9 +1,9 @@
 """Gains of the servo from a bandwidth, and whether the sampled joint is stable under them.
 
-A joint is judged as the two masses that it is, link and rotor with the gearbox between them, sampled and held, with the
-filters and memories of the servo: the loop is linear then, and stable if no eigenvalue of a period is larger than 1.
-A gearbox is taken to lose 2 % of critical damping; one so stiff that it rings faster than the servo samples counts as
-rigid.
+A joint is judged as two masses, link and rotor with the gearbox between them, sampled, with a zero-order hold, and with
+the filters and memories of the servo: the loop is linear then, and stable if no eigenvalue of a period is larger than
+1. A gearbox is taken to lose 2 % of critical damping; one so stiff that it rings faster than the servo samples counts
+as rigid.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class TwoMasses:
         return self.link + self.rotor
 
     def sampled(self, period: float) -> tuple[Array, Array]:
-        """Return what a period does to (q, q', rotor, rotor'), (4, 4), and what a held torque adds, (4,)."""
+        """Return the sampled system: (4, 4) for (q, q', rotor, rotor'), and (4,) for the torque (zero-order hold)."""
         rates = np.zeros((5, 5))  # of the four and of the torque, which stays
         rates[0, 1] = rates[2, 3] = 1.0
         if self.stiffness == math.inf:
@@ -141,7 +141,7 @@ def gains(settings: ServoSettings, inertia: float) -> Gains:
 
 
 def stiffness(settings: ServoSettings, plant: TwoMasses) -> float:
-    """Return what the servo puts up against a torque on the joint that it does not know of [N m/rad].
+    """Return the static stiffness of the servo against an unknown torque on the joint [N m/rad].
 
     Without integrator; of the motor, behind the gearbox. Exact linearisation takes the twist that the torque causes for
     an acceleration of the link, and answers that as well: it is stiff, and stable, where 6 b^2 > c/M only.

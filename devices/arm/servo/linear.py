@@ -56,7 +56,7 @@ class LinearServo:
     encoder : str
         "motor", "joint" or "both": where the encoders are.
     joint : ElasticJoint
-        What the control believes of the joint.
+        The model of the joint in the control.
     inertias : (float, float)
         Of its link at home, for which the gains are, and in the present pose [kg m^2].
     torque : float

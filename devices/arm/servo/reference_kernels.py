@@ -23,7 +23,7 @@ class ServoKind(NamedTuple):
     law : int
         Of `devices.arm.servo.settings.LAWS`.
     feed : int
-        Which joint its feed-forward believes in (`devices.arm.flatness.control_kernels`).
+        The model of the joint in its feed-forward (`devices.arm.flatness.control_kernels`).
     smooth, knows_hand : bool
         Whether a smooth reference follows the command, and whether the hand's torque is fed forward.
     """

@@ -1,4 +1,4 @@
-"""What a servo does while its reference rests, and what its integrator may: kernels that keep a joint from hunting."""
+"""Kernels that keep a joint from hunting (a limit cycle) at rest, and its integrator from windup (anti-windup)."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def rest(s: Any, a: Any, error: Any, seen: Any) -> Any:
 
 @inlined_kernel
 def integrate(s: Any, a: Any, tau: Any, error: Any, resting: Any) -> Any:
-    """Add the integrator to the torque [N m] and keep both within the limit.
+    """Add the integrator to the torque [N m] and keep both within the limit (anti-windup).
 
     At rest it stands still: it would only wind up until the joint breaks away, and again on the other side. Nor does it
     grow at the limit.

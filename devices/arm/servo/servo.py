@@ -135,9 +135,9 @@ def new_servo(
     settings : ServoSettings
         Which law.
     links : Links
-        The rigid arm that the law believes in.
+        The rigid arm in the model of the law.
     joints : sequence of ElasticJoint
-        The two joints that it believes in.
+        The two joints in that model.
     pose : (2,)
         Joint angles [rad] whose inertia the gains are for: the middle of the workspace.
     encoders : str

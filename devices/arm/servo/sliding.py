@@ -184,7 +184,7 @@ def sampled_arm(
     body : ArmBody
         The arm.
     joints : (ElasticJoint, ElasticJoint)
-        What its control believes of its joints.
+        The model of its joints in its control.
     settings : ServoSettings
         Its servo.
     grip : Grip

@@ -1,4 +1,4 @@
-"""A second process that acts when a driver has died, has fallen silent, or hands over to it.
+"""The guardian, a watchdog process: it acts when a driver has died, has fallen silent, or hands over to it.
 
 ``python -I -S guardian.py SOCKET SILENCE SCRIPT [WORD ...]``: SOCKET is an open socket to the driver, which may give
 signs of life through it, and says goodbye when it has left nothing to do. If it dies, whatever of, the socket ends; if

@@ -1,4 +1,4 @@
-"""A driver's handle on its guardian (`devices.common.bus.guardian`)."""
+"""A driver's handle on its guardian, a watchdog process (`devices.common.bus.guardian`)."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ class Guard:
             return False
 
     def beat(self) -> bool:
-        """Give a sign of life; false if the guardian has taken over, or is gone itself: then nobody may go on."""
+        """Send a heartbeat; false if the guardian has taken over, or is gone itself: then nobody may go on."""
         try:
             self._socket.recv(1, socket.MSG_DONTWAIT)
             return False

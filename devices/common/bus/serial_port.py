@@ -84,8 +84,8 @@ def open_port(path: str, setting: str, speed: int) -> int:
     except (OSError, ValueError) as error:
         raise _refusal(path, setting, error) from error
     try:
-        fcntl.flock(port, fcntl.LOCK_EX | fcntl.LOCK_NB)  # for siblings
-        fcntl.ioctl(port, termios.TIOCEXCL)  # for others, such as a modem manager
+        fcntl.flock(port, fcntl.LOCK_EX | fcntl.LOCK_NB)  # against other runs of this program
+        fcntl.ioctl(port, termios.TIOCEXCL)  # against other programs, such as a modem manager
         _make_raw(port, speed)
     except (OSError, termios.error) as error:
         os.close(port)

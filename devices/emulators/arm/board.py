@@ -1,4 +1,4 @@
-"""The drive whose motors are those of the arm; and when its story begins."""
+"""The emulated drive whose motors are those of the arm, set up and started with it."""
 
 from __future__ import annotations
 

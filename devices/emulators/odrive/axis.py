@@ -73,7 +73,7 @@ class Axis:
     # --- what the host can do ----------------------------------------------------------------------------------------
 
     def feed(self) -> None:
-        """Wind the watchdog up."""
+        """Feed the watchdog."""
         self._left = round(self.values.get("config.watchdog_timeout", 0.0) * RATE)
 
     def request(self, state: int) -> None:
@@ -106,7 +106,7 @@ class Axis:
     # --- what it does by itself --------------------------------------------------------------------------------------
 
     def fail(self, bits: int, part: str = "", part_bits: int = 0) -> None:
-        """Note an error, of which part, and let go of the motor."""
+        """Note an error, of which part, and disarm the motor."""
         held = self.values
         held["error"] = held.get("error", 0) | bits
         if part:

@@ -168,7 +168,7 @@ class Firmware:
     def _written(self, path: str) -> None:
         held, name = self._place(path)
         if name == "requested_state":
-            state, held[name] = held[name], 0  # it reads as nothing once it has been heard
+            state, held[name] = held[name], 0  # the requested state reads as 0 once it was taken
             self.axes[int(path[4])].request(state)
 
     def _call(self, row: Row) -> None:

@@ -86,7 +86,7 @@ class Firmware:
         self._powered = False
 
     def suspend(self) -> None:
-        """Put up with a bus that has fallen asleep."""
+        """React to a suspended bus."""
         if self.profile.suspend_resets:
             self.power_on()
 

@@ -1,4 +1,4 @@
-"""How reports travel to a stick and back: what every way of doing so offers, and what goes wrong on it.
+"""Interface of a transport of reports to a stick and back, and its errors.
 
 Report bytes begin with the report's number. A transport is used by two threads at once, one that reads and one that
 writes; everything else happens before they start or after they have ended.
