@@ -163,8 +163,8 @@ def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iter
     that gives way by less than `bounds.MARGIN` times the bound: softness is a matter of taste.
     """
     time = bounds.settling_time(handle, coupling)
-    way = level / coupling.stiffness if coupling.stiffness > 0.0 else math.inf
-    if math.isinf(time) or (time <= bounds.SETTLED and way <= bounds.PRESLIDING):
+    presliding = level / coupling.stiffness if coupling.stiffness > 0.0 else math.inf
+    if math.isinf(time) or (time <= bounds.SETTLED and presliding <= bounds.PRESLIDING):
         return
     try:
         best = suggest(handle, level, coupling.period)
@@ -175,11 +175,12 @@ def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iter
         fact = f"a sticking contact needs {_plain(time)} s to come to rest on {device} with the hand off"
         remedy = f"choose {better}: {_plain(best.settling)} s"
         yield _calmness("settling", (time, bounds.SETTLED), max(bounds.SETTLED, best.settling), (fact, remedy))
-    if way > bounds.PRESLIDING:
-        fact = f"a hand moves the handle by {_plain(1e3 * way)} mm (F/K) before the contact slides, which feels soft"
+    if presliding > bounds.PRESLIDING:
+        give = _plain(1e3 * presliding)
+        fact = f"a hand moves the handle by {give} mm (F/K) before the contact slides, which feels soft"
         remedy = f"choose {better}: {_plain(1e3 * best.presliding)} mm"
         allowed = max(bounds.MARGIN * bounds.PRESLIDING, best.presliding)
-        yield _calmness("presliding", (way, bounds.PRESLIDING), allowed, (fact, remedy))
+        yield _calmness("presliding", (presliding, bounds.PRESLIDING), allowed, (fact, remedy))
 
 
 def _calmness(bound: str, values: tuple[float, float], allowed: float, words: tuple[str, str]) -> Advice:

@@ -139,14 +139,14 @@ def _calmest(handle: Handle, allowed: Callable[[float], float], stiffest: Coupli
 
 
 def _other_reasons(coupling: Coupling, handle: Handle, force: float) -> tuple[str, str, str]:
-    way, time = force / coupling.stiffness, settling_time(handle, coupling)
-    soft = "" if way <= PRESLIDING else f"; above {1e3 * PRESLIDING:g} mm it feels like rubber"
+    presliding, time = force / coupling.stiffness, settling_time(handle, coupling)
+    soft = "" if presliding <= PRESLIDING else f"; above {1e3 * PRESLIDING:g} mm it feels like rubber"
     slow = "" if time <= SETTLED else f"; no coupling that keeps the other bounds is at rest within {SETTLED:g} s"
     return (
         f"encoder: a count of {1e6 * handle.resolution:g} um changes the force by "
         f"{count_jump(coupling, handle):.2g} N of {force:g} N.",
         f"settling: the bare handle is at rest {time:.2g} s after a kick{slow}.",
-        f"presliding: the handle gives way by {1e3 * way:.3g} mm before the contact slides{soft}.",
+        f"presliding: the handle gives way by {1e3 * presliding:.3g} mm before the contact slides{soft}.",
     )
 
 

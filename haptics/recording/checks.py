@@ -174,13 +174,15 @@ def _columns(recording: Recording) -> Iterator[Finding]:
 def _origin(recording: Recording) -> Iterator[Finding]:
     """Yield what is wrong with the instant of tick 0, which recordings have from format 3 on."""
     metadata = recording.metadata
-    told = [metadata.get(name) for name in (ORIGIN, ORIGIN_UTC)]
+    stated = [metadata.get(name) for name in (ORIGIN, ORIGIN_UTC)]
     if metadata["format"] < ORIGIN_SINCE or not len(recording.rows):
         return
-    if None in told:
+    if None in stated:
         yield Finding("origin", INCOMPLETE, "the recording lacks the time of tick 0.")
-    elif not _is_origin(*told):
-        yield Finding("origin", VIOLATED, f"the time of tick 0 cannot be {str(told[0])[:40]} ns, {str(told[1])[:40]}.")
+    elif not _is_origin(*stated):
+        yield Finding(
+            "origin", VIOLATED, f"the time of tick 0 cannot be {str(stated[0])[:40]} ns, {str(stated[1])[:40]}."
+        )
 
 
 def _is_origin(monotonic: Any, utc: Any) -> bool:
@@ -243,10 +245,12 @@ def _flagged(status: NDArray[np.uint32], flag: int, expected: NDArray[np.bool_])
 
 
 def _permissions(rows: Rows, dead_man: str) -> Iterator[Finding]:
-    """Yield what does not fit in what the envelope was told, and the buttons."""
-    told = np.array(rows["permission"])
-    released, ending = (told & _RELEASED) != 0, (told & _ENDING) != 0
-    yield from _first(rows, "permission", (told & ~np.uint32(_RELEASED | _ENDING)) != 0, "an undefined bit is set")
+    """Yield what does not fit in the permissions of the envelope and the buttons."""
+    permission = np.array(rows["permission"])
+    released, ending = (permission & _RELEASED) != 0, (permission & _ENDING) != 0
+    yield from _first(
+        rows, "permission", (permission & ~np.uint32(_RELEASED | _ENDING)) != 0, "an undefined bit is set"
+    )
     yield from _first(rows, "permission", np.diff(ending, prepend=False) & ~ending, "a run that was ending went on")
     if dead_man == "none":
         yield from _first(rows, "permission", released, "a dead-man's switch was released, but the run has none")

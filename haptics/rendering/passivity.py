@@ -46,8 +46,8 @@ PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
     ("observed", "<i8"),
     ("observed_position", "<f8", (2,)),
     ("observed_force", "<f8", (2,)),
-    ("last_way", "<f8", (2,)),
-    ("last_told", "<f8", (2,)),
+    ("last_displacement", "<f8", (2,)),
+    ("last_increment", "<f8", (2,)),
     ("anchor", "<f8", (2,)),
     ("moving", "<i8"),
     ("stored", "<f8"),
@@ -131,14 +131,14 @@ def _lent(s: Any) -> float:
 
 
 @kernel
-def _pretended(s: Any, way: float, before: float) -> float:
-    """Return what the encoder can pretend in a displacement of `way` [m] after one of `before` in the last period [J].
+def _quantisation_energy(s: Any, displacement: float, before: float) -> float:
+    """Return the energy [J] that quantisation can feign in a `displacement` [m] after one of `before` a period ago.
 
     A spring that follows a staircase of steps q is late by half a step and gives back K q^2/2 per step that the handle,
     moving smoothly, was never given (Diolaiti et al. 2006 have it as the friction K q/2 that a device must have). What
     has gone on since the last period is no such step.
     """
-    step = min(abs(way), abs(way - before), s.encoder_step)
+    step = min(abs(displacement), abs(displacement - before), s.encoder_step)
     energy: float = 0.5 * s.stiffness * step * step
     return energy
 
@@ -149,9 +149,9 @@ def _note_motion(s: Any) -> None:
     q = s.encoder_step
     s.moving = 1 if q == 0.0 else 0
     for i in range(2):
-        way = s.position[i] - s.anchor[i]
-        if abs(way) > 1.01 * q:  # whole counts, but for rounding
-            s.anchor[i] = s.position[i] - math.copysign(q, way)
+        displacement = s.position[i] - s.anchor[i]
+        if abs(displacement) > 1.01 * q:  # whole counts, but for rounding
+            s.anchor[i] = s.position[i] - math.copysign(q, displacement)
             s.moving = 1
 
 
@@ -160,13 +160,13 @@ def _enter_injected(s: Any, periods: int, growth: float) -> None:
     """Enter the time since the last observation, in which the element's store grew by `growth` [J]."""
     injected = growth
     for i in range(2):
-        way = s.position[i] - s.observed_position[i]
+        displacement = s.position[i] - s.observed_position[i]
         if s.admittance != 0:
-            injected -= 0.5 * (s.force[i] + s.observed_force[i]) * way
+            injected -= 0.5 * (s.force[i] + s.observed_force[i]) * displacement
         else:
-            injected += _force_in_effect(s, i, s.applied_delay, periods) * way
-        injected -= _pretended(s, way, s.last_way[i])
-        s.last_way[i] = way
+            injected += _force_in_effect(s, i, s.applied_delay, periods) * displacement
+        injected -= _quantisation_energy(s, displacement, s.last_displacement[i])
+        s.last_displacement[i] = displacement
     s.injected = max(0.0, s.injected + injected)
 
 
@@ -177,16 +177,16 @@ def _enter_excess(s: Any, growth: float) -> None:
     The device's own damping absorbs part of the energy that the zero-order hold generates (Colgate and Schenkel 1997).
     The quantisation error of the encoder excuses an excess, but is no credit.
     """
-    gained, pretended = growth, 0.0
+    gained, feigned = growth, 0.0
     for i in range(2):
-        told = s.period * s.velocity[i]
-        gained += _force_in_effect(s, i, s.applied_delay + s.estimator_lag, 1) * told
-        gained -= s.device_damping * s.velocity[i] * told
-        pretended += _pretended(s, told, s.last_told[i])
-        s.last_told[i] = told
+        increment = s.period * s.velocity[i]
+        gained += _force_in_effect(s, i, s.applied_delay + s.estimator_lag, 1) * increment
+        gained -= s.device_damping * s.velocity[i] * increment
+        feigned += _quantisation_energy(s, increment, s.last_increment[i])
+        s.last_increment[i] = increment
     excess = s.excess + gained
     if excess > 0.0:
-        s.excess = max(0.0, excess - pretended)
+        s.excess = max(0.0, excess - feigned)
         return
     if s.sticking == 0:  # friction's work ends an excess, and pays for nothing later
         excess = max(excess, min(s.excess, 0.0))
@@ -199,8 +199,8 @@ def observe(s: Any, periods: int) -> None:
 
     ``X = max(0, X + dE + dS - N)``: dE is what the handle was given, force in effect times measured displacement, or,
     of an admittance device, minus the hand's force, by the trapezoidal rule, times displacement. dS is the growth of
-    the element's store and N what the encoder can pretend. The controller's ledger takes the displacement that the
-    element was told instead of the measured one: the two need not agree to a count while the handle rests.
+    the element's store and N the quantisation energy of the encoder. The controller's ledger takes the displacement
+    that the element was told instead of the measured one: the two need not agree to a count while the handle rests.
     """
     _note_motion(s)
     stored, lent = _stored(s), _lent(s)

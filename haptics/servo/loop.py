@@ -80,7 +80,7 @@ class Loop:
     ----------
     device, rendering, trace, clock, limits
         As `haptics.servo.servo.Servo` has them.
-    told : Supervision
+    supervision : Supervision
         Whom to watch and what is said meanwhile.
     own : Own
         Callables of one's own.
@@ -100,11 +100,11 @@ class Loop:
         trace: Trace,
         clock: Clock,
         limits: Limits,
-        told: Supervision,
+        supervision: Supervision,
         own: Own,
     ) -> None:
         self._device, self._rendering, self._trace, self._clock = device, rendering, trace, clock
-        self._told, self._own = told, own
+        self._supervision, self._own = supervision, own
         self.compensate: Callable[[float], None] = getattr(device, "compensate", _nothing_to_make_up_for)
         self.compiled = False
         self.noticed_ns = 0
@@ -119,11 +119,11 @@ class Loop:
 
     def publish(self, parameters: NDArray[Any], version: int) -> None:
         """Put a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` in force from the next tick on."""
-        self._told.publish(parameters, version)
+        self._supervision.publish(parameters, version)
 
     def stop(self) -> None:
         """End the run at the next tick; may be called from another thread or a signal handler."""
-        self._told.stop()
+        self._supervision.stop()
 
     def notice(self) -> None:
         """Take note that the run ends, unless that was noticed before."""
@@ -132,17 +132,17 @@ class Loop:
     def asked(self) -> int:
         """Return the number of why the run is to end now (`END_REASONS`), or 0."""
         own = _NUMBERS[self._own.supervisor()] if self._own.supervisor is not None else 0
-        return own or self._told.why_to_end(self._record)
+        return own or self._supervision.why_to_end(self._record)
 
     def warm_up(self) -> None:
         """Compile and touch what a tick needs; neither the device nor the state of anything is involved."""
         loop, core, slots = self._record.copy(), self._core.copy(), np.zeros_like(self._trace.slots[:1])
         words = core.view(np.int64)
-        self._told.warm_up(loop, core, words)
+        self._supervision.warm_up(loop, core, words)
         ports, count = np.zeros(1, PORT), np.zeros(1, np.int64)
         if self._may_be_compiled and hasattr(type(self._device), "port"):
             of_run = loop, core, words, ports, ports, self._trace.slots, count
-            run_ticks(*of_run, **self._told.arrays, most=0)
+            run_ticks(*of_run, **self._supervision.arrays, most=0)
         due_now(loop, core, 0.0, 0)  # once it is open it may say that it has no port
         render_next(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
         end_of_tick(loop, core, slots, count, 0.0, 0.0)
@@ -156,7 +156,7 @@ class Loop:
         for name in ("tick", "end", "noticed_ns", "bad_ticks"):
             loop[name] = 0
         loop["opening"] = 1.0
-        self._told.prepare(loop)
+        self._supervision.prepare(loop)
 
     def run(self, between: Callable[[], None] | None = None) -> End:
         """Make now the instant of tick 0 and run to the end.
@@ -199,7 +199,7 @@ class Loop:
             if not due_now(loop, self._core, late, asked):
                 break
             clock.tick = int(ticks[0])
-            self._told.take_settings(self._core, self._rendering.words)
+            self._supervision.take_settings(self._core, self._rendering.words)
             if self._own.before_tick is not None:
                 self._own.before_tick(self._rendering)
             self._tick(ports)
@@ -212,7 +212,7 @@ class Loop:
     def _tick(self, ports: NDArray[Any]) -> None:
         """Read, render, write, record."""
         clock, trace, loop, core, port = self._clock, self._trace, self._record, self._core, ports[0]
-        marker, closed = self._told.marker, self._told.gate_closed
+        marker, closed = self._supervision.marker, self._supervision.gate_closed
         begun = clock.elapsed()
         state = self._device.read()
         now = clock.time
@@ -235,7 +235,7 @@ class Loop:
             return False
         if kind == BUTTON:
             return not state.buttons & DEAD_MAN_BUTTON
-        return not (self._own.key_held() if self._own.key_held is not None else self._told.key_is_held())
+        return not (self._own.key_held() if self._own.key_held is not None else self._supervision.key_is_held())
 
     # --- without Python -----------------------------------------------------------------------------------------------
 
@@ -247,7 +247,7 @@ class Loop:
 
     def _run_without_python(self, port: Port, between: Callable[[], None] | None) -> None:
         """Run the compiled loop; it comes back at the end, for a fault, and without a clock every `AT_ONCE` ticks."""
-        loop, trace, told, clock = self._record, self._trace, self._told, self._clock
+        loop, trace, supervision, clock = self._record, self._trace, self._supervision, self._clock
         loop["take"], loop["give"], loop["wake"] = port.take, port.give, port.wake
         loop["live"] = live = isinstance(clock, WallClock)
         if isinstance(clock, WallClock):
@@ -257,7 +257,7 @@ class Loop:
         of_run = loop, self._core, self._rendering.words, ports, samples, trace.slots, trace.counter
         outcome = GOES_ON
         while outcome == GOES_ON:
-            outcome = run_ticks(*of_run, **told.arrays, most=NEVER if live else AT_ONCE)
+            outcome = run_ticks(*of_run, **supervision.arrays, most=NEVER if live else AT_ONCE)
             clock.tick = self.tick
             if between is not None:
                 between()
