@@ -29,33 +29,8 @@ NAME = "pid-joystick"
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
     parser.add_argument("--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write")
-    parser.add_argument(
-        "--travel-x",
-        metavar="M",
-        type=float,
-        required=True,
-        help="travel of the handle from left to right, stop to stop",
-    )
-    parser.add_argument(
-        "--travel-y", metavar="M", type=float, required=True, help="travel towards you and away, stop to stop"
-    )
-    parser.add_argument(
-        "--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round"
-    )
-    parser.add_argument("--weight", metavar="KG", type=float, help="find the scale with a weight of this mass")
-    parser.add_argument(
-        "--stated-max-force", metavar="N", type=float, help="largest force in every direction, as the maker states it"
-    )
-    parser.add_argument(
-        "--push-level",
-        metavar="PART",
-        type=float,
-        default=0.3,
-        help="strongest push allowed, as a part of full force (0.3)",
-    )
-    parser.add_argument(
-        "--yes", action="store_true", help="do not ask whether the handle really moved as its counts say"
-    )
+    _add_what_is_known(parser)
+    _add_pushes(parser)
     parser.add_argument(
         "--set",
         dest="assignments",
@@ -74,6 +49,41 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         action="append",
         default=[],
         help="inject a fault while the stick is pushed, as haptics run does (repeatable)",
+    )
+
+
+def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
+    """Add what a person measures or reads in the data sheet."""
+    parser.add_argument(
+        "--travel-x",
+        metavar="M",
+        type=float,
+        required=True,
+        help="travel of the handle from left to right, stop to stop",
+    )
+    parser.add_argument(
+        "--travel-y", metavar="M", type=float, required=True, help="travel towards you and away, stop to stop"
+    )
+    parser.add_argument(
+        "--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round"
+    )
+    parser.add_argument("--weight", metavar="KG", type=float, help="find the scale with a weight of this mass")
+    parser.add_argument(
+        "--stated-max-force", metavar="N", type=float, help="largest force in every direction, as the maker states it"
+    )
+
+
+def _add_pushes(parser: argparse.ArgumentParser) -> None:
+    """Add how strongly the stick is pushed, and what the person confirms."""
+    parser.add_argument(
+        "--push-level",
+        metavar="PART",
+        type=float,
+        default=0.3,
+        help="strongest push allowed, as a part of full force (0.3)",
+    )
+    parser.add_argument(
+        "--yes", action="store_true", help="do not ask whether the handle really moved as its counts say"
     )
 
 

@@ -71,14 +71,18 @@ class Line:
             If the port is gone.
         """
         try:
-            return self._exchange(torques)
+            self._ask(torques)
+            return self._answer(self.patience)
         except WireError:
             self._turns = (self._turns + 1) % _TURNS
             raise
 
-    def _exchange(self, torques: Pair) -> Pair:
+    def _ask(self, torques: Pair) -> None:
         guardian.write_all(self._port, wire.move_message(self._mechanism.ports, torques))
-        reply = guardian.read_up_to(self._port, guardian.REPLY_LENGTH, self.patience)
+
+    def _answer(self, patience: float) -> Pair:
+        """Return the angles of the next reply, if they can be the present ones."""
+        reply = guardian.read_up_to(self._port, guardian.REPLY_LENGTH, patience)
         left, right = (angle - TURN * self._turns for angle in wire.parse_reply(self._mechanism.ports, reply))
         now = time.monotonic()
         reach = min(FASTEST * (now - self._time) + SLACK, 0.5 * TURN)
@@ -98,7 +102,16 @@ class Line:
             If the port is gone.
         """
         guardian.resynchronise(self._port, self.setup)
-        self.exchange((0.0, 0.0))
+        self._ask((0.0, 0.0))
+        deadline = time.monotonic() + self.patience
+        while True:
+            try:
+                self._answer(max(deadline - time.monotonic(), 0.0))
+                return
+            except WireError:  # a late reply to an earlier message; the one that is waited for may be behind it
+                if time.monotonic() >= deadline:
+                    self._turns = (self._turns + 1) % _TURNS
+                    raise
 
     def come_to_rest(self) -> bool:
         """Take the torques away and reset the board; tell whether it confirmed that. Raises `OSError` if it is gone."""

@@ -107,6 +107,20 @@ def test_a_reply_that_comes_too_late_is_not_taken_for_that_to_a_later_message(bo
         assert guardian.read_up_to(port, 1, 0.05) == b""  # nothing is left over: every answer was to its own message
 
 
+def test_a_late_reply_does_not_keep_the_board_out_of_step(board):
+    port = open_port(board.port)
+    line = Line(port, MECHANISMS["gen-1"])
+    line.resynchronise()
+    board.delay_replies(0.3)
+    line.patience = 0.05
+    with pytest.raises(WireError, match="nothing"):
+        line.exchange((0.0, 0.0))
+    line.patience = 5.0
+    line.resynchronise()  # what comes first is the reply to the message before
+    assert line.exchange((0.0, 0.0)) == pytest.approx((180.0, 0.0), abs=0.03)
+    os.close(port)
+
+
 def test_after_an_exchange_that_failed_no_reply_to_it_or_before_is_one(board):
     port = open_port(board.port)
     line = Line(port, MECHANISMS["gen-1"])
