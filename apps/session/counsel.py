@@ -1,4 +1,4 @@
-"""Advice during a session: said once when a bound is crossed, not at every step of a slider, and kept."""
+"""Advice during a session: given once when a bound is crossed, not at every step of a slider, and recorded."""
 
 from __future__ import annotations
 

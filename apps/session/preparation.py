@@ -1,4 +1,4 @@
-"""What a person sees before the first tick: kernels that are compiled, and the device that is opened."""
+"""Progress before the first tick: kernels that are compiled, and the device that is opened."""
 
 from __future__ import annotations
 

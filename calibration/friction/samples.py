@@ -1,4 +1,4 @@
-"""What was measured of one joint, checked once so that no fit has to."""
+"""Samples of one joint as a friction fit takes them, checked once."""
 
 from __future__ import annotations
 

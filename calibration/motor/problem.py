@@ -67,7 +67,7 @@ class MotorProblem:
 
     @property
     def correlation(self) -> float:
-        """How far motion and friction explain the drive, 0 to 1."""
+        """Multiple correlation of motion and friction with the drive, 0 to 1."""
         others = (self.branch, self.velocity) if self.friction is None else (self.friction, *self.change)
         return multiple_correlation(self.drive, np.column_stack(others))
 

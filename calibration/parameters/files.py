@@ -1,4 +1,4 @@
-"""What a calibration has found, as a TOML file: a table for each joint, units in the names of the keys.
+"""Parameter files: results of an identification as TOML, a table for each joint, units in the names of the keys.
 
 ::
 

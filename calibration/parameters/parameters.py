@@ -1,4 +1,4 @@
-"""What a calibration has found of joints; `calibration.parameters.files` keeps it in TOML."""
+"""Identified parameters of joints and handle; `calibration.parameters.files` keeps them in TOML."""
 
 from __future__ import annotations
 

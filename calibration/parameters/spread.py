@@ -1,4 +1,4 @@
-"""How far the friction of a joint may be from what its file says: errors of its parameters, and change since."""
+"""Uncertainty of a joint's friction: errors of its parameters, and change since they were identified."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What terms are worth: their errors on a recording beside those of the published friction and of plain fits."""
+"""Comparison of models on a recording: those made of terms, the published friction, and plain fits."""
 
 from __future__ import annotations
 

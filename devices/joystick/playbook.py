@@ -1,4 +1,4 @@
-"""The reports of a force-feedback stick that playing constant forces takes, out of what it says of itself."""
+"""The output reports that constant forces take, found in the report descriptor of a force-feedback stick."""
 
 from __future__ import annotations
 

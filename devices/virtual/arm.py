@@ -1,4 +1,4 @@
-"""A virtual arm of the admittance kind: it measures the hand's force and goes where it is told, as well as it can.
+"""A virtual admittance arm: it measures the hand's force and follows a position reference, with all an arm's errors.
 
 It is an arm with all that makes one hard to control: friction in the joints, gears that yield and have lost motion,
 encoders with steps (`devices.arm.body`), and a force sensor with noise, bias and drift that feels the handle's weight

@@ -55,7 +55,7 @@ class Ending:
         self.servo_lost = False
 
     def fail(self, fault: HapticError) -> None:
-        """Take note of a fault; the first is that of the run, those that come of it are told."""
+        """Take note of a fault; the first is that of the run, later ones are only shown."""
         self.servo_lost |= isinstance(fault, ServoLost)
         if self.fault is None:
             self.fault = fault

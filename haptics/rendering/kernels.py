@@ -294,7 +294,7 @@ def _follow_only(s: Any, vx: float, vy: float) -> None:
 
 @kernel
 def _relax(s: Any) -> None:
-    """Let what is held go of its surface: its tension would move the device by itself when the output comes up."""
+    """Release the tension of the virtual coupling: it would move the device by itself when the output fades in."""
     s.displacement[0] = s.displacement[1] = 0.0
 
 

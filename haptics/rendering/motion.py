@@ -3,8 +3,8 @@
 A run does one *program* at a time behind the envelope: an element, or a motion; it goes from one to the next between
 two ticks (`haptics.rendering.programs`). A motion comes to rest at the end of its reference and stays there.
 
-An impedance device is drawn to the reference by a spring, a damper and a slow integrator, besides a force for each
-point of it. An admittance device is told the velocity that takes its reference to the next point.
+An impedance device is drawn to the reference by a PID controller (a spring, a damper and a slow integrator), besides a
+force for each point of it. An admittance device is told the velocity that takes its reference to the next point.
 
 A motion is meant to drive, so that the bound on energy, which holds for passive elements, has no meaning for it. It has
 bounds instead: of its own force, or of the speed of its reference; of the following error, that is how far the end

@@ -1,4 +1,4 @@
-"""How much energy the loop injects at the handle, and a damper that takes it out again: kernels for the rendering.
+"""Passivity observer and controller: the energy that the loop injects at the handle, and a damper that takes it out.
 
 A friction element stores energy, in its spring and its mass, and dissipates it; it cannot generate any. The loop around
 it can: the zero-order hold keeps the force of a sample for a period, and it arrives late, so that a spring gives back

@@ -35,7 +35,7 @@ of every tick: the trial or stage that it belongs to. ``recorded`` counts the ro
 without a clock waits; while ``gate_closed`` is not 0 the output goes down and stays there."""
 
 DISMISSED = ("dismissed", None)
-"""What the application says to a servo that it has no more need of."""
+"""Message with which the application dismisses a servo."""
 
 FOR_THE_APPLICATION = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP)
 """What a terminal sends to every process in it: the application decides what it means; a frozen servo would leave its

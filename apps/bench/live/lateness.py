@@ -1,4 +1,4 @@
-"""How late wake-ups are: from the rows of the servo, in figures, and as ratios to those of a reference."""
+"""Latency and jitter of wake-ups: from the rows of the servo, in figures, and as ratios to those of a reference."""
 
 from __future__ import annotations
 

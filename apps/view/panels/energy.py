@@ -1,4 +1,4 @@
-"""How much energy the loop has given the hand beyond what the element had stored, beside what it may give."""
+"""Energy meter: what the loop has injected beyond the element's store, beside its limit."""
 
 from __future__ import annotations
 

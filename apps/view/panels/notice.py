@@ -1,4 +1,4 @@
-"""What is told without a dialog: a bar that goes away by itself."""
+"""Notices without a dialog: a bar that hides by itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How punctual the servo is: how late ticks started, how long they took, and a lamp for each way to miss a deadline."""
+"""Timing of the servo: start delay (jitter), computation time, and a lamp for each way to miss a deadline."""
 
 from __future__ import annotations
 

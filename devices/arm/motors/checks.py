@@ -1,4 +1,4 @@
-"""What must be true of a drive before its motors may move, and how they are brought to move and to rest."""
+"""Checks of a drive before its motors may move; homing, arming and disarming them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a drive can do, by name: its own table of endpoints, read once and kept on disk.
+"""Endpoint table of a drive: its properties and functions by name, read once and kept on disk.
 
 The table is a JSON text of some 50 kB in pieces of 61 bytes or fewer; reading it takes a second. Its identification is
 asked for first: two checksums, by which a copy on disk is known to be the very same.

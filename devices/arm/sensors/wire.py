@@ -1,4 +1,4 @@
-"""What a kind of sensor must be able to do, and what comes from it."""
+"""Interface of a kind of force sensor, and the sample that comes from it."""
 
 from __future__ import annotations
 

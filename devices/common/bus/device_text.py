@@ -1,4 +1,4 @@
-"""What a device says of itself, its name or serial number: text from outside, for people and for commands to paste."""
+"""Text from a device, its name or serial number, made safe for people and for commands to paste."""
 
 from __future__ import annotations
 

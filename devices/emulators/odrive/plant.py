@@ -1,4 +1,4 @@
-"""What turns behind the emulated drive. An arm can take the place of the two flywheels."""
+"""The load of the emulated drive: two flywheels, or an arm in their place."""
 
 from __future__ import annotations
 

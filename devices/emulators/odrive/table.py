@@ -1,4 +1,4 @@
-"""What the emulated drive says it can do: a part of firmware 0.5.6, with its names, types and addresses.
+"""Endpoint table of the emulated drive: a part of firmware 0.5.6, with its names, types and addresses.
 
 The addresses are those of the real table, of which this is an excerpt; its checksum therefore is another one.
 """

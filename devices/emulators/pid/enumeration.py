@@ -1,4 +1,4 @@
-"""What a stick says of itself when it is plugged in: device, configuration, HID and string descriptors."""
+"""USB descriptors of an emulated stick: device, configuration, HID and strings."""
 
 from __future__ import annotations
 

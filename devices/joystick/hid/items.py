@@ -1,4 +1,4 @@
-"""The items of a HID report descriptor: what the bytes say, before anything is made of it.
+"""The items of a HID report descriptor: its bytes as tokens, not yet interpreted.
 
 Device Class Definition for Human Interface Devices 1.11, section 6.2.2: an item is a prefix byte (tag, type, size) and
 0, 1, 2 or 4 data bytes, little-endian. A long item (prefix 0xFE) has no meaning anywhere and is stepped over.

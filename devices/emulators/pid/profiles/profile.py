@@ -1,4 +1,4 @@
-"""What makes one kind of stick: what it says of itself, how its firmware behaves, what is true of its handle."""
+"""The profile of one kind of stick: its descriptors, the behaviour of its firmware, its true handle."""
 
 from __future__ import annotations
 
