@@ -90,7 +90,7 @@ def devices(options: Namespace) -> Answer:
     """List the devices, what is plugged in, and what is missing to use it."""
     from apps import plugged
     from apps.settings.models import fitting
-    from devices import describe_backends
+    from devices import describe_backends, refused_plugins
 
     models, found = fitting(), plugged.survey()
     table: list[dict[str, Any]] = [
@@ -99,18 +99,22 @@ def devices(options: Namespace) -> Answer:
             "causality": str(backend.causality),
             "models": list(models[backend.name]),
             "description": backend.description,
+            "package": backend.package or None,
             "missing": [] if backend.virtual else found.missing(backend.name),
         }
         for backend in describe_backends()
     ]
-    lines = [_in_words(row) for row in table]
-    return Answer({"devices": table, **found.result()}, "\n".join([*lines, "", plugged.describe(found)]))
+    refused = refused_plugins()
+    lines = [*(_in_words(row) for row in table), "", *(f"left out: {words}" for words in refused)]
+    result = {"devices": table, "refused": list(refused), **found.result()}
+    return Answer(result, "\n".join([*lines, plugged.describe(found)]))
 
 
 def _in_words(row: dict[str, Any]) -> str:
     """Return what is known of a device in lines that fit a terminal."""
     head = f"{row['name']:<18} {row['causality']:<11} {row['description']}"
-    return wrapped(f"{head}\n{'':31}models {', '.join(row['models'])}", indent=31)
+    origin = f"\n{'':31}from {row['package']}" if row["package"] else ""
+    return wrapped(f"{head}\n{'':31}models {', '.join(row['models'])}{origin}", indent=31)
 
 
 def replay(options: Namespace) -> Answer:

@@ -39,7 +39,7 @@ def examine(recording: Recording) -> Verification:
 
     found = verify(recording)
     missing = any(one.rule in {"rows", "tick"} and one.verdict == INCOMPLETE for one in found.findings)
-    more = [*_certificate(recording, missing), *_configuration(recording), *_device(recording)]
+    more = [*_certificate(recording, missing), *_configuration(recording), *_device(recording), *_law(recording)]
     return replace(found, findings=(*found.findings, *more))
 
 
@@ -152,7 +152,7 @@ def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
 
 def _device(recording: Recording) -> Iterator[Finding]:
     """Yield where the device's data sheet is not that of the device which the configuration makes."""
-    from devices import create_device
+    from devices import BACKENDS, create_device
     from haptics.clock import Clock
 
     metadata = recording.metadata
@@ -164,6 +164,11 @@ def _device(recording: Recording) -> Iterator[Finding]:
     other_file = next(_other_files(table, metadata), None)
     if other_file is not None:
         yield other_file
+        return
+    package = metadata.get("device_package")
+    if package and name not in BACKENDS:
+        words = f"the device {name!r} is that of the package {str(package)[:80]!r}, which is not installed here."
+        yield Finding("device", INCOMPLETE, words)
         return
     try:
         spec = create_device(name, table, clock=Clock(1.0 / metadata["rate_hz"])).spec
@@ -177,6 +182,19 @@ def _device(recording: Recording) -> Iterator[Finding]:
             yield Finding("device", VIOLATED, words)
         else:
             yield Finding("device", OK, f"{words} Another version of the program made the recording.")
+
+
+def _law(recording: Recording) -> Iterator[Finding]:
+    """Yield where a law that is a class of another package was computed by another version of it."""
+    from haptics.elements.plugin_laws import plugin_of
+
+    for entry in recording.settings:
+        origin, law = entry.get("law_package"), entry.get("law", {})
+        here = plugin_of(law) if origin and "source" not in law else None
+        if here is not None and here.origin != origin:
+            words = f"the law {law['name']!r} was that of the package {str(origin)[:80]!r}, here {here.origin!r}."
+            yield Finding("law", OK, words)
+            return
 
 
 def _other_files(table: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Finding]:

@@ -2,19 +2,23 @@
 
 A backend is a name and the class that answers to it. Classes are imported when they are first asked for, so that a
 command that opens nothing needs neither numba nor a USB library. In front of an emulated device another class takes
-the driver's place (`devices.emulated`); drivers know nothing of that. Virtual devices are plants that the commanded
+the driver's place (`devices.emulated`); drivers know nothing of that. Other packages bring
+backends, too (`haptics.plugins`). Virtual devices are plants that the commanded
 force or motion really moves; they need no hardware and behave the same with the wall's clock and without one.
 """
 
 from __future__ import annotations
 
+import functools
 import importlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, cast
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, cast
 
 from haptics.clock import Clock
 from haptics.device import Causality, Device
+from haptics.errors import ConfigurationError, DeviceOpenError
+from haptics.plugins import DEVICES, Plugin, find_plugins
 from haptics.settings import unknown
 
 __all__ = [
@@ -22,9 +26,11 @@ __all__ = [
     "BackendInfo",
     "create_device",
     "describe_backends",
+    "find_backend",
     "has_simulated_hand",
     "is_virtual",
     "open_device",
+    "refused_plugins",
 ]
 
 
@@ -46,6 +52,8 @@ class BackendInfo:
         Whether it is a plant in software, which needs a hand and has a seed and a log.
     emulated : str
         ``module:Class`` of the driver in front of an emulated device (`devices.emulated`), if there is one.
+    package : str
+        The package of somebody else that brings it, with its version; empty for those of this one.
     """
 
     name: str
@@ -54,6 +62,7 @@ class BackendInfo:
     place: str
     virtual: bool = False
     emulated: str = ""
+    package: str = ""
 
 
 _KNOWN = (
@@ -94,18 +103,70 @@ _KNOWN = (
     ),
 )
 
-BACKENDS: dict[str, BackendInfo] = {info.name: info for info in _KNOWN}
-"""Backend name to what is known of it."""
+if TYPE_CHECKING:
+    BACKENDS: dict[str, BackendInfo]
+    """Backend name to what is known of it."""
+
+
+def __getattr__(name: str) -> Any:
+    """Make `BACKENDS` when it is first asked for: packages are looked for then."""
+    if name != "BACKENDS":
+        raise AttributeError(f"module 'devices' has no attribute {name!r}")
+    return _registry()[0]
+
+
+@functools.cache
+def _registry() -> tuple[dict[str, BackendInfo], dict[str, str]]:
+    """Return every backend by name, and the names that others want for one, with what is wrong."""
+    plugins = find_plugins(DEVICES, frozenset(info.name for info in _KNOWN))
+    backends, refused = {info.name: info for info in _KNOWN}, dict(plugins.refused)
+    for name, plugin in plugins.usable.items():
+        try:
+            backends[name] = _described(plugin)
+        except ConfigurationError as error:
+            refused[name] = str(error)
+    return backends, refused
+
+
+def _described(plugin: Plugin) -> BackendInfo:
+    """Return what a package says of its backend."""
+    info = plugin.load()
+    if not isinstance(info, BackendInfo):
+        raise plugin.refused("must be a devices.BackendInfo")
+    if info.name != plugin.name or not isinstance(info.causality, Causality) or ":" not in info.place:
+        raise plugin.refused(f"is described as {info}; needed are this name, a Causality, and a place module:Class")
+    return replace(info, package=plugin.origin)
 
 
 def describe_backends() -> tuple[BackendInfo, ...]:
     """Return what is known of every backend without importing any of them."""
-    return tuple(BACKENDS.values())
+    return tuple(_registry()[0].values())
+
+
+def refused_plugins() -> tuple[str, ...]:
+    """Return what is wrong with backends of other packages that cannot be used, a sentence each."""
+    return tuple(_registry()[1].values())
+
+
+def find_backend(name: Any) -> BackendInfo:
+    """Return what is known of the backend called `name`.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none that can be used.
+    """
+    backends, refused = _registry()
+    if isinstance(name, str) and name in backends:
+        return backends[name]
+    if isinstance(name, str) and name in refused:
+        raise ConfigurationError(refused[name])
+    raise unknown("device", str(name), backends)
 
 
 def is_virtual(name: str) -> bool:
     """Tell whether the backend `name` is a plant in software."""
-    return BACKENDS[name].virtual
+    return find_backend(name).virtual
 
 
 def has_simulated_hand(name: str, settings: Mapping[str, Any] | None = None) -> bool:
@@ -133,10 +194,10 @@ def create_device(name: str, settings: Mapping[str, Any] | None = None, *, clock
     ------
     ConfigurationError
         If there is no such backend or a setting is wrong.
+    DeviceOpenError
+        If the driver is that of another package and cannot be imported.
     """
-    if name not in BACKENDS:
-        raise unknown("device", name, BACKENDS)
-    info, table = BACKENDS[name], dict(settings or {})
+    info, table = find_backend(name), dict(settings or {})
     place = info.place
     if info.emulated:
         if table.get("emulated") is True:
@@ -144,14 +205,23 @@ def create_device(name: str, settings: Mapping[str, Any] | None = None, *, clock
         else:
             from devices.emulated.settings import table_of_driver
 
-            table = table_of_driver(table, _load(place).settings_class, _load(info.emulated).settings_class)
-    return cast(Device, _load(place)(table, clock=clock))
+            emulation = _load(info, info.emulated).settings_class
+            table = table_of_driver(table, _load(info, place).settings_class, emulation)
+    return cast(Device, _load(info, place)(table, clock=clock))
 
 
-def _load(place: str) -> Any:
-    """Return the class at ``module:Class``."""
+def _load(info: BackendInfo, place: str) -> Any:
+    """Return the class at a `place` of the backend; raise `DeviceOpenError` if that of another package is not there."""
     module, _, cls = place.partition(":")
-    return getattr(importlib.import_module(module), cls)
+    try:
+        return getattr(importlib.import_module(module), cls)
+    except Exception as error:  # whatever a foreign module does when it is imported
+        if not info.package:
+            raise
+        raise DeviceOpenError(
+            f"{info.name}: its driver {place} in the package {info.package} cannot be imported "
+            f"({type(error).__name__}: {' '.join(str(error).split())})."
+        ) from error
 
 
 def open_device(name: str, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> Device:

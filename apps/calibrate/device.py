@@ -14,7 +14,7 @@ from apps.calibrate.orderly import orderly_end
 from apps.shared.progress import Line, bar
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
-from haptics.settings import build, unknown
+from haptics.settings import build
 
 if TYPE_CHECKING:
     from calibration.data.measurements import Measurement
@@ -176,10 +176,9 @@ def _settings(
     options: argparse.Namespace, motions: tuple[str, ...]
 ) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
     """Return the settings of a device that nobody holds, and all tables of settings."""
-    from devices import BACKENDS, has_simulated_hand
+    from devices import find_backend, has_simulated_hand
 
-    if options.device not in BACKENDS:
-        raise unknown("device", options.device, BACKENDS)
+    find_backend(options.device)
     tables = _tables(options.assignments, motions)
     settings = tables.get("device", {})
     name = settings.pop("name", options.device)

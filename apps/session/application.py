@@ -218,7 +218,7 @@ def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
         tables["element"] = {}
     if not same_causality:
         tables["envelope"] = {}
-        if config.law["name"] != "custom":
+        if "source" not in config.law:
             tables["law"] = {"name": config.law["name"]}
     return tables
 

@@ -72,13 +72,20 @@ def _begun(folder: Path, facts: dict[str, Any], parameters: dict[str, Any]) -> R
 
 def journal_entry(config: SessionConfig) -> dict[str, Any]:
     """Return the parameters in force as the journal of a recording has them."""
-    return {"model": config.session.model, "law": config.law, "element": config.element}
+    from haptics.elements.plugin_laws import plugin_of
+
+    plugin = plugin_of(config.law)
+    origin = {"law_package": plugin.origin} if plugin is not None else {}
+    return {"model": config.session.model, "law": config.law, "element": config.element, **origin}
 
 
 def _facts(config: SessionConfig) -> dict[str, Any]:
+    from devices import find_backend
+
     return {
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),
         "device": {name: None if value == math.inf else value for name, value in asdict(config.spec).items()},
+        **({"device_package": package} if (package := find_backend(config.device).package) else {}),
         "model": config.session.model,
         "rate_hz": config.session.rate,
         "configuration": config.as_dict(),

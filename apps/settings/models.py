@@ -55,16 +55,18 @@ def _usual(field: dataclasses.Field[Any], causality: Causality) -> Any:
 
 def causality_of(device: str) -> Causality:
     """Return what `device` takes and gives."""
-    from devices import describe_backends
+    from devices import find_backend
 
-    return next(backend.causality for backend in describe_backends() if backend.name == device)
+    return find_backend(device).causality
 
 
 def pair(device: str, model: str) -> tuple[str, str]:
     """Return device and model, the missing one chosen to fit; refuse a pair that does not fit."""
+    from devices import find_backend
+
     pairs = fitting()
     if device:
-        known("device", device, pairs)
+        find_backend(device)
     if model:
         known("model", model, MODELS)
     if not device:
@@ -94,24 +96,29 @@ def known(kind: str, name: Any, allowed: Iterable[str]) -> None:
 
 def law_table(table: Table, causality: Causality) -> Table:
     """Return the complete table of the law; that of a custom law holds the text of its function."""
-    if "file" in table or table.get("name") == "custom":
+    name = table.get("name", "coulomb")
+    if "file" in table or "source" in table or name == "custom":
         return _custom_law(table)
+    from haptics.elements.plugin_laws import plugin_table, require_plugin
     from haptics.elements.tables import CLOSED_FORM_SUFFIX
 
-    name = table.get("name", "coulomb")
-    exact = name.removesuffix(CLOSED_FORM_SUFFIX) if isinstance(name, str) else name
-    if not isinstance(exact, str) or exact not in LAWS:
-        raise unknown("law", str(name), [*LAWS, "custom"])
-    return {"name": name, **law_defaults(exact, causality), **table}
+    exact = str(name).removesuffix(CLOSED_FORM_SUFFIX)
+    if exact in LAWS:
+        return {"name": name, **law_defaults(exact, causality), **table}
+    values = {key: value for key, value in table.items() if key != "name"}
+    return plugin_table(require_plugin(str(name)), values)
 
 
 def _custom_law(table: Table) -> Table:
     from haptics.friction.custom_law import CustomLaw
 
     values = {key: value for key, value in table.items() if key not in {"name", "file", "source"}}
-    name, source, file = table.get("name", "custom"), table.get("source"), table.get("file")
-    if name != "custom":
-        raise ConfigurationError(f"law.file with law.name = {name!r}: a file holds a custom law; leave law.name out.")
+    name, source, file = str(table.get("name", "custom")), table.get("source"), table.get("file")
+    if name != "custom" and (file is not None or name in LAWS):
+        given = "file" if file is not None else "source"
+        raise ConfigurationError(
+            f"law.{given} with law.name = {name!r}: a {given} holds a custom law; leave law.name out."
+        )
     if file is not None:
         try:
             source = Path(str(file)).read_text(encoding="utf-8-sig")
@@ -120,4 +127,4 @@ def _custom_law(table: Table) -> Table:
     if not isinstance(source, str):
         raise ConfigurationError("law.file is missing: it names the Python file with the function of a custom law.")
     law = CustomLaw.from_table(source, values)
-    return {"name": "custom", "source": law.source, **law.parameters}
+    return {"name": name, "source": law.source, **law.parameters}

@@ -10,6 +10,7 @@ from haptics.device import Causality
 from haptics.elements import catalogue
 from haptics.elements.catalogue import CLASSIC_MODELS, FOUR_MODELS, all_loaded, loaded
 from haptics.elements.models import Element
+from haptics.elements.plugin_laws import make_plugin_law, require_plugin
 from haptics.errors import ConfigurationError
 from haptics.friction.closed_form import ClosedForm
 from haptics.friction.custom_law import CustomLaw
@@ -27,7 +28,7 @@ CLOSED_FORM_SUFFIX = "-closed-form"
 
 
 def make_law(table: Mapping[str, Any]) -> Law:
-    """Build a law from its ``name`` and parameters; a custom law from its ``source`` too.
+    """Build a law from its ``name`` and parameters; a custom law, or a function of a plug-in, from its ``source`` too.
 
     Raises
     ------
@@ -36,16 +37,14 @@ def make_law(table: Mapping[str, Any]) -> Law:
     """
     name = str(table.get("name", ""))
     values = {key: value for key, value in table.items() if key != "name"}
-    if name == CustomLaw.name:
+    if name == CustomLaw.name or "source" in values:
         source = values.pop("source", None)
         if not isinstance(source, str):
             raise ConfigurationError("law.source is missing: a custom law is the text of a function; give law.file.")
         return CustomLaw.from_table(source, values)
     exact = name.removesuffix(CLOSED_FORM_SUFFIX)
-    if exact not in LAWS:
-        raise unknown("law", name, [*LAWS, CustomLaw.name])
-    law = build(LAWS[exact], values, "law")
-    return law if exact == name else ClosedForm(law)
+    law = build(LAWS[exact], values, "law") if exact in LAWS else make_plugin_law(require_plugin(name), values)
+    return law if exact == name or exact not in LAWS else ClosedForm(law)
 
 
 def element_class(model: str, causality: Causality | None = None) -> type[Element]:

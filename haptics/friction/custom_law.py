@@ -171,7 +171,7 @@ def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
     Returns
     -------
     callable
-        Takes values for the parameters by name and returns the `CustomLaw`.
+        Takes values for the parameters by name and returns the `CustomLaw`; its ``law_source`` is the text.
 
     Raises
     ------
@@ -185,6 +185,7 @@ def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
         return CustomLaw.from_table(source, values)
 
     make()
+    make.law_source = source  # type: ignore[attr-defined]
     return make
 
 

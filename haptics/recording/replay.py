@@ -16,6 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality, DeviceSpec
+from haptics.elements.plugin_laws import plugin_of
 from haptics.errors import RecordingError
 from haptics.recording.checks import VIOLATED, Finding, check_recording, gap_in, verdict_of
 from haptics.recording.columns import completed
@@ -123,6 +124,8 @@ def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
             for begin in range(start, stop, _AT_ONCE):
                 recorded = completed(rows[begin : min(begin + _AT_ONCE, stop)])
                 yield recorded, rendering.again(recorded)
+    except RecordingError:
+        raise
     except (ArithmeticError, AttributeError, KeyError, TypeError, ValueError) as error:
         raise RecordingError(f"{recording.folder} does not hold what a replay needs: {error}.") from error
 
@@ -136,7 +139,19 @@ def _require_few_laws(recording: Recording) -> None:
 
 def _program(recording: Recording, entry: dict[str, Any]) -> Program:
     causality = Causality(recording.metadata["device"]["causality"])
+    _require_package(recording, entry)
     return read_program(recording.folder, entry, causality, 1.0 / recording.metadata["rate_hz"])
+
+
+def _require_package(recording: Recording, entry: dict[str, Any]) -> None:
+    """Raise `RecordingError` if the law is a class of a package that is not installed here."""
+    origin, law = entry.get("law_package"), entry.get("law", {})
+    if origin is None or "source" in law or plugin_of(law) is not None:
+        return
+    raise RecordingError(
+        f"{recording.folder}: its law {law['name']!r} is that of the package {str(origin)[:80]!r}, which is not "
+        "installed here; install it, if you trust it, to replay the recording."
+    )
 
 
 def spec_of(metadata: dict[str, Any]) -> DeviceSpec:

@@ -1,0 +1,59 @@
+"""Packages that bring devices and laws, written by a test and found as installed ones are."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import devices
+from haptics.plugins import find_plugins
+
+
+def forget() -> None:
+    """Have installed packages looked for anew."""
+    find_plugins.cache_clear()
+    devices._registry.cache_clear()
+
+
+def write_package(folder: Path, name: str, version: str, entries: dict[str, str], **modules: str) -> None:
+    """Write what an installed package leaves in a folder: its description, its entry points, its modules.
+
+    `entries` has ``GROUP NAME`` to ``module:object``.
+    """
+    description = folder / f"{name.replace('-', '_')}-{version}.dist-info"
+    description.mkdir(parents=True)
+    (description / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
+    groups: dict[str, list[str]] = {}
+    for entry, place in entries.items():
+        group, _, own = entry.partition(" ")
+        groups.setdefault(group, []).append(f"{own} = {place}")
+    lines = [f"[{group}]\n" + "\n".join(own) + "\n" for group, own in groups.items()]
+    (description / "entry_points.txt").write_text("\n".join(lines))
+    for module, source in modules.items():
+        (folder / f"{module}.py").write_text(source)
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> Callable[..., None]:
+    """What installs a package for one test; see `write_package`."""
+    folder = tmp_path / "site"
+    folder.mkdir()
+    monkeypatch.syspath_prepend(str(folder))
+    before = set(sys.modules)
+    request.addfinalizer(forget)
+
+    def clean() -> None:
+        for name in set(sys.modules) - before:
+            if str(folder) in str(getattr(sys.modules[name], "__file__", "")):
+                del sys.modules[name]
+
+    request.addfinalizer(clean)
+
+    def put(name: str, version: str, entries: dict[str, str], **modules: str) -> None:
+        write_package(folder, name, version, entries, **modules)
+        forget()
+
+    return put
