@@ -213,7 +213,8 @@ def test_the_key_of_the_dead_man_is_looked_at(told: tuple[Lane, Lane], tmp_path:
 def test_a_sample_that_a_thread_writes_is_never_torn(tmp_path: Path) -> None:
     """Position, velocity and channels of a sample tell the same number here; half of one sample would not."""
     clock = WallClock(1e-3)
-    device = ThreadedBench(clock, channels=(("everything", "1", MOST_CHANNELS),))
+    patient = {"max_sample_age": 10.0}  # a thread that does not get its turn is another matter
+    device = ThreadedBench(clock, channels=(("everything", "1", MOST_CHANNELS),), **patient)
     servo = Servo(device, make("C"), Trace.create(tmp_path / "t"), clock=clock)
     servo.run(1.0)
     rows = servo.trace.since(0)
