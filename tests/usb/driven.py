@@ -30,7 +30,8 @@ def main() -> None:
         stick = connect("", "", sys.argv[1])
     with playing(stick, KEPT_DURATION, KEPT_DURATION / 4, patience=10.0) as threads:
         while threads.fault is None:
-            threads.command(*LEVELS)
+            threads.levels.publish(*LEVELS, time.perf_counter())
+            threads.wake.call()
             time.sleep(5e-3)
 
 

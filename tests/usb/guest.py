@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -129,7 +130,9 @@ def _play_by_us(stage: Stage) -> dict[str, list[str]]:
         with playing(transport, KEPT_DURATION, PATIENCE, patience=10.0) as threads:
             for levels in LEVELS:
                 with _both_told(stage, "constant"):
-                    threads.command(*(level / (0x7FFF if level > 0 else 0x8000) for level in levels))
+                    parts = (level / (0x7FFF if level > 0 else 0x8000) for level in levels)
+                    threads.levels.publish(*parts, time.perf_counter())
+                    threads.wake.call()
         return _pipes(stage, begin)
 
 
