@@ -191,7 +191,7 @@ def test_two_renderers_of_one_name_are_refused(tmp_path: Path) -> None:
         file = tmp_path / folder / "mine.py"
         file.write_text("def make(period):\n    return lambda position, velocity: (0.0, 0.0)\n")
         places += ["--renderer", f"{file}:make"]
-    with pytest.raises(ConfigurationError, match="two called mine:make"):
+    with pytest.raises(ConfigurationError, match="two renderers are called mine:make"):
         ask("--quick", *places)
 
 

@@ -143,7 +143,7 @@ def test_what_tells_nothing_of_the_motor_is_refused(change: dict[str, Array | No
 
 def test_a_drive_that_follows_the_motion_is_refused() -> None:
     measurement = driven()
-    with pytest.raises(ConfigurationError, match="cannot be told apart"):
+    with pytest.raises(ConfigurationError, match="gain and friction cannot be separated"):
         identify_motor(replace(measurement, drive=np.sign(measurement.velocity)))
 
 
