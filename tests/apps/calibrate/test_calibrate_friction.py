@@ -153,10 +153,16 @@ REFUSED: dict[str, tuple[list[str], str]] = {
     "no column": (["--data", "knee.csv", "--column", "torque_nm"], "must be OURS=THEIRS"),
     "constant": (["--data", "constant.csv"], "constant.csv: the velocity is constant"),
     "one way": (["--data", "one_way.csv"], "one_way.csv"),
-    "another kind": (["--data", "knee.csv", "--data", "slide.csv"], "slide.csv: slides in one file and turns in another"),
+    "another kind": (
+        ["--data", "knee.csv", "--data", "slide.csv"],
+        "slide.csv: slides in one file and turns in another",
+    ),
     "nowhere": (["--data", "knee.csv", "--report", "nowhere/R.html"], "--report = 'nowhere/R.html': cannot be written"),
     "over the data": (["--data", "refused.toml"], "--out = 'refused.toml': is already used for another file"),
-    "over the result": (["--data", "knee.csv", "--report", "refused.toml"], "--report = 'refused.toml': is already used"),
+    "over the result": (
+        ["--data", "knee.csv", "--report", "refused.toml"],
+        "--report = 'refused.toml': is already used",
+    ),
     "nan": (["--data", "nan.csv"], "nan.csv, line 3, column 'torque_nm'"),
 }
 

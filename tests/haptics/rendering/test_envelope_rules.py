@@ -340,7 +340,7 @@ def test_a_dead_man_can_be_added_but_not_left_out(own: str, wanted: str) -> None
 
 def test_damping_cannot_be_added_to_an_admittance_device() -> None:
     assert Limits.of(make_spec(mass=0.2), {"passivity_control": True}).passivity_control
-    with pytest.raises(ConfigurationError, match=r"envelope\.passivity_control = true: needs an impedance device"):
+    with pytest.raises(ConfigurationError, match="needs an impedance device"):
         Limits.of(make_spec(Causality.ADMITTANCE), {"passivity_control": True})
 
 
