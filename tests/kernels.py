@@ -42,7 +42,9 @@ def _joystick() -> None:
 
 def _drivers() -> None:
     emulated = ["--set", "device.emulated=true", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE]
-    _commands(*(["run", "--device", device, *emulated] for device in ("pid-joystick", "pantograph")))
+    in_python = ["--fault", "nan@60"]  # never comes, but it has the driver's plain methods called
+    devices = ("pid-joystick", "pantograph")
+    _commands(*(["run", "--device", device, *emulated, *more] for device in devices for more in ([], in_python)))
 
 
 def _conformance() -> None:
