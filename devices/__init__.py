@@ -2,9 +2,9 @@
 
 A backend is a name and the class that answers to it. Classes are imported when they are first asked for, so that a
 command that opens nothing needs neither numba nor a USB library. In front of an emulated device another class takes
-the driver's place (`devices.emulated`); drivers know nothing of that. Other packages bring
-backends, too (`haptics.plugins`). Virtual devices are plants that the commanded
-force or motion really moves; they need no hardware and behave the same with the wall's clock and without one.
+the driver's place (`devices.emulated`); drivers know nothing of that. Other packages bring backends, too
+(`haptics.plugins`). Virtual devices are plants that the commanded force or motion really moves; they need no hardware
+and behave the same with the wall's clock and without one.
 """
 
 from __future__ import annotations

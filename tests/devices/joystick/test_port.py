@@ -81,7 +81,7 @@ class ByPort:
 
 
 def pushed(serve: type[ByMethods | ByPort], folder: Path, monkeypatch: pytest.MonkeyPatch) -> np.ndarray:
-    """Push a stick with friction, that is made up for, in step with its bus; return samples, force and handle."""
+    """Push a stick under friction compensation, in step with its bus; return samples, force and handle."""
     own = Path(write_own_friction(folder / "own.toml"))
     plain = EmulatedPidJoystick({"emulated": True})
     own.write_text(own.read_text().replace("virtual-joystick", f"pid-joystick {plain.spec.identity}"))
