@@ -13,7 +13,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.stalls import HOPELESS, REPETITIONS, STALL, StallWatcher
+from tests.stalls import REPETITIONS, STALL, StallWatcher, excusing
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -106,14 +106,16 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Iterator[None]:
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Write the longest stall into the report of a test that guards a promise in wall-clock time."""
     report = yield
     if item.get_closest_marker("wall_clock"):
         earlier = 0.0 if report.when == "setup" else item.stash[_STALL]
         item.stash[_STALL] = max(earlier, item.config.stash[_WATCHER].take()[0])
         report.user_properties.append(("stall_s", item.stash[_STALL]))
-        if report.failed and item.stash[_STALL] > HOPELESS and getattr(item, "execution_count", 1) > REPETITIONS:
+        error = call.excinfo.value if call.excinfo else None
+        repeated = getattr(item, "execution_count", 1) > REPETITIONS
+        if report.failed and repeated and item.stash[_STALL] > excusing(error):
             _give_up_judging(item, report)
     return report
 

@@ -83,11 +83,26 @@ def ended(pid: int) -> bool:
     return stat[stat.rfind(")") + 2] in "ZX"
 
 
+class NeverCame(AssertionError):
+    """What was waited for did not come within `timeout` [s]."""
+
+    def __init__(self, what: str, timeout: float) -> None:
+        super().__init__(what)
+        self.timeout = timeout
+
+
 def until(what: Callable[[], Any], otherwise: str, seconds: float = 60.0, every: float = 0.02) -> Any:
-    """Ask every so many seconds, and return what `what` returns once that is something."""
+    """Ask every so many seconds, and return what `what` returns once that is something.
+
+    Raises
+    ------
+    NeverCame
+        It stayed nothing for so many `seconds`; says `otherwise`.
+    """
     end = time.monotonic() + seconds
     while not (found := what()):
-        assert time.monotonic() < end, otherwise
+        if time.monotonic() > end:
+            raise NeverCame(otherwise, seconds)
         time.sleep(every)
     return found
 

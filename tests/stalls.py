@@ -17,6 +17,13 @@ HOPELESS = 0.025
 
 REPETITIONS = 2
 
+
+def excusing(error: BaseException | None) -> float:
+    """Return the shortest stall that can be to blame for an error [s]: half of the time that was waited in vain."""
+    waited = getattr(error, "timeout", None)  # of NeverCame, subprocess.TimeoutExpired
+    return max(HOPELESS, 0.5 * waited) if isinstance(waited, float | int) else HOPELESS
+
+
 _WATCHER = """
 import select, sys, time
 PAUSE, STALL = 0.002, float(sys.argv[1])

@@ -33,6 +33,7 @@ shared.StallWatcher = Watcher
 TESTS = """
 import collections, pytest
 from conftest import Watcher
+from tests.processes import NeverCame
 tries = collections.Counter()
 
 @pytest.mark.wall_clock
@@ -41,6 +42,12 @@ def test_in_time(stall, needed):
     Watcher.stall = stall
     tries[stall, needed] += 1
     assert tries[stall, needed] == needed, "too late"
+
+@pytest.mark.wall_clock
+@pytest.mark.parametrize("stall", [0.7, 16.0])
+def test_waited_for(stall):
+    Watcher.stall = stall
+    raise NeverCame("it never came", 30.0)
 
 def test_without_the_marker():
     Watcher.stall = 0.02
@@ -74,6 +81,8 @@ def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
         *[("test_in_time[0.02-3]", word) for word in ("RERUN", "RERUN", "PASSED")],
         *[("test_in_time[0.02-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
         *[("test_in_time[0.05-4]", word) for word in ("RERUN", "RERUN", "SKIPPED")],
+        *[("test_waited_for[0.7]", word) for word in ("RERUN", "RERUN", "FAILED")],
+        *[("test_waited_for[16.0]", word) for word in ("RERUN", "RERUN", "SKIPPED")],
         ("test_without_the_marker", "FAILED"),
     ]
     assert "cannot be judged here: 3 times the machine stood still, lately for 50 ms (AssertionError: too late" in words

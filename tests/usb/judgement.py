@@ -1,7 +1,8 @@
 """What must come of the scenes, whoever shows the stick to the driver: `StickScenes` needs a fixture `played`.
 
 A stick's effects last for 0.2 s, and are renewed every 50 ms: a scene in which the machine kept the program from
-running for so long proves nothing when it fails. Its test is skipped then, and says so (`tests/usb/conftest.py`).
+running for so long proves nothing when it fails. Its test is skipped then, and says so (`tests/usb/conftest.py`). A
+scene that waited in vain for many seconds is excused by a stall of half that time only.
 """
 
 from __future__ import annotations
@@ -51,9 +52,11 @@ class Played:
         """Say why the scenes judged so far prove nothing if they failed; empty if they do."""
         if self.load > LOAD and not all(scene in self.scenes for scene in self.judged):
             return f"the machine was too busy to come to the end: {self.load:.1f} programs wanted each processor"
-        stall = max((self.scenes.get(scene, {}).get("stall", 0.0) for scene in self.judged), default=0.0)
-        if stall > STALL:
-            return f"the machine kept the program from running for {1e3 * stall:.0f} ms, and {1e3 * STALL:.0f} matter"
+        for scene in self.judged:
+            found = self.scenes.get(scene, {})
+            stall, matters = found.get("stall", 0.0), max(STALL, 0.5 * found.get("timeout", 0.0))
+            if stall > matters:
+                return f"the machine kept the program from running for {stall:.3g} s, and {matters:.3g} s matter"
         return ""
 
     def facts(self, scene: str) -> Any:

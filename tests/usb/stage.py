@@ -107,7 +107,8 @@ def staged(profile: str, folder: Path, plug: Callable[[EmulatedStick], Plug]) ->
 def play(stage: Stage, scenes: Iterable[Callable[[Stage], Any]]) -> None:
     """Play the scenes one after the other, each even if another fails, and print a line of what came of each.
 
-    With it goes how long the machine kept this program from running at most, ``stall`` [s].
+    With it goes how long the machine kept this program from running at most, ``stall`` [s]; with an error, how long was
+    waited in vain before it, ``timeout`` [s].
     """
     lateness = Lateness()
     for scene in scenes:
@@ -117,8 +118,9 @@ def play(stage: Stage, scenes: Iterable[Callable[[Stage], Any]]) -> None:
         found: dict[str, Any] = {"scene": scene.__name__}
         try:
             found["facts"] = scene(stage)
-        except Exception:
+        except Exception as error:
             found["error"] = traceback.format_exc()
+            found["timeout"] = getattr(error, "timeout", 0.0)
         stage.stick.faults.clear()
         found["seconds"] = round(time.monotonic() - start, 2)
         found["stall"] = round(lateness.take(), 4)

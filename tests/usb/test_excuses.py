@@ -21,12 +21,21 @@ def test_a_scene_that_failed_while_the_program_ran_has_no_excuse() -> None:
 def test_a_stall_excuses_the_scene_it_came_in_and_no_other() -> None:
     text = FAILED + FAILED.replace("drive", "mute").replace("0.004", "0.3")
     found = played("openffboard", scenes_of(text + '{"scene": "dea'))
-    for scene, excuse in (("mute", "for 300 ms"), ("drive", "")):
+    for scene, excuse in (("mute", "for 0.3 s"), ("drive", "")):
         found.judged.clear()
         with pytest.raises(pytest.fail.Exception):
             found.facts(scene)
         assert excuse in found.excuse()
         assert bool(excuse) == bool(found.excuse())
+
+
+@pytest.mark.parametrize(("stall", "excused"), [(0.7, False), (16.0, True)])
+def test_a_long_wait_in_vain_is_not_excused_by_a_short_stall(stall: float, excused: bool) -> None:
+    waited = FAILED.replace("0.004", f'{stall}, "timeout": 30.0')
+    found = played("openffboard", scenes_of(waited))
+    with pytest.raises(pytest.fail.Exception):
+        found.facts("drive")
+    assert bool(found.excuse()) == excused
 
 
 @pytest.mark.parametrize("busy", [0.9, 5.5])
