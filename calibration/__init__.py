@@ -1,14 +1,79 @@
 """Identification: from recorded motion to parameters, with intervals that say how far to trust them.
 
-It stands between the devices, which read the parameter files made here, and the applications that make them.
+It stands between the devices, which read the parameter files made here, and the applications that make them. Its
+public names are loaded when they are first used.
 
-- `calibration.data.measurements`: what was measured of a joint, from CSV, NPZ and recordings.
-- `calibration.data.signals`: velocities and accelerations without lag.
-- `calibration.fitting.regression`, `intervals`: least squares, and how far off a result may be.
+- `calibration.data`: recordings of joints from files; velocities and accelerations without lag.
+- `calibration.fitting`: least squares, and how far off a result may be.
 - `calibration.friction`: friction laws from motion, and the choice between them.
-- `calibration.identification`: from a measurement to the friction of a joint.
-- `calibration.motor.gain`, `coupled`: what motors give, and joints that several of them drive together.
-- `calibration.terms.terms`, `selection`: friction and load from a library of terms, chosen by what they predict.
-- `calibration.parameters.parameters`, `parameter_files`: the result, and its file.
+- `calibration.identification`: from a recording to the friction of a joint.
+- `calibration.motor`, `coupled`: what motors give, and joints that several of them drive together.
+- `calibration.terms`: friction and load from a library of terms, chosen by what they predict.
+- `calibration.parameters`: the result, and its file.
 - `calibration.joystick`: counts and levels of a force-feedback stick.
+- `calibration.motions`: motions of a device that show its friction and mass.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haptics.lazy import public_names
+
+if TYPE_CHECKING:
+    from calibration.coupled import Coupling, decouple
+    from calibration.data.joint_recording import JointRecording
+    from calibration.data.reading import read_joint_recordings
+    from calibration.friction.choice import Choice, choose_model
+    from calibration.friction.fit import fit_friction
+    from calibration.friction.result import FrictionFit
+    from calibration.friction.samples import Samples
+    from calibration.friction.settings import FitSettings
+    from calibration.identification import Identified, Wishes, identify
+    from calibration.motor.gain import MotorFit, identify_motor
+    from calibration.parameters.files import read_parameter_file, write_parameter_file
+    from calibration.parameters.parameters import JointParameters, ParameterFile
+    from calibration.terms.selection import Selection, SelectionSettings, select_terms
+
+_HOMES = {
+    "coupled": ("Coupling", "decouple"),
+    "data.joint_recording": ("JointRecording",),
+    "data.reading": ("read_joint_recordings",),
+    "friction.choice": ("Choice", "choose_model"),
+    "friction.fit": ("fit_friction",),
+    "friction.result": ("FrictionFit",),
+    "friction.samples": ("Samples",),
+    "friction.settings": ("FitSettings",),
+    "identification": ("Identified", "Wishes", "identify"),
+    "motor.gain": ("MotorFit", "identify_motor"),
+    "parameters.files": ("read_parameter_file", "write_parameter_file"),
+    "parameters.parameters": ("JointParameters", "ParameterFile"),
+    "terms.selection": ("Selection", "SelectionSettings", "select_terms"),
+}
+
+__all__ = [
+    "Choice",
+    "Coupling",
+    "FitSettings",
+    "FrictionFit",
+    "Identified",
+    "JointParameters",
+    "JointRecording",
+    "MotorFit",
+    "ParameterFile",
+    "Samples",
+    "Selection",
+    "SelectionSettings",
+    "Wishes",
+    "choose_model",
+    "decouple",
+    "fit_friction",
+    "identify",
+    "identify_motor",
+    "read_joint_recordings",
+    "read_parameter_file",
+    "select_terms",
+    "write_parameter_file",
+]
+
+__getattr__, __dir__ = public_names(__name__, _HOMES)

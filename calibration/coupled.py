@@ -14,7 +14,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from calibration.data.measurements import FEWEST, Measurement
+from calibration.data.joint_recording import JointRecording
+from calibration.data.tables import FEWEST
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -120,19 +121,19 @@ COUPLINGS = {
 """Couplings of the humanoid robot iCub as its configuration files state them, by their names on the command line."""
 
 
-def decouple(measurements: Sequence[Measurement], coupling: Coupling) -> tuple[Measurement, ...]:
+def decouple(recordings: Sequence[JointRecording], coupling: Coupling) -> tuple[JointRecording, ...]:
     """Return what was measured, as each motor sees it while it moves alone.
 
     Parameters
     ----------
-    measurements : sequence of Measurement
+    recordings : sequence of JointRecording
         Of all joints of the coupling, from one recording.
     coupling : Coupling
         How they are driven.
 
     Returns
     -------
-    tuple of Measurement
+    tuple of JointRecording
         Of the motors that have moved alone for long enough; each has only those samples. What drives a motor is taken
         from the joint in its place.
 
@@ -141,7 +142,7 @@ def decouple(measurements: Sequence[Measurement], coupling: Coupling) -> tuple[M
     ConfigurationError
         If a joint is missing or slides, or no motor ever moved alone.
     """
-    joints = _in_order(measurements, coupling)
+    joints = _in_order(recordings, coupling)
     velocity = coupling.motor_velocity(np.column_stack([joint.velocity for joint in joints]))
     effort = coupling.motor_effort(np.column_stack([joint.effort for joint in joints]))
     acceleration, position = (_transformed(joints, name, coupling) for name in ("acceleration", "position"))
@@ -161,6 +162,8 @@ def decouple(measurements: Sequence[Measurement], coupling: Coupling) -> tuple[M
                 acceleration=None if acceleration is None else acceleration[alone, motor],
                 position=None if position is None else position[alone, motor],
                 drive=None if drive is None else drive[alone],
+                instrument=None,
+                reference=None,
             )
         )
     if not found:
@@ -171,11 +174,11 @@ def decouple(measurements: Sequence[Measurement], coupling: Coupling) -> tuple[M
     return tuple(found)
 
 
-def _in_order(measurements: Sequence[Measurement], coupling: Coupling) -> list[Measurement]:
-    by_name = {measurement.joint: measurement for measurement in measurements}
+def _in_order(recordings: Sequence[JointRecording], coupling: Coupling) -> list[JointRecording]:
+    by_name = {recording.joint: recording for recording in recordings}
     missing = [name for name in coupling.joints if name not in by_name]
     if missing:
-        path = measurements[0].source.path if measurements else "no file"
+        path = recordings[0].source.path if recordings else "no file"
         raise ConfigurationError(
             f"{path}: has no joint {missing[0]}; the coupling is of {', '.join(coupling.joints)}, with columns such as "
             f"{coupling.joints[0]}.torque_nm."
@@ -187,7 +190,7 @@ def _in_order(measurements: Sequence[Measurement], coupling: Coupling) -> list[M
     return joints
 
 
-def _transformed(joints: list[Measurement], name: str, coupling: Coupling) -> Array | None:
+def _transformed(joints: list[JointRecording], name: str, coupling: Coupling) -> Array | None:
     """Return positions or accelerations as the motors see them, where all joints have them."""
     series = [getattr(joint, name) for joint in joints]
     if any(values is None for values in series):

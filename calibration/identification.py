@@ -14,7 +14,7 @@ from devices.common.parameter_keys import key
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from calibration.data.measurements import Measurement
+    from calibration.data.joint_recording import JointRecording
     from calibration.friction import Choice, FitSettings, FrictionFit, Samples
 
 Array = NDArray[np.float64]
@@ -52,7 +52,7 @@ class Identified:
 
     Attributes
     ----------
-    measurements : tuple of Measurement
+    recordings : tuple of JointRecording
         What was measured, a recording each.
     samples : tuple of Samples
         The same as it was fitted.
@@ -60,7 +60,7 @@ class Identified:
         The scores of the models that were tried, and the fit of the one that was chosen.
     """
 
-    measurements: tuple[Measurement, ...]
+    recordings: tuple[JointRecording, ...]
     samples: tuple[Samples, ...]
     choice: Choice
 
@@ -72,12 +72,12 @@ class Identified:
     @property
     def joint(self) -> str:
         """Name of the joint."""
-        return self.measurements[0].joint
+        return self.recordings[0].joint
 
     @property
     def rotary(self) -> bool:
         """Whether it turns."""
-        return self.measurements[0].rotary
+        return self.recordings[0].rotary
 
     def parameters(self) -> JointParameters:
         """Return what goes into a parameter file."""
@@ -106,12 +106,12 @@ class Identified:
         return JointParameters(self.joint, self.rotary, Found(choice.name, values, intervals, facts, warnings))
 
 
-def identify(measurements: Sequence[Measurement], wishes: Wishes) -> Identified:
+def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified:
     """Return the friction of a joint.
 
     Parameters
     ----------
-    measurements : sequence of Measurement
+    recordings : sequence of JointRecording
         Of one joint, a recording each.
     wishes : Wishes
         How.
@@ -126,23 +126,23 @@ def identify(measurements: Sequence[Measurement], wishes: Wishes) -> Identified:
 
     if wishes.model != AUTOMATIC and wishes.model not in MODELS:
         raise unknown("friction model", wishes.model, [AUTOMATIC, *MODELS])
-    samples = tuple(samples_of(one, wishes) for one in measurements)
+    samples = tuple(samples_of(one, wishes) for one in recordings)
     models = list(MODELS) if wishes.model == AUTOMATIC else [wishes.model]
     try:
         joined(samples).require_law()
         choice = choose_model(samples, models, settings=wishes.settings or FitSettings())
     except ConfigurationError as error:
-        raise measurements[0].error(str(error).rstrip(".")) from error
+        raise recordings[0].error(str(error).rstrip(".")) from error
     wrong = negative(choice.fit.values)
     if wrong:
-        raise measurements[0].error(
+        raise recordings[0].error(
             f"the model {choice.name} comes out with a negative {wrong[0]} ({choice.fit.values[wrong[0]]:.3g}), which "
             "is no friction; check the sign of the torque or force, let --model auto choose, or take --physical"
         )
-    return Identified(tuple(measurements), samples, choice)
+    return Identified(tuple(recordings), samples, choice)
 
 
-def samples_of(measurement: Measurement, wishes: Wishes) -> Samples:
+def samples_of(recording: JointRecording, wishes: Wishes) -> Samples:
     """Return a recording as it is fitted: smoothed if that is wished, what the inertia takes added.
 
     Raises
@@ -152,34 +152,34 @@ def samples_of(measurement: Measurement, wishes: Wishes) -> Samples:
     """
     from calibration.friction import Samples
 
-    time, effort = measurement.time, measurement.effort
+    time, effort = recording.time, -recording.friction
+    if recording.load is not None and wishes.inertia:
+        raise recording.error("its load, inertia included, is known and taken off; leave out --inertia")
     try:
         if wishes.smooth is None:
             return Samples.from_torque(
                 time,
-                measurement.velocity,
+                recording.velocity,
                 effort,
-                measurement.acceleration,
+                recording.acceleration,
                 wishes.inertia,
-                instrument=measurement.instrument,
-                velocity_noise=measurement.velocity_noise,
+                instrument=recording.instrument,
+                velocity_noise=recording.velocity_noise,
             )
-        cutoff = measurement.cutoff if wishes.smooth == AUTOMATIC else float(wishes.smooth)
-        if measurement.position is not None:
-            return Samples.from_positions(
-                time, measurement.position, effort, wishes.inertia, cutoff, measurement.reference
-            )
-        return Samples.from_noisy_velocity(time, measurement.velocity, effort, wishes.inertia, cutoff)
+        cutoff = recording.cutoff if wishes.smooth == AUTOMATIC else float(wishes.smooth)
+        if recording.position is not None:
+            return Samples.from_positions(time, recording.position, effort, wishes.inertia, cutoff, recording.reference)
+        return Samples.from_noisy_velocity(time, recording.velocity, effort, wishes.inertia, cutoff)
     except ConfigurationError as error:
-        raise measurement.error(str(error).rstrip(".")) from error
+        raise recording.error(str(error).rstrip(".")) from error
 
 
-def smoothed(measurement: Measurement, cutoff: float | str | None) -> Measurement:
+def smoothed(recording: JointRecording, cutoff: float | str | None) -> JointRecording:
     """Return a recording with its velocity smoothed, and the acceleration that belongs to that.
 
     Parameters
     ----------
-    measurement : Measurement
+    recording : JointRecording
         The recording.
     cutoff : float, "auto" or None
         As `Wishes.smooth`; None leaves it as it is.
@@ -187,15 +187,15 @@ def smoothed(measurement: Measurement, cutoff: float | str | None) -> Measuremen
     from calibration.data.signals import best_cutoff, motion, smooth
 
     if cutoff is None:
-        return measurement
-    time, velocity, position = measurement.time, measurement.velocity, measurement.position
+        return recording
+    time, velocity, position = recording.time, recording.velocity, recording.position
     chosen = None if cutoff == AUTOMATIC else float(cutoff)
     if position is not None:
         found = motion(time, position, chosen)
-        return replace(measurement, velocity=found.velocity, acceleration=found.acceleration)
+        return replace(recording, velocity=found.velocity, acceleration=found.acceleration)
     limit = best_cutoff(time, velocity) if chosen is None else chosen
     return replace(
-        measurement, velocity=smooth(time, velocity, limit), acceleration=smooth(time, velocity, limit, derivative=1)
+        recording, velocity=smooth(time, velocity, limit), acceleration=smooth(time, velocity, limit, derivative=1)
     )
 
 

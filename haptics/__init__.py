@@ -10,7 +10,9 @@ import importlib
 import importlib.util
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from haptics.lazy import public_names
 
 if TYPE_CHECKING:
     from haptics.clock import Clock, WallClock
@@ -72,7 +74,6 @@ _HOMES = {
     "records": ("Permission", "Status"),
     "trace": ("Trace",),
 }
-_HOME_OF = {name: module for module, names in _HOMES.items() for name in names}
 
 __all__ = [
     "AmbiguousLawWarning",
@@ -138,14 +139,4 @@ def main() -> int:
     return int(importlib.import_module("apps.cli").main())
 
 
-def __getattr__(name: str) -> Any:
-    """Load a public name from its module on first use."""
-    try:
-        module = importlib.import_module(f"haptics.{_HOME_OF[name]}")
-    except KeyError:
-        raise AttributeError(f"module 'haptics' has no attribute {name!r}") from None
-    return getattr(module, name)
-
-
-def __dir__() -> list[str]:
-    return sorted([*globals(), *__all__])
+__getattr__, __dir__ = public_names(__name__, _HOMES)

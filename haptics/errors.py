@@ -44,7 +44,7 @@ class DeviceOpenError(HapticError):
 
 
 class OpeningCancelled(DeviceOpenError):
-    """The opening of the device was cancelled (`haptics.waiting`)."""
+    """The opening of the device was cancelled (`haptics.clock`)."""
 
 
 class DeviceFault(HapticError):

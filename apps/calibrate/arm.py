@@ -76,7 +76,7 @@ def run(options: argparse.Namespace) -> Answer:
         sources.append(source)
     if JOINTS in wanted:
         identified = _find_joints(options, mover, motions)
-        sources += [one.source for joint in identified for one in joint.measurements]
+        sources += [one.source for joint in identified for one in joint.recordings]
     return _deliver(options, wanted, handle, identified, sources)
 
 

@@ -41,7 +41,7 @@ def _check_terms(options: argparse.Namespace) -> Answer:
     """Compare models made of terms, as ``haptics calibrate terms`` writes them."""
     from apps.calibrate.options import parse_columns
     from apps.calibrate.reports.results import effort_word, names_of
-    from calibration.data.observed_files import read_observations
+    from calibration.data.reading import read_joint_recordings
     from calibration.terms.files import read_term_file
 
     if options.smooth is not None or options.inertia:
@@ -49,14 +49,12 @@ def _check_terms(options: argparse.Namespace) -> Answer:
     models = read_term_file(options.parameters)
     files: dict[str, dict[str, float]] = {}
     for path, name in zip(options.data, names_of(options.data), strict=True):
-        seen = {one.joint: one for one in read_observations(path, parse_columns(options.columns), options.joints)}
+        seen = {one.joint: one for one in read_joint_recordings(path, parse_columns(options.columns), options.joints)}
         if not seen.keys() & models.keys():
             raise ConfigurationError(
                 f"{path}: has the joints {', '.join(seen)}; the models are of {', '.join(models)}."
             )
-        files[name] = {
-            joint: models[joint].error(one.observation).value for joint, one in seen.items() if joint in models
-        }
+        files[name] = {joint: models[joint].error(one).value for joint, one in seen.items() if joint in models}
     return _answer(options, files, {name: effort_word(model.rotary) for name, model in models.items()})
 
 

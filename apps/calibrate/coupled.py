@@ -15,7 +15,7 @@ from haptics.settings import unknown
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
-    from calibration.data.measurements import Measurement
+    from calibration.data.joint_recording import JointRecording
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +39,7 @@ def run(options: argparse.Namespace) -> Answer:
     wishes = wishes_of(options)
     coupling = coupling_of(options.coupling)
     joints = by_joint(options)
-    motors: dict[str, list[Measurement]] = {}
+    motors: dict[str, list[JointRecording]] = {}
     for number in range(len(options.data)):
         found, left = behind(coupling, [recordings[number] for recordings in joints.values()], wishes)
         for motor in found:

@@ -17,12 +17,12 @@ from haptics.errors import ConfigurationError, HapticError
 from haptics.settings import build
 
 if TYPE_CHECKING:
-    from calibration.data.measurements import Measurement
+    from calibration.data.joint_recording import JointRecording
     from calibration.motions import Mover
     from calibration.motions.excitation import Excitation
     from haptics.device import DeviceSpec
 
-    Measured = dict[str, list[Measurement]]
+    Measured = dict[str, list[JointRecording]]
 
 _NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """The hand of a virtual or emulated device that is left alone."""
@@ -81,16 +81,16 @@ def measure(options: argparse.Namespace) -> Measured:
 def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
     """Measure on a device that takes forces."""
     from apps.session.record import made_by
+    from calibration.motions.axis_recordings import recorded_axes
     from calibration.motions.excitation import Excitation, plan
     from calibration.motions.handle_motion import excite
-    from calibration.motions.measurements import measurements_of
 
     excitation, spec = build(Excitation, table, "excitation"), mover.spec
     duration = len(plan(excitation, spec, mover.period)) * mover.period
     limits = f"with up to {excitation.fastest:g} m/s and {spec.max_force:g} N"
     with moving(spec, duration, limits, folder) as progress:
         excite(mover, excitation, folder, made_by(), progress)
-    return measurements_of(folder)
+    return recorded_axes(folder)
 
 
 def measure_joints(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:

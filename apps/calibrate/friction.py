@@ -23,7 +23,7 @@ from apps.shared.progress import Line
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
-    from calibration.data.measurements import Measurement
+    from calibration.data.joint_recording import JointRecording
     from calibration.identification import Identified, Wishes
 
 
@@ -51,7 +51,7 @@ def run(options: argparse.Namespace) -> Answer:
     return deliver(options, identify_all(joints, wishes), wishes)
 
 
-def _for_a_device(wishes: Wishes, joints: dict[str, list[Measurement]]) -> Wishes:
+def _for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]]) -> Wishes:
     """Return the wishes for motions that a device made by itself: velocities without lag, the mass to be found."""
     from calibration.friction import FitSettings
 
@@ -85,13 +85,13 @@ def require_places(options: argparse.Namespace) -> None:
         taken.add(place)
 
 
-def identify_all(joints: dict[str, list[Measurement]], wishes: Wishes) -> list[Identified]:
+def identify_all(joints: dict[str, list[JointRecording]], wishes: Wishes) -> list[Identified]:
     """Return the friction of all joints, with the progress shown."""
     from calibration.identification import identify
 
     found: list[Identified] = []
     with Line() as line:
-        for name, measurements in joints.items():
+        for name, recordings in joints.items():
             line.show(f"identifying {name} ({len(found) + 1} of {len(joints)})")
-            found.append(identify(measurements, wishes))
+            found.append(identify(recordings, wishes))
     return found

@@ -15,7 +15,7 @@ from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from calibration.data.files import Source
-    from calibration.data.measurements import Measurement
+    from calibration.data.joint_recording import JointRecording
     from calibration.identification import Wishes
     from calibration.motor.gain import MotorFit
     from calibration.parameters.parameters import Found, JointParameters, ParameterFile
@@ -63,7 +63,7 @@ def run(options: argparse.Namespace) -> Answer:
     opened = _opened(options, known, wishes)
     joints = [_joint(fit, known, opened) for fit in fits]
     file = _file(known, joints)
-    sources = [fit.measurement.source for fit in fits] + [source for _, source in opened.values()]
+    sources = [fit.recording.source for fit in fits] + [source for _, source in opened.values()]
     file = replace(file, provenance=provenance(_method(fits), sources, options.identity, file.provenance))
     write_parameter_file(options.out, file)
     if options.report is not None:
@@ -91,9 +91,9 @@ def _known(path: Path | None) -> ParameterFile | None:
 
 def _measured(
     options: argparse.Namespace, path: str, known: ParameterFile | None, wishes: Wishes
-) -> tuple[Measurement, ...]:
+) -> tuple[JointRecording, ...]:
     """Return what was measured, smoothed if wished, by the names that the joints have in the file of frictions."""
-    from calibration.data.measurements import UNNAMED
+    from calibration.data.joint_recording import UNNAMED
     from calibration.identification import smoothed
 
     found = measured(options, path)
@@ -105,22 +105,22 @@ def _measured(
     return found
 
 
-def _fit(measurement: Measurement, known: ParameterFile | None, wishes: Wishes) -> MotorFit:
+def _fit(recording: JointRecording, known: ParameterFile | None, wishes: Wishes) -> MotorFit:
     from calibration.motor.gain import identify_motor
     from calibration.parameters.spread import friction_change, friction_spread
 
     if known is None:
-        return identify_motor(measurement, inertia=wishes.inertia)
-    joint = known.joint(measurement.joint)
-    if joint.rotary != measurement.rotary:
-        raise measurement.error("slides, but its friction file is of a joint that turns, or the reverse")
+        return identify_motor(recording, inertia=wishes.inertia)
+    joint = known.joint(recording.joint)
+    if joint.rotary != recording.rotary:
+        raise recording.error("slides, but its friction file is of a joint that turns, or the reverse")
     return identify_motor(
-        measurement,
+        recording,
         joint.friction_at,
         inertia=wishes.inertia,
         rest=joint.dead_band,
-        friction_spread=friction_spread(joint, measurement.velocity),
-        friction_change=friction_change(joint, measurement.velocity),
+        friction_spread=friction_spread(joint, recording.velocity),
+        friction_change=friction_change(joint, recording.velocity),
     )
 
 
@@ -131,10 +131,10 @@ def _opened(options: argparse.Namespace, known: ParameterFile | None, wishes: Wi
     if options.open_windings is None or known is None:
         return {}
     found = {}
-    for measurement in _measured(options, options.open_windings, known, wishes):
-        model = known.joint(measurement.joint).known_friction().model
-        identified = identify([measurement], replace(wishes, model=model, smooth=None)).parameters()
-        found[measurement.joint] = identified.known_friction(), measurement.source
+    for recording in _measured(options, options.open_windings, known, wishes):
+        model = known.joint(recording.joint).known_friction().model
+        identified = identify([recording], replace(wishes, model=model, smooth=None)).parameters()
+        found[recording.joint] = identified.known_friction(), recording.source
     return found
 
 
@@ -142,7 +142,7 @@ def _joint(fit: MotorFit, known: ParameterFile | None, opened: _Opened) -> Joint
     from calibration.motor.gain import back_emf
     from calibration.parameters.parameters import JointParameters
 
-    name, rotary, motor = fit.measurement.joint, fit.measurement.rotary, fit.found()
+    name, rotary, motor = fit.recording.joint, fit.recording.rotary, fit.found()
     if known is None:
         return JointParameters(name, rotary, motor=motor)
     joint = known.joint(name)

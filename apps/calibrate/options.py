@@ -13,7 +13,7 @@ from haptics.settings import unknown
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
-    from calibration.data.measurements import Measurement
+    from calibration.data.joint_recording import JointRecording
     from calibration.identification import Wishes
 
 AUTOMATIC = "auto"
@@ -129,7 +129,7 @@ def _frequency(text: str) -> float:
     return value
 
 
-def measured(options: argparse.Namespace, path: str) -> tuple[Measurement, ...]:
+def measured(options: argparse.Namespace, path: str) -> tuple[JointRecording, ...]:
     """Return what was measured of the joints of one file.
 
     Raises
@@ -137,12 +137,12 @@ def measured(options: argparse.Namespace, path: str) -> tuple[Measurement, ...]:
     ConfigurationError
         If the file cannot be used.
     """
-    from calibration.data.measurements import read_measurements
+    from calibration.data.reading import read_joint_recordings
 
-    return read_measurements(path, parse_columns(options.columns), tuple(options.joints))
+    return read_joint_recordings(path, parse_columns(options.columns), tuple(options.joints))
 
 
-def recordings(options: argparse.Namespace, path: str) -> dict[str, list[Measurement]]:
+def recordings(options: argparse.Namespace, path: str) -> dict[str, list[JointRecording]]:
     """Return what was measured of each joint of one file: once, or round by round where a device was moved for it.
 
     Raises
@@ -156,21 +156,21 @@ def recordings(options: argparse.Namespace, path: str) -> dict[str, list[Measure
     return chosen(found, options.joints)
 
 
-def _excited(path: Path) -> dict[str, list[Measurement]] | None:
+def _excited(path: Path) -> dict[str, list[JointRecording]] | None:
     """Return what a device was moved for by itself, if it is such a recording, and not of a session."""
     if not path.is_dir():
         return None
+    from calibration.motions.axis_recordings import is_excitation, recorded_axes
     from calibration.motions.joint_motion import is_of_joints, recorded_joints
-    from calibration.motions.measurements import is_excitation, measurements_of
     from haptics.recording.recording import Recording
 
     recording = Recording(path)
     if is_of_joints(recording):
         return recorded_joints(recording)
-    return measurements_of(path) if is_excitation(recording) else None
+    return recorded_axes(path) if is_excitation(recording) else None
 
 
-def chosen(joints: dict[str, list[Measurement]], names: Sequence[str]) -> dict[str, list[Measurement]]:
+def chosen(joints: dict[str, list[JointRecording]], names: Sequence[str]) -> dict[str, list[JointRecording]]:
     """Return the joints of those names, all of them where no name is given.
 
     Raises
@@ -201,7 +201,7 @@ def parse_columns(assignments: list[str]) -> dict[str, str]:
     return columns
 
 
-def by_joint(options: argparse.Namespace) -> dict[str, list[Measurement]]:
+def by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
     """Return what was measured of every joint, over all files of ``--data``.
 
     Raises
@@ -222,7 +222,9 @@ def by_joint(options: argparse.Namespace) -> dict[str, list[Measurement]]:
     return joints
 
 
-def behind(coupling: Coupling, joints: Sequence[Measurement], wishes: Wishes) -> tuple[tuple[Measurement, ...], Wishes]:
+def behind(
+    coupling: Coupling, joints: Sequence[JointRecording], wishes: Wishes
+) -> tuple[tuple[JointRecording, ...], Wishes]:
     """Return what the motors behind a coupling see, and what is still to be done to it.
 
     They are smoothed first where that is wished: afterwards there are gaps.

@@ -40,7 +40,7 @@ def deliver(
 
     joints = tuple(one.parameters() for one in identified)
     errors = check_all(options, joints, wishes, coupling)
-    sources = [measurement.source for one in identified for measurement in one.measurements]
+    sources = [recording.source for one in identified for recording in one.recordings]
     method = _METHOD.format(loss=options.loss)
     file = ParameterFile(provenance(method, sources, options.identity), joints, coupling)
     write_parameter_file(options.out, file)
@@ -96,7 +96,7 @@ def check_file(
     ConfigurationError
         If the file cannot be used, or has none of the joints.
     """
-    from calibration.data.measurements import UNNAMED
+    from calibration.data.joint_recording import UNNAMED
     from calibration.friction import joined
     from calibration.identification import relative_error, samples_of
     from haptics.errors import ConfigurationError

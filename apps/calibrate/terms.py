@@ -14,8 +14,7 @@ from apps.shared.answer import Answer
 from apps.shared.progress import Line
 
 if TYPE_CHECKING:
-    from calibration.data.observation import Observation
-    from calibration.data.observed_files import Observed
+    from calibration.data.joint_recording import JointRecording
     from calibration.fitting.prediction_error import ErrorEstimate
     from calibration.terms.comparison import Compared
     from calibration.terms.selection import Selection, SelectionSettings
@@ -64,7 +63,7 @@ def run(options: argparse.Namespace) -> Answer:
     _check_parts(options)
     joints = _by_joint(options)
     checks = {path: _checked(options, path, joints) for path in options.check}
-    fitted = {name: [_first(options, one.observation) for one in seen] for name, seen in joints.items()}
+    fitted = {name: [_first(options, one) for one in seen] for name, seen in joints.items()}
     found = _choose_all(options, fitted)
     models = {name: selection.model for name, selection in found.items()}
     write_term_file(options.out, models, _facts([one for seen in joints.values() for one in seen]))
@@ -97,18 +96,19 @@ def _check_parts(options: argparse.Namespace) -> None:
         raise ConfigurationError(f"--in-turn = {options.in_turn}: must be {_PARTS[0]} to {_PARTS[1]} parts.")
 
 
-def _first(options: argparse.Namespace, seen: Observation) -> Observation:
+def _first(options: argparse.Namespace, seen: JointRecording) -> JointRecording:
     """Return what is fitted of a recording."""
     return seen if options.hold_out is None else seen.part(0.0, 1.0 - options.hold_out)
 
 
-def _read(options: argparse.Namespace, path: str) -> dict[str, Observed]:
-    from calibration.data.observed_files import read_observations
+def _read(options: argparse.Namespace, path: str) -> dict[str, JointRecording]:
+    from calibration.data.reading import read_joint_recordings
 
-    return {one.joint: one for one in read_observations(path, parse_columns(options.columns), tuple(options.joints))}
+    found = read_joint_recordings(path, parse_columns(options.columns), tuple(options.joints))
+    return {one.joint: one for one in found}
 
 
-def _checked(options: argparse.Namespace, path: str, joints: Container[str]) -> dict[str, Observed]:
+def _checked(options: argparse.Namespace, path: str, joints: Container[str]) -> dict[str, JointRecording]:
     """Return what was seen in another recording of the joints."""
     from haptics.errors import ConfigurationError
 
@@ -118,7 +118,7 @@ def _checked(options: argparse.Namespace, path: str, joints: Container[str]) -> 
     return file
 
 
-def _by_joint(options: argparse.Namespace) -> dict[str, list[Observed]]:
+def _by_joint(options: argparse.Namespace) -> dict[str, list[JointRecording]]:
     """Return what was seen of every joint, over all files of ``--data``."""
     from haptics.errors import ConfigurationError
 
@@ -130,7 +130,7 @@ def _by_joint(options: argparse.Namespace) -> dict[str, list[Observed]]:
     return {name: [file[name] for file in files.values()] for name in names}
 
 
-def _choose_all(options: argparse.Namespace, joints: dict[str, list[Observation]]) -> dict[str, Selection]:
+def _choose_all(options: argparse.Namespace, joints: dict[str, list[JointRecording]]) -> dict[str, Selection]:
     from calibration.terms.selection import select_terms
 
     found: dict[str, Selection] = {}
@@ -150,9 +150,9 @@ def _settings(options: argparse.Namespace) -> SelectionSettings:
 def _judge_all(
     options: argparse.Namespace,
     found: dict[str, Selection],
-    joints: dict[str, list[Observed]],
-    fitted: dict[str, list[Observation]],
-    checks: dict[str, dict[str, Observed]],
+    joints: dict[str, list[JointRecording]],
+    fitted: dict[str, list[JointRecording]],
+    checks: dict[str, dict[str, JointRecording]],
 ) -> dict[str, _Judged]:
     """Return the errors of every kind of model, by joint and by what they are judged on."""
     from calibration.terms.comparison import compare_in_turn, fit_kinds
@@ -161,12 +161,10 @@ def _judge_all(
     with Line() as line:
         for name, selection in found.items():
             line.show(f"judging the models of {name} ({len(judged) + 1} of {len(found)})")
-            others = {path: file[name].observation for path, file in checks.items() if name in file}
+            others = {path: file[name] for path, file in checks.items() if name in file}
             if options.hold_out is not None:
                 for path, one in zip(options.data, joints[name], strict=True):
-                    others[f"{path}, the last {options.hold_out:.0%}"] = one.observation.part(
-                        1.0 - options.hold_out, 1.0
-                    )
+                    others[f"{path}, the last {options.hold_out:.0%}"] = one.part(1.0 - options.hold_out, 1.0)
             kinds = fit_kinds(fitted[name], _settings(options), selection) if others else None
             judged[name] = {} if kinds is None else {place: kinds.compared(other) for place, other in others.items()}
             if options.in_turn is not None:
@@ -175,13 +173,13 @@ def _judge_all(
     return judged
 
 
-def _facts(seen: list[Observed]) -> dict[str, Any]:
+def _facts(seen: list[JointRecording]) -> dict[str, Any]:
     from apps.calibrate.reports.results import provenance
 
     return vars(provenance("forward selection by blocked cross-validation", [one.source for one in seen], ""))
 
 
-def _warnings(seen: Sequence[Observation]) -> list[str]:
+def _warnings(seen: Sequence[JointRecording]) -> list[str]:
     """Return what makes a model doubtful."""
     if any(one.both_ways for one in seen):
         return []

@@ -1,1 +1,1 @@
-"""Measurements: columns from files and recordings, and velocities and accelerations from positions."""
+"""Recordings of joints from files, and velocities and accelerations from positions."""

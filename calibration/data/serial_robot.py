@@ -12,7 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.observation import Observation
+from calibration.data.files import Source, read_columns
+from calibration.data.joint_recording import JointRecording
 from haptics.errors import ConfigurationError
 from haptics.reading import read_npz
 
@@ -41,8 +42,8 @@ def is_serial_robot(names: Iterable[str]) -> bool:
     return _TELLING <= set(names)
 
 
-def read_serial_robot(path: str | Path) -> tuple[Observation, ...]:
-    """Read what was seen of every joint of a robot.
+def read_serial_robot(path: str | Path) -> tuple[JointRecording, ...]:
+    """Read the recordings of every joint of a robot; they are called 1, 2, ...
 
     Friction is, on the link's side, u tau_M - M q'' - tau_A - tau_CC - g - J u^2 q'' of Weigand et al. 2020, (1) and
     (2), with the whole gravity torque g; the accelerations are those of the reference. Where the file has the friction
@@ -70,22 +71,23 @@ def read_serial_robot(path: str | Path) -> tuple[Observation, ...]:
         shape = (count,) if name == "time" else (joints,) if name in _CONSTANTS else (count, joints)
         if arrays[name].shape != shape:
             raise ConfigurationError(f"{path}: {name} has the shape {arrays[name].shape}; must be {shape}.")
-    try:
-        return tuple(_joint(arrays, joint) for joint in range(joints))
-    except ConfigurationError as error:
-        raise ConfigurationError(f"{path}: {error}") from error
+    source = read_columns(str(path), {}).source
+    return tuple(_joint(arrays, joint, source) for joint in range(joints))
 
 
-def _joint(arrays: dict[str, Array], joint: int) -> Observation:
+def _joint(arrays: dict[str, Array], joint: int, source: Source) -> JointRecording:
     acceleration = arrays["link_acceleration_ref"][:, joint]
     ratio = arrays["gear_ratio"][joint]
     load = (arrays["link_inertia"][:, joint] + arrays["motor_inertia"][joint] * ratio**2) * acceleration
     load += sum(arrays[name][:, joint] for name in _LOAD) + arrays["gravity_torque_home"][joint]
     velocity = arrays["motor_velocity_link_side"][:, joint]
-    return Observation(
+    return JointRecording(
+        joint=str(joint + 1),
+        rotary=True,
         time=arrays["time"],
         velocity=velocity,
-        friction=ratio * arrays["motor_torque"][:, joint] - load,
+        effort=-ratio * arrays["motor_torque"][:, joint],
+        source=source,
         position=arrays["motor_angle_link_side"][:, joint],
         acceleration=acceleration,
         load=load,

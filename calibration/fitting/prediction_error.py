@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.observation import Observation
+from calibration.data.joint_recording import JointRecording
 from calibration.fitting.intervals import quantile
 from calibration.fitting.regression import blocks
 
@@ -38,13 +38,13 @@ class ErrorEstimate:
 
 
 def relative_error(
-    observation: Observation, predicted: Array, number: int = BLOCKS, confidence: float = CONFIDENCE
+    recording: JointRecording, predicted: Array, number: int = BLOCKS, confidence: float = CONFIDENCE
 ) -> ErrorEstimate:
     """Return the rms error of a prediction of friction relative to the rms of the measured torque.
 
     Parameters
     ----------
-    observation : Observation
+    recording : JointRecording
         What was seen: its `friction` is compared, its `measured` torque is what the error is relative to.
     predicted : array, (n,)
         Of the friction [N m or N].
@@ -58,9 +58,9 @@ def relative_error(
     ConfigurationError
         Where the measured torque is 0 throughout.
     """
-    observation.require_torque()
-    squares = block_means((observation.friction - predicted) ** 2, number)
-    return estimate(squares, block_means(observation.measured**2, number), confidence)
+    recording.require_terms()
+    squares = block_means((recording.friction - predicted) ** 2, number)
+    return estimate(squares, block_means(recording.effort**2, number), confidence)
 
 
 def block_means(values: Array, number: int) -> Array:

@@ -28,7 +28,9 @@ _ERRATIC = 0.3
 
 @dataclass(frozen=True)
 class Samples:
-    """One recording of one joint, or slide.
+    """Samples of velocity and friction that a law is fitted to, with their noise and weights.
+
+    They come of a recording of a joint (`calibration.data.joint_recording`), smoothed as is wished, or of several.
 
     Attributes
     ----------

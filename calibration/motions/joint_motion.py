@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.files import Source
-from calibration.data.measurements import Measurement
+from calibration.data.joint_recording import JointRecording
 from calibration.data.signals import motion, smooth
 from calibration.motions import Mover, Procedure, drive, rows_of, source_of
 from calibration.motions.excitation import Excitation, approach, to_and_fro
@@ -65,7 +65,7 @@ def excite_arm(
     folder: Path,
     facts: dict[str, Any] | None = None,
     progress: Callable[[float], None] = lambda seconds: None,
-) -> dict[str, list[Measurement]]:
+) -> dict[str, list[JointRecording]]:
     """Move the joints of an arm and return what was measured of each, round by round.
 
     Parameters
@@ -92,7 +92,7 @@ def excite_arm(
     configuration = {"configuration": {"excitation": asdict(excitation)}}
     procedure = rounds(body, excitation, mover.spec, mover.period)
     recording = drive(mover, procedure, folder, {**(facts or {}), **configuration}, progress)
-    return joint_measurements(recording, body)
+    return joint_recordings(recording, body)
 
 
 def body_of(mover: Mover) -> ArmBody:
@@ -112,11 +112,11 @@ def is_of_joints(recording: Recording) -> bool:
     return any(label.partition(" ")[0] in JOINTS for label, _ in rows_of(recording))
 
 
-def recorded_joints(recording: Recording) -> dict[str, list[Measurement]]:
-    """Return what `joint_measurements` does, for the arm that the recording says it was made on."""
+def recorded_joints(recording: Recording) -> dict[str, list[JointRecording]]:
+    """Return what `joint_recordings` does, for the arm that the recording says it was made on."""
     table = dict(recording.metadata.get("configuration", {}).get("device", {}))
     mover = Mover.of(str(table.pop("name", "")), table)
-    return joint_measurements(recording, body_of(mover))
+    return joint_recordings(recording, body_of(mover))
 
 
 def rounds(body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
@@ -160,7 +160,7 @@ def _reach(body: ArmBody, joint: int, spec: DeviceSpec) -> float:
     return float(_ROOM * turns[max(last, 0)])
 
 
-def joint_measurements(recording: Recording, body: ArmBody) -> dict[str, list[Measurement]]:
+def joint_recordings(recording: Recording, body: ArmBody) -> dict[str, list[JointRecording]]:
     """Return what was measured of each joint, round by round; of an interrupted recording, the rounds that are whole.
 
     Raises
@@ -168,7 +168,7 @@ def joint_measurements(recording: Recording, body: ArmBody) -> dict[str, list[Me
     ConfigurationError
         If a joint was not moved.
     """
-    found: dict[str, list[Measurement]] = {joint: [] for joint in JOINTS}
+    found: dict[str, list[JointRecording]] = {joint: [] for joint in JOINTS}
     for label, rows in rows_of(recording):
         joint = label.partition(" ")[0]
         if joint in found and len(rows) and rows["sticking"][-1]:
@@ -178,7 +178,7 @@ def joint_measurements(recording: Recording, body: ArmBody) -> dict[str, list[Me
     return found
 
 
-def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> Measurement:
+def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> JointRecording:
     rows = rows[(rows["status"] & UNUSABLE) == 0]
     time, angles = np.array(rows["time"]), np.array(rows[CHANNEL + ANGLES])
     position = angles[:, joint]
@@ -186,7 +186,7 @@ def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> Measurem
     moved = motion(time, position)
     way = _WOUND_UP * 2.0 * (body.lost_motion + body.static_friction / body.stiffness)
     kept = _since_turning(moved.position, moved.velocity) > way
-    return Measurement(
+    return JointRecording(
         joint=JOINTS[joint],
         rotary=True,
         time=time[kept] - time[kept][0],

@@ -17,9 +17,9 @@ import numpy as np
 from calibration.friction import FitSettings, FrictionFit, fit_friction, joined
 from calibration.identification import AUTOMATIC, Wishes, samples_of
 from calibration.motions import Mover
+from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
 from calibration.motions.handle_motion import excite
-from calibration.motions.measurements import measurements_of
 
 TRIALS = 30
 TRUTH = {"inertia": 0.2, "viscosity": 1.0}
@@ -75,7 +75,7 @@ def fits_of(handle: Handle, seed: int, excitation: Excitation = _USUAL) -> list[
     friction = {"friction": {"x": level, "y": level}} if handle.coulomb else {}
     mover = Mover.of("virtual-joystick", {"hand": _NOBODY, **friction})
     with tempfile.TemporaryDirectory() as place:
-        measured = measurements_of(excite(mover, varied(excitation, seed), Path(place) / "run"))
+        measured = recorded_axes(excite(mover, varied(excitation, seed), Path(place) / "run"))
     settings = _WISHES.settings or FitSettings()
     return [
         fit_friction(joined([samples_of(one, _WISHES) for one in rounds]), handle.model, settings)

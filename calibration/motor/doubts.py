@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.measurements import FEWEST
+from calibration.data.tables import FEWEST
 from calibration.motor.estimate import Estimated, estimated
 from calibration.motor.problem import MotorProblem
 from calibration.parameters.spread import CHANGE

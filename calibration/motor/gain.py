@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.measurements import FEWEST, Measurement
+from calibration.data.joint_recording import JointRecording
+from calibration.data.tables import FEWEST
 from calibration.motor.doubts import doubts_about, doubts_about_speed
 from calibration.motor.estimate import Estimated
 from calibration.motor.problem import MotorProblem
@@ -41,7 +42,7 @@ class MotorFit:
 
     Attributes
     ----------
-    measurement : Measurement
+    recording : JointRecording
         What was measured.
     drive : (n,) float array
         What the motor was told.
@@ -69,7 +70,7 @@ class MotorFit:
         Reasons not to trust it.
     """
 
-    measurement: Measurement
+    recording: JointRecording
     drive: Array
     values: Mapping[str, float]
     intervals: Mapping[str, Interval]
@@ -102,11 +103,11 @@ class MotorFit:
             "held": self.held,
             "condition_number": self.condition,
             "drive_correlation": self.correlation,
-            key("residual_rms", "force", self.measurement.rotary): self.rms,
+            key("residual_rms", "force", self.recording.rotary): self.rms,
         }
         if self.zero_drive is not None:
-            facts[f"zero_drive_{self.measurement.drive_unit}"] = self.zero_drive
-        return Found(self.measurement.drive_unit, self.values, self.intervals, facts, self._warnings())
+            facts[f"zero_drive_{self.recording.drive_unit}"] = self.zero_drive
+        return Found(self.recording.drive_unit, self.values, self.intervals, facts, self._warnings())
 
     def _warnings(self) -> tuple[str, ...]:
         low, high = self.intervals["gain"]
@@ -116,7 +117,7 @@ class MotorFit:
 
 
 def identify_motor(
-    measurement: Measurement,
+    recording: JointRecording,
     friction: Callable[[Array], Array] | None = None,
     *,
     inertia: float = 0.0,
@@ -128,7 +129,7 @@ def identify_motor(
 
     Parameters
     ----------
-    measurement : Measurement
+    recording : JointRecording
         Of a joint while its motor is driven.
     friction : callable, optional
         Friction F of the joint from velocities [rad/s] to torques [N m], in their direction, and the constant of the
@@ -149,18 +150,18 @@ def identify_motor(
     ConfigurationError
         If there is no column for the drive, or it does not change, or accelerations are missing.
     """
-    drive = _required_drive(measurement)
-    speed = np.abs(measurement.velocity)
+    drive = _required_drive(recording)
+    speed = np.abs(recording.velocity)
     band = _REST * float(speed.max()) if rest is None else rest
     moving = speed > band
     held = bool(np.count_nonzero(moving) < FEWEST)
-    gross = measurement.effort + _inertial(measurement, inertia)
-    known = friction(measurement.velocity) if friction is not None and not held else None
+    gross = recording.effort + _inertial(recording, inertia)
+    known = friction(recording.velocity) if friction is not None and not held else None
     used = _past_reversal(drive) if held else moving
     problem = MotorProblem(
         drive,
-        measurement.velocity,
-        _branch(measurement.velocity, drive, moving),
+        recording.velocity,
+        _branch(recording.velocity, drive, moving),
         gross,
         known,
         () if known is None else friction_spread,
@@ -169,13 +170,13 @@ def identify_motor(
     used = _past_reversal(drive) if held else moving
     found = problem.of(used).solved()
     if found.rank < len(problem.names):
-        raise measurement.error("drive and motion are too correlated: gain and friction cannot be separated")
-    doubts = doubts_about_speed(measurement.velocity, band, held) + doubts_about(problem.of(used), found, held)
-    return _fit(measurement, problem, used, held, found, doubts)
+        raise recording.error("drive and motion are too correlated: gain and friction cannot be separated")
+    doubts = doubts_about_speed(recording.velocity, band, held) + doubts_about(problem.of(used), found, held)
+    return _fit(recording, problem, used, held, found, doubts)
 
 
 def _fit(
-    measurement: Measurement,
+    recording: JointRecording,
     problem: MotorProblem,
     used: NDArray[np.bool_],
     held: bool,
@@ -185,7 +186,7 @@ def _fit(
     values = dict(zip(problem.names, found.coefficients.tolist(), strict=True))
     reach = dict(zip(problem.names, (NORMAL_95 * found.deviations).tolist(), strict=True))
     return MotorFit(
-        measurement=measurement,
+        recording=recording,
         drive=problem.drive,
         values=values,
         intervals={name: (value - reach[name], value + reach[name]) for name, value in values.items()},
@@ -237,22 +238,22 @@ def _half_width(interval: Interval) -> float:
     return (interval[1] - interval[0]) / 2.0
 
 
-def _required_drive(measurement: Measurement) -> Array:
-    if measurement.drive is None:
-        raise measurement.error(
+def _required_drive(recording: JointRecording) -> Array:
+    if recording.drive is None:
+        raise recording.error(
             "has no column for what drives the motor (pwm_percent, pwm_count, pwm_duty, current_a, voltage_v)"
         )
-    if np.ptp(measurement.drive) == 0.0:
-        raise measurement.error(f"the drive is constant ({measurement.drive[0]:g} {measurement.drive_unit}): vary it")
-    return measurement.drive
+    if np.ptp(recording.drive) == 0.0:
+        raise recording.error(f"the drive is constant ({recording.drive[0]:g} {recording.drive_unit}): vary it")
+    return recording.drive
 
 
-def _inertial(measurement: Measurement, inertia: float) -> Array | float:
+def _inertial(recording: JointRecording, inertia: float) -> Array | float:
     if inertia == 0.0:
         return 0.0
-    if measurement.acceleration is None:
-        raise measurement.error("has no accelerations, which the inertia needs (acceleration_rad_per_s2)")
-    return inertia * measurement.acceleration
+    if recording.acceleration is None:
+        raise recording.error("has no accelerations, which the inertia needs (acceleration_rad_per_s2)")
+    return inertia * recording.acceleration
 
 
 def _branch(velocity: Array, drive: Array, moving: NDArray[np.bool_]) -> Array:

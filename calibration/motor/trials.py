@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.files import Source
-from calibration.data.measurements import Measurement
+from calibration.data.joint_recording import JointRecording
 from calibration.friction import MODELS
 from calibration.friction.trials import TRUTH
 from calibration.identification import Wishes, identify
@@ -88,10 +88,10 @@ def joint_of(seed: int, model: str = "stribeck") -> JointParameters:
     rng = np.random.default_rng([seed, 1])
     time, velocity = _by_hand(rng, 60.0)
     torque = -MODELS["stribeck"].evaluate(TRUTH, velocity) + _noise(rng, len(time), 0.0)
-    return identify([_measurement(time, velocity, torque)], Wishes(model)).parameters()
+    return identify([_recording(time, velocity, torque)], Wishes(model)).parameters()
 
 
-def driven(scenario: Scenario, seed: int, duration: float = 40.0) -> Measurement:
+def driven(scenario: Scenario, seed: int, duration: float = 40.0) -> JointRecording:
     """Return a recording of the joint while its motor is driven."""
     rng = np.random.default_rng([seed, 2])
     time, velocity = _by_hand(rng, duration)
@@ -103,21 +103,21 @@ def driven(scenario: Scenario, seed: int, duration: float = 40.0) -> Measurement
     level = scenario.warm * (1.0 - scenario.warming * time / time[-1])
     torque = GAIN * drive + OFFSET - level * MODELS["stribeck"].evaluate(TRUTH, velocity)
     torque = torque + _noise(rng, len(time), scenario.memory)
-    return replace(_measurement(time, velocity, torque), drive=drive, drive_unit="percent")
+    return replace(_recording(time, velocity, torque), drive=drive, drive_unit="percent")
 
 
 def fitted(scenario: Scenario, seed: int) -> MotorFit:
     """Return what `identify_motor` finds in a recording, as the command calls it."""
-    measurement = driven(scenario, seed)
+    recording = driven(scenario, seed)
     if not scenario.with_file:
-        return identify_motor(measurement)
+        return identify_motor(recording)
     joint = joint_of(seed, scenario.model)
     return identify_motor(
-        measurement,
+        recording,
         joint.friction_at,
         rest=joint.dead_band,
-        friction_spread=friction_spread(joint, measurement.velocity),
-        friction_change=friction_change(joint, measurement.velocity),
+        friction_spread=friction_spread(joint, recording.velocity),
+        friction_change=friction_change(joint, recording.velocity),
     )
 
 
@@ -141,5 +141,5 @@ def _noise(rng: np.random.Generator, samples: int, memory: float) -> Array:
     return _NOISE * errors
 
 
-def _measurement(time: Array, velocity: Array, torque: Array) -> Measurement:
-    return Measurement("knee", True, time, velocity, torque, Source("simulated", "0" * 64))
+def _recording(time: Array, velocity: Array, torque: Array) -> JointRecording:
+    return JointRecording("knee", True, time, velocity, torque, Source("simulated", "0" * 64))

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.observation import Observation
+from calibration.data.joint_recording import JointRecording
 from calibration.fitting.prediction_error import BLOCKS, ErrorEstimate, block_means, estimate, paired
 from calibration.fitting.regression import least_squares, times
 from calibration.terms.selection import Selection, SelectionSettings, select_terms
 
 Array = NDArray[np.float64]
-Prediction = Callable[[Observation], Array]
+Prediction = Callable[[JointRecording], Array]
 
 PUBLISHED, SYMMETRIC, ASYMMETRIC = "published", "plain, alike both ways", "plain, asymmetric"
 FRICTION, RIGID, ALL, LATE = (
@@ -73,11 +73,11 @@ class Kinds:
     plain: Mapping[str, Prediction]
     chosen: Mapping[str, Selection]
 
-    def compared(self, other: Observation) -> tuple[Compared, ...]:
+    def compared(self, other: JointRecording) -> tuple[Compared, ...]:
         """Return how far every kind is off on another recording."""
         return _compared([self], [other], BLOCKS)
 
-    def predict(self, other: Observation) -> dict[str, Array]:
+    def predict(self, other: JointRecording) -> dict[str, Array]:
         """Return the friction that every kind expects."""
         predicted = {kind: predict(other) for kind, predict in self.plain.items()}
         predicted |= {kind: selection.model.predict(other) for kind, selection in self.chosen.items()}
@@ -90,12 +90,12 @@ class Kinds:
         return kind in self.chosen and self.chosen[kind].model.of("drive_reaction") is not None
 
 
-def compare_in_turn(seen: Sequence[Observation], settings: SelectionSettings, number: int) -> tuple[Compared, ...]:
+def compare_in_turn(seen: Sequence[JointRecording], settings: SelectionSettings, number: int) -> tuple[Compared, ...]:
     """Return how far every kind is off on parts of recordings, each left out of choice and fit in turn.
 
     Parameters
     ----------
-    seen : sequence of Observation
+    seen : sequence of JointRecording
         Recordings of one joint.
     settings : SelectionSettings
         How terms are chosen.
@@ -113,15 +113,17 @@ def compare_in_turn(seen: Sequence[Observation], settings: SelectionSettings, nu
     return _compared(kinds, others, max(2, BLOCKS // number))
 
 
-def _compared(kinds: Sequence[Kinds], others: Sequence[Observation], blocks: int) -> tuple[Compared, ...]:
+def _compared(kinds: Sequence[Kinds], others: Sequence[JointRecording], blocks: int) -> tuple[Compared, ...]:
     """Return the errors over recordings, each with the models that it is to be judged by, in blocks of each."""
+    for other in others:
+        other.require_terms()
     predicted = [models.predict(other) for models, other in zip(kinds, others, strict=True)]
     names = [
         name
         for name in dict.fromkeys((*kinds[0].plain, *kinds[0].chosen, LATE))
         if all(name in one for one in predicted)
     ]
-    torques = np.concatenate([block_means(other.measured**2, blocks) for other in others])
+    torques = np.concatenate([block_means(other.effort**2, blocks) for other in others])
     squares = {
         name: np.concatenate(
             [
@@ -144,12 +146,12 @@ def _compared(kinds: Sequence[Kinds], others: Sequence[Observation], blocks: int
     )
 
 
-def fit_kinds(seen: Sequence[Observation], settings: SelectionSettings, every: Selection | None = None) -> Kinds:
+def fit_kinds(seen: Sequence[JointRecording], settings: SelectionSettings, every: Selection | None = None) -> Kinds:
     """Fit every kind of model to recordings of one joint.
 
     Parameters
     ----------
-    seen : sequence of Observation
+    seen : sequence of JointRecording
         The recordings.
     settings : SelectionSettings
         How terms are chosen; kinds that it does not allow are left out.
@@ -168,26 +170,26 @@ def fit_kinds(seen: Sequence[Observation], settings: SelectionSettings, every: S
     return Kinds(plain, chosen)
 
 
-def _late(seen: Observation) -> Observation:
+def _late(seen: JointRecording) -> JointRecording:
     """Return a recording with the ripple of its velocity a sample late, as a compensation would have it at best."""
     ripple = np.concatenate((seen.ripple[:1], seen.ripple[:-1]))
     return replace(seen, velocity=seen.smooth_velocity + ripple)
 
 
-def _published(seen: Observation) -> Array:
+def _published(seen: JointRecording) -> Array:
     return np.zeros(len(seen)) if seen.published is None else seen.published
 
 
-def _alike(seen: Observation) -> Array:
+def _alike(seen: JointRecording) -> Array:
     return np.column_stack((np.sign(seen.velocity), seen.velocity))
 
 
-def _apart(seen: Observation) -> Array:
+def _apart(seen: JointRecording) -> Array:
     forward, backward = seen.velocity > 0.0, seen.velocity < 0.0
     return np.column_stack((forward, backward, forward * seen.velocity, backward * seen.velocity)).astype(float)
 
 
-def _plain(seen: Sequence[Observation], columns: Callable[[Observation], Array]) -> Prediction:
+def _plain(seen: Sequence[JointRecording], columns: Callable[[JointRecording], Array]) -> Prediction:
     """Return the prediction of a Coulomb-viscous fit."""
     moving = [np.abs(one.velocity) > _MOVING * np.abs(one.velocity).max() for one in seen]
     matrix = np.concatenate([columns(one)[fast] for one, fast in zip(seen, moving, strict=True)])

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.observation import Observation
+from calibration.data.joint_recording import JointRecording
 from calibration.fitting.block_fits import BlockFits
 from calibration.fitting.intervals import quantile
 from calibration.fitting.prediction_error import PARTS, ErrorEstimate, block_means, elsewhere
@@ -47,7 +47,7 @@ class TermFits:
 
     Parameters
     ----------
-    seen : sequence of Observation
+    seen : sequence of JointRecording
         The recordings.
     base : tuple of Term
         Terms of every model.
@@ -60,7 +60,7 @@ class TermFits:
     """
 
     def __init__(
-        self, seen: Sequence[Observation], base: tuple[Term, ...], offered: tuple[Term, ...], number: int, gap: float
+        self, seen: Sequence[JointRecording], base: tuple[Term, ...], offered: tuple[Term, ...], number: int, gap: float
     ) -> None:
         self.base, self.offered = base, offered
         ends = np.cumsum([term.count for term in (*base, *offered)]).tolist()
@@ -69,15 +69,15 @@ class TermFits:
         }
         self.matrix = np.concatenate([np.column_stack([term.matrix(one) for term in self.places]) for one in seen])
         self.friction = np.concatenate([one.friction for one in seen])
-        self.power = float(np.mean(np.concatenate([one.measured for one in seen]) ** 2))
-        self.torques = np.concatenate([block_means(one.measured**2, number) for one in seen])
+        self.power = float(np.mean(np.concatenate([one.effort for one in seen]) ** 2))
+        self.torques = np.concatenate([block_means(one.effort**2, number) for one in seen])
         self.events = {
             term: sum(bool(term.matrix(one).any()) for one in seen) for term in (*base, *offered) if term.once
         }
         lengths = [len(one) for one in seen]
         self.fits = BlockFits(self.matrix, self.friction, lengths, number, gap)
         self.parts = BlockFits(self.matrix, self.friction, lengths, PARTS, gap / number)
-        self.part_torques = np.concatenate([block_means(one.measured**2, PARTS) for one in seen])
+        self.part_torques = np.concatenate([block_means(one.effort**2, PARTS) for one in seen])
         self.recordings = len(seen)
 
     def step(self, terms: tuple[Term, ...]) -> Step:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.observation import Observation
+from calibration.data.joint_recording import JointRecording
 from calibration.fitting.prediction_error import ErrorEstimate, relative_error
 from calibration.terms.terms import KINDS, Term
 
@@ -61,18 +61,18 @@ class TermModel:
         """Return the term of a name with its coefficients; None where the model has none."""
         return next((one for one in self.fitted if one.term.name == name), None)
 
-    def predict(self, observation: Observation, kinds: Sequence[str] = KINDS) -> Array:
+    def predict(self, recording: JointRecording, kinds: Sequence[str] = KINDS) -> Array:
         """Return the friction (n,) [N m or N] to expect from a motion, made of the terms of some kinds.
 
-        The `friction` of the observation is not looked at. For compensation ask for ``("friction",)``: what the drive
+        The `friction` of the recording is not looked at. For compensation ask for ``("friction",)``: what the drive
         does is not friction.
         """
-        total = np.zeros(len(observation))
+        total = np.zeros(len(recording))
         for one in self.fitted:
             if one.term.kind in kinds:
-                total += one.term.matrix(observation) @ one.values
+                total += one.term.matrix(recording) @ one.values
         return total
 
-    def error(self, observation: Observation, kinds: Sequence[str] = KINDS) -> ErrorEstimate:
+    def error(self, recording: JointRecording, kinds: Sequence[str] = KINDS) -> ErrorEstimate:
         """Return how far the prediction is off on a recording, relative to the measured torque."""
-        return relative_error(observation, self.predict(observation, kinds))
+        return relative_error(recording, self.predict(recording, kinds))

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from calibration.data.observation import Observation
+from calibration.data.joint_recording import JointRecording
 from calibration.fitting.prediction_error import BLOCKS, CONFIDENCE, ErrorEstimate
 from calibration.terms.fits import Step, TermFits
 from calibration.terms.model import TermModel
@@ -80,7 +80,7 @@ class Selection:
 
 
 def select_terms(
-    observations: Observation | Sequence[Observation],
+    recordings: JointRecording | Sequence[JointRecording],
     candidates: Sequence[Term] | None = None,
     settings: SelectionSettings = SelectionSettings(),
 ) -> Selection:
@@ -88,7 +88,7 @@ def select_terms(
 
     Parameters
     ----------
-    observations : Observation or sequence of Observation
+    recordings : JointRecording or sequence of JointRecording
         Recordings of one joint.
     candidates : sequence of Term, optional
         By default `candidate_terms` of the first recording.
@@ -100,11 +100,11 @@ def select_terms(
     ConfigurationError
         Where there is no recording, or one of a torque of 0.
     """
-    seen = (observations,) if isinstance(observations, Observation) else tuple(observations)
+    seen = (recordings,) if isinstance(recordings, JointRecording) else tuple(recordings)
     if not seen:
         raise ConfigurationError("terms cannot be chosen without a recording")
     for one in seen:
-        one.require_torque()
+        one.require_terms()
     offered = candidate_terms(seen[0]) if candidates is None else candidates
     offered = tuple(term for term in offered if term.kind in settings.kinds)
     fits = TermFits(seen, base_terms(), offered, settings.blocks, settings.gap)

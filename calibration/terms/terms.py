@@ -24,12 +24,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.data.observation import Observation
+from calibration.data.joint_recording import JointRecording
 from haptics.errors import ConfigurationError
 from haptics.settings import unknown
 
 Array = NDArray[np.float64]
-Columns = Callable[[Observation], Array]
+Columns = Callable[[JointRecording], Array]
 
 KINDS = ("friction", "inertia", "load", "drive")
 
@@ -54,7 +54,7 @@ class Term:
         Of its coefficient: ``force`` (or torque), ``viscosity``, ``cubic viscosity``, ``inertia`` (or mass),
         ``slowness`` (1/velocity) or ``ratio``.
     columns : callable
-        From an `Observation` of n samples to an array (n,) or (n, count).
+        From an `JointRecording` of n samples to an array (n,) or (n, count).
     positive : bool
         Whether only a coefficient of at least 0 makes sense.
     once : bool
@@ -82,9 +82,9 @@ class Term:
         """Its name, with the scale of the variant."""
         return self.name if self.scale is None else f"{self.name} ({self.scale:.3g})"
 
-    def matrix(self, observation: Observation) -> Array:
+    def matrix(self, recording: JointRecording) -> Array:
         """Return its columns, (n, count)."""
-        return self.columns(observation).reshape(len(observation), self.count)
+        return self.columns(recording).reshape(len(recording), self.count)
 
 
 def base_terms() -> tuple[Term, ...]:
@@ -92,30 +92,30 @@ def base_terms() -> tuple[Term, ...]:
     return make_term("offset"), make_term("viscosity")
 
 
-def candidate_terms(observation: Observation, ripple_orders: tuple[float, ...] = ()) -> tuple[Term, ...]:
+def candidate_terms(recording: JointRecording, ripple_orders: tuple[float, ...] = ()) -> tuple[Term, ...]:
     """Return the terms a model may be made of, beside `base_terms`.
 
     Parameters
     ----------
-    observation : Observation
+    recording : JointRecording
         Its highest speed and whole way give the scales of the variants; terms of signals it lacks are left out.
     ripple_orders : tuple of float
         Periods of motor or gear ripple per radian (or metre) of the joint, of which at most one is taken. Needs a
         position with the same zero in every recording.
     """
-    speed, travel = observation.top_speed, float(observation.travel[-1])
+    speed, travel = recording.top_speed, float(recording.travel[-1])
     scales: dict[str, tuple[float, ...]] = {
         "coulomb": tuple(share * speed for share in _WIDTHS),
         "presliding": tuple(share * travel for share in _PRESLIDING),
         "bend": tuple(share * speed for share in _BENDS),
         "stribeck": tuple(share * speed for share in _STRIBECK),
-        "rest": tuple(share * travel for share in _REST) if observation.starts_at_rest else (),
-        "ripple": ripple_orders if observation.position is not None else (),
+        "rest": tuple(share * travel for share in _REST) if recording.starts_at_rest else (),
+        "ripple": ripple_orders if recording.position is not None else (),
     }
     plain = ["asymmetric_viscosity", "cubic_viscosity", "inertia", "drive_reaction"]
-    if observation.load is not None:
+    if recording.load is not None:
         plain += ["load_coulomb", "load_viscosity", "load"]
-    if observation.position is not None and observation.rotary:
+    if recording.position is not None and recording.rotary:
         plain.append("pose")
     variants = [make_term(name, scale) for name, values in scales.items() for scale in values]
     return (*variants, *map(make_term, plain))
@@ -144,15 +144,15 @@ def make_term(name: str, scale: float | None = None) -> Term:
 
 
 def _coulomb(width: float) -> Term:
-    def columns(seen: Observation) -> Array:
+    def columns(seen: JointRecording) -> Array:
         return seen.direction(width)
 
     return Term("coulomb", "friction", "force", columns, True, scale=width, scale_dimension="velocity")
 
 
 def _presliding(length: float) -> Term:
-    def columns(seen: Observation) -> Array:
-        return dahl(seen.way, length)
+    def columns(seen: JointRecording) -> Array:
+        return dahl(seen.path, length)
 
     return Term("presliding", "friction", "force", columns, True, scale=length, scale_dimension="distance")
 
@@ -160,14 +160,14 @@ def _presliding(length: float) -> Term:
 def _bend(width: float) -> Term:
     """Viscous friction that gives in at higher speed."""
 
-    def columns(seen: Observation) -> Array:
+    def columns(seen: JointRecording) -> Array:
         return seen.direction(width)
 
     return Term("bend", "friction", "force", columns, scale=width, scale_dimension="velocity")
 
 
 def _stribeck(width: float) -> Term:
-    def columns(seen: Observation) -> Array:
+    def columns(seen: JointRecording) -> Array:
         return seen.direction() * np.exp(-np.abs(seen.smooth_velocity) / width)
 
     return Term("stribeck", "friction", "force", columns, True, scale=width, scale_dimension="velocity")
@@ -176,7 +176,7 @@ def _stribeck(width: float) -> Term:
 def _rest(distance: float) -> Term:
     """Friction that a long rest has added: it goes over the first bit of the way."""
 
-    def columns(seen: Observation) -> Array:
+    def columns(seen: JointRecording) -> Array:
         if not seen.starts_at_rest:
             return np.zeros(len(seen))
         return seen.direction_from_rest(distance) * np.exp(-seen.travel / distance)
@@ -185,7 +185,7 @@ def _rest(distance: float) -> Term:
 
 
 def _ripple(order: float) -> Term:
-    def columns(seen: Observation) -> Array:
+    def columns(seen: JointRecording) -> Array:
         return _waves(order * _place(seen)) * np.abs(seen.smooth_velocity)[:, None]
 
     return Term("ripple", "drive", "viscosity", columns, scale=order, scale_dimension="order", count=2)
@@ -218,11 +218,11 @@ def dahl(way: Array, length: float, start: float = 0.0) -> Array:
 # --- signals ----------------------------------------------------------------------------------------------------------
 
 
-def _load(seen: Observation) -> Array:
+def _load(seen: JointRecording) -> Array:
     return np.zeros(len(seen)) if seen.load is None else seen.load
 
 
-def _place(seen: Observation) -> Array:
+def _place(seen: JointRecording) -> Array:
     return np.zeros(len(seen)) if seen.position is None else seen.position
 
 
@@ -248,7 +248,7 @@ _PLAIN: Mapping[str, Term] = {
         Term("cubic_viscosity", "friction", "cubic viscosity", lambda seen: seen.smooth_velocity**3),
         Term("load_coulomb", "friction", "ratio", lambda seen: np.abs(_load(seen)) * seen.direction(), True),
         Term("load_viscosity", "friction", "slowness", lambda seen: np.abs(_load(seen)) * seen.smooth_velocity, True),
-        Term("inertia", "inertia", "inertia", lambda seen: seen.rise),
+        Term("inertia", "inertia", "inertia", lambda seen: seen.known_acceleration),
         Term("load", "load", "ratio", _load),
         Term("pose", "load", "force", lambda seen: _waves(_place(seen)), count=2),
         Term("drive_reaction", "drive", "viscosity", lambda seen: -seen.ripple, True),

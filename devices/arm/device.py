@@ -26,11 +26,10 @@ from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.servo.references import MotorReferences
 from devices.arm.settings import ArmSettings
 from devices.common.log import CommandLog
-from haptics.clock import Clock, WallClock
+from haptics.clock import Clock, WallClock, go_on, pause
 from haptics.device import Causality, Channel, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
-from haptics.waiting import go_on, pause
 
 NAME = "arm"
 

@@ -31,11 +31,10 @@ from devices.pantograph.mechanisms import MAX_TORQUE
 from devices.pantograph.ports import find_port, open_port
 from devices.pantograph.settings import PantographSettings
 from devices.pantograph.wire import WireError
-from haptics.clock import Clock
+from haptics.clock import Clock, go_on, pause
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import build
-from haptics.waiting import go_on, pause
 
 NAME = "pantograph"
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 
-from haptics.clock import Clock, WallClock
+from haptics.clock import Clock, WallClock, cancelled_by
 from haptics.device import Device
 from haptics.errors import ConfigurationError, DeviceFault, HapticError, OpeningCancelled
 from haptics.rendering.envelope import Limits
@@ -19,7 +19,6 @@ from haptics.rendering.rendering import Rendering
 from haptics.servo.loop import END_REASONS, End, Loop, Own, Supervisor
 from haptics.servo.supervision import Supervision
 from haptics.trace import Trace
-from haptics.waiting import cancelled_by
 
 
 class Servo:
@@ -43,7 +42,7 @@ class Servo:
     supervision : Supervision, optional
         The application to watch, and what it says: to stop, new settings, the dead-man's key.
     supervisor : callable, optional
-        Asked before the device is opened, while `haptics.waiting.pause` waits there, and at the top of every tick.
+        Asked before the device is opened, while `haptics.clock.pause` waits there, and at the top of every tick.
     before_tick : callable, optional
         Called with the rendering at the top of every tick, for instance to take over new settings.
     key_held : callable, optional
@@ -124,7 +123,7 @@ class Servo:
         -------
         End
             Why the run ended. A run that is to end before its device is open leaves that closed, without a tick; what
-            waits in ``open`` with `haptics.waiting.pause` is cancelled.
+            waits in ``open`` with `haptics.clock.pause` is cancelled.
 
         Raises
         ------

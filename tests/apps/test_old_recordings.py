@@ -54,15 +54,15 @@ def test_the_window_shows_it(kept: Path, tmp_path: Path, qtbot) -> None:
 
 @of_every_kept_recording
 def test_calibration_reads_it(kept: Path) -> None:
-    from calibration.data.measurements import read_measurements
+    from calibration.data.reading import read_joint_recordings
     from haptics.errors import ConfigurationError
 
     recording = Recording(kept)
     if recording.metadata["device"]["causality"] == "admittance" or kept.name == "b_fault":
         with pytest.raises(ConfigurationError, match=r"not recorded|not a finite number"):
-            read_measurements(kept)
+            read_joint_recordings(kept)
         return
-    measured = read_measurements(kept)
+    measured = read_joint_recordings(kept)
     assert [one.joint for one in measured] == ["x", "y"]
     for number, one in enumerate(measured):
         assert np.array_equal(one.effort, -(recording.rows["command"] + recording.rows["force"])[:, number])

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.files import Source
-from calibration.data.measurements import Measurement
+from calibration.data.joint_recording import JointRecording
 from tests.calibration.hand_moved import DEGREE, KNEE
 
 Array = NDArray[np.float64]
@@ -35,14 +35,14 @@ def swinging(amplitude: float = 20.0 * DEGREE, duration: float = 60.0, rate: flo
     return time, position, velocity, np.gradient(velocity, time)
 
 
-def idle(noise: float = 0.0, seed: int = 1, duration: float = 60.0, joint: str = "knee") -> Measurement:
+def idle(noise: float = 0.0, seed: int = 1, duration: float = 60.0, joint: str = "knee") -> JointRecording:
     """Return what is measured of the knee while its motor does nothing."""
     time, position, velocity, acceleration = swinging(duration=duration)
     torque = -friction(velocity) + noise * np.random.default_rng(seed).standard_normal(len(time))
-    return Measurement(joint, True, time, velocity, torque, SOURCE, acceleration, position)
+    return JointRecording(joint, True, time, velocity, torque, SOURCE, acceleration, position)
 
 
-def driven(gain: float = 0.05, offset: float = 0.8, noise: float = 0.0, inertia: float = 0.0) -> Measurement:
+def driven(gain: float = 0.05, offset: float = 0.8, noise: float = 0.0, inertia: float = 0.0) -> JointRecording:
     """Return what is measured of the knee while its motor is driven by a PWM [percent] that goes up and down."""
     still = idle(duration=40.0)
     drive = 60.0 * np.sin(0.37 * still.time + 0.4)

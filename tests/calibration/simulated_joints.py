@@ -2,10 +2,17 @@
 
 import numpy as np
 
-from calibration.data.observation import Observation
+from calibration.data.files import Source
+from calibration.data.joint_recording import JointRecording
 from calibration.terms.terms import dahl
 
 PERIOD = 0.004
+
+
+def recorded(time, velocity, friction, position=None, acceleration=None, rotary=True):
+    """Return a recording of a joint that is opposed by so much friction."""
+    source = Source("elbow.csv", "0" * 64)
+    return JointRecording("joint", rotary, time, velocity, -np.asarray(friction), source, acceleration, position)
 
 
 def motion(duration=12.0, seed=0, rest=0.6, speed=0.8):
@@ -22,8 +29,8 @@ def motion(duration=12.0, seed=0, rest=0.6, speed=0.8):
 
 
 def joint(seed=0, noise=2.0, offset=-15.0, viscosity=60.0, sliding=25.0, length=1e-3, inertia=0.0, duration=12.0):
-    """Return an observation of a joint with viscous friction and presliding, and perhaps of a wrong inertia."""
+    """Return a recording of a joint with viscous friction and presliding, and perhaps of a wrong inertia."""
     time, position, velocity, acceleration = motion(duration, seed)
     friction = offset + viscosity * velocity + sliding * dahl(position, length) + inertia * acceleration
     friction = friction + noise * np.random.default_rng(seed + 100).standard_normal(len(time))
-    return Observation(time, velocity, friction, position, acceleration)
+    return recorded(time, velocity, friction, position, acceleration)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from calibration.coupled import COUPLINGS, Coupling, decouple
-from calibration.data.measurements import Measurement
+from calibration.data.joint_recording import JointRecording
 from haptics.errors import ConfigurationError
 from tests.calibration.hand_moved import KNEE
 from tests.calibration.measured import SOURCE, Array, friction, swinging
@@ -53,7 +53,7 @@ LAWS = [
 ]
 
 
-def recorded(coupling: Coupling, laws: list[dict[str, float]], noise: float = 0.0) -> list[Measurement]:
+def recorded(coupling: Coupling, laws: list[dict[str, float]], noise: float = 0.0) -> list[JointRecording]:
     """Return what is measured of the joints while each motor in turn is swung and the others are held."""
     _, _, swing, _ = swinging(duration=20.0)
     n = len(swing)
@@ -65,7 +65,7 @@ def recorded(coupling: Coupling, laws: list[dict[str, float]], noise: float = 0.
     joint_velocity, joint_torque = coupling.joint_velocity(velocity), coupling.joint_effort(torque)
     joint_torque += noise * np.random.default_rng(3).standard_normal(joint_torque.shape)
     return [
-        Measurement(name, True, time, joint_velocity[:, k], joint_torque[:, k], SOURCE)
+        JointRecording(name, True, time, joint_velocity[:, k], joint_torque[:, k], SOURCE)
         for k, name in enumerate(coupling.joints)
     ]
 
@@ -90,7 +90,7 @@ def test_motors_that_never_move_alone_are_refused() -> None:
     torso = COUPLINGS["icub-torso"]
     time, _, swing, _ = swinging(duration=10.0)
     velocity = torso.joint_velocity(np.column_stack([swing, np.roll(swing, 200), np.roll(swing, 500)]))
-    joints = [Measurement(name, True, time, velocity[:, k], swing, SOURCE) for k, name in enumerate(torso.joints)]
+    joints = [JointRecording(name, True, time, velocity[:, k], swing, SOURCE) for k, name in enumerate(torso.joints)]
     with pytest.raises(ConfigurationError, match="ever moves alone; hold all but one"):
         decouple(joints, torso)
 

@@ -1,4 +1,4 @@
-"""From a measurement to parameters: smoothing, inertia, checks on other recordings, and whose mistake it was."""
+"""From a recording to parameters: smoothing, inertia, checks on other recordings, and whose mistake it was."""
 
 from dataclasses import replace
 
@@ -43,6 +43,16 @@ def test_an_inertia_that_is_known_is_taken_off_and_one_that_was_found_is_judged(
     assert relative_error(with_inertia, samples_of(heavy, Wishes())) < 1e-12
     with pytest.raises(ConfigurationError, match="has no accelerations"):
         relative_error(with_inertia, samples_of(replace(heavy, acceleration=None), Wishes()))
+
+
+def test_a_load_that_is_known_is_no_friction() -> None:
+    knee = idle()
+    load = 4.0 * np.cos(knee.position)
+    loaded = replace(knee, effort=knee.effort - load, load=load)
+    assert relative_error(JOINT, samples_of(loaded, Wishes())) < 1e-12
+    assert relative_error(JOINT, samples_of(replace(loaded, load=None), Wishes())) > 0.1
+    with pytest.raises(ConfigurationError, match="leave out --inertia"):
+        samples_of(loaded, Wishes(inertia=1.0))
 
 
 def test_smoothing_takes_noise_away_without_lag() -> None:

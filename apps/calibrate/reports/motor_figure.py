@@ -31,10 +31,10 @@ def motor_figure(fit: MotorFit) -> str:
     """Return the figure of a motor: its hysteresis, the line once the friction is known, and what the fit leaves."""
     figure = new_figure(11.0, 8.4)
     grid = figure.add_gridspec(2, 2, height_ratios=(1.25, 0.8))
-    _, effort = units_of(fit.measurement.rotary)
+    _, effort = units_of(fit.recording.rotary)
     _hysteresis(figure.add_subplot(grid[0, 0]), fit, effort)
     _line(figure.add_subplot(grid[0, 1]), fit, effort)
-    time = fit.measurement.time[fit.used]
+    time = fit.recording.time[fit.used]
     left = figure.add_subplot(grid[1, 0])
     dots(left, time, fit.residual, BLUE)
     dress(left, "time [s]", f"residual [{effort}]", "what the fit leaves")
@@ -45,7 +45,7 @@ def motor_figure(fit: MotorFit) -> str:
 
 
 def _drive_label(fit: MotorFit) -> str:
-    return _DRIVES[fit.measurement.drive_unit]
+    return _DRIVES[fit.recording.drive_unit]
 
 
 def _hysteresis(axes: Axes, fit: MotorFit, effort: str) -> None:
@@ -64,7 +64,7 @@ def _hysteresis(axes: Axes, fit: MotorFit, effort: str) -> None:
     dress(
         axes,
         _drive_label(fit),
-        f"{effort_word(fit.measurement.rotary)} that came out [{effort}]",
+        f"{effort_word(fit.recording.rotary)} that came out [{effort}]",
         "before the friction is added",
     )
     legend(axes, "upper left")
@@ -81,7 +81,7 @@ def _line(axes: Axes, fit: MotorFit, effort: str) -> None:
     dress(
         axes,
         _drive_label(fit),
-        f"{effort_word(fit.measurement.rotary)} of the motor [{effort}]",
+        f"{effort_word(fit.recording.rotary)} of the motor [{effort}]",
         "with the friction added",
     )
     legend(axes, "upper left")

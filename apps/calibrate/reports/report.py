@@ -152,8 +152,8 @@ def _section(page: Page, file: ParameterFile) -> str:
 
 
 def _friction_lead(one: Identified) -> str:
-    seconds = sum(measurement.duration for measurement in one.measurements)
-    recordings = len(one.measurements)
+    seconds = sum(recording.duration for recording in one.recordings)
+    recordings = len(one.recordings)
     count = "1 recording" if recordings == 1 else f"{recordings} recordings"
     return (
         f"{count}, {seconds:.0f} s. Friction has the direction of the velocity; a joint that nothing drives gives "
@@ -164,7 +164,7 @@ def _friction_lead(one: Identified) -> str:
 def _motor_lead(fit: MotorFit) -> str:
     how = "The joint was held" if fit.held else "The joint moved"
     known = "" if fit.held or "hysteresis" in fit.values else "; its friction is known and was added"
-    return f"{how} while its motor was driven for {fit.measurement.duration:.0f} s{known}."
+    return f"{how} while its motor was driven for {fit.recording.duration:.0f} s{known}."
 
 
 def _warnings(warnings: Sequence[str]) -> str:

@@ -10,15 +10,15 @@ import sys
 
 import numpy as np
 
-from calibration.data.observation import Observation
+from calibration.data.joint_recording import JointRecording
 from calibration.data.serial_robot import read_serial_robot
 from calibration.fitting.regression import least_squares
 from haptics.reading import read_npz
 
 
-def excess(seen: Observation) -> float:
+def excess(seen: JointRecording) -> float:
     """Return the inertia [kg m^2] that is left in the friction beside an offset, dry and viscous friction."""
-    columns = np.column_stack((np.ones(len(seen)), seen.direction(), seen.smooth_velocity, seen.rise))
+    columns = np.column_stack((np.ones(len(seen)), seen.direction(), seen.smooth_velocity, seen.known_acceleration))
     return float(least_squares(columns, seen.friction).coefficients[3])
 
 

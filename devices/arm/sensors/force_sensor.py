@@ -19,8 +19,8 @@ import numpy as np
 
 from devices.arm.sensors.mounting import Array, Mounting, SensorSettings
 from devices.arm.sensors.wire import Health, Sample, Wire
+from haptics.clock import pause
 from haptics.errors import DeviceFault, DeviceOpenError, HapticError
-from haptics.waiting import pause
 
 LOOK = 0.01
 """The reader waits for something new for so long before it sees whether it shall end [s]."""

@@ -13,9 +13,9 @@ from calibration.friction import FitSettings
 from calibration.friction.commanded import Commanded
 from calibration.identification import Wishes, identify
 from calibration.motions import Mover, rows_of
+from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
 from calibration.motions.handle_motion import excite
-from calibration.motions.measurements import measurements_of
 from calibration.motions.trials import HANDLES, Handle, fits_of
 from calibration.motions.trials import held as how_often
 from calibration.parameters.files import write_parameter_file
@@ -58,7 +58,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def own_file(folder: Path) -> str:
     """What was identified from it."""
-    measured = measurements_of(folder)
+    measured = recorded_axes(folder)
     joints = tuple(identify(rounds, WISHES).parameters() for rounds in measured.values())
     source = measured["x"][0].source
     write_parameter_file(folder.parent / "own.toml", ParameterFile(Provenance(device=source.device), joints))
@@ -102,7 +102,7 @@ def held(own_file: str, hand: ToAndFro) -> Any:
 
 
 def test_the_levels_and_the_mass_are_found(folder: Path) -> None:
-    for axis, rounds in measurements_of(folder).items():
+    for axis, rounds in recorded_axes(folder).items():
         found = identify(rounds, WISHES).fit.values
         for name, truth in FRICTION[axis].items():
             tolerance = 0.03 if name == "stribeck_velocity" else 0.005
@@ -113,7 +113,7 @@ def test_the_levels_and_the_mass_are_found(folder: Path) -> None:
 def test_forces_come_at_the_time_at_which_they_act(folder: Path) -> None:
     """Half a millisecond of delay, and half a period since a force holds for one."""
     rows = dict(rows_of(Recording(folder)))["x 1"]
-    effort = measurements_of(folder)["x"][0].effort
+    effort = recorded_axes(folder)["x"][0].effort
     lags = np.arange(4)
     misfits = [np.sum((rows["command"][10 - lag : -10 - lag, 0] + effort[10:-10]) ** 2) for lag in lags]
     assert lags[int(np.argmin(misfits))] == 1
@@ -127,7 +127,7 @@ def test_a_run_is_replayed_bit_by_bit(folder: Path) -> None:
 
 def test_recordings_of_older_versions_are_read(folder: Path) -> None:
     """Their motions were no programs: the description had the ticks of the rounds."""
-    ours = measurements_of(folder)
+    ours = recorded_axes(folder)
     path = folder.parent / "older"
     path.mkdir()
     metadata, rows = json.loads((folder / "recording.json").read_text()), Recording(folder).rows
@@ -137,7 +137,7 @@ def test_recordings_of_older_versions_are_read(folder: Path) -> None:
             parts["xy".index(label[0])].append([int(part["tick"][0]), int(part["tick"][-1]) + 1])
     (path / "recording.json").write_text(json.dumps({**metadata, "excited_ticks": parts}))
     np.save(path / TICKS, rows)
-    for axis, rounds in measurements_of(path).items():
+    for axis, rounds in recorded_axes(path).items():
         assert len(rounds) == 2
         np.testing.assert_array_equal(rounds[0].effort, ours[axis][0].effort)
 
@@ -146,7 +146,7 @@ def test_what_was_interrupted_before_both_axes_moved_is_refused(tmp_path: Path) 
     with pytest.raises(KeyboardInterrupt):
         excite(mover()[0], SHORT, tmp_path / "run", progress=interrupt_after(4.0))
     with pytest.raises(ConfigurationError, match="interrupted before both axes"):
-        measurements_of(tmp_path / "run")
+        recorded_axes(tmp_path / "run")
 
 
 def interrupt_after(moment: float) -> Callable[[float], None]:

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import devices
-from calibration.data.measurements import Measurement
+from calibration.data.joint_recording import JointRecording
 from calibration.friction import FitSettings
 from calibration.identification import Wishes, identify
 from calibration.motions import Mover, rows_of
@@ -41,12 +41,12 @@ def mover(**changes: Any) -> Mover:
 
 
 @pytest.fixture(scope="module")
-def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[Measurement]]:
+def measured(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[JointRecording]]:
     return excite_arm(mover(), SHORT, tmp_path_factory.mktemp("arm") / "run")
 
 
 @pytest.fixture(scope="module")
-def own_file(measured: dict[str, list[Measurement]], tmp_path_factory: pytest.TempPathFactory) -> str:
+def own_file(measured: dict[str, list[JointRecording]], tmp_path_factory: pytest.TempPathFactory) -> str:
     joints = tuple(identify(rounds, WISHES).parameters() for rounds in measured.values())
     path = tmp_path_factory.mktemp("found") / "joints.toml"
     write_parameter_file(path, ParameterFile(Provenance(device=measured["1"][0].source.device), joints))
@@ -109,7 +109,7 @@ def test_an_arm_that_believes_what_was_found_goes_where_it_is_told(own_file: str
     assert found < 1.2 * true
 
 
-def test_a_run_is_replayed_bit_by_bit_and_its_recording_is_data(measured: dict[str, list[Measurement]]) -> None:
+def test_a_run_is_replayed_bit_by_bit_and_its_recording_is_data(measured: dict[str, list[JointRecording]]) -> None:
     recording = Recording(Path(measured["1"][0].source.path))
     found = verify(recording)
     assert (found.mismatches, found.verdict) == (0, "ok")

@@ -7,14 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from calibration.data.observation import Observation
 from calibration.fitting.block_fits import BlockFits
 from calibration.fitting.prediction_error import relative_error
 from calibration.fitting.regression import blocks
 from calibration.terms.selection import SelectionSettings, select_terms
 from calibration.terms.terms import Term, candidate_terms, dahl, make_term
 from haptics.errors import ConfigurationError
-from tests.calibration.simulated_joints import joint, motion
+from tests.calibration.simulated_joints import joint, motion, recorded
 
 
 def names(model):
@@ -42,7 +41,7 @@ def test_presliding_becomes_sliding_in_either_direction(length, start):
 
 def test_terms_of_signals_that_are_missing_are_not_offered():
     time, _, velocity, _ = motion()
-    offered = {term.name for term in candidate_terms(Observation(time, velocity, velocity), (100.0,))}
+    offered = {term.name for term in candidate_terms(recorded(time, velocity, velocity), (100.0,))}
     assert offered.isdisjoint({"load", "load_coulomb", "load_viscosity", "pose", "ripple"})
     assert {"coulomb", "presliding", "inertia", "rest"} <= offered
 
@@ -108,7 +107,7 @@ def test_a_model_without_noise_is_exact():
         share * term.matrix(seen)[:, 0]
         for share, term in ((-3.0, make_term("offset")), (60.0, make_term("viscosity")), (20.0, offered[0]))
     )
-    exact = Observation(time, velocity, friction - 2.0 * acceleration, position, acceleration)
+    exact = recorded(time, velocity, friction - 2.0 * acceleration, position, acceleration)
     model = select_terms(exact, offered).model
     found = {one.term.name: one.values[0] for one in model.fitted}
     assert found == pytest.approx({"offset": -3.0, "viscosity": 60.0, "presliding": 20.0, "inertia": -2.0}, rel=1e-9)
@@ -133,7 +132,7 @@ def test_terms_of_mere_chance_are_not_taken(seed):
 
 def test_what_pushes_along_is_no_friction():
     time, position, velocity, _ = motion()
-    seen = Observation(time, velocity, 60.0 * velocity - 20.0 * np.tanh(velocity / 1e-3), position)
+    seen = recorded(time, velocity, 60.0 * velocity - 20.0 * np.tanh(velocity / 1e-3), position)
     assert "coulomb" not in names(select_terms(seen, [make_term("coulomb", 1e-3)]).model)
 
 
@@ -162,7 +161,7 @@ def test_what_happens_once_in_a_recording_is_trusted_by_how_often_it_was_seen(re
     for seed in range(recordings):
         plain = joint(seed=seed, sliding=0.0, noise=0.5)
         friction = plain.friction + 40.0 * rest.matrix(plain)[:, 0]
-        seen.append(Observation(plain.time, plain.velocity, friction, plain.position, plain.acceleration))
+        seen.append(recorded(plain.time, plain.velocity, friction, plain.position, plain.acceleration))
     assert select_terms(seen, [rest]).model.of("rest").values[0] == pytest.approx(share * 40.0, rel=0.03)
 
 
@@ -178,7 +177,7 @@ def test_only_kinds_that_are_wished_are_taken_and_the_kinds_add_up():
 def test_the_drives_answer_to_ripple_is_told_from_friction():
     plain = joint()
     ripple = 0.002 * np.sin(2.0 * np.pi * 90.0 * plain.time)
-    seen = Observation(plain.time, plain.velocity + ripple, plain.friction - 5e4 * ripple, plain.position)
+    seen = recorded(plain.time, plain.velocity + ripple, plain.friction - 5e4 * ripple, plain.position)
     model = select_terms(seen).model
     assert model.of("drive_reaction").values[0] == pytest.approx(5e4, rel=0.1)
     assert np.abs(model.predict(seen, ("friction",)) - (plain.friction))[200:-200].std() < 4.0
@@ -189,7 +188,7 @@ def test_the_interval_of_an_error_covers_that_of_long_recordings():
     random = np.random.default_rng(3)
     slow = np.repeat(random.standard_normal(len(time) // 50), 50)  # errors alike for 0.2 s
     torque = 10.0 * np.sign(np.sin(time))
-    error = relative_error(Observation(time, velocity, torque), torque + slow)
+    error = relative_error(recorded(time, velocity, torque), torque + slow)
     assert error.low < 0.1 < error.high
     assert 0.02 < (error.high - error.low) / error.value < 0.5
 
@@ -209,7 +208,7 @@ def test_no_recording_is_said():
 
 def test_a_torque_of_nothing_is_said():
     seen = joint()
-    nothing = Observation(seen.time, seen.velocity, np.zeros(len(seen)))
+    nothing = recorded(seen.time, seen.velocity, np.zeros(len(seen)))
     with pytest.raises(ConfigurationError, match="nothing to explain"):
         select_terms(nothing)
     with pytest.raises(ConfigurationError, match="nothing to explain"):
@@ -220,7 +219,7 @@ def test_a_torque_of_nothing_is_said():
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_do_not_change_the_choice(length, force):
     seen = joint(inertia=-8.0)
-    scaled = Observation(
+    scaled = recorded(
         seen.time,
         length * seen.velocity,
         force * seen.friction,
@@ -228,7 +227,7 @@ def test_units_do_not_change_the_choice(length, force):
         length * seen.acceleration,
         rotary=False,
     )
-    plain = Observation(seen.time, seen.velocity, seen.friction, seen.position, seen.acceleration, rotary=False)
+    plain = recorded(seen.time, seen.velocity, seen.friction, seen.position, seen.acceleration, rotary=False)
     first, second = select_terms(plain), select_terms(scaled)
     assert [term.name for term in second.model.terms] == [term.name for term in first.model.terms]
     assert second.score.value == pytest.approx(first.score.value, rel=1e-6)

@@ -8,9 +8,9 @@ import pytest
 
 from calibration.friction import FitSettings
 from calibration.identification import Wishes, identify
+from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
 from calibration.motions.handle_motion import excite
-from calibration.motions.measurements import measurements_of
 from calibration.motions.mover import Mover
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import ParameterFile, Provenance
@@ -80,7 +80,7 @@ def make(monkeypatch: pytest.MonkeyPatch) -> Make:
 def test_what_is_left_of_its_friction_is_little_and_one_newton_is_one(make: Make, tmp_path: Path) -> None:
     device: Any = make(STILL)
     mover = Mover(lambda more, clock: device, live=False, rate=1.0 / FRAME, clock_of=lambda moved: device.clock)
-    measured = measurements_of(excite(mover, SHORT, tmp_path / "run"))
+    measured = recorded_axes(excite(mover, SHORT, tmp_path / "run"))
     found = tuple(identify(rounds, WISHES).parameters() for rounds in measured.values())
     own_file = tmp_path / "own.toml"
     write_parameter_file(own_file, ParameterFile(Provenance(device=measured["x"][0].source.device), found))

@@ -8,11 +8,10 @@ import pytest
 
 import devices
 from devices.emulators.hapi.board import HapiBoard
-from haptics.clock import WallClock
+from haptics.clock import WallClock, cancelled_by
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, OpeningCancelled
 from haptics.friction.laws import Coulomb
-from haptics.waiting import cancelled_by
 from tests.contract import DeviceContract
 from tests.devices.pantograph.boards import QUICK, driven, driver, exercise, holding, wait_until
 

@@ -1,27 +1,22 @@
-"""The measurement of one joint (positions, velocities, torques), read from a file and checked.
+"""Joint recordings from tables: the columns of a CSV file, an NPZ file or a recording, checked.
 
-`read_measurements` takes a CSV file, an NPZ file or a recording. Whatever is wrong with it is one sentence that names
-the file and the column.
+Whatever is wrong with them is one sentence that names the file and the column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
 
 from calibration.data.columns import DRIVES, EFFORTS, EITHER, TURNING, Column, names_of, parse_column
-from calibration.data.files import RawColumns, Series, Source, read_columns
-from haptics.errors import ConfigurationError
+from calibration.data.files import RawColumns, Series, read_columns
+from calibration.data.joint_recording import UNNAMED, JointRecording
 from haptics.settings import unknown
 
 FEWEST = 50
 """Recordings with fewer samples are refused."""
-
-UNNAMED = "joint"
-"""What a joint is called that has no name in its file."""
 
 _SUSPECT_RATIOS = {"degrees and radians": 180.0 / np.pi, "millimetres and metres": 1000.0}
 _RATIO_TOLERANCE = 0.2
@@ -29,79 +24,11 @@ _SMALLEST, _LARGEST = 1e-30, 1e30
 """Between them lies the greatest magnitude of every column, in SI units."""
 
 
-@dataclass(frozen=True, eq=False)
-class Measurement:
-    """What was measured of one joint, in SI units.
-
-    Attributes
-    ----------
-    joint : str
-        Its name.
-    rotary : bool
-        Whether it turns (rad, N m) or slides (m, N).
-    time : (n,) float array
-        When the samples were taken, increasing [s]; 0 is the first sample of the file.
-    velocity : (n,) float array
-        Velocity [rad/s] or [m/s].
-    effort : (n,) float array
-        Torque [N m] or force [N] that the joint gives: minus the friction F where nothing drives it (Guedelha et al.
-        2018, (19)).
-    acceleration, position : (n,) float array or None
-        As far as they were measured.
-    drive : (n,) float array or None
-        What the motor was told.
-    drive_unit : str
-        Of what unit that is: ``percent``, ``count``, ``duty``, ``a`` or ``v``.
-    instrument : (n,) float array or None
-        The acceleration without noise to speak of (`calibration.data.signals.Motion`).
-    velocity_noise : float or None
-        Standard deviation of the error of the velocity, where it is known [rad/s] or [m/s].
-    reference : (n,) float array or None
-        The position that a controller was to keep, where the motion was commanded.
-    cutoff : float or None
-        Of the filter that the effort went through, where it did [Hz].
-    source : Source
-        Where it comes from.
-    """
-
-    joint: str
-    rotary: bool
-    time: Series
-    velocity: Series
-    effort: Series
-    source: Source
-    acceleration: Series | None = None
-    position: Series | None = None
-    drive: Series | None = None
-    drive_unit: str = ""
-    instrument: Series | None = None
-    velocity_noise: float | None = None
-    reference: Series | None = None
-    cutoff: float | None = None
-
-    def __len__(self) -> int:
-        return len(self.time)
-
-    @property
-    def duration(self) -> float:
-        """From the first sample to the last [s]."""
-        return float(self.time[-1] - self.time[0])
-
-    @property
-    def where(self) -> str:
-        """The file and the joint, for messages."""
-        return self.source.path if self.joint == UNNAMED else f"{self.source.path}, joint {self.joint}"
-
-    def error(self, message: str) -> ConfigurationError:
-        """Return the error that says what is wrong with it."""
-        return ConfigurationError(f"{self.where}: {message}.")
-
-
-def read_measurements(
+def read_table(
     path: str | Path,
     columns: Mapping[str, str] | None = None,
     joints: tuple[str, ...] = (),
-) -> tuple[Measurement, ...]:
+) -> tuple[JointRecording, ...]:
     """Read what was measured of the joints in a file.
 
     Parameters
@@ -125,10 +52,10 @@ def read_measurements(
     for name in chosen:
         if name not in found:
             raise unknown(f"joint in {raw.source.path}", name, found)
-    measured = tuple(_measurement(raw, name, found[name]) for name in chosen)
-    for measurement in measured:
-        _check_units_of_motion(measurement)
-    return measured
+    recordings = tuple(_recording(raw, name, found[name]) for name in chosen)
+    for recording in recordings:
+        _check_units_of_motion(recording)
+    return recordings
 
 
 # --- from columns to joints -------------------------------------------------------------------------------------------
@@ -150,7 +77,7 @@ def _by_joint(raw: RawColumns) -> dict[str, dict[str, tuple[Column, Series]]]:
     return {name: common | own for name, own in joints.items()} if joints else {UNNAMED: common}
 
 
-def _measurement(raw: RawColumns, joint: str, found: dict[str, tuple[Column, Series]]) -> Measurement:
+def _recording(raw: RawColumns, joint: str, found: dict[str, tuple[Column, Series]]) -> JointRecording:
     raw = raw.of_joint("" if joint == UNNAMED else joint)
     time = _required(raw, found, ("time",))
     velocity = _required(raw, found, ("velocity",))
@@ -159,7 +86,7 @@ def _measurement(raw: RawColumns, joint: str, found: dict[str, tuple[Column, Ser
     rotary = _turns(raw, [column for column, _ in found.values()])
     _check_numbers(raw, found)
     _check_time(raw, time[1])
-    return Measurement(
+    return JointRecording(
         joint=joint,
         rotary=rotary,
         time=time[1] * time[0].factor - time[1][0] * time[0].factor,
@@ -234,18 +161,18 @@ def _check_time(raw: RawColumns, time: Series) -> None:
         raise raw.error(f"time {time[row]:g} in row {row + 1} does not come after {time[row - 1]:g}; sort the rows")
 
 
-def _check_units_of_motion(measurement: Measurement) -> None:
+def _check_units_of_motion(recording: JointRecording) -> None:
     """Compare the position with the integral of the velocity: a factor between them is a wrong unit, or a sign."""
-    time, velocity, position = measurement.time, measurement.velocity, measurement.position
+    time, velocity, position = recording.time, recording.velocity, recording.position
     if position is None or not velocity.any():
         return
-    way = np.concatenate(([0.0], np.cumsum(np.diff(time) * (velocity[1:] + velocity[:-1]) / 2.0)))
-    table = np.column_stack((way, time, np.ones_like(time)))
+    path = np.concatenate(([0.0], np.cumsum(np.diff(time) * (velocity[1:] + velocity[:-1]) / 2.0)))
+    table = np.column_stack((path, time, np.ones_like(time)))
     ratio = float(np.linalg.lstsq(table, position, rcond=None)[0][0])
     if ratio < -0.5:
-        raise measurement.error("the position falls while the velocity is positive: one of them has the wrong sign")
+        raise recording.error("the position falls while the velocity is positive: one of them has the wrong sign")
     for what, factor in _SUSPECT_RATIOS.items():
         if min(abs(ratio / factor - 1.0), abs(ratio * factor - 1.0)) < _RATIO_TOLERANCE:
-            raise measurement.error(
+            raise recording.error(
                 f"the position changes {ratio:.3g} times as fast as the velocity says: {what} are mixed"
             )

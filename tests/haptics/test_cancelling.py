@@ -8,11 +8,10 @@ import time
 import pytest
 
 from haptics import Coulomb, MasslessImpedance, Servo
-from haptics.clock import Clock
+from haptics.clock import Clock, cancelled_by, go_on, pause
 from haptics.errors import OpeningCancelled
 from haptics.servo.loop import End
 from haptics.trace import Trace
-from haptics.waiting import cancelled_by, go_on, pause
 from tests.haptics.doubles import BenchDevice
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.files import Source
-from calibration.data.measurements import Measurement
+from calibration.data.joint_recording import JointRecording
 from calibration.data.signals import Motion, best_cutoff, motion, smooth
 from calibration.motions import rows_of, source_of
 from calibration.motions.handle_motion import AXES
@@ -46,7 +46,7 @@ _STEPS = 3
 """Steps by which the delay is made free of that noise."""
 
 
-def measurements_of(folder: Path) -> dict[str, list[Measurement]]:
+def recorded_axes(folder: Path) -> dict[str, list[JointRecording]]:
     """Return what was measured of x and of y, round by round: motions without delay, and the forces at that time.
 
     Parameters
@@ -99,7 +99,7 @@ def _rounds_by_tick(recording: Recording, parts: Any) -> list[list[Rows]]:
     return [[rows[(ticks >= a) & (ticks < b)] for a, b in rounds if b <= last + 1] for rounds in pairs[: len(AXES)]]
 
 
-def _round(rows: Rows, axis: int, source: Source) -> Measurement:
+def _round(rows: Rows, axis: int, source: Source) -> JointRecording:
     sampled = rows["time"] + rows["period_error"] - rows["sample_age"]
     good = (rows["status"] & UNUSABLE) == 0
     new = good & (np.diff(np.maximum.accumulate(np.where(good, sampled, -np.inf)), prepend=-np.inf) > _SAME)
@@ -109,7 +109,7 @@ def _round(rows: Rows, axis: int, source: Source) -> Measurement:
     given = rows["time"] + rows["period_error"]
     command = np.array(rows["command"][:, axis])
     delay = _delay(given, command, moved, reference)
-    return Measurement(
+    return JointRecording(
         joint=AXES[axis],
         rotary=False,
         time=time - time[0],

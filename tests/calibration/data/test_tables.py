@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibration.data.columns import UNITS, Column, parse_column
-from calibration.data.measurements import read_measurements
+from calibration.data.reading import read_joint_recordings
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recorder
 from haptics.records import ROW
@@ -19,14 +19,14 @@ TORQUE = np.cos(TIME)
 
 def refused(path: Path, says: str, **options: object) -> None:
     with pytest.raises(ConfigurationError, match=says) as caught:
-        read_measurements(path, **options)  # type: ignore[arg-type]
+        read_joint_recordings(path, **options)  # type: ignore[arg-type]
     message = str(caught.value)
     assert str(path) in message and "\n" not in message and message.endswith(".")
 
 
 def test_the_columns_of_the_contract_come_out_as_they_are(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "a.csv", time_s=TIME + 7.0, velocity_rad_per_s=VELOCITY, torque_nm=TORQUE)
-    (measured,) = read_measurements(path)
+    (measured,) = read_joint_recordings(path)
     assert measured.joint == "joint" and measured.rotary
     assert measured.time[0] == 0.0
     np.testing.assert_allclose(measured.time, TIME, atol=1e-12)
@@ -40,7 +40,7 @@ def test_the_columns_of_the_contract_come_out_as_they_are(tmp_path: Path) -> Non
 def test_columns_may_be_separated_by_semicolons_or_tabs(tmp_path: Path, separator: str) -> None:
     path = write_csv(tmp_path / "a.csv", time_s=TIME, velocity_rad_per_s=VELOCITY, torque_nm=TORQUE)
     path.write_text(path.read_text().replace(",", separator))
-    (measured,) = read_measurements(path)
+    (measured,) = read_joint_recordings(path)
     np.testing.assert_array_equal(measured.velocity, VELOCITY)
 
 
@@ -60,7 +60,7 @@ def test_units_become_si(tmp_path: Path) -> None:
         torque_mnm=TORQUE * 1e3,
         current_ma=TORQUE * 1e3,
     )
-    (measured,) = read_measurements(path)
+    (measured,) = read_joint_recordings(path)
     for series, truth in (
         (measured.time, TIME),
         (measured.velocity, VELOCITY),
@@ -75,7 +75,7 @@ def test_units_become_si(tmp_path: Path) -> None:
 
 def test_a_slide_has_forces(tmp_path: Path) -> None:
     path = write_csv(tmp_path / "a.csv", time_s=TIME, velocity_mm_per_s=1e3 * VELOCITY, force_n=TORQUE)
-    (measured,) = read_measurements(path)
+    (measured,) = read_joint_recordings(path)
     assert not measured.rotary
     np.testing.assert_allclose(measured.velocity, VELOCITY)
 
@@ -93,10 +93,10 @@ def two_joints(path: Path) -> Path:
 
 def test_several_joints_share_a_time(tmp_path: Path) -> None:
     path = two_joints(tmp_path / "a.csv")
-    knee, hip = read_measurements(path)
+    knee, hip = read_joint_recordings(path)
     assert (knee.joint, hip.joint) == ("knee", "hip")
     np.testing.assert_array_equal(hip.effort, -knee.effort)
-    (only,) = read_measurements(path, joints=("hip",))
+    (only,) = read_joint_recordings(path, joints=("hip",))
     assert only.joint == "hip"
     refused(path, "unknown joint.*'hop'. Did you mean 'hip'", joints=("hop",))
 
@@ -106,7 +106,7 @@ def test_arrays_of_several_joints_number_them(tmp_path: Path) -> None:
     np.savez(
         path, time_s=TIME, velocity_rad_per_s=np.column_stack((VELOCITY, -VELOCITY)), torque_nm=np.ones((len(TIME), 2))
     )
-    first, second = read_measurements(path)
+    first, second = read_joint_recordings(path)
     assert (first.joint, second.joint) == ("1", "2")
     np.testing.assert_array_equal(second.velocity, -VELOCITY)
 
@@ -115,18 +115,18 @@ def test_other_names_can_be_given(tmp_path: Path) -> None:
     path = tmp_path / "a.npz"
     np.savez(path, t=TIME, speeds=np.column_stack((VELOCITY, 3.0 * VELOCITY)), load=TORQUE, word=np.array("robot"))
     names = {"time_s": "t", "velocity_rad_per_s": "speeds:1", "torque_nm": "load"}
-    (measured,) = read_measurements(path, columns=names)
+    (measured,) = read_joint_recordings(path, columns=names)
     np.testing.assert_array_equal(measured.velocity, 3.0 * VELOCITY)
     refused(path, "has no column for the time")
     refused(path, "unknown column of .*'speeds:2'", columns={**names, "velocity_rad_per_s": "speeds:2"})
     with pytest.raises(ConfigurationError, match="unknown column 'torque_lbft'"):
-        read_measurements(path, columns={"torque_lbft": "load"})
+        read_joint_recordings(path, columns={"torque_lbft": "load"})
 
 
 def test_the_hash_is_that_of_the_bytes(tmp_path: Path) -> None:
     one, other = write_idle(tmp_path / "a.csv", seed=1), write_idle(tmp_path / "b.csv", seed=1)
     different = write_idle(tmp_path / "c.csv", seed=2)
-    hashes = [read_measurements(path)[0].source.sha256 for path in (one, other, different)]
+    hashes = [read_joint_recordings(path)[0].source.sha256 for path in (one, other, different)]
     assert hashes[0] == hashes[1] != hashes[2]
 
 
@@ -143,7 +143,7 @@ def recorded(folder: Path, causality: str = "impedance") -> Path:
 
 
 def test_a_recording_gives_the_friction_of_both_axes(tmp_path: Path) -> None:
-    x, y = read_measurements(recorded(tmp_path / "run"))
+    x, y = read_joint_recordings(recorded(tmp_path / "run"))
     assert (x.joint, y.joint) == ("x", "y") and not x.rotary
     np.testing.assert_array_equal(x.effort, -TORQUE)  # what drives the handle on is minus what it gives
     np.testing.assert_array_equal(y.effort, TORQUE)

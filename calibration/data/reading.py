@@ -1,0 +1,46 @@
+"""Recordings of joints from files of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from calibration.data.joint_recording import JointRecording
+from calibration.data.serial_robot import is_serial_robot, read_serial_robot
+from calibration.data.tables import read_table
+from haptics.reading import read_npz
+from haptics.settings import unknown
+
+
+def read_joint_recordings(
+    path: str | Path, columns: Mapping[str, str] | None = None, joints: tuple[str, ...] = ()
+) -> tuple[JointRecording, ...]:
+    """Read the recordings of the joints in a file.
+
+    Parameters
+    ----------
+    path : str or Path
+        A table (`calibration.data.tables`): a CSV or NPZ file, or the folder of a recording. Or a serial robot's NPZ
+        file (`calibration.data.serial_robot`), of which the joints are called 1, 2, ...
+    columns : mapping, optional
+        Names of ours to names in the file, where a table has others: ``{"torque_nm": "motor_torque:0"}``, with a colon
+        and the number of the column for arrays that have several.
+    joints : tuple of str, optional
+        Only these joints, in this order; all of them if not given.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be used, naming the file.
+    """
+    if not _is_robot(path):
+        return read_table(path, columns, joints)
+    found = {one.joint: one for one in read_serial_robot(path)}
+    for name in joints:
+        if name not in found:
+            raise unknown(f"joint in {path}", name, found)
+    return tuple(found[name] for name in joints or found)
+
+
+def _is_robot(path: str | Path) -> bool:
+    return Path(path).suffix.lower() == ".npz" and is_serial_robot(read_npz(path))
