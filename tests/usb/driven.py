@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from collections.abc import Iterator
@@ -9,10 +10,15 @@ from contextlib import contextmanager
 from unittest.mock import patch
 
 from devices.joystick.opening import playing
+from devices.joystick.streaming import ENDED
+from devices.joystick.usb import hidraw, usb_transport
 from devices.joystick.usb.finding import connect
 
 KEPT_DURATION = 0.2
 """Duration of a constant effect [s]."""
+
+PATIENCE = 10.0
+"""How long a report is waited for, and until it is taken [s]."""
 
 LEVELS = 0.25, -0.125
 """What the other program pushes with, as parts of full scale of the two effects."""
@@ -26,13 +32,17 @@ def packaged_libusb() -> Iterator[None]:
 
 
 def main() -> None:
-    with packaged_libusb():
-        stick = connect("", "", sys.argv[1])
-    with playing(stick, KEPT_DURATION, KEPT_DURATION / 4, patience=10.0) as threads:
-        while threads.fault is None:
-            threads.levels.publish(*LEVELS, time.perf_counter())
-            threads.wake.call()
-            time.sleep(5e-3)
+    with contextlib.ExitStack() as patient:
+        for module in (usb_transport, hidraw):  # a stick whose emulator has to wait for a processor is not given up
+            patient.enter_context(patch.object(module, "WRITE_TIMEOUT", PATIENCE))
+        with packaged_libusb():
+            stick = connect("", "", sys.argv[1])
+        with playing(stick, KEPT_DURATION, KEPT_DURATION / 4, patience=PATIENCE) as threads:
+            while not threads.trouble[ENDED]:
+                threads.levels.publish(*LEVELS, time.perf_counter())
+                threads.wake.call()
+                time.sleep(5e-3)
+            sys.exit(f"the other program ended: {threads.fault}")
 
 
 if __name__ == "__main__":

@@ -120,6 +120,7 @@ def other_program(stage: Stage, after_kill: Callable[[Stage], Any] = lambda stag
         until(lambda: np.linalg.norm(stage.stick.force - theirs) < NEAR, "the other program pushed nothing", 30.0)
         refusals = [_refusal(replace(stage, transport=way)) for way in sorted({stage.transport, "usb"})]
         facts = {"refusals": refusals, "theirs": theirs.tolist(), "unharmed": stage.stick.force.tolist()}
+        assert process.poll() is None, "the other program ended by itself (see what it said)"
         facts |= _killed(stage, process)
         facts["back"] = stage.bound_again()
         until(lambda: not stage.guardians(), "its guardian stayed", 20.0)
