@@ -49,7 +49,7 @@ class Line:
         self.angles: Pair = mechanism.home
         self._port = port
         self._mechanism = mechanism
-        self._time = time.monotonic()
+        self._asked = self._time = time.monotonic()
         self._turns = 0
         self.zero = wire.move_message(mechanism.ports, (0.0, 0.0))
 
@@ -78,17 +78,17 @@ class Line:
             raise
 
     def _ask(self, torques: Pair) -> None:
+        self._asked = time.monotonic()
         guardian.write_all(self._port, wire.move_message(self._mechanism.ports, torques))
 
     def _answer(self, patience: float) -> Pair:
         """Return the angles of the next reply, if they can be the present ones."""
         reply = guardian.read_up_to(self._port, guardian.REPLY_LENGTH, patience)
         left, right = (angle - TURN * self._turns for angle in wire.parse_reply(self._mechanism.ports, reply))
-        now = time.monotonic()
-        reach = min(FASTEST * (now - self._time) + SLACK, 0.5 * TURN)
+        reach = min(FASTEST * (time.monotonic() - self._time) + SLACK, 0.5 * TURN)
         if max(abs(left - self.angles[0]), abs(right - self.angles[1])) > reach:
             raise WireError(f"the board sent angles of {left:.6g} and {right:.6g} degrees, too far from the last ones")
-        self.angles, self._time = (left, right), now
+        self.angles, self._time = (left, right), self._asked  # a reply may have lain here for long
         return self.angles
 
     def resynchronise(self) -> None:

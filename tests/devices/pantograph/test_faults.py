@@ -4,6 +4,7 @@ import contextlib
 import errno
 import os
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -12,7 +13,7 @@ import devices
 from devices.emulators.hapi.board import HapiBoard
 from devices.emulators.hapi.faults import WIRE_FAULTS
 from devices.emulators.wire_faults import DELAYS
-from devices.pantograph import guardian
+from devices.pantograph import guardian, wire
 from devices.pantograph.exchange import Exchange
 from devices.pantograph.line import Line
 from devices.pantograph.mechanisms import MECHANISMS
@@ -142,6 +143,25 @@ def test_after_an_exchange_that_failed_no_reply_to_it_or_before_is_one(board):
                 line.exchange((0.0, 0.0))
         line.resynchronise()
     os.close(port)
+
+
+def test_a_reply_that_lay_in_the_buffer_may_be_followed_by_one_from_far_away(monkeypatch):
+    now, replies = [0.0], [(0.02, 180.0), (0.001, 280.0), (0.001, 380.0)]  # how long each takes to be read, left angle
+
+    def read(*_):
+        delay, angle = replies.pop(0)
+        now[0] += delay
+        return angle
+
+    monkeypatch.setattr("devices.pantograph.line.time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(guardian, "write_all", lambda *_: None)
+    monkeypatch.setattr(guardian, "read_up_to", read)
+    monkeypatch.setattr(wire, "parse_reply", lambda _, reply: (reply, 0.0))
+    line = Line(0, MECHANISMS["gen-1"])
+    line.exchange((0.0, 0.0))
+    assert line.exchange((0.0, 0.0)) == (280.0, 0.0)  # 100 degrees in 21 ms: the first was sampled before it was read
+    with pytest.raises(WireError, match="too far"):
+        line.exchange((0.0, 0.0))  # another 100 degrees in 2 ms
 
 
 def test_a_port_that_fails_for_once_ends_the_exchange_without_torques(board, monkeypatch):
