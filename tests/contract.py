@@ -177,6 +177,8 @@ def drive(device: Device, ticks: range, clock: Clock | None = None) -> np.ndarra
 class VirtualDeviceContract(DeviceContract):
     """What a plant promises on top: it repeats itself bit for bit, with a clock and without."""
 
+    highest_rate = 4000.0
+
     def run(self, ticks: int = 400, clock: Clock | None = None, **changes: Any) -> np.ndarray:
         device = self.make(clock, **changes)
         device.open()
@@ -187,9 +189,9 @@ class VirtualDeviceContract(DeviceContract):
     def test_identity_names_the_seed(self):
         assert self.make(seed=7).spec.identity == "virtual, seed 7"
 
-    def test_serves_100_to_4000_hz(self):
+    def test_serves_100_hz_and_as_much_as_it_is_made_for(self):
         spec: DeviceSpec = self.make().spec
-        assert (spec.rate_min, spec.rate_max) == (100.0, 4000.0)
+        assert (spec.rate_min, spec.rate_max) == (100.0, self.highest_rate)
 
     def test_moves(self):
         assert np.ptp(self.run(1000)[:, 1]) > 1e-3
@@ -244,8 +246,9 @@ class VirtualDeviceContract(DeviceContract):
         # The hand is sampled twenty times more coarsely, which is all the difference there may be.
         np.testing.assert_allclose(few_ticks.position, all_ticks.position, atol=2e-4)
 
-    @pytest.mark.parametrize("rate", [100.0, 250.0, 2500.0, 4000.0])
+    @pytest.mark.parametrize("rate", [100.0, 250.0, 2500.0, None])
     def test_other_rates_give_the_same_motion(self, rate):
+        rate = rate or self.highest_rate
         period = 1.0 / rate
         end = self.run(round(0.4 * rate) + 1, Clock(period), hand={"name": "minimum-jerk", "tremor": 0.0})[-1]
         reference = self.run(401, Clock(1e-3), hand={"name": "minimum-jerk", "tremor": 0.0})[-1]

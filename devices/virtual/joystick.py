@@ -120,7 +120,7 @@ class VirtualJoystick(VirtualDevice):
             causality=Causality.IMPEDANCE,
             identity=f"virtual, seed {own.seed}",
             rate_min=100.0,
-            rate_max=4000.0,
+            rate_max=8000.0,
             workspace_min=own.workspace.lower,
             workspace_max=own.workspace.upper,
             max_force=own.max_force,

@@ -109,7 +109,7 @@ def test_two_runs_with_one_seed_feel_the_same(tmp_path: Path) -> None:
         (["run", "--config", "missing.toml"], 2, "missing.toml"),
         (["run", "--hand", "missing.csv"], 2, "missing.csv"),
         (["run", "--hand", "mouse", "--headless"], 2, "live view"),
-        (["run", "--rate", "5000"], 2, "100 to 4000 Hz"),
+        (["run", "--rate", "9000"], 2, "100 to 8000 Hz"),
         (["run", "--rate", "99999"], 2, "session.rate = 99999"),
         (["run", "--set", "session.model=['A']"], 2, "unknown model"),
         (["run", "--set", "law.name=['x']"], 2, "unknown law"),

@@ -40,7 +40,7 @@ class Settings:
 
     duration: float = bounded(80.0, minimum=1.0, maximum=1e5, unit="s", doc="length of all slices together")
     slice: float = bounded(0.0, minimum=0.0, maximum=1e4, unit="s", doc="length of a slice; 0: 10 s, or what fits")
-    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz", doc="wake-ups in a second")
+    rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="wake-ups in a second")
     scheduling: str = choice(
         "auto", ("auto", "fifo", "other"), doc="scheduling class of both candidates, as of the servo process"
     )

@@ -51,7 +51,7 @@ class Settings:
     """What can be asked of the benchmark."""
 
     duration: float = bounded(3600.0, minimum=1.0, maximum=1e6, unit="s", doc="length of the session")
-    rate: float = bounded(1000.0, minimum=100.0, maximum=4000.0, unit="Hz", doc="servo rate")
+    rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="servo rate")
     device: str = string("virtual-joystick", allowed="the name of a device", doc="device, as for haptics run")
     model: str = string("", allowed="the name of a model", doc="model, as for haptics run")
     record: str = string(

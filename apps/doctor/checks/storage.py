@@ -15,7 +15,7 @@ from apps.doctor.finding import Finding, note, ok, problem
 from apps.doctor.machine import Machine, program
 from haptics.errors import HapticError
 
-HIGHEST_RATE = 4000.0
+HIGHEST_RATE = 8000.0
 """The fastest servo [Hz], and hence the fastest growing recording."""
 SIZE, BLOCK = 8 << 20, 256 << 10
 """How much is written to measure a disk, and in what pieces [bytes]."""

@@ -17,7 +17,7 @@ HOUR = 3600.0
 
 
 def test_a_recording_needs_a_row_per_tick() -> None:
-    assert need() == 4000 * COLUMNS.itemsize
+    assert need() == 8000 * COLUMNS.itemsize
 
 
 def test_the_disk_is_really_written_and_left_as_it_was(tmp_path: Path) -> None:
@@ -42,7 +42,7 @@ def test_speed_and_room_are_judged_by_what_a_recording_needs(
 ) -> None:
     """`speed` as a multiple of the need, `room` as the length of a recording [s]."""
     finding = storage.disk(machine(tmp_path), lambda _: speed * need(), lambda _: int(room * need()))
-    expect(finding, severity, "a recording at 4 kHz needs")
+    expect(finding, severity, "a recording at 8 kHz needs")
 
 
 def test_a_folder_that_is_none(tmp_path: Path) -> None:

@@ -61,7 +61,7 @@ def test_words_need_no_quotation_marks() -> None:
         (["law.name=karnop"], r"unknown law 'karnop'"),
         (["session.model=E"], r"unknown model 'E'"),
         (["session.rate=0"], r"session\.rate = 0: must be a finite number at least 10 Hz"),
-        (["session.rate=5000"], r"rate = 5000 Hz: virtual-joystick can be served at 100 to 4000 Hz"),
+        (["session.rate=9000"], r"rate = 9000 Hz: virtual-joystick can be served at 100 to 8000 Hz"),
         (["session.duration=-5"], r"session\.duration = -5"),
         (["session.seed=-1"], r"session\.seed = -1"),
         (["session.seed=1.5"], r"session\.seed = 1\.5"),

@@ -164,6 +164,7 @@ class Dormant:
 
 class TestJoystickWithDormantFaults(Dormant, VirtualDeviceContract):
     name = "virtual-joystick"
+    highest_rate = 8000.0
 
 
 class TestArmWithDormantFaults(Dormant, VirtualDeviceContract):

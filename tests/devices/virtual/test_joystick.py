@@ -29,6 +29,7 @@ def stop_force(record, i):
 
 class TestVirtualJoystick(VirtualDeviceContract):
     name = "virtual-joystick"
+    highest_rate = 8000.0
 
 
 def pushed(script):
