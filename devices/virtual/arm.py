@@ -21,7 +21,15 @@ from devices.arm.body import ArmBody
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from devices.arm.servo.sliding import Grip, least_mass
-from devices.virtual.arm_kernels import ARM, CHANNELS, begin_arm, give_arm, take_arm
+from devices.virtual.arm_kernels import (
+    ARM,
+    CHANNELS,
+    CLAMP_DAMPING,
+    CLAMP_STIFFNESS,
+    begin_arm,
+    give_arm,
+    take_arm,
+)
 from devices.virtual.device import MAX_SAMPLE_AGE, Part, PlantSettings, VirtualDevice, split
 from devices.virtual.hands.hand import Hand
 from devices.virtual.plant import require_stable
@@ -41,6 +49,12 @@ class ArmSettings(PlantSettings):
 
     half_width: float = bounded(0.2, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.15, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
+    blocked_at: float = bounded(
+        0.0, minimum=0.0, maximum=1e6, unit="s", doc="when something begins to hold the arm, with device.blocked_for"
+    )
+    blocked_for: float = bounded(
+        0.0, minimum=0.0, maximum=1e6, unit="s", doc="for how long its last link is held; 0 if nothing does"
+    )
 
 
 class VirtualArm(VirtualDevice):
@@ -124,6 +138,11 @@ class VirtualArm(VirtualDevice):
         return np.array(self._record["channels"][0, 10:13])
 
     @property
+    def clamp_force(self) -> NDArray[np.float64]:
+        """What blocks the arm does to it (`ArmSettings.blocked_for`), (2,) [N]; the force sensor does not feel it."""
+        return np.array(self._record["clamp_force"][0])
+
+    @property
     def tracking_error(self) -> NDArray[np.float64]:
         """How far the end effector is behind the servo's reference, (2,) [m]."""
         joints = self._record["servo"]["error"]
@@ -170,6 +189,8 @@ class VirtualArm(VirtualDevice):
         record, own, body = np.zeros(1, ARM), self.settings, self.body
         self._common_fields(record, self._resolution)
         record["drives"] = body.new_plant(record["arm"], self._hand.start, own.substep)
+        record["clamp_first"] = round(own.blocked_at / own.substep)
+        record["clamp_end"] = round((own.blocked_at + own.blocked_for) / own.substep)
         record["servo"] = self._new_servo()
         record["servo_steps"] = self._servo_steps
         record["rotor_step"], record["joint_step"] = body.motor_resolution, body.joint_resolution
@@ -217,7 +238,10 @@ def _whole_steps(period: float, substep: float) -> int:
 
 
 def _require_slow(body: ArmBody, hand: Hand, settings: ArmSettings) -> None:
-    """Refuse a grip that the substeps cannot follow: that of the hand on the links alone."""
+    """Refuse a grip that the substeps cannot follow: that of the hand, and of what blocks it, on the links alone."""
     places = settings.workspace.centre, *settings.workspace.corners
     lightest = min(float(np.linalg.eigvalsh(body.mass_at(*place, rotors=False))[0]) for place in places)
-    require_stable(lightest, hand.stiffness, hand.damping, settings.substep)
+    blocked = settings.blocked_for > 0.0
+    stiffness = hand.stiffness + (CLAMP_STIFFNESS if blocked else 0.0)
+    damping = hand.damping + (CLAMP_DAMPING if blocked else 0.0)
+    require_stable(lightest, stiffness, damping, settings.substep)

@@ -27,15 +27,23 @@ from haptics.device import Channel
 from haptics.jit import kernel, merged_kernel
 from haptics.records import Rows
 
+CLAMP_STIFFNESS, CLAMP_DAMPING = 1e6, 1e3
+"""What blocks the arm yields by a millimetre under 1000 N [N/m], [N s/m]."""
+
 BODY_FIELDS: list[tuple[Any, ...]] = [
     *PLANT_FIELDS,
     ("arm", PLANT),
     ("drives", DRIVE, (2,)),
     ("motor_torque", "<f8", (2,)),
     ("scratch", "<f8", (4,)),
+    ("clamp_first", "<i8"),
+    ("clamp_end", "<i8"),
+    ("clamp", "<f8", (2,)),
+    ("clamp_force", "<f8", (2,)),
 ]
 """An arm in a hand: `PLANT_FIELDS` of the virtual devices, the arm's own in ``arm``; ``motor_torque`` is at the shafts
-[N m]."""
+[N m]. From substep ``clamp_first`` to ``clamp_end`` something holds the last link where it was then, at ``clamp`` [m],
+with ``clamp_force`` [N]."""
 
 BODY = np.dtype(BODY_FIELDS)
 
@@ -78,6 +86,17 @@ def place_handle(s: Any) -> None:
     s.handle_velocity[0], s.handle_velocity[1] = xx * w1 + xy * w2, yx * w1 + yy * w2
 
 
+@kernel
+def _hold_link(s: Any) -> None:
+    """Block the last link, in front of the force sensor, which does not feel it: a stiff spring and a damper."""
+    blocked = s.clamp_first <= s.steps < s.clamp_end
+    if s.steps == s.clamp_first:
+        s.clamp[0], s.clamp[1] = s.handle[0], s.handle[1]
+    for i in range(2):
+        force = CLAMP_STIFFNESS * (s.clamp[i] - s.handle[i]) - CLAMP_DAMPING * s.handle_velocity[i]
+        s.clamp_force[i] = force if blocked else 0.0
+
+
 @merged_kernel
 def move_body(s: Any, part: float, rate: float) -> None:
     """Advance an arm with `BODY_FIELDS` by one substep under ``s.motor_torque``.
@@ -85,7 +104,9 @@ def move_body(s: Any, part: float, rate: float) -> None:
     `part` (0 to 1) of the interval for which the hand's intentions are known has gone by; `rate` is its inverse length.
     """
     pull_handle(s, part, rate)
-    s.arm.hand_force[0], s.arm.hand_force[1] = s.hand_force[0], s.hand_force[1]
+    _hold_link(s)
+    for i in range(2):
+        s.arm.hand_force[i] = s.hand_force[i] + s.clamp_force[i]
     step_plant(s.arm, s.drives, s.motor_torque, s.scratch)
     place_handle(s)
     s.steps += 1

@@ -315,3 +315,28 @@ def test_nothing_creeps_at_rest(law):
 def test_wrong_settings_are_named(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         devices.create_device("virtual-arm", {"hand": {"name": "minimum-jerk", "damping": 50.0}, **settings})
+
+
+# --- something holds it -------------------------------------------------------------------------------------------
+
+
+def test_what_blocks_the_arm_bears_the_hand_and_the_motors_and_the_sensor_feels_the_hand_alone():
+    device, clock = arm(blocked_at=0.05, blocked_for=0.5, hand=pushed(20.0, -5.0), sensor=PERFECT)
+    wait(device, clock, 50)
+    place = device.handle
+    device.write(place + np.array((0.004, 0.0)))
+    wait(device, clock, 400)
+    assert np.hypot(*(device.handle - place)) < 1.1e-3
+    np.testing.assert_allclose(device.read().force, (20.0, -5.0), atol=0.2)  # turned as the gears are twisted
+    jacobian = device.body.linkage.jacobians(device.joint_angles[None])[0]
+    strongest = np.linalg.solve(jacobian.T, device.motor_torques * device.body.reduction)
+    friction = np.linalg.norm(np.linalg.inv(jacobian.T), 2) * 2**0.5 * device.body.static_friction * 1.05
+    assert np.hypot(*(device.clamp_force + np.array((20.0, -5.0)) + strongest)) < friction
+    wait(device, clock, 400)
+    assert not device.clamp_force.any()
+    assert device.handle[0] > place[0] + 0.003
+
+
+def test_a_substep_too_long_for_what_blocks_the_arm_is_refused():
+    with pytest.raises(ConfigurationError, match=r"substep"):
+        arm(blocked_for=1.0, substep=1e-3, servo={"period": 1e-3})
