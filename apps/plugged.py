@@ -54,6 +54,10 @@ class Found:
         Whether it plays forces as a force-feedback stick.
     transport : str
         For a stick, how it is reached: ``usb`` or ``hidraw``.
+    port : str
+        For a stick, the USB port that it is plugged into, ``1-2.3``; empty if it is not known.
+    motors : int or None
+        For a stick, how many of its axes have a motor: 1 for a wheel; None if that cannot be had without disturbing it.
     in_rate_hz, out_rate_hz, vector_rate_hz : float or None
         For a stick: input reports, output reports, and forces in the plane, two reports each, per second at most.
     next : str
@@ -69,6 +73,8 @@ class Found:
     udev_rules: str = ""
     speaks_pid: bool = False
     transport: str = ""
+    port: str = ""
+    motors: int | None = None
     in_rate_hz: float | None = None
     out_rate_hz: float | None = None
     vector_rate_hz: float | None = None
@@ -155,6 +161,8 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick]) -> Found:
         udev_rules="\n".join(device_rules(stick.identity, (Node.USB, Node.HIDRAW))),
         speaks_pid=True,
         transport=stick.transport,
+        port=stick.port,
+        motors=stick.motors,
         in_rate_hz=1.0 / stick.in_interval,
         out_rate_hz=1.0 / outward,
         vector_rate_hz=0.5 / outward,
@@ -209,7 +217,8 @@ def describe(found: Survey) -> str:
     lines = ["plugged in:"] if usable else [f"plugged in: nothing that a driver here can use ({_EMULATED})"]
     for one in usable:
         rate = f", {one.vector_rate_hz:.4g} forces per second over {one.transport}" if one.vector_rate_hz else ""
-        lines.append(f"  {one}: {one.backend}{rate}")
+        kind = ", a wheel (one axis with a motor)" if one.motors == 1 else ""
+        lines.append(f"  {one}: {one.backend}{kind}{rate}")
         for words in one.missing:
             lines += [f"      {line}" for line in f"missing: {words}".splitlines()]
         lines += [f"      {one.next}"] if one.next and not one.missing else []

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from devices.joystick.families import family_of
+from devices.joystick.hid.actuators import actuated_axes
 from devices.joystick.hid.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.inputs import InputLayout
@@ -124,6 +125,7 @@ def playing(
     """
     link = transport.link
     descriptor, family = _parsed(link.descriptor), family_of(link.vendor_id, link.product_id)
+    _require_plane(descriptor, link)
     layout = InputLayout(descriptor, *axes)
     session = PidSession(transport, Playbook(descriptor, family), family, duration)
     with contextlib.ExitStack() as undo:
@@ -133,6 +135,15 @@ def playing(
         undo.callback(streaming.stop)
         streaming.start(patience)
         yield streaming
+
+
+def _require_plane(descriptor: ReportDescriptor, link: Link) -> None:
+    """Refuse what has one axis with a motor: the other one would be measured, and never pushed."""
+    motors = actuated_axes(descriptor)
+    if len(motors) == 1:
+        raise DeviceOpenError(
+            f"{link} is a wheel: one axis with a motor, by its report descriptor. A force in the plane needs two."
+        )
 
 
 def _parsed(descriptor: bytes) -> ReportDescriptor:

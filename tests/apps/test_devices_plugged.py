@@ -96,6 +96,29 @@ def test_a_stick_is_described_with_what_its_bus_allows(tmp_path: Path, profile: 
     assert "calibrate joystick" in one.next
 
 
+def test_a_wheel_is_called_one_and_a_stick_is_not(tmp_path: Path, no_libusb: None) -> None:
+    hidraw(tmp_path, 3, "1209:ffb0", "FFBoard wheel", read_hex("openffboard_wheel.hex"))
+    hidraw(tmp_path, 4, "1209:ffb0", "FFBoard stick", read_hex("openffboard.hex"))
+    found = survey(tmp_path)
+    assert [(one.motors, one.port) for one in found.of("pid-joystick")] == [(1, "1-3"), (2, "1-4")]
+    wheel, stick = (line for line in describe(found).splitlines() if "(1209:ffb0)" in line)
+    assert "pid-joystick, a wheel (one axis with a motor)" in wheel
+    assert "wheel" not in stick
+
+
+def test_what_hidraw_shows_of_the_descriptor_is_that_of_the_same_port(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Both have one identity, and libusb may not ask: the kernel's driver has them."""
+    wheel, stick = (EmulatedStick("openffboard", hand=STILL, serial=serial) for serial in ("W", "S"))
+    bus = EmulatedUsbBackend(wheel, stick)  # at the ports 1-1 and 1-2
+    monkeypatch.setattr("devices.joystick.usb.listing.libusb", lambda: bus)
+    hidraw(tmp_path, 2, "1209:ffb0", "FFBoard", read_hex("openffboard.hex"))
+    hidraw(tmp_path, 1, "1209:ffb0", "FFBoard", read_hex("openffboard_wheel.hex"))
+    found = {one.serial: (one.motors, one.port) for one in survey(tmp_path).of("pid-joystick")}
+    assert found == {"W": (1, "1-1"), "S": (2, "1-2")}
+
+
 def test_two_alike_are_told_apart_by_serial_number(tmp_path: Path) -> None:
     sticks = (EmulatedStick("openffboard", hand=STILL, serial=serial) for serial in ("A1", "B2"))
     found = survey(tmp_path, EmulatedUsbBackend(*sticks))

@@ -12,7 +12,7 @@ from devices.joystick.families import GENERIC, Family, family_of
 from devices.joystick.usb import hidraw
 from devices.joystick.usb import listing as usb_listing
 from devices.joystick.usb.remedies import not_listed, not_permitted
-from devices.joystick.usb.transport import Transport
+from devices.joystick.usb.transport import Link, Transport
 from devices.joystick.usb.usb_transport import open_usb
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 
@@ -42,6 +42,10 @@ class FoundStick:
         ``usb`` or ``hidraw``.
     node : str
         Its device file.
+    port : str
+        The USB port, ``1-2.3``; empty if it is not known.
+    motors : int or None
+        How many of its axes have a motor: 1 for a wheel; None if that cannot be had without disturbing it.
     missing : tuple of str
         What must be done before it can be used; empty if nothing.
     """
@@ -56,6 +60,8 @@ class FoundStick:
     out_interval: float
     transport: str
     node: str
+    port: str = ""
+    motors: int | None = None
     missing: tuple[str, ...] = ()
     connect: Callable[[], Transport] = field(compare=False, repr=False, kw_only=True)
 
@@ -94,8 +100,8 @@ def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick
     DeviceOpenError
         If there is no libusb, or it cannot list what is there.
     """
-    nodes = list(hidraw.hidraw_nodes(root)) if root is not None and backend is None else []
-    speaking = {(n.link.vendor_id, n.link.product_id) for n in nodes if usb_listing.has_forces(n.link.descriptor)}
+    nodes = hidraw.hidraw_nodes(root) if root is not None and backend is None else ()
+    speaking = [node.link for node in nodes if usb_listing.has_forces(node.link.descriptor)]
     try:
         devices = usb_listing.hid_devices(backend or usb_listing.libusb())
         return [_usb_stick(device, speaking, real=backend is None) for device in devices]
@@ -103,8 +109,9 @@ def usb_sticks(backend: Any = None, root: Path | None = None) -> list[FoundStick
         raise DeviceOpenError(not_listed(error)) from error
 
 
-def _usb_stick(device: Any, speaking: set[tuple[int, int]], *, real: bool) -> FoundStick:
-    vendor, product = device.idVendor, device.idProduct
+def _usb_stick(device: Any, speaking: list[Link], *, real: bool) -> FoundStick:
+    vendor, product, port = device.idVendor, device.idProduct, usb_listing.port_of(device)
+    descriptor = _shown(speaking, vendor, product, port) or usb_listing.descriptor_with_forces(device)
     family = family_of(vendor, product)
     interface = next(usb_listing.hid_interfaces(device))
     inward, outward = usb_listing.intervals(device, interface)
@@ -120,14 +127,22 @@ def _usb_stick(device: Any, speaking: set[tuple[int, int]], *, real: bool) -> Fo
         serial,
         name or family.title,
         family,
-        family is not GENERIC or (vendor, product) in speaking or usb_listing.says_forces(device),
+        family is not GENERIC or bool(descriptor),
         inward,
         outward,
         USB,
         usb_listing.node_of(device),
+        port,
+        usb_listing.number_of_motors(descriptor),
         missing,
         connect=lambda: open_usb(device, real=real),
     )
+
+
+def _shown(speaking: list[Link], vendor: int, product: int, port: str) -> bytes:
+    """Return the report descriptor that hidraw shows of a device that plays forces; empty if it shows none."""
+    alike = (link for link in speaking if (link.vendor_id, link.product_id) == (vendor, product))
+    return next((link.descriptor for link in alike if port in ("", link.port)), b"")
 
 
 def hidraw_sticks(root: Path = Path("/")) -> list[FoundStick]:
@@ -150,6 +165,8 @@ def _hidraw_stick(node: hidraw.HidrawNode) -> FoundStick:
         link.out_interval,
         HIDRAW,
         path,
+        link.port,
+        usb_listing.number_of_motors(link.descriptor),
         () if os.access(path, os.R_OK | os.W_OK) else (not_permitted(identity, path),),
         connect=lambda: hidraw.HidrawTransport(node),
     )

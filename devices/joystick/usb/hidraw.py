@@ -72,6 +72,7 @@ def _link(device: Path) -> Link:
         in_interval=inward or 1e-3,
         out_interval=outward or 1e-3,
         out_endpoint=outward is not None,
+        port=device.resolve().parent.parent.name,
     )
 
 

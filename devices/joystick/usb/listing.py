@@ -133,6 +133,15 @@ def node_of(device: Any) -> str:
     return f"/dev/bus/usb/{device.bus or 0:03}/{device.address or 0:03}"
 
 
+def port_of(device: Any) -> str:
+    """Return the USB port as Linux writes it: the bus and the ports of the hubs, ``1-2.3``; empty if not known."""
+    try:
+        ports = device.port_numbers
+    except NotImplementedError:
+        ports = None
+    return f"{device.bus}-{'.'.join(map(str, ports))}" if device.bus and ports else ""
+
+
 def _interval(device: Any, endpoint: Any) -> float:
     """Return the shortest time between two transfers of a pipe [s]; the control pipe has one per frame."""
     if endpoint is None:
@@ -182,18 +191,33 @@ def has_forces(descriptor: bytes) -> bool:
     return any(usage >> 16 == PID_PAGE for report in reports for entry in report.fields for usage in entry.usages)
 
 
-def says_forces(device: Any) -> bool:
-    """Tell whether a device plays forces, by its own words, if they can be had without taking it from a driver."""
+def number_of_motors(descriptor: bytes) -> int | None:
+    """Return how many axes with a motor a report descriptor lists, None if it does not say or cannot be read."""
+    from devices.joystick.hid.actuators import actuated_axes
+    from devices.joystick.hid.descriptor import DescriptorError, parse_descriptor
+
+    try:
+        return len(actuated_axes(parse_descriptor(descriptor))) or None
+    except DescriptorError:
+        return None
+
+
+def descriptor_with_forces(device: Any) -> bytes:
+    """Return the report descriptor by which a device plays forces.
+
+    It is empty if there is none, or it cannot be had without taking the device from a driver.
+    """
     import usb.core
     import usb.util
 
     try:
-        return any(
-            not device.is_kernel_driver_active(interface.bInterfaceNumber)
-            and has_forces(report_descriptor(device, interface))
-            for interface in hid_interfaces(device)
-        )
+        for interface in hid_interfaces(device):
+            if not device.is_kernel_driver_active(interface.bInterfaceNumber):
+                descriptor = report_descriptor(device, interface)
+                if has_forces(descriptor):
+                    return descriptor
     except (usb.core.USBError, NotImplementedError):
-        return False
+        pass
     finally:
         usb.util.dispose_resources(device)
+    return b""

@@ -48,6 +48,8 @@ class Link:
         Shortest time between two input reports and between two output reports [s].
     out_endpoint : bool
         Whether output reports have a pipe of their own.
+    port : str
+        The USB port, ``1-2.3``: the bus and the ports of the hubs; empty if it is not known.
     """
 
     vendor_id: int
@@ -58,6 +60,7 @@ class Link:
     in_interval: float
     out_interval: float
     out_endpoint: bool
+    port: str = ""
 
     @property
     def digest(self) -> str:

@@ -31,6 +31,7 @@ from devices.joystick.usb.listing import (
     is_candidate,
     node_of,
     pipe,
+    port_of,
     report_descriptor,
     text,
 )
@@ -138,6 +139,7 @@ class UsbTransport:
             in_interval=inward,
             out_interval=outward,
             out_endpoint=self._out is not None,
+            port=port_of(device),
         )
 
     def get_feature(self, report_id: int, length: int) -> bytes:
