@@ -4,6 +4,7 @@
     stage = OdriveStage(backend=backend)
 
 - `table`: what it says it can do. `firmware`: packets in and out. `axis`: encoder, control law, watchdog, errors.
+- `text`: lines in and out, on its serial port. `pipes`: both pairs of endpoints.
 - `plant`: what the motors turn. `board`: all of it at its place on the bus, with its `faults`.
 - `usb_backend`: the bus, for pyusb.
 """

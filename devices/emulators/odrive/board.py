@@ -6,6 +6,7 @@ here has a thread of its own; `lock` is held by whoever looks.
 
 from __future__ import annotations
 
+import errno
 import itertools
 import math
 import struct
@@ -16,16 +17,25 @@ from types import SimpleNamespace
 from devices.emulators.odrive.axis import CLOSED_LOOP, DRIVER_FAULT, MOTOR_FAILED, STEP
 from devices.emulators.odrive.faults import OdriveFaults
 from devices.emulators.odrive.firmware import Firmware
+from devices.emulators.odrive.pipes import NativePipe, TextPipe
 from devices.emulators.odrive.plant import Flywheels, Plant
 from devices.emulators.pid import enumeration
 from devices.emulators.pid.firmware import Stall
+from devices.emulators.pid.transfers import fail
 from devices.emulators.times import BusTime, WallTime
 
 VENDOR, PRODUCT = 0x1209, 0x0D32
-NATIVE = 2
-"""Number of the native interface; 0 and 1 are a serial port."""
+NATIVE, TEXT = 2, 1
+"""Numbers of the native interface, and of the one for the data of the serial port; 0 belongs to that, too."""
 
 ENDPOINT_OUT, ENDPOINT_IN = 0x03, 0x83
+"""Of the native interface."""
+
+TEXT_OUT, TEXT_IN = 0x01, 0x81
+"""Of the serial port."""
+
+SERIAL_PORT = frozenset({0, TEXT})
+"""Interfaces that the kernel's driver for serial ports takes, both at once, when a drive is plugged in."""
 
 JUMP = 0.125
 """What an encoder that jumps is out by [turn]."""
@@ -126,6 +136,13 @@ class EmulatedOdrive:
         self.changed = threading.Condition(self.lock)
         self.generation = 0
         self.loose_at = 0.0
+        native, text = NativePipe(self.inside), TextPipe(self.inside)
+        self._pipes: dict[int, NativePipe | TextPipe] = {
+            ENDPOINT_OUT: native,
+            ENDPOINT_IN: native,
+            TEXT_OUT: text,
+            TEXT_IN: text,
+        }
         self.plugged = False
         self.owners: dict[int, object] = {}
         self.drivers: set[int] = set()
@@ -133,7 +150,6 @@ class EmulatedOdrive:
         self.origin = self.time.now()
         self._iterations = 0
         self._last: frozenset[str] = frozenset()
-        self._answer: bytes | None = None
         self.plug()
 
     @property
@@ -175,7 +191,7 @@ class EmulatedOdrive:
         """Plug it in, under a new address; its encoders count from where they are."""
         with self.lock:
             if not self.plugged:
-                self.inside.switch_on()
+                self._switch_on()
                 self.plugged = True
             self.come_anew()
 
@@ -183,8 +199,13 @@ class EmulatedOdrive:
         """Take it off the bus, and its power."""
         with self.lock:
             self.plugged = False
-            self.inside.switch_on()
+            self._switch_on()
             self.flush()
+
+    def _switch_on(self) -> None:
+        self.inside.switch_on()
+        for pipe in self._pipes.values():
+            pipe.switch_on()
 
     def come_anew(self) -> None:
         """Be on the bus under another address; whatever was opened is lost."""
@@ -193,36 +214,45 @@ class EmulatedOdrive:
             self.generation += 1
             self.owners.clear()
             self.halted.clear()
+            self.bind(TEXT)
             self.flush()
 
     def bind(self, interface: int) -> None:
-        """Give an interface to the kernel's driver, of which it has none here."""
+        """Give an interface to the kernel's driver, which it has for the serial port only."""
+        if interface in SERIAL_PORT:
+            self.drivers |= SERIAL_PORT
 
-    # --- the native endpoints ----------------------------------------------------------------------------------------
+    def unbind(self, interface: int) -> None:
+        """Take an interface from the kernel's driver, which gives up both of the serial port."""
+        self.drivers -= SERIAL_PORT if interface in SERIAL_PORT else {interface}
+
+    # --- the bulk endpoints ------------------------------------------------------------------------------------------
 
     def flush(self) -> None:
-        """Forget what waits to be read."""
+        """Reset the endpoints: answers of the native protocol are gone (of text, see `TextPipe`)."""
         with self.changed:
-            self._answer = None
+            for pipe in self._pipes.values():
+                pipe.reset()
             self.changed.notify_all()
 
-    @property
-    def busy(self) -> bool:
-        """Whether an answer waits to be read: as long as it does, no further request is taken."""
-        return self._answer is not None
+    def busy(self, endpoint: int) -> bool:
+        """Whether an endpoint takes no packet now."""
+        return self._pipe(endpoint).busy
 
-    def out(self, packet: bytes, faults: frozenset[str]) -> None:
+    def out(self, endpoint: int, packet: bytes, faults: frozenset[str]) -> None:
         """Take a packet."""
         with self.changed:
-            answer = None if "wrong-crc" in faults and packet[2:4] != b"\0\x80" else self.inside.handle(packet)
-            if answer is not None and "lost-answer" not in faults:
-                self._answer = answer[:2] if "short" in faults else answer
-                self.changed.notify_all()
+            self._pipe(endpoint).out(packet, faults)
+            self.changed.notify_all()
 
-    def poll_in(self) -> bytes | None:
-        """Return the answer that waits, if there is one."""
+    def poll_in(self, endpoint: int) -> bytes | None:
+        """Return the packet that waits to be read, if there is one."""
         with self.changed:
-            answer, self._answer = self._answer, None
+            answer = self._pipe(endpoint).poll_in()
             if answer is not None:
                 self.changed.notify_all()
             return answer
+
+    def _pipe(self, endpoint: int) -> NativePipe | TextPipe:
+        pipe = self._pipes.get(endpoint)
+        return pipe if pipe is not None else fail(errno.ENOENT)

@@ -88,11 +88,12 @@ class Firmware:
         self.text, self.checksum, self._version = _table()
         self.received: list[bytes] = []
         self._own_functions: dict[str, Callable[..., Any]] = {
-            "clear_errors": self._clear_errors,
+            "clear_errors": self.clear_errors,
             "test_function": self._count,
             "get_adc_voltage": lambda _: _PIN,
         }
         self._rows: dict[int, Row] = {}
+        self._named: dict[str, Row] = {}
         self._functions: dict[int, Row] = {}
         for row in rows():
             self._enter(row)
@@ -106,7 +107,7 @@ class Firmware:
                 for name, kind, number in part:
                     self._rows[number] = Row(f"{row.path}.{name}", number, kind, writable)
         else:
-            self._rows[row.number] = row
+            self._rows[row.number] = self._named[row.path] = row
 
     def switch_on(self) -> None:
         """Begin anew, as when the supply is switched on."""
@@ -152,12 +153,36 @@ class Firmware:
         if row is None:
             return b""
         form = struct.Struct(_FORMS[row.kind])
-        held, name = self._place(row.path)
-        before = form.pack(held.get(name, 0))
+        before = form.pack(self.read(row))
         if row.writable and len(payload) >= form.size:
-            held[name] = form.unpack_from(payload)[0]
-            self._written(row.path)
+            self._set(row, form.unpack_from(payload)[0])
         return before
+
+    # --- properties --------------------------------------------------------------------------------------------------
+
+    def property(self, name: str) -> Row | None:
+        """Return a property by its name, None if there is none."""
+        return self._named.get(name)
+
+    def read(self, row: Row) -> Any:
+        """Return a property's value."""
+        held, name = self._place(row.path)
+        return held.get(name, 0)
+
+    def write(self, row: Row, value: float) -> None:
+        """Give a property a value; of a whole number that is too long for it the lowest bits are taken."""
+        form = struct.Struct(_FORMS[row.kind])
+        if row.kind == "bool":
+            value = bool(value)
+        elif row.kind != "float":
+            value = int.from_bytes((int(value) % (1 << 64)).to_bytes(8, "little")[: form.size], "little")
+            value = form.unpack(value.to_bytes(form.size, "little"))[0]
+        self._set(row, value)
+
+    def _set(self, row: Row, value: Any) -> None:
+        held, name = self._place(row.path)
+        held[name] = value
+        self._written(row.path)
 
     def _place(self, path: str) -> tuple[dict[str, Any], str]:
         """Return where a property's value is kept, and its name there."""
@@ -189,7 +214,8 @@ class Firmware:
             return own[path[6:]]
         return self._own_functions[path]
 
-    def _clear_errors(self) -> None:
+    def clear_errors(self) -> None:
+        """Forget all errors, those of the axes too."""
         self.values["error"] = 0
         for axis in self.axes:
             axis.clear_errors()

@@ -1,6 +1,6 @@
 """A backend for pyusb behind which there are emulated drives: as that of the sticks, with bulk pipes.
 
-A bulk transfer has no frame to wait for. A drive takes no packet while it has an answer that was not read yet.
+A bulk transfer has no frame to wait for. A drive takes no native packet while it has an answer that was not read yet.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
                 faults = self._ready_for(dev_handle, ep, intf)
                 if "write-error" in faults:
                     fail(errno.EIO)
-                if "nak" not in faults and not board.busy:
-                    board.out(payload, faults)
+                if "nak" not in faults and not board.busy(ep):
+                    board.out(ep, payload, faults)
                     return len(payload)
                 self._wait(board, latest)
 
@@ -75,7 +75,7 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
                 faults = self._ready_for(dev_handle, ep, intf)
                 if "read-error" in faults:
                     fail(errno.EIO)
-                answer = None if "nak" in faults else board.poll_in()
+                answer = None if "nak" in faults else board.poll_in(ep)
                 if answer is not None:
                     break
                 self._wait(board, latest)

@@ -178,6 +178,10 @@ class EmulatedStick:
         if interface == self.profile.interface:
             self.firmware.machine.bind()
 
+    def unbind(self, interface: int) -> None:
+        """Take an interface from the kernel's driver."""
+        self.drivers.discard(interface)
+
     def suspend(self) -> None:
         """Put the bus to sleep, and wake it up again."""
         with self.lock:

@@ -124,7 +124,7 @@ class EmulatedUsbBackend(Transfers, usb.backend.IBackend):  # type: ignore[misc]
             self.look(dev_handle)
             if intf not in dev_handle.stick.drivers:
                 fail(errno.ENOENT)
-            dev_handle.stick.drivers.discard(intf)
+            dev_handle.stick.unbind(intf)
 
     def attach_kernel_driver(self, dev_handle: Handle, intf: int) -> None:
         """Give the interface back to the kernel."""

@@ -1,0 +1,235 @@
+r"""The text protocol of the emulated drive, which firmware 0.5 speaks on its serial port: lines in, lines out.
+
+Facts of firmware 0.5.6 that a host has to live with, and so are emulated:
+
+- A line ends with ``\n``, ``\r`` or ``!``; after ``\r\n`` there is an empty line, which is an unknown command.
+- The receive buffer holds 256 bytes. A line that fills it is dropped, up to its end.
+- ``*NN`` behind a command is the exclusive or of what is before it; a line with a wrong one is dropped without a word.
+  ``;`` begins a comment.
+- ``p``, ``q``, ``v``, ``c``, ``t``, ``u`` and ``es`` feed the axis' watchdog; arguments that are left out stay as they
+  are.
+- ``r`` answers with nine characters at most: numbers are cut, not rounded.
+- A number that a property cannot take, and a property that is read only, are ``not implemented``.
+
+Not emulated: help and version (``h``, ``i``); saving, erasing and restarting (``ss``, ``se``, ``sr``) do nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import struct
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from devices.emulators.odrive.axis import POSITION_CONTROL, TORQUE_CONTROL, VELOCITY_CONTROL
+
+if TYPE_CHECKING:
+    from devices.emulators.odrive.firmware import Firmware
+
+RECEIVE = 256
+"""The receive buffer, and no line is longer [byte]."""
+
+LONGEST_ANSWER = 63
+"""An answer with its line end is cut there [byte]."""
+
+TRAJECTORY = 5
+"""The input mode that ``t`` sets; the emulated drive has no trajectories and fails in it."""
+
+_SHOWN = 9
+_ENDS = re.compile(rb"[\r\n!]")
+_LARGEST = 1 << 32
+_FORMATS = {
+    "u": re.compile(r"\s*([+-]?\d+)"),
+    "i": re.compile(r"\s*([+-]?\d+)"),
+    "f": re.compile(r"\s*([+-]?(?:nan|inf(?:inity)?|(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?))", re.IGNORECASE),
+    "s": re.compile(r"\s*(\S{1,255})"),
+}
+_FORMAT, _UNKNOWN = "invalid command format", "unknown command"
+_PROPERTY, _REFUSED = "invalid property", "not implemented"
+_PLACES = {
+    "pos": "controller.input_pos",
+    "vel": "controller.input_vel",
+    "torque": "controller.input_torque",
+    "vel_limit": "controller.config.vel_limit",
+    "torque_lim": "motor.config.torque_lim",
+}
+
+
+def scan(text: str, kinds: str) -> list[Any]:
+    """Return what stands at the beginning of `text`, as C's ``sscanf`` does: as many as fit, in this order.
+
+    Parameters
+    ----------
+    text : str
+        What is read.
+    kinds : str
+        One letter for each: ``u`` and ``i`` whole numbers, ``f`` a number, ``s`` a word.
+    """
+    found: list[Any] = []
+    place = 0
+    for kind in kinds:
+        match = _FORMATS[kind].match(text, place)
+        if match is None:
+            break
+        place, word = match.end(), match[1]
+        found.append(word if kind == "s" else single(float(word)) if kind == "f" else int(word))
+        if kind == "u":
+            found[-1] %= _LARGEST
+    return found
+
+
+def single(value: float) -> float:
+    """Return the nearest number of single precision, which is all that the drive has."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def checksum(text: bytes) -> int:
+    """Return the exclusive or of all bytes."""
+    return functools.reduce(lambda sofar, byte: sofar ^ byte, text, 0)
+
+
+class TextProtocol:
+    """What the drive does with lines.
+
+    Parameters
+    ----------
+    inside : Firmware
+        The drive.
+    """
+
+    def __init__(self, inside: Firmware) -> None:
+        self._inside = inside
+        self._received = b""
+        self._skipping = False
+        self._commands: dict[str, Callable[[str], str]] = {
+            "p": functools.partial(self._drive, "ufff", POSITION_CONTROL, ("pos", "vel", "torque")),
+            "q": functools.partial(self._drive, "ufff", POSITION_CONTROL, ("pos", "vel_limit", "torque_lim")),
+            "v": functools.partial(self._drive, "uff", VELOCITY_CONTROL, ("vel", "torque")),
+            "c": functools.partial(self._drive, "uf", TORQUE_CONTROL, ("torque",)),
+            "t": self._go,
+            "f": self._feedback,
+            "u": self._feed,
+            "e": self._set_count,
+            "s": self._system,
+            "r": self._read,
+            "w": self._write,
+        }
+
+    def restart(self) -> None:
+        """Forget what has come of a line."""
+        self._received, self._skipping = b"", False
+
+    def take(self, packet: bytes) -> Iterator[bytes]:
+        """Take a packet and do what the lines say that are complete; yield answers."""
+        for start in range(0, len(packet), RECEIVE):
+            self._received += packet[start : start + RECEIVE]
+            *lines, self._received = _ENDS.split(self._received)
+            for line in lines:
+                if not self._skipping:
+                    yield from self._answers(line)
+                self._skipping = False
+            if len(self._received) >= RECEIVE:
+                self._received, self._skipping = b"", True
+
+    def _answers(self, line: bytes) -> Iterator[bytes]:
+        """Do what a line says; yield the answer, if it has one, with its line end."""
+        line = line.partition(b";")[0]
+        command, star, given = line.partition(b"*")
+        if star and scan(given.decode("latin-1"), "u") != [checksum(command)]:
+            return
+        answer = self._execute(command.decode("latin-1"))
+        if answer is not None:
+            summed = f"*{checksum(answer.encode())}" if star else ""
+            yield f"{answer}{summed}\r\n".encode()[:LONGEST_ANSWER]
+
+    def _execute(self, command: str) -> str | None:
+        known = self._commands.get(command[:1])
+        if known is None:
+            return _UNKNOWN
+        return known(command[1:]) or None
+
+    # --- the commands: each returns its answer, empty for none -------------------------------------------------------
+
+    def _of_axis(self, found: list[Any], least: int) -> str:
+        """Return what is wrong with the arguments, of which the first is the number of an axis."""
+        if len(found) < least:
+            return _FORMAT
+        return "" if found[0] < len(self._inside.axes) else f"invalid motor {found[0]}"
+
+    def _drive(self, kinds: str, mode: int, inputs: tuple[str, ...], rest: str) -> str:
+        """Set the control mode, then those inputs or limits that were given, and feed the watchdog."""
+        found = scan(rest, kinds)
+        wrong = self._of_axis(found, 2)
+        if wrong:
+            return wrong
+        axis = self._inside.axes[found[0]]
+        axis.values["controller.config.control_mode"] = mode
+        for name, value in zip(inputs, found[1:], strict=False):
+            axis.values[_PLACES[name]] = value
+        axis.feed()
+        return ""
+
+    def _go(self, rest: str) -> str:
+        wrong = self._drive("uf", POSITION_CONTROL, ("pos",), rest)
+        if not wrong:
+            self._inside.axes[scan(rest, "u")[0]].values["controller.config.input_mode"] = TRAJECTORY
+        return wrong
+
+    def _feedback(self, rest: str) -> str:
+        found = scan(rest, "u")
+        wrong = self._of_axis(found, 1)
+        if wrong:
+            return wrong
+        values = self._inside.axes[found[0]].values
+        position, speed = (single(values.get(f"encoder.{name}_estimate", 0.0)) for name in ("pos", "vel"))
+        return f"{position:f} {speed:f}"
+
+    def _feed(self, rest: str) -> str:
+        found = scan(rest, "u")
+        wrong = self._of_axis(found, 1)
+        if not wrong:
+            self._inside.axes[found[0]].feed()
+        return wrong
+
+    def _set_count(self, rest: str) -> str:
+        found = scan(rest[2:], "ui") if rest[:2] == "sl" else []
+        wrong = self._of_axis(found, 2)
+        if wrong:
+            return wrong
+        axis = self._inside.axes[found[0]]
+        axis.set_count(found[1])
+        axis.feed()
+        return f"encoder set to {found[1] % _LARGEST}"
+
+    def _system(self, rest: str) -> str:
+        if rest[:1] == "c":
+            self._inside.clear_errors()
+        return ""
+
+    def _read(self, rest: str) -> str:
+        found = scan(rest, "s")
+        if not found:
+            return _FORMAT
+        row = self._inside.property(found[0])
+        if row is None:
+            return _PROPERTY
+        value = self._inside.read(row)
+        return (f"{value:f}" if row.kind == "float" else f"{value:d}")[:_SHOWN]
+
+    def _write(self, rest: str) -> str:
+        found = scan(rest, "ss")
+        if not found:
+            return _FORMAT
+        row = self._inside.property(found[0])
+        if row is None:
+            return _PROPERTY
+        values = scan(found[1] if len(found) > 1 else "", "f" if row.kind == "float" else "i")
+        if not values or not row.writable:
+            return _REFUSED
+        self._inside.write(row, values[0])
+        return ""
