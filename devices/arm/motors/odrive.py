@@ -12,10 +12,13 @@ import numpy as np
 from devices.arm.motors.checks import AXES, energise, has_absolute_encoders, require_usable, rest, set_home
 from devices.arm.motors.drive import Drive, connect
 from devices.arm.motors.endpoints import table_folder
-from devices.arm.motors.line import Line
-from devices.arm.motors.settings import WHERE, OdriveSettings
+from devices.arm.motors.line import PATIENCE, Line
+from devices.arm.motors.rounds import NativeRounds, Rounds, TextRounds
+from devices.arm.motors.serial_port import open_serial_port
+from devices.arm.motors.settings import NATIVE, TEXT, WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
-from devices.arm.motors.usb import open_drive
+from devices.arm.motors.text import TextLine
+from devices.arm.motors.usb import Pipes, open_drive
 from devices.common.bus.transfers import TransferError
 from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -61,6 +64,8 @@ class OdriveStage:
         self._last: Vector | None = None
         self._drive: Drive | None = None
         self._streaming: Streaming | None = None
+        self._pipes: Pipes | None = None
+        self._text: TextLine | None = None
         self.serial = ""
 
     # --- for an observer ---------------------------------------------------------------------------------------------
@@ -105,7 +110,7 @@ class OdriveStage:
                 require_usable(drive, self.settings)
                 self.homed = has_absolute_encoders(drive)
             undo.pop_all()
-        self._drive, self.serial = drive, pipes.serial
+        self._drive, self._pipes, self.serial = drive, pipes, pipes.serial
 
     def home(self, angles: Vector) -> None:
         """Declare that the joints, which are at rest and not armed, are at `angles`, (2,) [rad].
@@ -145,12 +150,43 @@ class OdriveStage:
             )
         self._last = None
         with _opening():
-            self._streaming = Streaming(drive, self.settings, energise(drive, self.settings))
+            rounds = self._begin_rounds(drive)  # before the watchdogs are on
             try:
+                self._streaming = Streaming(drive, rounds, energise(drive, self.settings))
                 self._streaming.start()
-            except TransferError:
-                self.disarm()
+            except BaseException:
+                self._undo_arming(drive)
                 raise
+
+    def _begin_rounds(self, drive: Drive) -> Rounds:
+        """Return rounds in lines of text if the drive answers them and the settings let it, else native ones."""
+        wanted, own = self.settings.protocol, self.settings
+        port = open_serial_port(self._pipes) if self._pipes is not None and wanted != NATIVE else None
+        if port is not None:
+            self._text = TextLine(port)
+            rounds = TextRounds(drive, own, self._text)
+            with contextlib.suppress(TransferError):
+                rounds.look(PATIENCE)
+                return rounds
+            self._end_text()
+        if wanted == TEXT:
+            raise DeviceOpenError(
+                "the drive does not answer lines of text at its serial port on USB: end what else uses that port, or "
+                f"choose {WHERE}.protocol=native."
+            )
+        return NativeRounds(drive, own)
+
+    def _end_text(self) -> None:
+        text, self._text = self._text, None
+        if text is not None:
+            text.close()
+
+    def _undo_arming(self, drive: Drive) -> None:
+        """Let go of motors that were just armed; what went wrong before is what will be told."""
+        self._streaming = None
+        with contextlib.suppress(DeviceFault, DeviceOpenError):
+            self._end_text()
+            rest(drive)
 
     # --- the tick ----------------------------------------------------------------------------------------------------
 
@@ -206,6 +242,7 @@ class OdriveStage:
             return
         streaming.stop()
         try:
+            self._end_text()
             rest(self.drive)
         except DeviceFault as error:
             raise DeviceFault(
@@ -221,7 +258,7 @@ class OdriveStage:
         try:
             self.disarm()
         finally:
-            self._drive = None
+            self._drive = self._pipes = None
             line.close()
 
     def __enter__(self) -> Self:

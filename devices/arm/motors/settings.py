@@ -5,10 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from haptics.errors import ConfigurationError
-from haptics.settings import bounded, check, documented, flag, string
+from haptics.settings import bounded, check, choice, documented, flag, string
 
 WHERE = "device.motors"
 """How a person names this table."""
+
+AUTOMATIC, TEXT, NATIVE = "auto", "text", "native"
 
 GEAR = "turns of the motor per turn of the joint, negative if it turns the other way"
 
@@ -42,6 +44,12 @@ class OdriveSettings:
         maximum=1000.0,
         unit="N m/turn",
         doc="rate of the torque per error of the speed; negative to leave it as it is",
+    )
+    protocol: str = choice(
+        AUTOMATIC,
+        (AUTOMATIC, TEXT, NATIVE),
+        doc="how commands and samples go while the motors are driven: as lines of text at the drive's serial port on "
+        "USB (one transfer each way), by its native protocol (about fifteen), or as text where the drive answers it",
     )
     clear_errors: bool = flag(
         False, doc="whether to clear errors that an earlier run has left in the drive; that of its watchdog always is"

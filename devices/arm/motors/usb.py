@@ -40,11 +40,18 @@ class Pipes:
         The device.
     interface : usb.core.Interface
         Its native interface, claimed.
+
+    Attributes
+    ----------
+    device : usb.core.Device
+        The same.
+    serial : str
+        Its serial number.
     """
 
     def __init__(self, device: Any, interface: Any) -> None:
         self.serial: str = text(device, device.iSerialNumber)
-        self._device, self._number = device, interface.bInterfaceNumber
+        self.device, self._number = device, interface.bInterfaceNumber
         self._out, self._in = (
             next(e.bEndpointAddress for e in interface if e.bEndpointAddress & _IN == direction)
             for direction in (0, _IN)
@@ -52,15 +59,13 @@ class Pipes:
 
     def write(self, packet: bytes) -> None:
         """Send a packet; raises `TransferError`."""
-        self._persist(self._out, "a packet", lambda: self._device.write(self._out, packet, round(WRITE_TIMEOUT * 1e3)))
+        self._persist(self._out, "a packet", lambda: self.device.write(self._out, packet, round(WRITE_TIMEOUT * 1e3)))
 
     def read(self, timeout: float) -> bytes | None:
         """Return the next packet, None if there was none for `timeout` [s]; raises `TransferError`."""
         milliseconds = max(round(timeout * 1e3), 1)
         try:
-            return bytes(
-                self._persist(self._in, "an answer", lambda: self._device.read(self._in, PACKET, milliseconds))
-            )
+            return bytes(self._persist(self._in, "an answer", lambda: self.device.read(self._in, PACKET, milliseconds)))
         except TransferError as error:
             if error.trouble is Trouble.TIMEOUT:
                 return None
@@ -74,7 +79,7 @@ class Pipes:
             except OSError as error:
                 if trouble_of(error) is not Trouble.STALL:
                     raise
-            self._device.clear_halt(address)
+            self.device.clear_halt(address)
             return transfer()
         except OSError as error:
             raise _failure(error, what) from error
@@ -91,9 +96,9 @@ class Pipes:
         import usb.util
 
         with contextlib.suppress(OSError):
-            usb.util.release_interface(self._device, self._number)
+            usb.util.release_interface(self.device, self._number)
         with contextlib.suppress(OSError):
-            usb.util.dispose_resources(self._device)
+            usb.util.dispose_resources(self.device)
 
 
 def _failure(error: OSError, what: str) -> TransferError:

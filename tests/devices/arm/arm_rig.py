@@ -33,7 +33,7 @@ LONG = 20.0
 """Longer than any fault takes to end a run [s]."""
 
 PATIENT: dict[str, dict[str, Any]] = {
-    "motors": {"watchdog": 0.8, "reply_timeout": 0.4},
+    "motors": {"watchdog": 0.8, "reply_timeout": 0.4, "protocol": "native"},  # whose answers a stepped time waits for
     "sensor": {"patience": 0.5},
 }
 """Settings with which a busy machine is no fault while an arm is opened."""

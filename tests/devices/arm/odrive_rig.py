@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import OdriveStage, checks, line, streaming, usb
+from devices.arm.motors import OdriveStage, checks, line, rounds, streaming, usb
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.firmware import Firmware
@@ -53,12 +53,13 @@ def living_by(own: SteppedTime, modules: Iterable[Any] = ()) -> Iterator[None]:
         own.await_until(None)
         return ticket.reply
 
-    with own.seen_by((checks, line, streaming, usb, *modules)), pytest.MonkeyPatch.context() as patch:
+    with own.seen_by((checks, line, rounds, streaming, usb, *modules)), pytest.MonkeyPatch.context() as patch:
         patch.setattr(line.Ticket, "wait", wait)
         yield
 
 
 def make(*faults: str, latency: float = 0.0, **settings: Any) -> tuple[OdriveStage, EmulatedOdrive]:
+    settings = {"protocol": "native"} | settings
     board = EmulatedOdrive(faults=faults, time=Place.time)
     Place.boards = (*Place.boards, board)
     return OdriveStage(settings, period=PERIOD, backend=EmulatedOdriveBackend(board, latency=latency)), board

@@ -241,7 +241,7 @@ def test_position_and_speed_go_out_in_every_round_and_the_watchdogs_are_fed_in_t
     with armed(watchdog=0.2) as (stage, board):
         run(stage, 0.02)
         board.inside.received.clear()
-        before = stage._streaming.rounds  # type: ignore[union-attr]
+        before = stage._streaming.played  # type: ignore[union-attr]
         for tick in range(100):
             stage.tick(HOME + 1e-3 * tick)
             go_on(stage)

@@ -1,0 +1,200 @@
+"""Rounds with a drive: commands out, positions, speeds and one state in; by the native protocol or by lines of text.
+
+By the native protocol a round is about ten transfers out and five in, one after the other. By lines of text, which
+firmware 0.5 takes at a serial port beside it, it is one transfer out and one in, a tenth of the time.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import NamedTuple, Protocol
+
+from devices.arm.motors.checks import AXES
+from devices.arm.motors.drive import Drive
+from devices.arm.motors.endpoints import Endpoint
+from devices.arm.motors.line import Ticket, wait_all
+from devices.arm.motors.settings import OdriveSettings
+from devices.arm.motors.text import TextLine
+from devices.common.bus.transfers import TransferError, Trouble
+
+Command = tuple[float, ...]
+"""Positions [turn], speeds [turn/s] and torques [N m] of the first and the second motor, in this order."""
+
+ECHO = "test_property"
+"""What every drive of firmware 0.5 keeps for whoever wants to write and read something: here the number of a round."""
+
+_FEEDS_AFTER = 0.1
+"""A watchdog is fed again after this part of the time that it waits."""
+
+_ROUNDS = 1 << 30
+"""Numbers of rounds begin here and go on for as many: no state or error of a drive is such a number."""
+
+
+class Answer(NamedTuple):
+    """What came of a round.
+
+    When it was asked for [s, perf_counter], positions [turn] and speeds [turn/s] of both motors, a property that tells
+    whether a motor is still driven, and its value.
+    """
+
+    asked: float
+    estimates: tuple[float, float, float, float]
+    name: str
+    value: int
+
+
+class Rounds(Protocol):
+    """How a round is made."""
+
+    def play(self, command: Command, *, alive: bool) -> Answer:
+        """Send the command, and return what the drive says; raise `TransferError` if it does not.
+
+        If it is not `alive` the motors are told to stand still, and their watchdogs are not fed.
+        """
+        ...
+
+    def look(self, timeout: float) -> Answer:
+        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        ...
+
+    def forget(self) -> None:
+        """Take nothing for known that was sent: a round was lost."""
+        ...
+
+
+def states_of(drive: Drive) -> list[Endpoint]:
+    """Return the properties that tell whether the motors are driven; one of them is asked for in a round."""
+    return [drive.property(f"axis{axis}.{what}") for what in ("current_state", "error") for axis in AXES]
+
+
+class NativeRounds:
+    """Rounds by the native protocol; all of a round is under way at once.
+
+    Parameters
+    ----------
+    drive : Drive
+        Both of its axes in closed loop.
+    settings : OdriveSettings
+        How long to wait for the answers of a round, and how long the watchdogs wait.
+    """
+
+    def __init__(self, drive: Drive, settings: OdriveSettings) -> None:
+        self._line = drive.line
+        self._timeout, self._watchdog = settings.reply_timeout, settings.watchdog
+        axes = [f"axis{axis}" for axis in AXES]
+        self._positions = [drive.property(f"{axis}.controller.input_pos") for axis in axes]
+        self._speeds = [drive.property(f"{axis}.controller.input_vel") for axis in axes]
+        self._torques = [drive.property(f"{axis}.controller.input_torque") for axis in axes]
+        self._feeds = [drive.function(f"{axis}.watchdog_feed").number for axis in axes]
+        self._estimates = [
+            drive.property(f"{axis}.encoder.{what}") for what in ("pos_estimate", "vel_estimate") for axis in axes
+        ]
+        self._states = states_of(drive)
+        self._told: list[float | None] = [0.0, 0.0]  # torques; the motors were armed with none
+        self._next_feed = 0.0
+        self._count = 0
+
+    def play(self, command: Command, *, alive: bool) -> Answer:
+        """See `Rounds.play`."""
+        self._count += 1
+        self.send(command, alive=alive)
+        return self.look(self._timeout)
+
+    def look(self, timeout: float) -> Answer:
+        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        state = self._states[self._count % len(self._states)]
+        asked = time.perf_counter()
+        answers = wait_all(self._line, [self._ask(endpoint) for endpoint in (*self._estimates, state)], timeout)
+        found = [endpoint.unpack(data) for endpoint, data in zip(self._estimates, answers[:-1], strict=True)]
+        return Answer(asked, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
+
+    def _ask(self, endpoint: Endpoint) -> Ticket:
+        return self._line.ask(endpoint.number, b"", endpoint.form.size)
+
+    def send(self, command: Command, *, alive: bool) -> None:
+        """Send a command, and feed the watchdogs now and then; if it is not `alive` have the motors stand still."""
+        post = self._line.post
+        for axis in AXES:
+            speed, position = self._speeds[axis], self._positions[axis]
+            post(speed.number, speed.pack(command[2 + axis] if alive else 0.0))
+            post(position.number, position.pack(command[axis]))
+            torque = command[4 + axis] if alive else 0.0
+            if torque != self._told[axis]:
+                post(self._torques[axis].number, self._torques[axis].pack(torque))
+                self._told[axis] = torque
+        now = time.perf_counter()
+        if alive and now >= self._next_feed:
+            for feed in self._feeds:
+                post(feed)
+            self._next_feed = now + _FEEDS_AFTER * self._watchdog
+
+    def forget(self) -> None:
+        """See `Rounds.forget`."""
+        self._told = [None, None]
+        self._next_feed = 0.0
+
+
+class TextRounds:
+    """Rounds by lines of text.
+
+    Every command feeds the watchdogs. So when the motors are to stand still they are told by the native protocol.
+
+    Parameters
+    ----------
+    drive : Drive
+        Both of its axes in closed loop.
+    settings : OdriveSettings
+        How long to wait for the answers of a round.
+    text : TextLine
+        The serial port of the drive.
+    """
+
+    def __init__(self, drive: Drive, settings: OdriveSettings, text: TextLine) -> None:
+        self._native = NativeRounds(drive, settings)
+        self._text, self._timeout = text, settings.reply_timeout
+        self._states = states_of(drive)
+        self._count = 0
+
+    def play(self, command: Command, *, alive: bool) -> Answer:
+        """See `Rounds.play`."""
+        if not alive:
+            self._native.forget()  # the lines have told them something else
+            self._native.send(command, alive=False)
+        lines = [f"p {axis} {command[axis]:.9g} {command[2 + axis]:.9g} {command[4 + axis]:.9g}" for axis in AXES]
+        return self._exchange(lines if alive else [], self._timeout)
+
+    def look(self, timeout: float) -> Answer:
+        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        return self._exchange([], timeout)
+
+    def _exchange(self, lines: list[str], timeout: float) -> Answer:
+        """Send lines and ask; answers have no number of their own, so that of the round is written and read back."""
+        self._count = (self._count + 1) % _ROUNDS
+        state, number = self._states[self._count % len(self._states)], _ROUNDS + self._count
+        asked = time.perf_counter()
+        lines += [*(f"f {axis}" for axis in AXES), f"r {state.name}", f"w {ECHO} {number}", f"r {ECHO}"]
+        first, second, value = self._text.exchange(lines, str(number), 3, timeout)
+        (one, one_speed), (two, two_speed) = _numbers(first, 2), _numbers(second, 2)
+        return Answer(asked, (one, two, one_speed, two_speed), state.name, _integer(value))
+
+    def forget(self) -> None:
+        """See `Rounds.forget`; what the drive still has to say of earlier rounds is passed over."""
+        self._native.forget()
+
+
+def _integer(line: str) -> int:
+    """Return the number in a line; if there is none, a line was lost."""
+    if not line.isdecimal():
+        raise TransferError(f"the drive answered {line!r} in place of a state.", Trouble.TIMEOUT)
+    return int(line)
+
+
+def _numbers(line: str, count: int) -> list[float]:
+    """Return the numbers in a line, so many; if it is another line, one was lost."""
+    try:
+        found = [float(word) for word in line.split()]
+    except ValueError:
+        found = []
+    if len(found) != count:
+        raise TransferError(f"the drive answered {line!r} in place of {count} numbers.", Trouble.TIMEOUT)
+    return found

@@ -1,0 +1,76 @@
+"""The serial port that an ODrive shows on USB beside its native interface (CDC); it takes lines of text."""
+
+from __future__ import annotations
+
+import contextlib
+from typing import Any
+
+from devices.arm.motors.usb import Pipes
+from devices.common.bus.transfers import TransferError
+
+_CONTROL, _DATA = 0x02, 0x0A
+"""Classes of the two interfaces that make a serial port."""
+
+
+class SerialPort(Pipes):
+    """An open serial port of a drive; made by `open_serial_port`.
+
+    Parameters
+    ----------
+    device : usb.core.Device
+        The device.
+    interface : usb.core.Interface
+        Its interface for data, claimed.
+    taken : list of int
+        The interfaces that were taken from a driver of the system, which gets them back.
+    """
+
+    def __init__(self, device: Any, interface: Any, taken: list[int]) -> None:
+        super().__init__(device, interface)
+        self._taken = taken
+
+    def close(self) -> None:
+        """Give it back to the system; the drive stays open."""
+        import usb.util
+
+        with contextlib.suppress(OSError):
+            usb.util.release_interface(self.device, self._number)
+        _give_back(self.device, self._taken)
+
+
+def open_serial_port(pipes: Pipes) -> SerialPort | None:
+    """Return the serial port of a drive that is open, None if it has none or that cannot be had."""
+    import usb.util
+
+    device = pipes.device
+    interfaces = {i.bInterfaceNumber: i for i in device.get_active_configuration()}
+    ports = {number: i for number, i in interfaces.items() if i.bInterfaceClass in {_CONTROL, _DATA}}
+    data = next((i for i in ports.values() if i.bInterfaceClass == _DATA), None)
+    if data is None:
+        return None
+    taken: list[int] = []
+    try:
+        for number in ports:
+            if _held_by_the_system(device, number):
+                device.detach_kernel_driver(number)
+                taken.append(number)
+        usb.util.claim_interface(device, data.bInterfaceNumber)
+        port = SerialPort(device, data, taken)
+        port.drain()
+        return port
+    except (OSError, TransferError, StopIteration):  # held by another program, or no port as it should be
+        _give_back(device, taken)
+        return None
+
+
+def _held_by_the_system(device: Any, number: int) -> bool:
+    try:
+        return bool(device.is_kernel_driver_active(number))
+    except NotImplementedError:  # not on this system
+        return False
+
+
+def _give_back(device: Any, taken: list[int]) -> None:
+    for number in taken:
+        with contextlib.suppress(OSError, NotImplementedError):
+            device.attach_kernel_driver(number)
