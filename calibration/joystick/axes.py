@@ -21,7 +21,7 @@ LARGEST_MISFIT = 0.06
 _STEEPEST = 0.5
 """The two axes must point in directions this different: sine of the angle between them."""
 
-Ranges = tuple[tuple[int, int], tuple[int, int]]
+Ranges = tuple[tuple[int, int], ...]
 
 
 def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair, ranges: Ranges) -> tuple[Axes, float]:
@@ -37,7 +37,7 @@ def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair,
         The counts there.
     travel : (float, float)
         Whole travel along x and y [m].
-    ranges : ((int, int), (int, int))
+    ranges : tuple of (int, int)
         Least and greatest count of each axis.
 
     Returns

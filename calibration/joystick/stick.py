@@ -40,7 +40,7 @@ class RawStick:
     ----------
     link : Link
         What the stick says of itself.
-    ranges : ((int, int), (int, int))
+    ranges : tuple of (int, int)
         Least and greatest count of each axis.
     full_scale : int
         Number of steps of a level between 0 and 1.
@@ -49,7 +49,7 @@ class RawStick:
     """
 
     link: Link
-    ranges: tuple[tuple[int, int], tuple[int, int]]
+    ranges: tuple[tuple[int, int], ...]
 
     def __init__(self, settings: StickSettings, backend: Any = None) -> None:
         self.settings = settings

@@ -5,16 +5,22 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from devices.joystick.hid import usages as use
-from devices.joystick.hid.descriptor import Field, ReportDescriptor, ReportType
-from devices.joystick.hid.report import Value
+from devices.joystick.hid.descriptor import Field, Report, ReportDescriptor, ReportType
+from devices.joystick.hid.report import ReportError, Value
 from haptics.errors import DeviceOpenError
 
 MOST_BUTTONS = 31
 """So many buttons are looked at: with the dead-man's own bit they make a word."""
 
+_APPLICATION = 1
+"""Kind of a collection that is a device of its own."""
+
 
 class Sample(NamedTuple):
-    """One input report: counts of the two axes, buttons (bit n is button n + 1), when it arrived [s, perf_counter]."""
+    """One input report: counts of the two axes, buttons (bit n is button n + 1), when it arrived [s, perf_counter].
+
+    A wheel has one axis; the count of the other is 0.
+    """
 
     x: int
     y: int
@@ -25,12 +31,15 @@ class Sample(NamedTuple):
 class InputLayout:
     """Where position, buttons and the device's own state are in its input reports.
 
+    A device may be several in one, a mouse for instance besides a stick: the position is that of the application which
+    has the effects, and never a change since the last report.
+
     Parameters
     ----------
     descriptor : ReportDescriptor
         What the device says of itself.
-    usage_x, usage_y : int
-        The two axes.
+    *usages : int
+        The two axes of a stick, or the only one of a wheel.
 
     Attributes
     ----------
@@ -38,34 +47,30 @@ class InputLayout:
         The one with the position.
     state : Report or None
         The one with the device's own state.
+    usages : tuple of int
+        The same.
     buttons : int
         How many buttons there are.
 
     Raises
     ------
     DeviceOpenError
-        If no report has both axes.
+        If no report has all axes.
     """
 
-    def __init__(self, descriptor: ReportDescriptor, usage_x: int, usage_y: int) -> None:
-        report = descriptor.with_usage(ReportType.INPUT, usage_x)
-        fields = tuple(report.field(usage) for usage in (usage_x, usage_y)) if report is not None else ()
-        if report is None or None in fields:
-            raise DeviceOpenError(
-                f"the stick has no input report with the axes {usage_x:#010x} and {usage_y:#010x}: calibrate it anew."
-            )
-        self.report = report
+    def __init__(self, descriptor: ReportDescriptor, *usages: int) -> None:
+        self.usages = usages
+        self.report, self._axes = _position(descriptor, usages)
+        self._x, self._y = self._axes[0], self._axes[1] if len(usages) > 1 else None
         self.state = descriptor.of(ReportType.INPUT, use.STATE_REPORT)
-        self._x, self._y = Value(report, usage_x), Value(report, usage_y)
-        bits = report.field(use.BUTTON_1)
+        bits = self.report.field(use.BUTTON_1)
         self.buttons = _number_of_bits(bits)
         self._buttons = _place_of_bits(bits, self.buttons)
 
     @property
-    def ranges(self) -> tuple[tuple[int, int], tuple[int, int]]:
+    def ranges(self) -> tuple[tuple[int, int], ...]:
         """Least and greatest count of each axis."""
-        x, y = self._x.field, self._y.field
-        return (x.logical_min, x.logical_max), (y.logical_min, y.logical_max)
+        return tuple((axis.field.logical_min, axis.field.logical_max) for axis in self._axes)
 
     def is_position(self, data: bytes) -> bool:
         """Tell whether an input report is the one with the position, be it cut short."""
@@ -80,7 +85,48 @@ class InputLayout:
         """Return what an input report says that arrived at `now` [s]."""
         start, end, shift, mask = self._buttons
         buttons = int.from_bytes(data[start:end], "little") >> shift & mask
-        return Sample(self._x.get(data), self._y.get(data), buttons, now)
+        return Sample(self._x.get(data), 0 if self._y is None else self._y.get(data), buttons, now)
+
+
+def _position(descriptor: ReportDescriptor, usages: tuple[int, ...]) -> tuple[Report, tuple[Value, ...]]:
+    """Return the input report with all axes, and where they are in it: that of the application with the effects first.
+
+    Raises
+    ------
+    DeviceOpenError
+        If there is none.
+    """
+    effects = descriptor.of(ReportType.OUTPUT, use.SET_EFFECT)
+    home = _application(effects.fields[0]) if effects else None
+    found = []
+    for report in descriptor.reports:
+        axes = tuple(axis for usage in usages if (axis := _absolute(report, usage)) is not None)
+        if report.type is ReportType.INPUT and len(axes) == len(usages):
+            found.append((_application(axes[0].field) != home, report, axes))
+    if not found:
+        words = " and ".join(f"{usage:#010x}" for usage in usages)
+        raise DeviceOpenError(f"the stick has no input report with the axes {words}: calibrate it anew.")
+    _, report, axes = min(found, key=lambda one: one[0])
+    return report, axes
+
+
+def _application(field: Field) -> int:
+    """Return the number of the outermost collection around a field, 0 without one."""
+    return field.collections[0].number if field.collections else 0
+
+
+def _absolute(report: Report, usage: int) -> Value | None:
+    """Return where an axis has its position in a report; a mouse has none, however it reports."""
+    index = 0
+    while True:
+        try:
+            axis = Value(report, usage, index)
+        except ReportError:
+            return None
+        index += 1
+        applications = {collection.usage for collection in axis.field.collections if collection.kind == _APPLICATION}
+        if not axis.field.relative and not applications & {use.MOUSE, use.POINTER}:
+            return axis
 
 
 def _number_of_bits(field: Field | None) -> int:

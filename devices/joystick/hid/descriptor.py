@@ -150,6 +150,7 @@ class _Parser:
         self._pushed: list[dict[int, Item]] = []
         self._locals = _Locals()
         self._collections: list[tuple[Collection, ...]] = [()]
+        self._begun = 0
         self._fields: dict[tuple[ReportType, int], list[Field]] = {}
         self._bits: dict[tuple[ReportType, int], int] = {}
         self._numbered = False
@@ -176,7 +177,8 @@ class _Parser:
             if len(self._collections) > DEEPEST:
                 raise item.error(f"more than {DEEPEST} collections inside each other")
             usage = next(chain.from_iterable(self._locals.usages(item, self._number(items.USAGE_PAGE))), 0)
-            self._collections.append((*self._collections[-1], Collection(item.unsigned, usage)))
+            self._begun += 1
+            self._collections.append((*self._collections[-1], Collection(item.unsigned, usage, self._begun)))
         elif item.tag == items.END_COLLECTION:
             if len(self._collections) == 1:
                 raise item.error("the end of a collection that was not begun")

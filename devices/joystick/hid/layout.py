@@ -5,6 +5,7 @@ Device Class Definition for Human Interface Devices 1.11, section 6.2.2. Made by
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -29,10 +30,13 @@ class Collection:
         0 physical, 1 application, 2 logical, 3 report, 4 named array, 5 usage switch, 6 usage modifier.
     usage : int
         What it is, page << 16 | id; 0 if it was not said.
+    number : int
+        The how-manieth of the descriptor it is: it tells two collections for the same purpose apart.
     """
 
     kind: int
     usage: int
+    number: int = dataclasses.field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,12 +167,5 @@ class ReportDescriptor:
         """Return the first report of which a field lies in a collection of this usage."""
         for report in self.reports:
             if report.type is type and any(field.inside(collection_usage) for field in report.fields):
-                return report
-        return None
-
-    def with_usage(self, type: ReportType, usage: int) -> Report | None:  # noqa: A002
-        """Return the first report that has a field, not padding, of this usage."""
-        for report in self.reports:
-            if report.type is type and report.field(usage) is not None:
                 return report
         return None

@@ -7,6 +7,8 @@ Only what a force-feedback stick needs. Reports are told apart by the usage of t
 PID_PAGE = 0x0F
 
 # Generic desktop
+POINTER = 0x0001_0001
+MOUSE = 0x0001_0002
 JOYSTICK = 0x0001_0004
 X = 0x0001_0030
 Y = 0x0001_0031
