@@ -26,8 +26,8 @@ ECHO = "test_property"
 _FEEDS_AFTER = 0.1
 """A watchdog is fed again after this part of the time that it waits."""
 
-_ROUNDS = 1 << 30
-"""Numbers of rounds begin here and go on for as many: no state or error of a drive is such a number."""
+_ROUNDS = 400_000_000
+"""Numbers of rounds begin here and go on for as many: no state or error is such a number. A drive shows 9 characters."""
 
 
 class Answer(NamedTuple):

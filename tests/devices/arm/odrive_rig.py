@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import OdriveStage, checks, line, rounds, streaming, usb
+from devices.arm.motors import OdriveStage, checks, line, rounds, streaming, text, usb
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.firmware import Firmware
@@ -35,10 +35,12 @@ NAMES = {row.number: row.path for row in rows()}
 
 
 class Place:
-    """The time that drives and stages of the present test live by, and the drives; the wall's if there is none."""
+    """The time that drives and stages of the present test live by (the wall's if there is none), the drives, and how
+    stages talk to them."""
 
     time: SteppedTime | None = None
     boards: tuple[EmulatedOdrive, ...] = ()
+    protocol = "native"
 
 
 @contextmanager
@@ -53,13 +55,13 @@ def living_by(own: SteppedTime, modules: Iterable[Any] = ()) -> Iterator[None]:
         own.await_until(None)
         return ticket.reply
 
-    with own.seen_by((checks, line, rounds, streaming, usb, *modules)), pytest.MonkeyPatch.context() as patch:
+    with own.seen_by((checks, line, rounds, streaming, text, usb, *modules)), pytest.MonkeyPatch.context() as patch:
         patch.setattr(line.Ticket, "wait", wait)
         yield
 
 
 def make(*faults: str, latency: float = 0.0, **settings: Any) -> tuple[OdriveStage, EmulatedOdrive]:
-    settings = {"protocol": "native"} | settings
+    settings = {"protocol": Place.protocol} | settings
     board = EmulatedOdrive(faults=faults, time=Place.time)
     Place.boards = (*Place.boards, board)
     return OdriveStage(settings, period=PERIOD, backend=EmulatedOdriveBackend(board, latency=latency)), board

@@ -7,9 +7,9 @@ import pytest
 
 from devices.arm.motors import OdriveStage
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
-from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT
+from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, TEXT_IN, TEXT_OUT
 from haptics.errors import DeviceFault, DeviceNotFoundError, DeviceOpenError
-from tests.devices.arm.odrive_rig import HOME, PATIENCE, armed, make, run, states, until
+from tests.devices.arm.odrive_rig import HOME, PATIENCE, Place, armed, make, run, states, until
 
 pytestmark = pytest.mark.usefixtures("stepped")
 
@@ -17,6 +17,13 @@ pytestmark = pytest.mark.usefixtures("stepped")
 @pytest.fixture(autouse=True)
 def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+@pytest.fixture(autouse=True, params=["native", "text"])
+def protocol(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """How commands and samples go."""
+    monkeypatch.setattr(Place, "protocol", request.param)
+    return str(request.param)
 
 
 RUINOUS = {
@@ -27,14 +34,16 @@ RUINOUS = {
     "stall": r"the drive refused .* \(stall\): switch its supply off and on",
     "wrong-crc": "the drive does not answer: it drops packets",
     "lost-answer": "the drive does not answer",
-    "short": "answered with 0 bytes in place of [14]: it does not know what it was asked for",
+    "short": "answered with 0 bytes in place of [14]: it does not know what it was asked for|at its serial port",
     "motor-fault": "the motors are not driven any more: axis 0: motor: fault of the gate driver",
     "encoder-jump": r"the encoder of axis 0 jumped by \+0\.12.* turns: check its cable",
 }
 
 
 @pytest.mark.parametrize("fault", RUINOUS)
-def test_a_fault_in_a_run_is_told_with_what_to_do_and_leaves_no_motor_driven(fault: str) -> None:
+def test_a_fault_in_a_run_is_told_with_what_to_do_and_leaves_no_motor_driven(fault: str, protocol: str) -> None:
+    if (fault, protocol) == ("wrong-crc", "text"):
+        pytest.skip("lines of text have no checksum of a table")
     with armed(watchdog=0.1) as (stage, board):
         run(stage, 0.02)
         board.faults.set(fault)
@@ -60,16 +69,17 @@ def test_what_lasts_a_moment_only_is_survived(fault: str) -> None:
         assert time.perf_counter() - stage.sampled < 5e-3
 
 
-def test_a_pipe_that_has_stalled_once_is_set_going_again() -> None:
+def test_a_pipe_that_has_stalled_once_is_set_going_again(protocol: str) -> None:
     with armed() as (stage, board):
         run(stage, 0.02)
-        board.halted.update({ENDPOINT_IN, ENDPOINT_OUT})
+        pipes = {"native": {ENDPOINT_IN, ENDPOINT_OUT}, "text": {TEXT_IN, TEXT_OUT}}[protocol]
+        board.halted.update(pipes)
         run(stage, 0.05)
         assert not board.halted
         assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
-def test_slow_transfers_make_samples_old_and_nothing_else() -> None:
+def test_slow_transfers_make_samples_old_and_nothing_else(protocol: str) -> None:
     ages = []
     for latency in (0.0, 1e-3):
         with armed(latency=latency) as (stage, board):
@@ -77,7 +87,8 @@ def test_slow_transfers_make_samples_old_and_nothing_else() -> None:
             stage.tick(HOME)
             ages.append(time.perf_counter() - stage.sampled)
             assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
-    assert ages[1] > 5e-3
+    transfers = {"native": 5, "text": 2}[protocol]  # of a round, at least: one after the other
+    assert ages[1] > transfers * 1e-3
 
 
 def test_answers_that_come_too_late_are_not_taken_for_others() -> None:
