@@ -16,6 +16,12 @@ AXES = (0, 1)
 IDLE, CLOSED_LOOP = 1, 8
 """States of an axis."""
 
+_MISLEADING = {
+    "config.enable_step_dir": "pulses at its pins would move the motor besides our commands",
+    "controller.config.circular_setpoints": "a position would stand for any turn, and the motor could go the other way",
+}
+"""Settings of an axis with which an arm cannot be driven, and why."""
+
 _POSITION_CONTROL, _PASS_THROUGH = 3, 1
 _FIRST_ABSOLUTE = 256
 _SETTLE = 1.0
@@ -60,6 +66,7 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
     found = trouble(drive)
     if found:
         _clear(drive, found, settings.clear_errors)
+    _require_plain_positions(drive)
     for axis in AXES:
         for name, what in (("motor.is_calibrated", "motor"), ("encoder.is_ready", "encoder")):
             if not drive.get(f"axis{axis}.{name}"):
@@ -75,6 +82,15 @@ def _require_version(drive: Drive) -> None:
         raise DeviceOpenError(
             f"the drive's firmware is {'.'.join(map(str, version))}: this driver is for 0.5, and knows no other."
         )
+
+
+def _require_plain_positions(drive: Drive) -> None:
+    """Make sure that a position means the same turn always, and that nobody else may move the motors."""
+    for axis in AXES:
+        for name, why in _MISLEADING.items():
+            path = f"axis{axis}.{name}"
+            if path in drive.table.properties and drive.get(path):
+                raise DeviceOpenError(f"{path} is true in the drive: {why}. Set it to false with the maker's tool.")
 
 
 def _clear(drive: Drive, found: str, allowed: bool) -> None:

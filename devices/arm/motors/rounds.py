@@ -27,7 +27,7 @@ _FEEDS_AFTER = 0.1
 """A watchdog is fed again after this part of the time that it waits."""
 
 _ROUNDS = 400_000_000
-"""Numbers of rounds begin here and go on for as many: no state or error is such a number. A drive shows 9 characters."""
+"""Numbers of rounds begin here and go on for as many: no state or error is one. A drive shows 9 characters."""
 
 
 class Answer(NamedTuple):

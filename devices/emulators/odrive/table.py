@@ -36,6 +36,7 @@ current_state                          4 uint8   r
 requested_state                        5 uint8   rw
 is_homed                               6 bool    rw
 config.startup_closed_loop_control    10 bool    rw
+config.enable_step_dir                12 bool    rw
 config.enable_sensorless_mode         14 bool    rw
 config.watchdog_timeout               15 float   rw
 config.enable_watchdog                16 bool    rw
@@ -74,6 +75,7 @@ controller.config.vel_integrator_gain 149 float  rw
 controller.config.vel_integrator_limit 150 float rw
 controller.config.vel_limit          151 float   rw
 controller.config.vel_limit_tolerance 152 float  rw
+controller.config.circular_setpoints 155 bool    rw
 encoder.error                        191 uint16  rw
 encoder.is_ready                     192 bool    r
 encoder.index_found                  193 bool    r

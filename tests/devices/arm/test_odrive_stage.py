@@ -103,6 +103,14 @@ def test_armed_they_hold_where_they_are() -> None:
             lambda inside: inside.axes[1].values.update({"encoder.is_ready": False}),
             "axis 1 .* encoder is not calibrated",
         ),
+        (
+            lambda inside: inside.axes[1].values.update({"config.enable_step_dir": True}),
+            r"axis1\.config\.enable_step_dir is true .* pulses",
+        ),
+        (
+            lambda inside: inside.axes[0].values.update({"controller.config.circular_setpoints": True}),
+            r"axis0\.controller\.config\.circular_setpoints is true .* any turn",
+        ),
     ],
 )
 def test_a_drive_that_cannot_be_used_is_refused_with_what_to_do(spoil: Callable[..., None], message: str) -> None:
