@@ -17,6 +17,7 @@ MAY_WRITE = {
     "devices/virtual/device.py": "its own safe output, when it is closed",
     "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
     "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
+    "apps/reproduce/blockage.py": "a device around another one, which watches it",
     "examples/choosing_parameters.py": "an example that steps a virtual arm by hand",
 }
 """Where a device's ``write`` is called, and why that may be."""
@@ -29,6 +30,7 @@ NOT_THE_CONTRACT = {
     "devices/joystick/streaming.py": "reports, to a session",
     "devices/joystick/usb/usb_transport.py": "reports, to a device of pyusb",
     "devices/arm/motors/line.py": "packets, to the pipes of a drive",
+    "devices/arm/motors/text.py": "lines, to the serial port of a drive",
     "devices/arm/motors/usb.py": "packets, to a device of pyusb",
 }
 """Methods of the same name that belong to something else."""

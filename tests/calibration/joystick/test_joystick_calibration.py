@@ -306,6 +306,7 @@ def in_the_middle_of_a_push(
     return stick
 
 
+@pytest.mark.wall_clock  # an emulated stick in this process, whose samples must not be older than 100 ms
 def test_ctrl_c_in_the_middle_of_a_push_takes_the_force_away(tmp_path: Path) -> None:
     import _thread
 
