@@ -86,18 +86,21 @@ class Exchange:
             while not self._ending and not self.failure:
                 self.wake.wait(self._pause)
                 self._once()
-        except (OSError, WireError) as error:
+        except Exception as error:  # of whatever kind: the tick must hear of it
             if self._alive():  # else the error is the guardian's doing: it has taken over the port
                 self._fail(error)
 
-    def _fail(self, error: OSError | WireError) -> None:
-        """Say why it cannot go on; if the port has failed, once more take the torques away."""
+    def _fail(self, error: Exception) -> None:
+        """Say why it cannot go on; unless that was tried in vain, once more take the torques away."""
+        if isinstance(error, WireError):
+            self._give_up(f"{error}, and could not be resynchronised; {REMEDY}.")
+            return
         if isinstance(error, OSError):
             self._give_up(f"the board is gone ({os.strerror(error.errno) if error.errno else error}); {REMEDY}.")
-            with contextlib.suppress(OSError, WireError):  # if the trouble has passed, this sets the torques to 0
-                self._line.resynchronise()
         else:
-            self._give_up(f"{error}, and could not be resynchronised; {REMEDY}.")
+            self._give_up(f"the exchange with the board failed ({type(error).__name__}: {error}); report this.")
+        with contextlib.suppress(OSError, WireError):  # if the trouble has passed, this sets the torques to 0
+            self._line.resynchronise()
 
     def _give_up(self, failure: str) -> None:
         """Let the tick know that there will be no more samples, and why."""

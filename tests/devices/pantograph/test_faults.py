@@ -3,6 +3,7 @@
 import contextlib
 import errno
 import os
+import re
 import time
 from types import SimpleNamespace
 
@@ -164,7 +165,14 @@ def test_a_reply_that_lay_in_the_buffer_may_be_followed_by_one_from_far_away(mon
         line.exchange((0.0, 0.0))  # another 100 degrees in 2 ms
 
 
-def test_a_port_that_fails_for_once_ends_the_exchange_without_torques(board, monkeypatch):
+@pytest.mark.parametrize(
+    ("error", "words"),
+    [
+        (OSError(errno.EIO, os.strerror(errno.EIO)), r"the board is gone \(Input/output error\)"),
+        (ZeroDivisionError("division by zero"), "exchange with the board failed .ZeroDivisionError: division by zero"),
+    ],
+)
+def test_whatever_fails_for_once_ends_the_exchange_without_torques(board, monkeypatch, error, words):
     with conversation(board) as (_, line, exchange):
         exchange.torques.publish(0.05, 0.05, time.perf_counter())
         exchange.wake.call()
@@ -172,12 +180,12 @@ def test_a_port_that_fails_for_once_ends_the_exchange_without_torques(board, mon
 
         def fail(torques):
             monkeypatch.undo()
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
+            raise error
 
         monkeypatch.setattr(line, "exchange", fail)
         wait_until(lambda: exchange.failure)
         wait_until(lambda: not any(board.torques))
-        assert "the board is gone (Input/output error)" in exchange.failure
+        assert re.search(words, exchange.failure)
 
 
 # --- unplugged -----------------------------------------------------------------------------------------------------
