@@ -59,7 +59,7 @@ class Found:
     motors : int or None
         For a stick, how many of its axes have a motor: 1 for a wheel; None if that cannot be had without disturbing it.
     in_rate_hz, out_rate_hz, vector_rate_hz : float or None
-        For a stick: input reports, output reports, and forces in the plane, two reports each, per second at most.
+        For a stick: input reports, output reports, and forces per second at most: two reports each, one for a wheel.
     next : str
         For a stick: the command that calibrates it; for the drive of an arm: the one that runs it.
     """
@@ -165,7 +165,7 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick]) -> Found:
         motors=stick.motors,
         in_rate_hz=1.0 / stick.in_interval,
         out_rate_hz=1.0 / outward,
-        vector_rate_hz=0.5 / outward,
+        vector_rate_hz=1.0 / ((1 if stick.motors == 1 else 2) * outward),
         next=_calibrating(stick),
     )
 
@@ -176,8 +176,9 @@ def _same(one: FoundStick, other: FoundStick) -> bool:
 
 def _calibrating(stick: FoundStick) -> str:
     serial = f" {setting('device.serial', stick.serial)}" if stick.serial else ""
+    size = "--rim-radius M" if stick.motors == 1 else "--travel-x M --travel-y M"
     return (
-        f"{program()} calibrate joystick --out stick.toml --travel-x M --travel-y M --stated-max-force N{serial}"
+        f"{program()} calibrate joystick --out stick.toml {size} --stated-max-force N{serial}"
         f"   # once; then: run --device {STICK} --set device.parameters=stick.toml"
     )
 

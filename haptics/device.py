@@ -96,6 +96,8 @@ class DeviceSpec:
         Servo rates it can serve [Hz].
     workspace_min, workspace_max : (float, float)
         Corners of the rectangle the end effector may be in [m].
+    dimensions : int
+        2, or 1 for a device that moves along x only, such as a wheel: its y is 0, and a force along y does nothing.
     max_force, max_force_rate : float
         Largest force that may be commanded [N] and its largest rate of change [N/s] (impedance), or the
         range of the force sensor (admittance): a sample beyond it is refused.
@@ -180,6 +182,7 @@ class DeviceSpec:
     least_mass: float | None = None
     least_friction: float | None = None
     channels: tuple[Channel, ...] = ()
+    dimensions: int = 2
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "channels", checked_channels(self.channels, self.name))

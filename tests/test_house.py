@@ -27,7 +27,6 @@ LONG_FILES = {
     "apps/settings/config.py": 380,
     "apps/view/panels/controls.py": 310,
     "calibration/friction/samples.py": 315,
-    "calibration/joystick/procedure.py": 335,
     "calibration/parameters/files.py": 320,
     "devices/arm/body.py": 320,
     "devices/arm/device.py": 335,

@@ -6,7 +6,7 @@ import argparse
 import contextlib
 import datetime
 from collections.abc import Callable, Iterator
-from dataclasses import asdict
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +19,7 @@ from haptics.settings import unknown
 if TYPE_CHECKING:
     from calibration.joystick.person import Person
     from calibration.joystick.procedure import Bench, Calibration
+    from calibration.joystick.request import Request
     from calibration.motions import Mover
     from devices.emulated.joystick import EmulatedStickSettings
     from devices.joystick.parameters import StickParameters
@@ -58,11 +59,14 @@ def _add_what_is_known(parser: argparse.ArgumentParser) -> None:
         "--travel-x",
         metavar="M",
         type=float,
-        required=True,
         help="travel of the handle from left to right, stop to stop",
     )
+    parser.add_argument("--travel-y", metavar="M", type=float, help="travel towards you and away, stop to stop")
     parser.add_argument(
-        "--travel-y", metavar="M", type=float, required=True, help="travel towards you and away, stop to stop"
+        "--rim-radius", metavar="M", type=float, help="radius of the rim of a wheel, instead of travels"
+    )
+    parser.add_argument(
+        "--turn", metavar="DEG", type=float, default=90.0, help="angle to either side by which a wheel is measured (90)"
     )
     parser.add_argument(
         "--gate", metavar="SHAPE", default="square", help="shape of the gate that bounds the handle: square or round"
@@ -92,15 +96,15 @@ def run(options: argparse.Namespace) -> Answer:
     table = _device_table(options.assignments)
     require_place(options.out)
     from apps.session.record import made_by
-    from calibration.joystick.procedure import Request, calibrate
+    from calibration.joystick.procedure import calibrate
+    from calibration.joystick.request import Request
     from devices.emulated.joystick import EmulatedStickSettings
     from haptics.settings import build
 
     settings = build(EmulatedStickSettings, table, "device")
-    given = {name: getattr(options, name) for name in ("travel_x", "travel_y", "gate", "push_level")}
-    request = Request(**given, weight=options.weight, stated_max_force=options.stated_max_force)
+    request = Request(**{known.name: getattr(options, known.name) for known in fields(Request)})
     place = _place(options)
-    with orderly_end(), _who(options, settings, table) as (bench, person):
+    with orderly_end(), _who(options, settings, table, request) as (bench, person):
         try:
             found = calibrate(bench, person, request, place, made_by())
         except (HapticError, KeyboardInterrupt):
@@ -162,7 +166,7 @@ def _keep(out: Path, parameters: StickParameters) -> None:
 
 @contextlib.contextmanager
 def _who(
-    options: argparse.Namespace, settings: EmulatedStickSettings, table: dict[str, Any]
+    options: argparse.Namespace, settings: EmulatedStickSettings, table: dict[str, Any], request: Request
 ) -> Iterator[tuple[Bench, Person]]:
     """Give the stick, and who holds the handle."""
     from apps.calibrate.reports.terminal import TerminalPerson, say
@@ -183,7 +187,7 @@ def _who(
     with operated() as (hand, lane):
         backend = settings.plug_in(hand)
         own = backend.sticks[0].profile.handle
-        person = EmulatedPerson(lane, (own.half_width, own.half_height))
+        person = EmulatedPerson(lane, request.reach(own.half_width, own.half_height))
         person.tell = say  # type: ignore[method-assign]
         yield Bench(settings, moved_with({"hand": hand}), backend), person
 
@@ -196,10 +200,11 @@ def _describe(out: Path, found: Calibration, settings: EmulatedStickSettings) ->
     known, facts = found.parameters, found.facts
     emulated = f" --set device.emulated=true --set device.emulator={settings.emulator}" if settings.emulated else ""
     force, axes, handle = known.force, known.axes, known.handle
+    where = "along its rim" if axes.rim_radius_m else "in every direction"
     return "\n".join(
         (
             f"{known.device} is calibrated.",
-            f"  largest force   {force.max_force_n:.3g} N in every direction ({force.source})",
+            f"  largest force   {force.max_force_n:.3g} N {where} ({force.source})",
             f"  resolution      {1e6 * axes.resolution:.3g} um",
             f"  handle          {handle.moving_mass_kg:g} kg, {handle.damping_ns_per_m:g} N s/m",
             f"  places fit to   {1e3 * facts['places_misfit_m']:.2f} mm, pushes to {facts['push_misfit']:.1%}",

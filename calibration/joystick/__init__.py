@@ -4,8 +4,9 @@ A person moves the handle, watches it and says what happened; the program watche
 the axes of the stick lie in the plane in which its handle moves, nor about how its motors pull.
 
 - `calibration.joystick.person`: what a person is asked to do.
+- `calibration.joystick.request`: what is known beforehand.
 - `calibration.joystick.stick`: the stick in its own units.
-- `calibration.joystick.axes`: from places of the handle to metres per count.
+- `calibration.joystick.looking`, `axes`: from places of the handle to metres per count.
 - `calibration.joystick.pushes`, `response`: small pushes, and what the motions that follow tell of the motors.
 - `calibration.joystick.balance`: the scale, by a weight that the stick carries.
 - `calibration.joystick.procedure`: all of it in order, up to the parameters.

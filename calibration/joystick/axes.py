@@ -24,6 +24,57 @@ _STEEPEST = 0.5
 Ranges = tuple[tuple[int, int], ...]
 
 
+def counts_of(axes: Axes, positions: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the counts at positions, (2,) or (n, 2) [m]; of a wheel the second is its centre's."""
+    matrix = np.array(axes.counts_to_m)
+    if axes.rim_radius_m:
+        per_metre = np.array(((1.0 / matrix[0, 0], 0.0), (0.0, 0.0)))
+        return np.asarray(positions @ per_metre.T + axes.centre_counts)
+    return np.asarray(np.linalg.solve(matrix, positions.T).T + axes.centre_counts)
+
+
+def fit_rim(
+    places: Sequence[Place], counts: NDArray[np.float64], radius: float, turn: float, ranges: Ranges
+) -> tuple[Axes, float]:
+    """Return the axes of a wheel, along its rim, and how badly the places fit together.
+
+    Parameters
+    ----------
+    places : sequence of Place
+        Where the wheel was, in parts of the turn.
+    counts : array, (n,)
+        The counts there.
+    radius : float
+        Of the rim [m].
+    turn : float
+        The angle of a whole turn [rad].
+    ranges : tuple of (int, int)
+        Least and greatest count of the axis.
+
+    Raises
+    ------
+    ConfigurationError
+        As `fit_axes`.
+    """
+    low, high = ranges[0]
+    way = radius * turn * np.array([place.x for place in places])
+    table = np.column_stack((counts, np.zeros(len(counts))))
+    _require_motion(places, table)
+    _require_range(places, counts[:, None], ranges)
+    per_metre, centre = np.polyfit(way, counts, 1)
+    off = np.abs((counts - centre) / per_metre - way)
+    _require_fit(places, off, 2.0 * radius * turn)
+    reach = float(min(high - centre, centre - low) / abs(per_metre))
+    axes = Axes(
+        centre_counts=(float(centre), 0.0),
+        counts_to_m=((float(1.0 / per_metre), 0.0), (0.0, 0.0)),
+        workspace_min_m=(-reach, -radius),
+        workspace_max_m=(reach, radius),
+        rim_radius_m=radius,
+    )
+    return axes, float(off.max())
+
+
 def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair, ranges: Ranges) -> tuple[Axes, float]:
     """Return the axes and how badly the places fit together.
 
@@ -60,13 +111,7 @@ def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair,
     _require_plane(per_metre)
     to_metres = np.linalg.inv(per_metre)
     off = np.hypot(*(to_metres @ (counts - centre).T - points.T))
-    worst = int(np.argmax(off))
-    if off[worst] > LARGEST_MISFIT * min(travel):
-        raise ConfigurationError(
-            f"the places do not fit together: at {places[worst].words} the handle was {1e3 * off[worst]:.1f} mm from "
-            "where the others put it. Begin again, bring the handle to each place as it is called, and hold it against "
-            "the stops."
-        )
+    _require_fit(places, off, min(travel))
     a, b = to_metres.tolist()
     axes = Axes(
         centre_counts=(float(centre[0]), float(centre[1])),
@@ -74,7 +119,17 @@ def fit_axes(places: Sequence[Place], counts: NDArray[np.float64], travel: Pair,
         workspace_min_m=(-float(half[0]), -float(half[1])),
         workspace_max_m=(float(half[0]), float(half[1])),
     )
-    return axes, float(off[worst])
+    return axes, float(off.max())
+
+
+def _require_fit(places: Sequence[Place], off: NDArray[np.float64], travel: float) -> None:
+    worst = int(np.argmax(off))
+    if off[worst] > LARGEST_MISFIT * travel:
+        raise ConfigurationError(
+            f"the places do not fit together: at {places[worst].words} the handle was {1e3 * off[worst]:.1f} mm from "
+            "where the others put it. Begin again, bring the handle to each place as it is called, and hold it there, "
+            "that of a stick against the stops."
+        )
 
 
 def _require_motion(places: Sequence[Place], counts: NDArray[np.float64]) -> None:
@@ -90,7 +145,7 @@ def _require_motion(places: Sequence[Place], counts: NDArray[np.float64]) -> Non
 def _require_range(places: Sequence[Place], counts: NDArray[np.float64], ranges: Ranges) -> None:
     """Make sure that no converter is at its end: beyond it the handle moves unseen."""
     for place, pair in zip(places, counts, strict=True):
-        for axis, count, (low, high) in zip("XY", pair, ranges, strict=True):
+        for axis, count, (low, high) in zip("XY"[: len(ranges)], pair, ranges, strict=True):
             if low < high and not low < count < high:
                 raise ConfigurationError(
                     f"at {place.words} axis {axis} is at the end of its range, {count:g}, but the handle moves on. "

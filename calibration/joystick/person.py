@@ -38,6 +38,13 @@ GATES: dict[str, tuple[Place, ...]] = {
 }
 """By the shape of what bounds the handle: places that can be found without measuring."""
 
+TURNS = (
+    Place("the angle to the right, clockwise", 1.0, 0.0),
+    Place("the angle to the left, anticlockwise", -1.0, 0.0),
+    Place("the middle, straight ahead", 0.0, 0.0),
+)
+"""Where a wheel is turned to; its handle is the top of the rim."""
+
 _SECTORS = (
     "to the right",
     "to the right and away from you",

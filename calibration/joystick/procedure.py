@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import datetime
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,16 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.joystick.axes import fit_axes
 from calibration.joystick.balance import GRAVITY, UNIT_MASS, Balance
-from calibration.joystick.person import GATES, MIDDLE, Look, Person, Place
+from calibration.joystick.looking import Seen, look
+from calibration.joystick.person import Look, Person
 from calibration.joystick.pushes import TOO_FAR, Pusher, smaller_travel
+from calibration.joystick.request import Request
 from calibration.joystick.response import Response
-from calibration.joystick.stick import PAUSE, RawStick
 from calibration.motions import Mover, Present, drive
 from devices.joystick.parameters import (
-    Axes,
-    DeviceIdentity,
     Force,
     Handle,
     Provenance,
@@ -30,71 +27,9 @@ from devices.joystick.parameters import (
     write_parameters,
 )
 from devices.joystick.settings import StickSettings
-from haptics.errors import ConfigurationError
 from haptics.reading import sha256_of
-from haptics.settings import unknown
-
-LOOK = 0.2
-"""A place is looked at for so long [s]."""
-
-_RESTLESS, _FLICKER = 0.02, 4.0
-_TRIES = 3
-
-_ALLOWED = {
-    "travel_x": (0.01, 1.0, " m"),
-    "travel_y": (0.01, 1.0, " m"),
-    "weight": (0.01, 5.0, " kg"),
-    "stated_max_force": (0.1, 200.0, " N"),
-    "push_level": (0.01, 1.0, ""),
-}
 
 Array = NDArray[np.float64]
-
-
-@dataclass(frozen=True, kw_only=True)
-class Request:
-    """What is known beforehand.
-
-    Attributes
-    ----------
-    travel_x, travel_y : float
-        Whole travel of the handle, from stop to stop, to the right and away from the person [m].
-    gate : str
-        What bounds the handle: a key of `calibration.joystick.person.GATES`.
-    weight : float or None
-        Mass of a weight that the stick is to carry [kg].
-    stated_max_force : float or None
-        The largest force that the stick can give in every direction, as its maker states it [N].
-    push_level : float
-        The greatest level of a push.
-
-    Raises
-    ------
-    ConfigurationError
-        If a value is not allowed, or not exactly one of weight and stated force is given.
-    """
-
-    travel_x: float
-    travel_y: float
-    gate: str = "square"
-    weight: float | None = None
-    stated_max_force: float | None = None
-    push_level: float = 0.3
-
-    def __post_init__(self) -> None:
-        if self.gate not in GATES:
-            raise unknown("--gate", self.gate, GATES)
-        if (self.weight is None) == (self.stated_max_force is None):
-            raise ConfigurationError(
-                "the scale of the forces needs exactly one of two options: --weight KG, a known weight that the stick "
-                "will carry, or --stated-max-force N, its largest force as its maker states it."
-            )
-        for name, (least, most, unit) in _ALLOWED.items():
-            value = getattr(self, name)
-            if value is not None and not least <= value <= most:
-                raise ConfigurationError(
-                    f"--{name.replace('_', '-')} = {value:g}: must be at least {least:g} and at most {most:g}{unit}."
-                )
 
 
 @dataclass(frozen=True)
@@ -147,7 +82,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     HapticError
         As of `calibration.motions.drive`. What was recorded stays.
     """
-    seen = _look(bench, person, request)
+    seen = look(bench.settings, bench.backend, person, request)
     person.tell("Now the motors.")
     response, level, quantum = _push(bench, seen, person, request, place, facts)
     force, mass = _scale(bench, seen, response, person, request, place, facts)
@@ -167,59 +102,11 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     return Calibration(parameters, found)
 
 
-# --- places and axes --------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class _Seen:
-    """What was found by looking: which stick it is, its axes, how badly the places fit, the steps of its counts."""
-
-    device: DeviceIdentity
-    axes: Axes
-    misfit: float
-    quantum: int
-    full_scale: int
-
-    def counts(self, position: Array) -> tuple[int, int]:
-        """Return the counts at a position [m]."""
-        x, y = np.linalg.solve(self.axes.counts_to_m, position) + self.axes.centre_counts
-        return (round(x), round(y)) if math.isfinite(x + y) else (0, 0)
-
-
-def _look(bench: Bench, person: Person, request: Request) -> _Seen:
-    places = GATES[request.gate]
-    with RawStick(bench.settings, bench.backend) as stick:
-        person.tell(f"Calibrating {stick.link}. Ctrl-C ends it at any time, and there is no force then.")
-        counts = np.array([_look_at(stick, person, place) for place in places])
-        person.bring(MIDDLE, stick.counts)
-        axes, misfit = fit_axes(places, counts, (request.travel_x, request.travel_y), stick.ranges)
-        person.tell(f"The places fit to {1e3 * misfit:.2f} mm.")
-        return _Seen(_identity(stick), axes, misfit, stick.quantum, stick.full_scale)
-
-
-def _look_at(stick: RawStick, person: Person, place: Place) -> Array:
-    """Return the mean counts at a place, where the handle must be still."""
-    for _ in range(_TRIES):
-        person.bring(place, stick.counts)
-        end, seen = time.perf_counter() + LOOK, []
-        while time.perf_counter() < end:
-            seen.append(stick.counts())
-            time.sleep(PAUSE)
-        table = np.array(seen, dtype=float)
-        spread = float(np.ptp(table, axis=0).max())
-        if spread <= max(_RESTLESS * min(high - low for low, high in stick.ranges), _FLICKER):
-            mean: Array = table.mean(axis=0)
-            person.tell(f"At {place.words} the counts are ({mean[0]:.0f}, {mean[1]:.0f}).")
-            return mean
-        person.tell(f"The handle moved meanwhile, by {spread:.0f} counts: hold it still.")
-    raise ConfigurationError(f"the handle was not held still at {place.words}: begin again.")
-
-
 # --- pushes -----------------------------------------------------------------------------------------------------------
 
 
 def _push(
-    bench: Bench, seen: _Seen, person: Person, request: Request, place: Path, facts: dict[str, Any]
+    bench: Bench, seen: Seen, person: Person, request: Request, place: Path, facts: dict[str, Any]
 ) -> tuple[Response, float, int]:
     """Return how the handle answers pushes, the greatest level that was used, and the steps of all counts so far.
 
@@ -229,7 +116,7 @@ def _push(
     known = StickParameters(
         device=seen.device,
         axes=replace(seen.axes, workspace_min_m=(-far, -far), workspace_max_m=(far, far)),
-        force=Force(newton_to_level=((1.0, 0.0), (0.0, 1.0)), max_force_n=1.0),
+        force=Force(newton_to_level=((1.0, 0.0), (0.0, float(len(seen.axes.usages) - 1))), max_force_n=1.0),
     )
     folder = place.with_name(f"{place.name}_pushes")
     mover, facts = _known(bench, known, folder, facts)
@@ -237,7 +124,7 @@ def _push(
     pusher = Pusher(seen.axes, person, request.push_level, seen.full_scale, _looker(seen, present), mover.period)
     recording = drive(mover, pusher.explore(), folder, facts, present=present)
     assert pusher.response is not None
-    return pusher.response, pusher.level, math.gcd(seen.quantum, _steps(seen, recording.rows["position"]))
+    return pusher.response, pusher.level, math.gcd(seen.quantum, seen.steps(recording.rows["position"]))
 
 
 def _known(bench: Bench, known: StickParameters, folder: Path, facts: dict[str, Any]) -> tuple[Mover, dict[str, Any]]:
@@ -247,15 +134,8 @@ def _known(bench: Bench, known: StickParameters, folder: Path, facts: dict[str, 
     return bench.mover(file), {**facts, "parameter_file_hash": sha256_of(file)}
 
 
-def _looker(seen: _Seen, present: Present) -> Look:
+def _looker(seen: Seen, present: Present) -> Look:
     return lambda: seen.counts(present.position)
-
-
-def _steps(seen: _Seen, positions: Array) -> int:
-    """Return the largest number of which all steps of the counts are multiples."""
-    whole = positions[np.isfinite(positions).all(axis=1)]
-    counts = np.rint(np.linalg.solve(np.array(seen.axes.counts_to_m), whole.T).T + seen.axes.centre_counts)
-    return int(np.gcd.reduce(np.unique(np.abs(counts - counts[0]).astype(int)), initial=0)) if len(counts) else 0
 
 
 # --- scale of forces --------------------------------------------------------------------------------------------------
@@ -263,7 +143,7 @@ def _steps(seen: _Seen, positions: Array) -> int:
 
 def _scale(
     bench: Bench,
-    seen: _Seen,
+    seen: Seen,
     response: Response,
     person: Person,
     request: Request,
@@ -296,25 +176,14 @@ def _force(mass: float, response: Response, stated: float | None) -> Force:
 
 
 def _inverse(matrix: Array) -> Array:
+    """Return the inverse; of a wheel, where only the first number is not zero, that of the number."""
+    if not matrix[1].any():
+        return np.array(((1.0 / matrix[0, 0], 0.0), (0.0, 0.0)))
     return np.linalg.inv(matrix).astype(np.float64)
 
 
 def _longest_row(matrix: Array) -> float:
     return float(np.hypot(*matrix.T).max())
-
-
-def _identity(stick: RawStick) -> DeviceIdentity:
-    link = stick.link
-    return DeviceIdentity(
-        vendor_id=link.vendor_id,
-        product_id=link.product_id,
-        serial=link.serial,
-        name=link.name,
-        report_descriptor_sha256=link.digest,
-        in_interval_s=link.in_interval,
-        out_interval_s=link.out_interval,
-        out_endpoint=link.out_endpoint,
-    )
 
 
 def _method(request: Request, level: float) -> str:
@@ -323,10 +192,7 @@ def _method(request: Request, level: float) -> str:
         if request.weight is not None
         else f"a stated largest force of {request.stated_max_force:g} N"
     )
-    return (
-        f"{request.gate} travel of {request.travel_x:g} m by {request.travel_y:g} m, pushes of level {level:.3g}, "
-        f"{scale}"
-    )
+    return f"{request.size}, pushes of level {level:.3g}, {scale}"
 
 
 def _rounded(value: float) -> float:

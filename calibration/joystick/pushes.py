@@ -87,7 +87,7 @@ class Pusher:
     response: Response | None = None
 
     def explore(self) -> Procedure:
-        """Push with either effect, both ways, and find how the handle answers.
+        """Push with each effect, both ways, and find how the handle answers.
 
         Raises
         ------
@@ -96,7 +96,7 @@ class Pusher:
         """
         yield rest(_STILL, self.period)
         self.person.let_go(self.look)
-        for effect in range(2):
+        for effect in range(len(self.axes.usages)):
             level = yield from self._find_level(effect)
             for number in range(2 * PAIRS):
                 push = yield from self._push(effect, level if number % 2 == 0 else -level)
@@ -168,7 +168,9 @@ class Pusher:
 
 
 def smaller_travel(axes: Axes) -> float:
-    """Return the smaller one of the two travels [m]."""
+    """Return the smaller one of the two travels [m]; of a wheel, which may have many turns, the width of its rim."""
+    if axes.rim_radius_m:
+        return min(2.0 * axes.rim_radius_m, axes.workspace_max_m[0] - axes.workspace_min_m[0])
     low, high = axes.workspace_min_m, axes.workspace_max_m
     return min(high[0] - low[0], high[1] - low[1])
 
@@ -184,6 +186,8 @@ def _require_sound(response: Response) -> None:
             f"the handle does not move like a free mass ({response.misfit:.0%} of its motion is left unexplained). "
             "Do not touch it, remove any springs, and begin again."
         )
+    if not response.acceleration[1].any():  # a wheel
+        return
     first, second = response.acceleration.T
     sine = abs(float(np.linalg.det(response.acceleration))) / math.prod((np.hypot(*first), np.hypot(*second)))
     if not sine > _LEAST_ANGLE:

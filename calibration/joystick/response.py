@@ -32,7 +32,6 @@ _WINDOW, _MOVING = 0.01, 0.1
 """Time to either side over which a direction is taken [s]; speed that counts as motion, in parts of the largest."""
 
 _OUTLIER = 2.0
-_EFFECTS = {0, 1}
 
 
 @dataclass(frozen=True)
@@ -101,11 +100,11 @@ class Response:
 
 
 def identify(pushes: Sequence[Push]) -> Response:
-    """Return what the pushes tell; each effect must have pushed at least once."""
+    """Return what the pushes tell; each effect must have pushed at least once. A wheel has only the first."""
     found = _fit(pushes)
     usual = _OUTLIER * float(np.median(found.misfits))
     good = [push for push, misfit in zip(pushes, found.misfits, strict=True) if misfit <= usual]
-    if len(good) == len(pushes) or {push.effect for push in good} != _EFFECTS:
+    if len(good) == len(pushes) or {push.effect for push in good} != {push.effect for push in pushes}:
         return found
     return _fit(good)
 
@@ -141,12 +140,16 @@ def _at_delay(pushes: Sequence[Push], delay: float) -> Response:
             design.append(rows)
             target.append(push.displacement[:, axis])
     matrix, values = np.concatenate(design), np.concatenate(target)
-    scale = np.maximum(np.linalg.norm(matrix, axis=0), 1e-300)
+    norms = np.linalg.norm(matrix, axis=0)
+    scale = np.where(norms > 0.0, norms, np.inf)  # what never acted, such as the second effect of a wheel, is 0
     solution = np.linalg.lstsq(matrix / scale, values, rcond=None)[0] / scale
     left, ends = matrix @ solution - values, np.cumsum([2 * len(push.time) for push in pushes])[:-1]
     misfits = tuple(map(_relative, np.split(left, ends), np.split(values, ends)))
     drag, rub, spring = float(solution[4]), float(solution[5]), float(solution[6])
-    return Response(solution[:4].reshape(2, 2), drag, rub, spring, delay, _relative(left, values), misfits)
+    moved = np.array([any(push.displacement[:, axis].any() for push in pushes) for axis in range(2)])
+    return Response(
+        solution[:4].reshape(2, 2) * moved[:, None], drag, rub, spring, delay, _relative(left, values), misfits
+    )
 
 
 def _relative(left: Array, size: Array) -> float:

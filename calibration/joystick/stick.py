@@ -7,7 +7,8 @@ import math
 import time
 from typing import Any, Self
 
-from devices.joystick.opening import playing
+from devices.joystick.hid.usages import X, Y
+from devices.joystick.opening import THE_MOTORS, playing
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import Streaming
 from devices.joystick.usb.finding import connect
@@ -24,7 +25,7 @@ PAUSE = 1e-3
 
 
 class RawStick:
-    """A stick that is open, with both effects playing at level zero, which nobody changes; use it as a context.
+    """A stick that is open, with its effects playing at level zero, which nobody changes; use it as a context.
 
     However the context is left, there is no force afterwards and the stick belongs to the operating system again. If
     this process dies inside, the stick ends its effects by itself after ``settings.force_duration``.
@@ -35,6 +36,8 @@ class RawStick:
         Which stick, how to reach it, and how long a force lasts by itself.
     backend : usb.backend.IBackend, optional
         What to reach USB by, instead of libusb.
+    wheel : bool
+        Whether it has one axis.
 
     Attributes
     ----------
@@ -42,6 +45,8 @@ class RawStick:
         What the stick says of itself.
     ranges : tuple of (int, int)
         Least and greatest count of each axis.
+    usages : tuple of int
+        The axes.
     full_scale : int
         Number of steps of a level between 0 and 1.
     quantum : int
@@ -50,9 +55,11 @@ class RawStick:
 
     link: Link
     ranges: tuple[tuple[int, int], ...]
+    usages: tuple[int, ...]
 
-    def __init__(self, settings: StickSettings, backend: Any = None) -> None:
+    def __init__(self, settings: StickSettings, backend: Any = None, *, wheel: bool = False) -> None:
         self.settings = settings
+        self._axes = THE_MOTORS if wheel else (X, Y)
         self._backend = backend
         self._streaming: Streaming | None = None
         self.full_scale = 0
@@ -71,8 +78,9 @@ class RawStick:
         with contextlib.ExitStack() as undo:
             transport = connect("", own.serial, own.transport, self._backend)
             undo.callback(transport.close)
-            streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive))
-            self.link, self.ranges, self.full_scale = transport.link, streaming.layout.ranges, streaming.full_scale
+            streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive, self._axes))
+            self.link, self.full_scale = transport.link, streaming.full_scale
+            self.ranges, self.usages = streaming.layout.ranges, streaming.layout.usages
             self._streaming = streaming
             self._begun = time.perf_counter()
             self._undo = undo.pop_all()
@@ -86,7 +94,7 @@ class RawStick:
     # --- in use ------------------------------------------------------------------------------------------------------
 
     def counts(self) -> tuple[int, int]:
-        """Return the counts of both axes now.
+        """Return the counts of both axes now; of a wheel the second is 0.
 
         Raises
         ------

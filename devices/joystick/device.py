@@ -110,7 +110,7 @@ class PidJoystick(Driver):
         if added is not None and damping is not None:
             damping = added.left_of(damping)
         family = family_of(identity.vendor_id, identity.product_id)
-        vector = 2.0 * family.out_interval(identity.out_interval_s)
+        vector = len(axes.usages) * family.out_interval(identity.out_interval_s)
         return DeviceSpec(
             name=NAME,
             causality=Causality.IMPEDANCE,
@@ -121,6 +121,7 @@ class PidJoystick(Driver):
             workspace_max=axes.workspace_max_m,
             max_force=force.max_force_n,
             max_force_rate=2.0 * force.max_force_n / vector,
+            dimensions=len(axes.usages),
             max_speed=_MAX_SPEED,
             max_acceleration=_MAX_ACCELERATION,
             max_sample_age=2.0 * (READ_TIMEOUT + identity.in_interval_s),
@@ -157,7 +158,7 @@ class PidJoystick(Driver):
             undo.callback(transport.close)
             known = require_parameters(self.parameters, transport.link, own.parameters)
             self._begin_log(own.log)
-            axes = known.axes.usage_x, known.axes.usage_y
+            axes = known.axes.usages
             streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive, axes))
             connect(self._record, known, streaming)
             self._undo, self._streaming = undo.pop_all(), streaming

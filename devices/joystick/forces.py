@@ -1,6 +1,6 @@
-"""What is to be sent of a force: the latest value only, changed magnitudes only, both effects kept alive.
+"""What is to be sent of a force: the latest value only, changed magnitudes only, all effects kept alive.
 
-Of the two magnitudes those are sent whose count changed, the one that is farther off first; each is looked up at the
+Of the magnitudes those are sent whose count changed, the one that is farther off first; each is looked up at the
 moment it is sent. What goes out is never older than it must be, and there is no queue that could fill up. Each effect
 is started anew within ``keep_alive``, as long as commands keep coming; of a tick that has died, zero is sent.
 """
@@ -26,14 +26,14 @@ class Forces:
     playbook : Playbook
         The stick's reports.
     blocks : list of int
-        Its two effects, which play.
+        Its effects, which play: two, or the one of a wheel.
     keep_alive : float
         An effect is started anew after this long; a command older than this counts as none [s].
 
     Attributes
     ----------
     levels : Latch
-        The latest command: levels of the two effects, -1 to 1, and when they were given [s, perf_counter].
+        The latest command: levels along both axes, -1 to 1, and when they were given [s, perf_counter].
     """
 
     def __init__(self, playbook: Playbook, blocks: list[int], keep_alive: float) -> None:
@@ -43,9 +43,9 @@ class Forces:
         self._starts = [playbook.operation(block, use.START) for block in blocks]
         self._keep_alive = keep_alive
         self.levels = Latch(3)
-        self._sent = [0, 0]
+        self._sent = [0] * len(blocks)
         now = time.perf_counter()
-        self._due = [now, now + 0.5 * keep_alive]
+        self._due = [now + axis * 0.5 * keep_alive for axis in range(len(blocks))]
 
     @property
     def on(self) -> bool:
@@ -64,8 +64,7 @@ class Forces:
     def reports(self) -> Generator[bytes, bool, None]:
         """Yield what changed, farthest off first, and what starts anew that is due; is sent whether it was taken."""
         wanted, _ = self._wanted()
-        first = int(abs(wanted[1] - self._sent[1]) > abs(wanted[0] - self._sent[0]))
-        for axis in (first, 1 - first):
+        for axis in sorted(range(len(self._sent)), key=lambda axis: -abs(wanted[axis] - self._sent[axis])):
             wanted, fresh = self._wanted()
             if wanted[axis] != self._sent[axis]:
                 taken = yield self._report(axis, wanted[axis])
@@ -90,4 +89,5 @@ class Forces:
     def _put_off(self, axis: int) -> None:
         """Have an effect started anew some time later, not together with the other one."""
         due, apart = time.perf_counter() + self._keep_alive, 0.25 * self._keep_alive
-        self._due[axis] = due - apart if abs(due - self._due[1 - axis]) < apart else due
+        close = any(abs(due - other) < apart for k, other in enumerate(self._due) if k != axis)
+        self._due[axis] = due - apart if close else due

@@ -32,6 +32,7 @@ STICK = np.dtype(
         ("counts_to_m", "<f8", (2, 2)),
         ("newton_to_level", "<f8", (2, 2)),
         ("max_force", "<f8"),
+        ("dimensions", "<i8"),
         ("dead_man_button", "<i8"),
     ]
 )
@@ -46,6 +47,7 @@ def connect(record: NDArray[Any], known: StickParameters, streaming: Streaming) 
     axes = known.axes
     record["centre"], record["counts_to_m"] = axes.centre_counts, axes.counts_to_m
     record["newton_to_level"], record["max_force"] = known.force.newton_to_level, known.force.max_force_n
+    record["dimensions"] = len(axes.usages)
     record["dead_man_button"] = known.handle.dead_man_button
     record["reports"], record["levels"] = streaming.reports.place, streaming.levels.place
     record["trouble"] = streaming.trouble.ctypes.data
@@ -84,11 +86,15 @@ def take_stick(s: Any, now: float, elapsed: float) -> None:
 
 @kernel
 def give_stick(s: Any, x: float, y: float) -> None:
-    """Leave the levels for a force [N]; what is more than the motors can do keeps its direction."""
+    """Leave the levels for a force [N]; what is more than the motors can do keeps its direction.
+
+    A wheel takes the part along its rim.
+    """
     if not accept(s, x, y):
         return
     total = s.compensation.total
-    x, y, _ = limit_norm(total[0], total[1], s.max_force)
+    across = total[1] if s.dimensions > 1 else 0.0
+    x, y, _ = limit_norm(total[0], across, s.max_force)
     for i in range(2):
         s.given[i] = s.newton_to_level[i, 0] * x + s.newton_to_level[i, 1] * y
     s.given[2] = s.instant

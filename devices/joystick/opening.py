@@ -20,6 +20,9 @@ from devices.joystick.usb.finding import connect
 from devices.joystick.usb.transport import Link, Transport
 from haptics.errors import ConfigurationError, DeviceNotFoundError, DeviceOpenError
 
+THE_MOTORS = ()
+"""In place of the axis of a wheel: the first one that has a motor."""
+
 FIRST_REPORT = 1.0
 """A stick that has sent no position for so long after it was opened will send none [s]."""
 
@@ -87,7 +90,7 @@ def require_parameters(known: StickParameters | None, link: Link, file: str) -> 
 def _require_button(known: StickParameters, link: Link, file: str) -> None:
     """Make sure that the stick has the button that must be held: nobody could press it."""
     button = known.handle.dead_man_button
-    there = InputLayout(_parsed(link.descriptor), known.axes.usage_x, known.axes.usage_y).buttons
+    there = InputLayout(_parsed(link.descriptor), *known.axes.usages).buttons
     if button > there:
         raise ConfigurationError(
             f"device.parameters = {file!r}: handle.dead_man_button = {button}: the stick has {there} buttons that can "
@@ -100,10 +103,10 @@ def playing(
     transport: Transport,
     duration: float,
     keep_alive: float,
-    axes: tuple[int, int] = (X, Y),
+    axes: tuple[int, ...] = (X, Y),
     patience: float = FIRST_REPORT,
 ) -> Iterator[Streaming]:
-    """Set up a stick that is connected and stream to both of its effects; however that ends, there is no force then.
+    """Set up a stick that is connected and stream to its effects; however that ends, there is no force then.
 
     Parameters
     ----------
@@ -113,8 +116,8 @@ def playing(
         After this long without a restart the stick itself ends the force [s].
     keep_alive : float
         How often the force is started anew, and how long a command counts [s].
-    axes : (int, int)
-        Usages of the two axes.
+    axes : tuple of int
+        Usages of the two axes of a stick, of the one of a wheel, for which that may be `THE_MOTORS`.
     patience : float
         How long to wait for the first position [s].
 
@@ -125,9 +128,12 @@ def playing(
     """
     link = transport.link
     descriptor, family = _parsed(link.descriptor), family_of(link.vendor_id, link.product_id)
-    _require_plane(descriptor, link)
+    if axes == THE_MOTORS:
+        axes = actuated_axes(descriptor)[:1] or (X,)
+    elif len(axes) > 1:
+        _require_plane(descriptor, link)
     layout = InputLayout(descriptor, *axes)
-    session = PidSession(transport, Playbook(descriptor, family), family, duration)
+    session = PidSession(transport, Playbook(descriptor, family), family, duration, len(axes))
     with contextlib.ExitStack() as undo:
         session.start()
         undo.callback(session.stop)
@@ -142,7 +148,8 @@ def _require_plane(descriptor: ReportDescriptor, link: Link) -> None:
     motors = actuated_axes(descriptor)
     if len(motors) == 1:
         raise DeviceOpenError(
-            f"{link} is a wheel: one axis with a motor, by its report descriptor. A force in the plane needs two."
+            f"{link} is a wheel: one axis with a motor, by its report descriptor. A force in the plane needs two. "
+            "Calibrate it as a wheel: haptics calibrate joystick --rim-radius M."
         )
 
 

@@ -55,6 +55,14 @@ class Axes:
     usage_x: int = bounded(X, minimum=0, maximum=0xFFFFFFFF, doc="usage of the first axis")
     usage_y: int = bounded(Y, minimum=0, maximum=0xFFFFFFFF, doc="usage of the second axis")
     count_quantum: int = bounded(1, minimum=1, maximum=65536, doc="smallest step of the counts")
+    rim_radius_m: float = bounded(
+        0.0, minimum=0.0, maximum=1.0, unit="m", doc="radius of a wheel's rim, along which x lies; 0 for a stick"
+    )
+
+    @property
+    def usages(self) -> tuple[int, ...]:
+        """The axes with a motor: both of a stick, the first of a wheel, on which y is 0."""
+        return (self.usage_x,) if self.rim_radius_m else (self.usage_x, self.usage_y)
 
     @property
     def resolution(self) -> float:
@@ -102,7 +110,7 @@ def check_tables(device: DeviceIdentity, axes: Axes, force: Force, handle: Handl
         check(table, where)
     _check_device(device)
     _check_axes(axes)
-    _check_force(force)
+    _check_force(force, len(axes.usages))
     _check_handle(handle)
 
 
@@ -121,7 +129,7 @@ def _check_device(device: DeviceIdentity) -> None:
 def _check_axes(axes: Axes) -> None:
     for name in ("centre_counts", "workspace_min_m", "workspace_max_m"):
         _require(_is_pair(getattr(axes, name)), axes, "axes", name)
-    _require(_is_regular(axes.counts_to_m), axes, "axes", "counts_to_m")
+    _require_map(axes, "axes", "counts_to_m", len(axes.usages))
     if axes.usage_x == axes.usage_y:
         raise ConfigurationError(f"axes.usage_y = {axes.usage_y:#x}: must be another axis than axes.usage_x.")
     if not all(low < high for low, high in zip(axes.workspace_min_m, axes.workspace_max_m, strict=True)):
@@ -131,8 +139,20 @@ def _check_axes(axes: Axes) -> None:
         )
 
 
-def _check_force(force: Force) -> None:
-    _require(_is_regular(force.newton_to_level), force, "force", "newton_to_level")
+def _require_map(instance: Any, where: str, name: str, dimensions: int) -> None:
+    """Make sure that a matrix maps the plane onto itself, or the x axis of a wheel."""
+    matrix = getattr(instance, name)
+    if dimensions == 2:
+        _require(_is_regular(matrix), instance, where, name)
+    elif not _is_single(matrix):
+        raise ConfigurationError(
+            f"{where}.{name} = {matrix!r}: must be [[NUMBER, 0.0], [0.0, 0.0]] with a number that is not 0, for a "
+            "wheel (axes.rim_radius_m) has x only."
+        )
+
+
+def _check_force(force: Force, dimensions: int) -> None:
+    _require_map(force, "force", "newton_to_level", dimensions)
     largest = max(math.hypot(*row) for row in force.newton_to_level) * force.max_force_n
     if largest > _ROUNDING:
         raise ConfigurationError(
@@ -155,9 +175,18 @@ def _is_pair(value: Any) -> bool:
     return isinstance(value, tuple) and len(value) == 2 and all(map(_is_number, value))
 
 
+def _is_matrix(value: Any) -> bool:
+    return isinstance(value, tuple) and len(value) == 2 and all(map(_is_pair, value))
+
+
+def _is_single(value: Any) -> bool:
+    """Tell whether it is a 2x2 matrix of which only the first number is not 0."""
+    return _is_matrix(value) and bool(value[0][0]) and not any((value[0][1], *value[1]))
+
+
 def _is_regular(value: Any) -> bool:
     """Tell whether it is a 2x2 matrix that can be inverted."""
-    if not (isinstance(value, tuple) and len(value) == 2 and all(map(_is_pair, value))):
+    if not _is_matrix(value):
         return False
     (a, b), (c, d) = value
     return bool(abs(a * d - b * c) > 1e-9 * math.hypot(a, c) * math.hypot(b, d))

@@ -21,6 +21,7 @@ a force points. Calibrating finds it out and writes this file; without one nothi
     centre_counts = [0.0, 0.0]
     counts_to_m = [[1.5e-6, 0.0], [0.0, -1.5e-6]]
     count_quantum = 1               # smallest step of the counts, where it is more than one
+    rim_radius_m = 0.0              # of a wheel: x is the way along its rim, clockwise at the top, and y is 0
     workspace_min_m = [-0.05, -0.05]
     workspace_max_m = [0.05, 0.05]
 
@@ -40,7 +41,7 @@ a force points. Calibrating finds it out and writes this file; without one nothi
 
 The position is ``counts_to_m @ (counts - centre_counts)``. The levels of the two constant effects, in parts of their
 full scale, are ``newton_to_level @ force``; the first effect points along the device's first axis, the second along its
-second one.
+second one. A wheel has one effect, and of both matrices only the first number is not 0.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
-"""The conversation with a force-feedback stick: set it up, make two constant effects, end it orderly.
+"""The conversation with a force-feedback stick: set it up, make its constant effects, end it orderly.
 
 Device Class Definition for Physical Interface Devices 1.0. A force in the plane is played by two effects, one along
 each axis, whose signed magnitudes are streamed: two short reports, each of them complete by itself. An effect has a
-finite duration and is started again and again: of a host that has died the force does not stay.
+finite duration and is started again and again: of a host that has died the force does not stay. A wheel has one axis
+and one effect.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ TRIES = 5
 
 
 class PidSession:
-    """Two constant effects on a stick, along its first and its second axis.
+    """Constant effects on a stick, along its first and its second axis; on a wheel along its only one.
 
     Parameters
     ----------
@@ -43,6 +44,8 @@ class PidSession:
         Its peculiarities.
     duration : float
         After this long without a restart an effect ends by itself [s].
+    count : int
+        How many effects.
 
     Attributes
     ----------
@@ -50,17 +53,20 @@ class PidSession:
         The effects' blocks in the device, while there are any.
     """
 
-    def __init__(self, transport: Transport, playbook: Playbook, family: Family, duration: float) -> None:
+    def __init__(
+        self, transport: Transport, playbook: Playbook, family: Family, duration: float, count: int = len(DIRECTIONS)
+    ) -> None:
         self._transport = transport
         self._family = family
         self._duration = duration
+        self._directions = DIRECTIONS[:count]
         self.playbook = playbook
         self.blocks: list[int] = []
         self._endings: list[tuple[bytes | None, ...]] = []
         self._motors_off = playbook.control(use.DISABLE_ACTUATORS)
 
     def start(self) -> None:
-        """Set the stick up and start both effects with no force.
+        """Set the stick up and start all effects with no force.
 
         Raises
         ------
@@ -69,7 +75,7 @@ class PidSession:
         """
         try:
             self._prepare()
-            for direction in DIRECTIONS:
+            for direction in self._directions:
                 block = self._new_block()
                 self._endings.append(self.playbook.ending(block))  # made before there is anything to end
                 self.blocks.append(block)
@@ -120,18 +126,18 @@ class PidSession:
         self._check_pool()
 
     def _check_pool(self) -> None:
-        """Make sure that the device manages its memory itself and has room for two effects."""
+        """Make sure that the device manages its memory itself and has room for the effects."""
         if self.playbook.pool is None:
             return
-        pool = self.playbook.pool
+        pool, needed = self.playbook.pool, len(self._directions)
         for _ in range(POLLS):  # some are not ready at once
             found = decode(pool, self._transport.get_feature(pool.id, pool.length))
-            effects = found.get(use.SIMULTANEOUS_EFFECTS_MAX, len(DIRECTIONS))
-            if isinstance(effects, tuple) or effects >= len(DIRECTIONS):
+            effects = found.get(use.SIMULTANEOUS_EFFECTS_MAX, needed)
+            if isinstance(effects, tuple) or effects >= needed:
                 break
             time.sleep(POLL_PAUSE)
         else:
-            raise DeviceOpenError(f"the stick can play {effects} effects at once; a force in the plane takes two.")
+            raise DeviceOpenError(f"the stick can play {effects} effects at once; its force takes {needed}.")
         if not found.get(use.DEVICE_MANAGED_POOL, 1):
             raise DeviceOpenError(
                 "the stick leaves the management of its memory to the host: such sticks are not supported."

@@ -144,6 +144,11 @@ class VirtualJoystick(VirtualDevice):
         """
         self._record["assistance"] = share
 
+    def stay_on_x(self) -> None:
+        """Put the handle back onto the x axis, at rest across it: a bearing carries what a hand does there."""
+        for name in ("handle", "handle_velocity"):
+            self._record[name][0, 1] = 0.0
+
     def close(self) -> None:
         """Leave the device without force and stop the plant; nothing happens if it is not running."""
         self.compensate(0.0)

@@ -104,6 +104,8 @@ def test_a_wheel_is_called_one_and_a_stick_is_not(tmp_path: Path, no_libusb: Non
     wheel, stick = (line for line in describe(found).splitlines() if "(1209:ffb0)" in line)
     assert "pid-joystick, a wheel (one axis with a motor)" in wheel
     assert "wheel" not in stick
+    assert [one.vector_rate_hz for one in found.of("pid-joystick")] == pytest.approx([250.0, 125.0])
+    assert ["--rim-radius" in one.next for one in found.of("pid-joystick")] == [True, False]
 
 
 def test_what_hidraw_shows_of_the_descriptor_is_that_of_the_same_port(

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.joystick import procedure
+from calibration.joystick import looking
 from calibration.joystick import stick as stick_module
 from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
-from calibration.joystick.procedure import Bench, Calibration, Request, calibrate
+from calibration.joystick.procedure import Bench, Calibration, calibrate
+from calibration.joystick.request import Request
 from calibration.motions import Mover
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid import emulated_stick
@@ -44,13 +45,14 @@ class Table:
         return self.backend.sticks[0]
 
 
-def bench(profile: str, kind: type[EmulatedPerson] = EmulatedPerson, period: float = 0.0) -> Table:
+def bench(profile: str, kind: type[EmulatedPerson] = EmulatedPerson, period: float = 0.0, **known: Any) -> Table:
     shared = SharedFile("hand")
     lane = Lane(shared.path, OPERATION, create=True)
     backend = emulated_stick(profile, hand=OperatedHandSettings(str(shared.path)), period=period)
     stick = backend.sticks[0]
     own = stick.profile.handle
-    person = kind(lane, (own.half_width, own.half_height), lambda seconds: stick.wait(seconds))  # noqa: PLW0108 - it may be put in step later
+    reach = request(stick, **known).reach(own.half_width, own.half_height)
+    person = kind(lane, reach, lambda seconds: stick.wait(seconds))  # noqa: PLW0108 - it may be put in step later
     return Table(backend, person, shared)
 
 
@@ -61,7 +63,8 @@ def truth_of(stick: EmulatedStick) -> StickParameters:
 def request(stick: EmulatedStick, **more: Any) -> Request:
     own = stick.profile.handle
     scale = {} if "weight" in more else {"stated_max_force": truth_of(stick).force.max_force_n}
-    return Request(**{"travel_x": 2.0 * own.half_width, "travel_y": 2.0 * own.half_height, **scale, **more})
+    travels = {"travel_x": 2.0 * own.half_width, "travel_y": 2.0 * own.half_height}
+    return Request(**{**({"rim_radius": own.rim_radius} if own.rim_radius else travels), **scale, **more})
 
 
 class StepClock(BusClock):
@@ -83,7 +86,7 @@ def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
     with pytest.MonkeyPatch.context() as patch:
         new_clock: Callable[[], Clock] = functools.partial(WallClock, 1e-3)
         if isinstance(stick.time, FreeTime):
-            sleep = put_in_step(stick.time, patch, procedure, stick_module)
+            sleep = put_in_step(stick.time, patch, looking, stick_module)
             patch.setattr(stick, "wait", sleep)
             new_clock = functools.partial(StepClock, 1e-3, stick.time, sleep)
 

@@ -73,6 +73,7 @@ class StickPlant:
             clock=self._clock,
         )
         self.joystick.open()
+        self._stay_on_the_rim()
         self._observe(0)
 
     @property
@@ -104,7 +105,13 @@ class StickPlant:
         """Let one frame go by, the motors being at these parts of full scale."""
         self.joystick.write(self._gear @ level)
         self._clock.tick += 1
-        self._observe(self.joystick.read().buttons)
+        buttons = self.joystick.read().buttons
+        self._stay_on_the_rim()
+        self._observe(buttons)
+
+    def _stay_on_the_rim(self) -> None:
+        if self.truth.rim_radius:
+            self.joystick.stay_on_x()
 
     def _observe(self, buttons: int) -> None:
         """Take the counts; the hand that grips firmly presses button 1, the first bit of the stick's own."""

@@ -18,8 +18,9 @@ import pytest
 from calibration.joystick.balance import UNIT_MASS, Balance
 from calibration.joystick.emulated import EmulatedPerson
 from calibration.joystick.person import Look, Pair, Place
-from calibration.joystick.procedure import Calibration, Request, _force
+from calibration.joystick.procedure import Calibration, _force
 from calibration.joystick.pushes import Pusher
+from calibration.joystick.request import Request
 from calibration.joystick.response import Response
 from calibration.joystick.stick import RawStick
 from calibration.motions import drive
@@ -33,6 +34,7 @@ from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from haptics.rendering.envelope import UNUSABLE
 from tests.calibration.benches import WALL, Table, attempt, bench, left_alone, moved_here, near, truth_of
+from tests.devices.joystick.doubles import STICKS
 
 METRES, NEWTONS = 0.005, 0.03
 """How near the truth the matrices must be, in parts of their largest entry."""
@@ -75,7 +77,7 @@ def calibrated(profile: str, period: float = 0.0) -> tuple[Calibration, StickPar
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("profile", "period"), [*((profile, 0.0) for profile in PROFILES), pytest.param("sidewinder-ff2", WALL, id="wall")]
+    ("profile", "period"), [*((profile, 0.0) for profile in STICKS), pytest.param("sidewinder-ff2", WALL, id="wall")]
 )
 def test_every_stick_is_found_to_be_what_it_is(profile: str, period: float) -> None:
     found, truth, stick = calibrated(profile, period)

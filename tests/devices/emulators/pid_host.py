@@ -12,7 +12,8 @@ from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.emulators.times import FreeTime
 
-PROFILES = tuple(profiles.PROFILES)
+PROFILES = tuple(name for name, profile in profiles.PROFILES.items() if not profile.handle.rim_radius)
+"""Those of two axes."""
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE, CONTINUE = range(1, 7)
 CONSTANT, RAMP, SINE, SPRING, DAMPER, FRICTION = 1, 2, 4, 8, 9, 11

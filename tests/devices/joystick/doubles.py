@@ -21,8 +21,9 @@ from devices.joystick.usb.transport import Link
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 """A hand that does nothing."""
 
-STICKS = tuple(PROFILES)
-POOL_AND_LOAD = {"sidewinder-ff2": (3, 2), "openffboard": (19, 18), "arduino": (7, 6)}
+STICKS = tuple(name for name, profile in PROFILES.items() if not profile.handle.rim_radius)
+"""Those of two axes."""
+POOL_AND_LOAD = {"sidewinder-ff2": (3, 2), "openffboard": (19, 18), "arduino": (7, 6), "openffboard-wheel": (19, 18)}
 POOL_ANSWER = bytes((0xFF, 0xFF, 14, 3))
 
 
@@ -88,8 +89,8 @@ class FakeTransport:
             assert self.changed.wait_for(lambda: condition(self.sent), patience), self.sent[-5:]
 
 
-def session(transport: FakeTransport, family: Family = GENERIC, duration: float = 0.2) -> PidSession:
-    return PidSession(transport, Playbook(described(transport.stick), family), family, duration)
+def session(transport: FakeTransport, family: Family = GENERIC, duration: float = 0.2, count: int = 2) -> PidSession:
+    return PidSession(transport, Playbook(described(transport.stick), family), family, duration, count)
 
 
 def timeout() -> TransferError:

@@ -3,6 +3,7 @@
 A tick is a frame of the bus.
 """
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -75,7 +76,13 @@ TO_A_PLACE = {"name": "minimum-jerk", "points": [[-0.02, -0.01], [0.02, 0.01]], 
 }
 """A hand with the usual grip that moves the handle once and then holds it loosely."""
 
-CASES = [("sidewinder-ff2", 1.0), ("sidewinder-ff2", 4.0), ("openffboard", 2.0), ("arduino", 2.0)]
+CASES = [
+    ("sidewinder-ff2", 1.0),
+    ("sidewinder-ff2", 4.0),
+    ("openffboard", 2.0),
+    ("arduino", 2.0),
+    ("openffboard-wheel", 4.0),
+]
 """Stick and friction force [N]."""
 
 DEFAULT = (6000.0, 10.0)
@@ -91,8 +98,8 @@ def data_sheet(profile: str) -> DeviceSpec:
 
 
 def vector_rate(profile: str) -> float:
-    """Return how many forces in the plane the bus takes at most [1/s]: two reports each."""
-    return 0.5 / float(PROFILES[profile].truths()["device"]["out_interval_s"])
+    """Return how many forces the bus takes at most [1/s]: a report for each dimension."""
+    return 1.0 / (data_sheet(profile).dimensions * float(PROFILES[profile].truths()["device"]["out_interval_s"]))
 
 
 def advised(profile: str, force: float) -> Suggestion:
@@ -131,7 +138,8 @@ def test_a_push_that_damps_nothing_is_held(profile: str, force: float, loop: Loo
     assert drift(held) < 0.5 * resolution
     assert swing(held) <= 2.0 * found.count_jump, "a count up or a count down"
     place = np.hypot(*held[:, 4:].mean(axis=0))
-    assert place == pytest.approx(0.5 * force / found.stiffness, rel=0.02, abs=resolution), "the coupling gives way"
+    load = force * math.hypot(*(0.4, 0.3)[: data_sheet(profile).dimensions])
+    assert place == pytest.approx(load / found.stiffness, rel=0.02, abs=resolution), "the coupling gives way"
 
 
 @pytest.mark.parametrize(("profile", "force"), CASES)

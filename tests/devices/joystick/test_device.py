@@ -8,12 +8,11 @@ import numpy as np
 import pytest
 
 import devices
-from devices.emulators.pid.profiles.known import PROFILES
 from devices.emulators.pid.stick import EmulatedStick
 from devices.joystick.device import PidJoystick
 from haptics.errors import ConfigurationError
 from tests.contract import DeviceContract
-from tests.devices.joystick.doubles import STILL, make
+from tests.devices.joystick.doubles import STICKS, STILL, make
 
 pytestmark = pytest.mark.usefixtures("compiled")
 
@@ -31,7 +30,7 @@ class TestEmulatedSidewinder(DeviceContract):
 # --- forces ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("profile", PROFILES)
+@pytest.mark.parametrize("profile", STICKS)
 @pytest.mark.parametrize("direction", [(0.0, 1.0), (-0.6, -0.8)])
 def test_a_force_arrives_at_the_handle_in_size_and_direction(profile: str, direction: tuple[float, float]) -> None:
     device, stick = make(profile=profile)

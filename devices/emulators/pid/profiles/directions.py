@@ -24,6 +24,14 @@ def openffboard(fields: Mapping[str, int]) -> Pair:
     return (first - 18000) / 18000.0, (second - 18000) / 18000.0
 
 
+def openffboard_wheel(fields: Mapping[str, int]) -> Pair:
+    """As `openffboard`, with one axis: the bit of direction enable is the second one."""
+    angle = math.radians(fields["direction"] / 100.0)
+    if fields["axes"] & _ENABLE >> 1:
+        return -math.sin(angle), 0.0
+    return (fields["axes"] & 1) * (fields["direction"] - 18000) / 18000.0, 0.0
+
+
 def sidewinder(fields: Mapping[str, int]) -> Pair:
     """Eight bits for the circle; without direction enable, the whole of each axis that is enabled."""
     if fields["axes"] & _ENABLE:

@@ -2,12 +2,14 @@
 
 Their handles are what a calibration has to find: the axes of a stick are turned, mirrored and scaled against the plane
 in which its handle moves, and so are its motors. The directions of the plane are those of a person in front of the
-stick: x to the right, y away. (The axis Y of the HID class points towards the person.)
+stick: x to the right, y away. (The axis Y of the HID class points towards the person.) Of a wheel the handle is the top
+of its rim: x is the way along it, clockwise, and there is no y.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 from devices.emulators.pid.profiles import directions, layouts
 from devices.emulators.pid.profiles.profile import Handle, Matrix, Profile, Scales
@@ -56,6 +58,29 @@ _OPENFFBOARD = Profile(
         centre=(120, -85),
         limit=32767,
         gear=_turned(2.0, 10.0, -10.0),
+    ),
+)
+
+_RIM = 0.125
+_HALF_TURN = math.radians(450.0)
+
+_OPENFFBOARD_WHEEL = replace(
+    _OPENFFBOARD,
+    name="openffboard-wheel",
+    product="FFBoard Wheel",
+    serial="EMULATED0002",
+    outputs=layouts.OPENFFBOARD_WHEEL,
+    direction=directions.openffboard_wheel,
+    handle=Handle(
+        half_width=_RIM * _HALF_TURN,  # 900 degrees from stop to stop
+        half_height=_RIM,
+        mass=0.0125 / _RIM**2,  # a rim and a motor of 0.0125 kg m²
+        damping=0.05 / _RIM**2,
+        counts=((32767 / (_RIM * _HALF_TURN), 0.0), (0.0, 0.0)),
+        centre=(0, 0),
+        limit=32767,
+        gear=((9.0 / _RIM, 0.0), (0.0, 0.0)),  # 9 N m
+        rim_radius=_RIM,
     ),
 )
 
@@ -138,5 +163,7 @@ _ARDUINO = Profile(
     ),
 )
 
-PROFILES: dict[str, Profile] = {profile.name: profile for profile in (_OPENFFBOARD, _SIDEWINDER, _ARDUINO)}
+_KNOWN = (_OPENFFBOARD, _SIDEWINDER, _ARDUINO, _OPENFFBOARD_WHEEL)
+
+PROFILES: dict[str, Profile] = {profile.name: profile for profile in _KNOWN}
 """The sticks by name."""

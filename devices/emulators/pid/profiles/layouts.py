@@ -67,6 +67,8 @@ _CUSTOM = (
     Layout(14, "custom", "BBH", "block count period"),
 )
 
+_VENDOR = Layout(0xA1, "vendor", "BHBIQQ", "type class instance command data address")
+
 OPENFFBOARD = (
     Layout(
         1,
@@ -76,9 +78,15 @@ OPENFFBOARD = (
     ),
     *_WIDE,
     *_common("bits"),
-    Layout(0xA1, "vendor", "BHBIQQ", "type class instance command data address"),
+    _VENDOR,
 )
 """Reports of the OpenFFBoard with two axes of 16 bits."""
+
+OPENFFBOARD_WHEEL = (
+    Layout(1, "set-effect", "BBHHHHBBBHH", f"{_EFFECT} start_delay gain trigger axes direction offset_x"),
+    *OPENFFBOARD[1:],
+)
+"""Reports of the OpenFFBoard with one axis: one angle and one offset less."""
 
 ARDUINO = (
     Layout(

@@ -59,6 +59,9 @@ class Handle:
         Counts come in multiples of this: a converter may have fewer bits than the report.
     gear : ((float, float), (float, float))
         Force on the handle in x and y [N] by the motors of X and Y at full scale.
+    rim_radius : float
+        Of a wheel, which has the motor of X only: the handle is the top of its rim, x the way along it, and y is 0
+        [m]; 0 for a stick.
     """
 
     half_width: float
@@ -70,6 +73,7 @@ class Handle:
     limit: int
     gear: Matrix
     quantum: int = 1
+    rim_radius: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -221,6 +225,7 @@ class Profile:
                 "centre_counts": (float(handle.centre[0]), float(handle.centre[1])),
                 "counts_to_m": _inverse(handle.counts),
                 "count_quantum": handle.quantum,
+                "rim_radius_m": handle.rim_radius,
                 "workspace_min_m": (-corner[0], -corner[1]),
                 "workspace_max_m": corner,
             },
@@ -246,6 +251,9 @@ def _times(factor: float, matrix: Matrix) -> Matrix:
 
 
 def _inverse(matrix: Matrix) -> Matrix:
+    """Return the inverse; of a wheel, where the second row and column are zero, that of the first number."""
     (a, b), (c, d) = matrix
+    if not (b or c or d):
+        return (1.0 / a, 0.0), (0.0, 0.0)
     det = a * d - b * c
     return (d / det, -b / det), (-c / det, a / det)
