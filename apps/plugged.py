@@ -5,6 +5,7 @@ Nothing is disturbed to find out: no interface is taken from a driver, no serial
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -139,15 +140,21 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
 def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:
     from devices.joystick.usb.finding import hidraw_sticks, usb_sticks
 
-    by_hidraw = hidraw_sticks(root)
+    by_hidraw, without = hidraw_sticks(root), ""
     try:
-        return [_stick(stick, by_hidraw) for stick in usb_sticks(backend, root)], ""
+        found = usb_sticks(backend, root)
     except DeviceOpenError as error:
-        return [_stick(stick, by_hidraw) for stick in by_hidraw], str(error)
+        found, without = by_hidraw, str(error)
+    serials = Counter(stick.serial for stick in found if stick.speaks_pid)
+    alone = serials.total() == 1
+    return [_stick(one, by_hidraw, alone or (bool(one.serial) and serials[one.serial] == 1)) for one in found], without
 
 
-def _stick(stick: FoundStick, by_hidraw: list[FoundStick]) -> Found:
-    """Describe a stick; one that libusb may not open is reached by hidraw where that may."""
+def _stick(stick: FoundStick, by_hidraw: list[FoundStick], told_apart: bool) -> Found:
+    """Describe a stick; one that libusb may not open is reached by hidraw where that may.
+
+    The command to calibrate it names its port unless its serial number tells it apart, or it is the only one.
+    """
     if stick.missing:
         stick = next((other for other in by_hidraw if _same(other, stick) and not other.missing), stick)
     own = Found("", stick.name, stick.identity, stick.serial, (stick.node,))
@@ -166,20 +173,22 @@ def _stick(stick: FoundStick, by_hidraw: list[FoundStick]) -> Found:
         in_rate_hz=1.0 / stick.in_interval,
         out_rate_hz=1.0 / outward,
         vector_rate_hz=1.0 / ((1 if stick.motors == 1 else 2) * outward),
-        next=_calibrating(stick),
+        next=_calibrating(stick, told_apart),
     )
 
 
 def _same(one: FoundStick, other: FoundStick) -> bool:
-    return one.identity == other.identity and (one.serial == other.serial or None in {one.serial, other.serial})
+    same = one.identity == other.identity and (one.serial == other.serial or None in {one.serial, other.serial})
+    return same and ("" in {one.port, other.port} or one.port == other.port)
 
 
-def _calibrating(stick: FoundStick) -> str:
-    serial = f" {setting('device.serial', stick.serial)}" if stick.serial else ""
+def _calibrating(stick: FoundStick, told_apart: bool) -> str:
+    chosen = f" {setting('device.serial', stick.serial)}" if stick.serial else ""
+    port = "" if told_apart else f" {setting('device.port', stick.port)}"
     size = "--rim-radius M" if stick.motors == 1 else "--travel-x M --travel-y M"
     return (
-        f"{program()} calibrate joystick --out stick.toml {size} --stated-max-force N{serial}"
-        f"   # once; then: run --device {STICK} --set device.parameters=stick.toml"
+        f"{program()} calibrate joystick --out stick.toml {size} --stated-max-force N{chosen}{port}"
+        f"   # once; then: run --device {STICK} --set device.parameters=stick.toml{port}"
     )
 
 
@@ -219,7 +228,7 @@ def describe(found: Survey) -> str:
     for one in usable:
         rate = f", {one.vector_rate_hz:.4g} forces per second over {one.transport}" if one.vector_rate_hz else ""
         kind = ", a wheel (one axis with a motor)" if one.motors == 1 else ""
-        lines.append(f"  {one}: {one.backend}{kind}{rate}")
+        lines.append(f"  {one}: {one.backend}{kind}{rate}{f', at port {one.port}' if one.port else ''}")
         for words in one.missing:
             lines += [f"      {line}" for line in f"missing: {words}".splitlines()]
         lines += [f"      {one.next}"] if one.next and not one.missing else []

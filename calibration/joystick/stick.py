@@ -76,7 +76,7 @@ class RawStick:
         """
         own = self.settings
         with contextlib.ExitStack() as undo:
-            transport = connect("", own.serial, own.transport, self._backend)
+            transport = connect("", own.serial, own.transport, self._backend, own.port)
             undo.callback(transport.close)
             streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive, self._axes))
             self.link, self.full_scale = transport.link, streaming.full_scale

@@ -40,7 +40,7 @@ def reach(settings: StickSettings, known: StickParameters | None, backend: Any =
     identity = known.device.vid_pid if known else ""
     serial = settings.serial or (known.device.serial if known else "")
     try:
-        return connect(identity, serial, settings.transport, backend)
+        return connect(identity, serial, settings.transport, backend, settings.port)
     except DeviceNotFoundError as error:
         hint = ""
         if known is None:

@@ -24,6 +24,10 @@ class StickSettings(RunSettings, CompensationSettings, VelocitySettings):
         "", allowed="a file", doc="parameters of a stick that is not emulated, from haptics calibrate joystick"
     )
     serial: str = string("", doc="serial number of the stick, where several are plugged in")
+    port: str = string(
+        "",
+        doc="USB port of the stick, such as 1-2.3, where no serial number tells those apart that are plugged in",
+    )
     transport: str = choice(
         "auto", TRANSPORTS, doc="how to reach the stick: libusb, Linux's hidraw, or hidraw where libusb fails"
     )

@@ -129,6 +129,22 @@ def test_two_alike_are_told_apart_by_serial_number(tmp_path: Path) -> None:
     assert "serial A1" in text and "device.serial=B2" in text and "500 forces per second over usb" in text
 
 
+@pytest.mark.parametrize(
+    ("serials", "ported"), [(("", ""), 2), (("A1", "A1"), 2), (("A1", ""), 1), (("A1", "B2"), 0), (("",), 0)]
+)
+def test_what_to_type_names_the_port_where_the_serial_number_does_not_do(
+    tmp_path: Path, serials: tuple[str, ...], ported: int
+) -> None:
+    sticks = (EmulatedStick("openffboard", hand=STILL, serial=serial) for serial in serials)
+    found = survey(tmp_path, EmulatedUsbBackend(*sticks)).of("pid-joystick")
+    named = [one for one in found if "device.port" in one.next]
+    assert len(named) == ported
+    for one in named:
+        words = one.next.split()
+        assert [word for word in words if "device.port" in word] == [f"device.port={one.port}"] * 2, "both commands"
+        assert parse_assignment(f"device.port={one.port}") == ("device", "port", one.port)
+
+
 HOSTILE = ["X$(touch ran)", "X`touch ran`", "'; touch ran #", '"; touch ran; "', "a\\b", "0001", "true", "x y", "[1]"]
 
 

@@ -71,7 +71,8 @@ class FoundStick:
         return f"{self.vendor_id:04x}:{self.product_id:04x}"
 
     def __str__(self) -> str:
-        return " ".join(filter(None, (self.name, f"({self.identity})", self.serial and f"serial {self.serial}")))
+        place = f"at port {self.port}" if self.port else ""
+        return " ".join(filter(None, (self.name, f"({self.identity})", self.serial and f"serial {self.serial}", place)))
 
 
 def find_sticks(backend: Any = None, root: Path = Path("/")) -> list[FoundStick]:
@@ -172,7 +173,7 @@ def _hidraw_stick(node: hidraw.HidrawNode) -> FoundStick:
     )
 
 
-def connect(identity: str, serial: str, transport: str = "auto", backend: Any = None) -> Transport:
+def connect(identity: str, serial: str, transport: str = "auto", backend: Any = None, port: str = "") -> Transport:
     """Open one stick.
 
     Parameters
@@ -185,6 +186,8 @@ def connect(identity: str, serial: str, transport: str = "auto", backend: Any = 
         One of `TRANSPORTS`; ``auto`` tries libusb first.
     backend : usb.backend.IBackend, optional
         Instead of libusb.
+    port : str
+        Its USB port; empty if that does not matter.
 
     Raises
     ------
@@ -194,26 +197,26 @@ def connect(identity: str, serial: str, transport: str = "auto", backend: Any = 
         If several could be meant, or it could not be opened; says what to do.
     """
     if transport == HIDRAW:
-        return choose(hidraw_sticks(), identity, serial).connect()
+        return choose(hidraw_sticks(), identity, serial, port).connect()
     try:
-        return choose(usb_sticks(backend, Path("/")), identity, serial).connect()
+        return choose(usb_sticks(backend, Path("/")), identity, serial, port).connect()
     except (DeviceNotFoundError, DeviceOpenError):
         if transport == USB or backend is not None:
             raise
-        other = _by_hidraw(identity, serial)
+        other = _by_hidraw(identity, serial, port)
         if other is None:
             raise
         return other
 
 
-def _by_hidraw(identity: str, serial: str) -> Transport | None:
+def _by_hidraw(identity: str, serial: str, port: str) -> Transport | None:
     try:
-        return choose(hidraw_sticks(), identity, serial).connect()
+        return choose(hidraw_sticks(), identity, serial, port).connect()
     except (DeviceNotFoundError, DeviceOpenError):
         return None
 
 
-def choose(found: Sequence[FoundStick], identity: str, serial: str) -> FoundStick:
+def choose(found: Sequence[FoundStick], identity: str, serial: str, port: str = "") -> FoundStick:
     """Return the stick that is meant.
 
     Raises
@@ -221,19 +224,21 @@ def choose(found: Sequence[FoundStick], identity: str, serial: str) -> FoundStic
     DeviceNotFoundError
         If it is not among those found; names those that are.
     DeviceOpenError
-        If several could be meant; names their serial numbers.
+        If several could be meant; names their serial numbers and ports.
     """
     sticks = [stick for stick in found if stick.speaks_pid]
-    alike = [stick for stick in sticks if identity in ("", stick.identity)]
+    alike = [stick for stick in sticks if identity in ("", stick.identity) and port in ("", stick.port)]
     meant = [stick for stick in alike if serial in ("", stick.serial)] or [s for s in alike if s.serial is None]
     if not meant:
         if not sticks:
             raise DeviceNotFoundError("no force-feedback stick is plugged in: plug one in and start again.")
-        wanted = " ".join(filter(None, ("stick", identity, serial and f"with serial {serial}")))
+        named = serial and f"with serial {serial}", port and f"at port {port}"
+        wanted = " ".join(filter(None, ("stick", identity, *named)))
         there = ", ".join(map(str, sticks))
         raise DeviceNotFoundError(f"no {wanted} is plugged in; there is {there}. Plug it in, or name another one.")
     if len(meant) > 1:
+        key = "serial" if len({stick.serial for stick in meant} - {"", None}) == len(meant) else "port"
         raise DeviceOpenError(
-            f"{len(meant)} sticks could be meant: {', '.join(map(str, meant))}. Choose one with device.serial."
+            f"{len(meant)} sticks could be meant: {', '.join(map(str, meant))}. Choose one with device.{key}."
         )
     return meant[0]

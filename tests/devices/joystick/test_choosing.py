@@ -55,6 +55,30 @@ def test_several_sticks_that_could_be_meant_are_named() -> None:
         choose(usb_sticks(two("A1", "B2")), "1209:ffb0", "")
 
 
+@pytest.mark.parametrize("serials", [("", ""), ("A1", "A1"), ("A1", "")])
+def test_two_that_no_serial_number_tells_apart_are_told_by_port(serials: tuple[str, str]) -> None:
+    found = usb_sticks(two(*serials))
+    assert [stick.port for stick in found] == ["1-1", "1-2"]
+    with pytest.raises(DeviceOpenError, match=r"at port 1-1.*at port 1-2.*Choose one with device\.port\."):
+        choose(found, "1209:ffb0", "")
+    assert choose(found, "1209:ffb0", "", "1-2") is found[1]
+    assert choose(found, "", serials[0], "1-1") is found[0]
+    with pytest.raises(DeviceNotFoundError, match=r"no stick 1209:ffb0 at port 1-3 is plugged in; there is .*port 1-1"):
+        choose(found, "1209:ffb0", "", "1-3")
+
+
+def test_the_stick_at_the_port_of_the_settings_is_the_one_that_is_opened(tmp_path: Path) -> None:
+    backend = two("", "")
+    known, _ = make()
+    path = stored(known, tmp_path, one=('serial = "EMULATED0001"', 'serial = ""'))
+    for port, taken, other in (("1-2", 1, 0), ("1-1", 0, 1)):
+        with PidJoystick({"parameters": path, "port": port}, backend=backend):
+            assert backend.sticks[taken].owners
+            assert not backend.sticks[other].owners
+    with pytest.raises(DeviceOpenError, match=r"device\.port"):
+        PidJoystick({"parameters": path}, backend=backend).open()
+
+
 def test_a_stick_that_is_not_there_is_named_with_those_that_are() -> None:
     with pytest.raises(DeviceNotFoundError, match=r"045e:001b.*there is .*1209:ffb0\) serial A1"):
         choose(usb_sticks(two("A1")), "045e:001b", "")
