@@ -11,6 +11,16 @@ from devices.joystick.hid.descriptor import Field, Report, ReportDescriptor, Rep
 from devices.joystick.hid.report import Raw, ReportError, Value, encode
 from haptics.errors import DeviceOpenError
 
+_COMMANDS = {
+    use.DEVICE_RESET: "reset it (Device Reset)",
+    use.STOP_ALL_EFFECTS: "stop all effects (Stop All Effects)",
+    use.ENABLE_ACTUATORS: "switch its motors on (Enable Actuators)",
+    use.DISABLE_ACTUATORS: "switch its motors off (Disable Actuators)",
+}
+"""What a device control must be able to do, in words."""
+_OPERATIONS = {use.START: "start an effect (Start)", use.STOP: "stop an effect (Stop)"}
+"""The same of an effect operation."""
+
 _TIME_UNITS = (0x1001, 0x1003)
 _OUTPUT, _FEATURE = ReportType.OUTPUT, ReportType.FEATURE
 
@@ -61,12 +71,21 @@ class Playbook:
 
     def _try(self) -> None:
         """Make every report once, those of the end, too: nothing may turn out to be missing while a force is on."""
-        for command in (use.DEVICE_RESET, use.STOP_ALL_EFFECTS, use.ENABLE_ACTUATORS, use.DISABLE_ACTUATORS):
+        self._require_commands()
+        for command in _COMMANDS:
             self.control(command)
         self.create()
         self.effect(1, 0.0, 0.2)
         self.operation(1, use.START)
         self.ending(1)
+
+    def _require_commands(self) -> None:
+        """Name in words the commands that the stick does not know."""
+        lists = ((self._control, _COMMANDS), (self._operation, _OPERATIONS))
+        missing = [words for report, known in lists for usage, words in known.items() if report.field(usage) is None]
+        if missing:
+            what = ", nor to ".join(missing)
+            raise DeviceOpenError(f"the stick cannot play forces that a program streams: it has no command to {what}.")
 
     @property
     def full_scale(self) -> int:
@@ -75,8 +94,14 @@ class Playbook:
         return min(field.logical_max, -field.logical_min)
 
     def control(self, command: int) -> bytes:
-        """Return the report of a device control: reset, enable ..."""
-        return encode(self._control, {use.DEVICE_CONTROL: command})
+        """Return the report of a device control: reset, enable ...
+
+        In a list, the first command is number 1 even where the descriptor has the range begin at 0: the kernel's driver
+        sends that, with which makers test.
+        """
+        place = self._control.field(command)
+        number = Raw(1 + place.usages.index(command)) if place is not None and place.array else command
+        return encode(self._control, {use.DEVICE_CONTROL: number})
 
     def gain(self) -> bytes | None:
         """Return the report that sets the device's gain to its maximum, None if it has no gain."""

@@ -208,14 +208,70 @@ def changed(stick: str, usage: int, change: Callable[[Field], Field]) -> ReportD
     return ReportDescriptor(tuple(replace(report, fields=fields(report)) for report in whole.reports), whole.numbered)
 
 
-@pytest.mark.parametrize("usage", [use.DISABLE_ACTUATORS, use.ENABLE_ACTUATORS, use.STOP, use.STOP_ALL_EFFECTS])
-def test_a_stick_that_could_not_be_ended_orderly_is_not_begun_with(usage: int) -> None:
+MISSING = {
+    use.DEVICE_RESET: "reset it",
+    use.STOP_ALL_EFFECTS: "stop all effects",
+    use.ENABLE_ACTUATORS: "switch its motors on",
+    use.DISABLE_ACTUATORS: "switch its motors off",
+    use.START: "start an effect",
+    use.STOP: "stop an effect",
+}
+
+
+@pytest.mark.parametrize("stick", STICKS)
+@pytest.mark.parametrize("usage", MISSING)
+def test_a_stick_that_could_not_be_ended_orderly_is_not_begun_with(usage: int, stick: str) -> None:
     def leave_out(field: Field) -> Field:
         return replace(field, usages=tuple(0 if one == usage else one for one in field.usages))
 
-    without = changed("sidewinder-ff2", usage, leave_out)
-    with pytest.raises(DeviceOpenError, match=f"offers no {usage:#010x}"):
+    without = changed(stick, usage, leave_out)
+    with pytest.raises(DeviceOpenError, match=f"it has no command to {MISSING[usage]} \\("):
         Playbook(without, GENERIC)
+
+
+def test_all_commands_that_are_missing_are_named_at_once() -> None:
+    def leave_out(field: Field) -> Field:
+        motors = {use.ENABLE_ACTUATORS, use.DISABLE_ACTUATORS}
+        return replace(field, usages=tuple(0 if one in motors else one for one in field.usages))
+
+    without = changed("sidewinder-ff2", use.ENABLE_ACTUATORS, leave_out)
+    words = r"switch its motors on \(Enable Actuators\), nor to switch its motors off \(Disable Actuators\)\."
+    with pytest.raises(DeviceOpenError, match=words):
+        Playbook(without, GENERIC)
+
+
+CONTROLS = (
+    use.ENABLE_ACTUATORS,
+    use.DISABLE_ACTUATORS,
+    use.STOP_ALL_EFFECTS,
+    use.DEVICE_RESET,
+    use.DEVICE_PAUSE,
+    use.DEVICE_CONTINUE,
+)
+
+
+def as_the_kernel(listed: tuple[int, ...], command: int) -> bytes:
+    """Return device control as hid-pidff sends it: the place in the list, from 1 on, whatever the logical minimum."""
+    return bytes((12, next(place for place, usage in enumerate(listed, 1) if usage == command)))
+
+
+@pytest.mark.parametrize("stick", ["sidewinder-ff2", "arduino"])
+@pytest.mark.parametrize("low", [0, 1])
+@pytest.mark.parametrize("order", [CONTROLS, CONTROLS[::-1]])
+def test_a_control_list_is_counted_from_one_wherever_its_range_begins(
+    stick: str, low: int, order: tuple[int, ...]
+) -> None:
+    def shifted(field: Field) -> Field:
+        return replace(field, usages=order, logical_min=low, logical_max=low + 5)
+
+    book = Playbook(changed(stick, use.DEVICE_RESET, shifted), GENERIC)
+    for command in CONTROLS:
+        assert book.control(command) == as_the_kernel(order, command)
+
+
+def test_control_bits_are_bits_wherever_the_range_begins() -> None:
+    book = Playbook(changed("openffboard", use.DEVICE_RESET, lambda field: replace(field, logical_min=0)), GENERIC)
+    assert [book.control(command)[1] for command in CONTROLS] == [1, 2, 4, 8, 16, 32]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 255), (0, 0), (-5, 0)])
