@@ -118,4 +118,5 @@ def _identity(stick: RawStick) -> DeviceIdentity:
         in_interval_s=link.in_interval,
         out_interval_s=link.out_interval,
         out_endpoint=link.out_endpoint,
+        bcd_device=link.bcd_device,
     )

@@ -6,5 +6,6 @@
   which sticks there are; `remedies`: what to do if one cannot be opened; `reattaching`: how the kernel gets it back.
 - `session`: the conversation that sets a stick up. `forces`: what is sent of a force, and when. `streaming`: threads.
 - `parameters`, `parameter_tables`: the file that calibrating makes. `settings`: what a person can choose.
+- `trial`: a small push, where the firmware has changed.
 - `opening`, `kernels`, `device`: the device itself, and what it computes in a tick.
 """

@@ -17,6 +17,7 @@ from devices.joystick.opening import playing, reach, require_parameters
 from devices.joystick.parameters import StickParameters, read_parameters
 from devices.joystick.settings import StickSettings
 from devices.joystick.streaming import READ_TIMEOUT, Streaming
+from devices.joystick.trial import require_force
 from haptics.clock import Clock
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -145,7 +146,7 @@ class PidJoystick(Driver):
         DeviceNotFoundError
             If it is not plugged in.
         DeviceOpenError
-            If it could not be opened; says what to do.
+            If it could not be opened, or its firmware has changed and its force is wrong; says what to do.
         ConfigurationError
             If it has no parameters, or they are those of another stick.
         """
@@ -160,6 +161,9 @@ class PidJoystick(Driver):
             self._begin_log(own.log)
             axes = known.axes.usages
             streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive, axes))
+            firmware = transport.link.bcd_device
+            if firmware is not None and known.device.bcd_device not in (None, firmware):
+                require_force(streaming, known, firmware)
             connect(self._record, known, streaming)
             self._undo, self._streaming = undo.pop_all(), streaming
         atexit.register(self.close)

@@ -33,6 +33,7 @@ class DeviceIdentity:
     in_interval_s: float = bounded(minimum=1e-5, maximum=1.0, unit="s", doc="between two input reports")
     out_interval_s: float = bounded(minimum=1e-5, maximum=1.0, unit="s", doc="between two output reports")
     out_endpoint: bool = flag(True, doc="output reports have a pipe of their own")
+    bcd_device: int | None = free(None, "a number from 0 to 0xffff", doc="number of its firmware")
 
     @property
     def vid_pid(self) -> str:
@@ -124,6 +125,8 @@ def _check_device(device: DeviceIdentity) -> None:
     digest = device.report_descriptor_sha256
     hexadecimal = len(digest) == _DIGEST and set(digest) <= set("0123456789abcdef")
     _require(hexadecimal, device, "device", "report_descriptor_sha256")
+    firmware = device.bcd_device
+    _require(firmware is None or (type(firmware) is int and 0 <= firmware <= 0xFFFF), device, "device", "bcd_device")
 
 
 def _check_axes(axes: Axes) -> None:

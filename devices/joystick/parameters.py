@@ -14,6 +14,7 @@ a force points. Calibrating finds it out and writes this file; without one nothi
     in_interval_s = 0.001           # between two input reports at most as often
     out_interval_s = 0.001          # between two output reports
     out_endpoint = true             # false: output reports go through the control pipe
+    bcd_device = 0x0100             # its firmware, where it is known
 
     [axes]
     usage_x = 0x00010030            # page << 16 | usage of the first and of the second axis
@@ -84,7 +85,7 @@ __all__ = [
 
 _T = TypeVar("_T")
 
-_HEXADECIMAL = {"vendor_id": 4, "product_id": 4, "usage_x": 8, "usage_y": 8}
+_HEXADECIMAL = {"vendor_id": 4, "product_id": 4, "bcd_device": 4, "usage_x": 8, "usage_y": 8}
 """Keys whose numbers people know in hexadecimal, with how many digits."""
 
 

@@ -62,6 +62,7 @@ def _link(device: Path) -> Link:
     bus, vendor, product = (int(part, 16) for part in facts["HID_ID"].split(":"))
     if bus != _USB:
         raise ValueError("not of USB")
+    usb = device.resolve().parent.parent
     inward, outward = _interval(device, "in"), _interval(device, "out")
     return Link(
         vendor_id=vendor,
@@ -72,7 +73,8 @@ def _link(device: Path) -> Link:
         in_interval=inward or 1e-3,
         out_interval=outward or 1e-3,
         out_endpoint=outward is not None,
-        port=device.resolve().parent.parent.name,
+        port=usb.name,
+        bcd_device=int((usb / "bcdDevice").read_text(), 16) if (usb / "bcdDevice").exists() else None,
     )
 
 

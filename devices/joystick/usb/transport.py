@@ -50,6 +50,8 @@ class Link:
         Whether output reports have a pipe of their own.
     port : str
         The USB port, ``1-2.3``: the bus and the ports of the hubs; empty if it is not known.
+    bcd_device : int or None
+        The number of its firmware in its device descriptor, None if it is not known.
     """
 
     vendor_id: int
@@ -61,6 +63,7 @@ class Link:
     out_interval: float
     out_endpoint: bool
     port: str = ""
+    bcd_device: int | None = None
 
     @property
     def digest(self) -> str:

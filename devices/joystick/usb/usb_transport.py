@@ -140,6 +140,7 @@ class UsbTransport:
             out_interval=outward,
             out_endpoint=self._out is not None,
             port=port_of(device),
+            bcd_device=device.bcdDevice,
         )
 
     def get_feature(self, report_id: int, length: int) -> bytes:

@@ -220,6 +220,7 @@ class Profile:
                 "in_interval_s": self.in_interval * 1e-3,
                 "out_interval_s": self.out_interval * 1e-3 if self.out_endpoint else 1e-3,
                 "out_endpoint": bool(self.out_endpoint),
+                "bcd_device": self.release,
             },
             "axes": {
                 "centre_counts": (float(handle.centre[0]), float(handle.centre[1])),

@@ -1,0 +1,129 @@
+"""A small push at the start, for a stick whose firmware is another one than when it was calibrated.
+
+New firmware may pull the other way, or with another force. The handle, which nobody holds, gets a push towards the
+middle, along no axis and no diagonal, so that neither a mirrored nor an exchanged axis goes unnoticed; a harder one if
+it did not move. Where it goes is compared with what its mass and its friction allow.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.joystick.parameters import StickParameters
+from devices.joystick.streaming import Streaming
+from haptics.clock import go_on
+from haptics.errors import DeviceOpenError
+
+RAMP, HOLD, AFTER = 0.06, 0.06, 0.1
+"""A push grows, stays and falls for so long; then the handle is watched [s]."""
+
+ENOUGH, COUNTS = 2e-3, 10.0
+"""The handle has moved when it has gone so far [m], and by so many counts."""
+
+FIRST, STRONGEST = 0.02, 0.16
+"""Parts of the largest force: of the first push, and of the hardest."""
+
+ASTRAY = math.radians(22.5)
+"""So far from its direction a push may go; an axis that is mirrored or exchanged turns it by 45 degrees or more."""
+
+FACTOR = 3.0
+"""By so much a push may be too weak or too strong: dry friction is not known."""
+
+_STEP = 1e-3
+
+Vector = NDArray[np.float64]
+
+
+def require_force(streaming: Streaming, known: StickParameters, firmware: int) -> None:
+    """Push the handle, and make sure that it goes where, and about as far as, its parameters say.
+
+    Parameters
+    ----------
+    streaming : Streaming
+        To the stick, which gets no other commands.
+    known : StickParameters
+        Those of the firmware of before.
+    firmware : int
+        bcdDevice now.
+
+    Raises
+    ------
+    DeviceOpenError
+        If it goes elsewhere, too far or not at all.
+    """
+    way, part = _inwards(streaming, known), FIRST
+    while True:
+        force = part * known.force.max_force_n
+        moved = _push(streaming, known, force * way)
+        distance = float(np.hypot(*moved))
+        if distance >= max(ENOUGH, COUNTS * known.axes.resolution) or part >= STRONGEST:
+            break
+        part *= 2.0
+    wrong = _judge(known, force, way, moved)
+    if wrong:
+        raise DeviceOpenError(
+            f"{known.device} has other firmware than when it was calibrated (bcdDevice {known.device.bcd_device:#06x} "
+            f"then, {firmware:#06x} now), and a push of {force:.2g} N {wrong}. Leave the handle alone while it is "
+            "opened and start again, or calibrate it anew: haptics calibrate joystick."
+        )
+
+
+def _judge(known: StickParameters, force: float, way: Vector, moved: Vector) -> str:
+    """Return what is wrong with the motion that came of a push, in words; empty if nothing."""
+    distance, due = float(np.hypot(*moved)), _due(known, force)
+    if distance < max(ENOUGH, COUNTS * known.axes.resolution):
+        return f"did not move its handle ({1e3 * distance:.1f} mm)"
+    angle = math.acos(min(max(float(moved @ way) / distance, -1.0), 1.0))
+    if angle > ASTRAY:
+        return f"moved its handle {math.degrees(angle):.0f} degrees off the direction of the force"
+    if due is not None and not due / FACTOR < distance < due * FACTOR:
+        return f"moved its handle {1e3 * distance:.1f} mm, not about {1e3 * due:.1f} mm"
+    return ""
+
+
+def _inwards(streaming: Streaming, known: StickParameters) -> Vector:
+    """Return the direction of the push, (2,): towards the middle, a quarter of a right angle off the x axis."""
+    x, y = _position(streaming, known)
+    if len(known.axes.usages) == 1:
+        return np.array((-math.copysign(1.0, x), 0.0))
+    return np.array((-math.copysign(math.cos(ASTRAY), x), -math.copysign(math.sin(ASTRAY), y)))
+
+
+def _position(streaming: Streaming, known: StickParameters) -> Vector:
+    sample = streaming.sample
+    assert sample is not None
+    position: Vector = known.axes.counts_to_m @ (np.array((sample.x, sample.y)) - known.axes.centre_counts)
+    return position
+
+
+def _push(streaming: Streaming, known: StickParameters, peak: Vector) -> Vector:
+    """Push with forces of up to `peak` [N], and return how far the handle has gone, (2,) [m]."""
+    begin, first = time.perf_counter(), _position(streaming, known)
+    while (elapsed := time.perf_counter() - begin) < 2.0 * RAMP + HOLD + AFTER:
+        level = known.force.newton_to_level @ (_shape(elapsed) * peak)
+        streaming.levels.publish(*level, time.perf_counter())
+        streaming.wake.call()
+        time.sleep(_STEP)
+        go_on()
+    return _position(streaming, known) - first
+
+
+def _shape(elapsed: float) -> float:
+    """Return the force of a push, in parts of its peak, after so long [s]."""
+    return max(0.0, min(1.0, elapsed / RAMP, (2.0 * RAMP + HOLD - elapsed) / RAMP))
+
+
+def _due(known: StickParameters, force: float) -> float | None:
+    """Return how far a push brings the handle [m], as far as its mass is known."""
+    mass, damping = known.handle.moving_mass_kg, known.handle.damping_ns_per_m or 0.0
+    if mass is None:
+        return None
+    speed = distance = 0.0
+    for k in range(round((2.0 * RAMP + HOLD + AFTER) / _STEP)):
+        speed += _STEP * (force * _shape(k * _STEP) - damping * speed) / mass
+        distance += _STEP * speed
+    return distance
