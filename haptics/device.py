@@ -108,6 +108,9 @@ class DeviceSpec:
         Largest commanded acceleration of the end effector [m/s^2] (admittance).
     max_sample_age : float
         Samples older than this are stale [s].
+    max_following_error : float
+        Largest distance of the end effector from its reference [m] (admittance); one that is farther away is blocked,
+        or its motors are off. By default farther than any arm reaches: it is not watched.
     max_energy : float
         Largest energy that the loop may give the hand beyond what the element itself had stored [J].
     plausible_speed : float
@@ -163,6 +166,7 @@ class DeviceSpec:
     max_speed: float
     max_acceleration: float
     max_sample_age: float
+    max_following_error: float = 1000.0
     max_energy: float = 0.1
     plausible_speed: float = 10.0
     fade_in: float = 0.1

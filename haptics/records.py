@@ -56,6 +56,8 @@ class Status(IntFlag):
     """The passivity controller added damping."""
     ASTRAY = 1 << 14
     """The following error of a motion, or the speed, was larger than the motion allows: safe output."""
+    FOLLOWING_ERROR = 1 << 15
+    """The end effector was farther from its reference than the device allows, as if it were blocked: safe output."""
 
 
 class Permission(IntFlag):

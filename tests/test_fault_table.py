@@ -7,11 +7,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from apps.settings.config import complete
 from devices.faults import FAULTS
 from haptics.device import Causality
+from haptics.records import Status
 from haptics.rendering.envelope import UNUSABLE
 from haptics.servo.loop_kernels import FAULT_AFTER
-from tests.safety_runs import DEVICES, Case, Finding, Passing, find_all, run
+from tests.safety_runs import DEVICES, PERIOD, Case, Finding, Passing, find_all, run
 from tests.safety_table import documented, markdown
 
 RAISING = ("read-error", "write-error", "unplug")
@@ -21,6 +23,9 @@ FATAL = (*RAISING, *NUMBERS, "stale", "jump", "delay-20ms")
 
 HARMLESS = ("delay-1ms", "delay-5ms", "duplicate", "late", "out-of-order", "quantisation", "saturation")
 """Faults with which a run can go on: what a sample says is not far from the truth."""
+
+UNSEEN = ("stuck", "ignored")
+"""Faults that no single sample shows; an arm that moves is noticed not to follow."""
 
 AFTER_ALL = ("dropout", "hang")
 """Faults that are over before the run is."""
@@ -68,6 +73,22 @@ def test_what_is_not_far_from_the_truth_ends_no_run(findings: Findings, fault: s
     for finding in findings[fault]:
         assert finding.message == ""
         assert len(finding.refused) == 0, finding.case
+
+
+@pytest.mark.parametrize("fault", UNSEEN)
+def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        case, status = finding.case, finding.rows["status"]
+        moves = case.phase == "slip" or (fault, case.phase) == ("ignored", "stick")  # later, it would slide
+        assert bool(finding.message) == (moves and finding.causality is Causality.ADMITTANCE), case
+        if finding.message:
+            spec = complete({"device": {"name": case.device}}).spec
+            assert "does not follow" in finding.message
+            assert finding.safe_after == 1
+            assert finding.fault_after == pytest.approx(FAULT_AFTER, abs=1e-9)
+            ahead = np.hypot(*(finding.rows["proxy"] - finding.rows["position"]).T)
+            assert ahead.max() < spec.max_following_error + PERIOD * spec.max_speed
+            assert not (status & UNUSABLE & ~Status.FOLLOWING_ERROR).any()
 
 
 @pytest.mark.parametrize("fault", AFTER_ALL)
@@ -131,4 +152,4 @@ def test_the_outcome_is_the_same_where_reading_takes_time(findings: Findings, fa
 
 
 def test_every_fault_is_judged() -> None:
-    assert {*FATAL, *HARMLESS, *AFTER_ALL, "stuck"} == set(FAULTS)
+    assert {*FATAL, *HARMLESS, *AFTER_ALL, *UNSEEN} == set(FAULTS)

@@ -45,6 +45,13 @@ SERVOS: dict[str, dict[str, Any]] = {"PID": {"law": "pid"}}
 """Servo laws, by the name in the table."""
 
 
+UNWATCHED = 1000.0
+"""A following error that is no limit [m]."""
+
+RULES: dict[str, dict[str, Any]] = {"off": {"max_following_error": UNWATCHED}, "on": {}}
+"""What the device is told for the envelope's limit of the following error to be off, or that of its data sheet."""
+
+
 @dataclass(frozen=True)
 class Freed:
     """What came of a blockage.
@@ -145,19 +152,26 @@ def _freed(seen: Array, first: int, period: float, message: str, ended: float) -
     )
 
 
-def line(model: str, name: str, freed: Freed) -> str:
+def line(model: str, name: str, rule: str, freed: Freed) -> str:
     """Return a line of the table in Markdown."""
-    numbers = f"{1e3 * freed.ahead:.1f} mm | {freed.force:.0f} N | {1e3 * freed.jump:.1f} mm"
-    return f"| {model} | {name} | {numbers} | {freed.speed:.2f} m/s | {1e3 * freed.rest:.0f} ms |"
+    ended = f"fault after {1e3 * freed.ended:.0f} ms" if freed.message else "goes on"
+    blocked = f"{ended} | {1e3 * freed.ahead:.1f} mm | {freed.force:.0f} N"
+    after = f"{1e3 * freed.jump:.1f} mm | {freed.speed:.2f} m/s | {1e3 * freed.rest:.0f} ms"
+    return f"| {model} | {name} | {rule} | {blocked} | {after} |"
 
 
 def main() -> None:
     """Run everything and write the table."""
     lines = [
-        "| model | servo law | reference ahead when freed | force on what blocks | jump | greatest speed "
-        "| at rest after |",
-        "|---|---|---|---|---|---|---|",
-        *(line(model, name, blockage(model, servo)) for name, servo in SERVOS.items() for model in MODELS),
+        "| model | servo law | rule | the run | reference ahead when freed | force on what blocks | jump "
+        "| greatest speed | at rest after |",
+        "|---|---|---|---|---|---|---|---|---|",
+        *(
+            line(model, name, rule, blockage(model, servo, **settings))
+            for name, servo in SERVOS.items()
+            for rule, settings in RULES.items()
+            for model in MODELS
+        ),
     ]
     sys.stdout.write("\n".join(lines) + "\n")
 

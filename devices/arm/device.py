@@ -118,6 +118,7 @@ class Arm:
             max_speed=own.max_speed,
             max_acceleration=own.max_acceleration,
             max_sample_age=20e-3,
+            max_following_error=own.max_following_error,
             watchdog=SILENCE + motors.watchdog,
             position_resolution=self._resolution,
             mass=float(np.linalg.eigvalsh(self._body.mass_at(0.0, 0.0))[0]),

@@ -37,6 +37,13 @@ class ArmSettings(RunSettings):
     max_acceleration: float = bounded(
         20.0, above=0.0, maximum=500.0, unit="m/s^2", doc="largest acceleration of the end effector"
     )
+    max_following_error: float = bounded(
+        0.02,
+        above=0.0,
+        maximum=1000.0,
+        unit="m",
+        doc="largest distance of the end effector from its reference; 1000 where it is not to be watched",
+    )
     at_home: bool = flag(
         False, doc="your word that the end effector is held at its home; needed where the encoders lose their zero"
     )

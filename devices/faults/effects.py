@@ -142,6 +142,18 @@ class Saturation(Effect):
         return np.clip(vector, -self._limit, self._limit)
 
 
+class Ignored(Effect):
+    """Commands change nothing any more: the device has been told the last one, and keeps to it."""
+
+    _last: Vector | None = None
+
+    def write(self, command: Vector, now: float) -> Vector:
+        """Return the last command before the fault, or the first of all."""
+        if self._last is None or not self.situation.covers(now):
+            self._last = command.copy()
+        return self._last
+
+
 class Hang(Effect):
     """One reading takes as long as the fault lasts, by the wall's clock."""
 

@@ -17,6 +17,7 @@ from devices.faults.effects import (
     Effect,
     Failure,
     Hang,
+    Ignored,
     Late,
     OutOfOrder,
     Overwrite,
@@ -77,6 +78,7 @@ FAULTS: dict[str, FaultKind] = {
     "duplicate": FaultKind("every second sample is the one before once more, with its old time", Duplicate),
     "late": FaultKind("samples come up to three readings late, by chance, but in order", Late),
     "out-of-order": FaultKind("every second sample is older than the one before", OutOfOrder),
+    "ignored": FaultKind("commands are ignored: the device keeps to the last one", Ignored),
     "quantisation": FaultKind(
         "the encoder has steps of 1 mm, and the velocity is their difference", partial(Quantisation, step=1e-3)
     ),

@@ -49,6 +49,13 @@ class ArmSettings(PlantSettings):
 
     half_width: float = bounded(0.2, minimum=0.01, maximum=1.0, unit="m", doc="half the width of the workspace")
     half_height: float = bounded(0.15, minimum=0.01, maximum=1.0, unit="m", doc="half the height of the workspace")
+    max_following_error: float = bounded(
+        0.01,
+        above=0.0,
+        maximum=1000.0,
+        unit="m",
+        doc="largest distance of the end effector from its reference; 1000 where it is not to be watched",
+    )
     blocked_at: float = bounded(
         0.0, minimum=0.0, maximum=1e6, unit="s", doc="when something begins to hold the arm, with device.blocked_for"
     )
@@ -104,6 +111,7 @@ class VirtualArm(VirtualDevice):
             max_speed=1.0,
             max_acceleration=50.0,
             max_sample_age=MAX_SAMPLE_AGE,
+            max_following_error=own.max_following_error,
             position_resolution=self._resolution,
             mass=float(np.linalg.eigvalsh(self.body.mass_at(0.0, 0.0)).mean()),
             delay=0.0,

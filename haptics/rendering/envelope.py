@@ -10,6 +10,8 @@ order  flag            impedance device                                       ad
 2      `STALE`         sample too old: safe output                            safe output
 3      `IMPLAUSIBLE`   handle moved faster than any hand: safe output         safe output; so with a force beyond the
                                                                               range of its sensor
+       `FOLLOWING_...  (not available)                                        end effector too far from its reference:
+       ERROR`                                                                 safe output
        `ASTRAY`        following error too large: safe output, and the end   safe output, and the end
 4      `PASSIVITY`     damping that takes out energy the loop injected        (not available)
 5      `RELEASED`      dead-man not held: fade out                            brake, then hold
@@ -48,6 +50,7 @@ NOT_FINITE = int(Status.NOT_FINITE)
 ASTRAY = int(Status.ASTRAY)
 STALE = int(Status.STALE)
 IMPLAUSIBLE = int(Status.IMPLAUSIBLE)
+FOLLOWING_ERROR = int(Status.FOLLOWING_ERROR)
 PASSIVITY = int(Status.PASSIVITY)
 RELEASED = int(Status.RELEASED)
 FADE = int(Status.FADE)
@@ -56,7 +59,7 @@ SLEW = int(Status.SLEW)
 SPEED = int(Status.SPEED)
 ENERGY = int(Status.ENERGY)
 WORKSPACE = int(Status.WORKSPACE)
-UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE | ASTRAY
+UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE | FOLLOWING_ERROR | ASTRAY
 """Flags of a tick whose command was the safe output."""
 ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
 
@@ -94,6 +97,12 @@ class Limits:
     plausible_speed: float = bounded(above=0.0, unit="m/s", doc="speed of the handle that no hand reaches")
     fade_in: float = bounded(
         minimum=0.0, maximum=10.0, unit="s", doc="time to come up after the start, a release, a change of parameters"
+    )
+    max_following_error: float = bounded(
+        1000.0,
+        above=0.0,
+        unit="m",
+        doc="distance of the end effector from its reference beyond which that is held (admittance)",
     )
     dead_man: str = choice("none", DEAD_MEN, doc="what must be held for any output")
     passivity_control: bool = flag(False, doc="add damping where the loop injects energy (impedance)")
@@ -170,6 +179,16 @@ def plausibility_flag(dx: float, dy: float, vx: float, vy: float, duration: floa
 def force_flag(fx: float, fy: float, limit: float) -> int:
     """Rule 3 for the hand's force on an admittance device: no more than its sensor can show."""
     return IMPLAUSIBLE if math.hypot(fx, fy) > limit * _ROUNDING else 0
+
+
+@kernel
+def following_flag(ex: float, ey: float, limit: float) -> int:
+    """Rule 3 for an admittance device whose end effector is (ex, ey) away from its reference: no farther than `limit`.
+
+    A blocked arm, or one whose motors are off, does not follow. Its servo would push harder and harder, and it would
+    jump as far as the reference has run ahead when it is freed. Before there is a reference the distance is nan.
+    """
+    return FOLLOWING_ERROR if math.hypot(ex, ey) > limit else 0
 
 
 @kernel

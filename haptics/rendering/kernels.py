@@ -30,6 +30,7 @@ from haptics.rendering.envelope import (
     SPEED,
     UNUSABLE,
     approach,
+    following_flag,
     force_flag,
     limit_driving,
     limit_energy,
@@ -58,6 +59,7 @@ _ENVELOPE_FIELDS: list[tuple[Any, ...]] = [
     ("max_sample_age", "<f8"),
     ("plausible_speed", "<f8"),
     ("sensor_range", "<f8"),
+    ("max_following_error", "<f8"),
     ("fade_in", "<f8"),
     ("watchdog", "<f8"),
     ("max_norm", "<f8"),
@@ -112,6 +114,8 @@ def _judge(s: Any, tick: int) -> int:
         s.trusted_tick = tick
         s.trusted[0], s.trusted[1] = px, py
         flag = force_flag(s.force[0], s.force[1], s.sensor_range)
+        if flag == 0:
+            flag = following_flag(px - s.reference[0], py - s.reference[1], s.max_following_error)
     elif flag == IMPLAUSIBLE:  # waiting does not make a jump more plausible: the handle must come back to where it was
         s.trusted_tick = tick
     return flag

@@ -92,6 +92,7 @@ class Rendering:
         core["admittance"] = admittance = spec.causality is Causality.ADMITTANCE
         core["eases_down"], core["gate"] = eases_down, 1.0
         core["sensor_range"] = spec.max_force if admittance else math.inf
+        core["max_following_error"] = limits.max_following_error if admittance else math.inf
         core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max

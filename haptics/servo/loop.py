@@ -15,7 +15,7 @@ from haptics.clock import Clock, WallClock
 from haptics.device import DEAD_MAN_BUTTON, Causality, Device, DeviceSpec, State
 from haptics.errors import DeviceFault
 from haptics.ports import Port, port_of
-from haptics.rendering.envelope import ASTRAY, FADE_OUT, IMPLAUSIBLE, NOT_FINITE, Limits
+from haptics.rendering.envelope import ASTRAY, FADE_OUT, FOLLOWING_ERROR, IMPLAUSIBLE, NOT_FINITE, Limits
 from haptics.rendering.rendering import Rendering
 from haptics.servo.loop_kernels import (
     BUTTON,
@@ -280,9 +280,25 @@ class Loop:
                 f"{math.hypot(*row['velocity']):.2f} m/s. Let go of it, see that nothing is in its way, or choose "
                 "slower motions."
             )
+        if status & FOLLOWING_ERROR:
+            return DeviceFault(self._not_following(first))
         return DeviceFault(
             f"no usable sample since tick {first}, for {FAULT_AFTER * 1e3:.0f} ms (the last sample, or the element's "
             f"output for it, {_complaint(status)}): check its connection and start again."
+        )
+
+
+    def _not_following(self, first: int) -> str:
+        """Return what is said of an arm that has not followed since the tick `first`."""
+        trace = self._trace
+        row, limit = trace.slots[(trace.count - 1) % trace.capacity], float(self._core["max_following_error"][0])
+        (x, y), (ahead, beside) = row["position"], row["proxy"] - row["position"]
+        return (
+            f"it does not follow: since tick {first} its end effector, at ({x:.3f} m, {y:.3f} m), has been more than "
+            f"{1e3 * limit:.3g} mm from its reference, now {1e3 * ahead:.1f} mm in x and {1e3 * beside:.1f} mm in y. "
+            "Something holds or blocks it, or its motors are off or too weak. Keep clear of it, as it may move when it "
+            "is freed; free it, see that its motors are on, and start again. A slow arm may need a larger "
+            "max_following_error in the settings of its device."
         )
 
 

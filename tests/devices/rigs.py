@@ -21,7 +21,7 @@ DEVICES: dict[str, Callable[[Clock], Device]] = {
 }
 VECTORS = ("position", "velocity", "force")
 RAISING = ("read-error", "write-error", "unplug")
-SPOILING = [name for name in FAULTS if name not in (*RAISING, "hang", "saturation")]
+SPOILING = [name for name in FAULTS if name not in (*RAISING, "hang", "ignored", "saturation")]
 SAMPLE = np.dtype([("time", "<f8"), *((name, "<f8", (2,)) for name in VECTORS)])
 Samples = np.ndarray[Any, np.dtype[Any]]
 

@@ -135,6 +135,9 @@ class Twin:
 
     def _with_rubbish(self, row: Rows, flag: int) -> Rows:
         rubbish = row.copy()
+        if flag == Status.FOLLOWING_ERROR:  # where it is must be true: it is what is wrong, and is believed
+            rubbish["velocity"], rubbish["force"] = self._numbers.uniform(-5.0, 5.0, (2, 2))
+            return rubbish
         for name in ("position", "velocity", "force"):
             rubbish[name] = self._numbers.normal(0.0, 1e3, 2)
         if flag == Status.NOT_FINITE:

@@ -85,7 +85,8 @@ class Turnstile(Clock):
 class Moving(BenchDevice):
     """A handle that a hand pushes about, and whose samples and cables have all kinds of faults.
 
-    An impedance device is a mass under the hand's force and the command; an admittance device follows its reference.
+    An impedance device is a mass under the hand's force and the command; an admittance device follows its reference,
+    unless it is blocked.
     """
 
     MASS, DAMPING, SPRING = 0.2, 4.0, 30.0
@@ -93,7 +94,7 @@ class Moving(BenchDevice):
     def __init__(self, clock: Clock, causality: Causality, **facts: Any) -> None:
         super().__init__(clock, causality, **facts)
         self.push: Vector = np.zeros(2)
-        self.held = self.dead = False
+        self.held = self.dead = self.blocked = False
         self.next = "good"
         self._position, self._velocity = np.array((0.06, -0.04)), np.zeros(2)
         self._time = 0.0
@@ -122,7 +123,8 @@ class Moving(BenchDevice):
         command = self.written[-1] if self.written else None
         if self.spec.causality is Causality.ADMITTANCE:
             before = self._position
-            self._position = before + (0.5 * (command - before) if command is not None else 0.0)
+            moves = command is not None and not self.blocked
+            self._position = before + (0.5 * (command - before) if moves else 0.0)
             self._velocity = (self._position - before) / duration if duration else np.zeros(2)
             return
         for _ in range(max(round(duration / 1e-3), 1) if duration else 0):

@@ -60,6 +60,11 @@ SAFETY = (
     Lamp(Status.WORKSPACE, "WORKSPACE", "the end effector or its reference was at the edge of the workspace"),
     Lamp(Status.PASSIVITY, "PASSIVITY", "the passivity controller added damping", ordinary=True),
     Lamp(Status.ASTRAY, "ASTRAY", "a motion was not followed (following error): safe output"),
+    Lamp(
+        Status.FOLLOWING_ERROR,
+        "NOT FOLLOWING",
+        "the end effector was too far from its reference (following error): safe output",
+    ),
 )
 """What the safety envelope did: in two columns, samples and permission at the left, limits at the right."""
 

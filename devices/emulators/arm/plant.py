@@ -27,6 +27,9 @@ SLICES = 8
 SETTLING = 8000
 """Steps in which gears that have yielded to the weight of the links spring back, while nobody drives the motors."""
 
+_NEVER = 2**62
+"""A step that does not come."""
+
 SCENE = np.dtype([*BODY_FIELDS, ("sensor", WRENCH), ("last_velocity", "<f8", (2,)), ("acceleration", "<f8", (2,))])
 """Arm, hand and sensor in one record; ``acceleration`` of the handle is its mean over the latest slices [m/s^2]."""
 
@@ -128,6 +131,18 @@ class ArmPlant:
         """Let the hand take hold."""
         self._begun = True
         self._slice = self._steps = self._seen = 0
+
+    @property
+    def held(self) -> bool:
+        """Whether something holds the last link where it is, in front of the force sensor, which does not feel it."""
+        return bool(self._record["steps"][0] < self._record["clamp_end"][0])
+
+    @held.setter
+    def held(self, value: bool) -> None:
+        record = self._record
+        record["clamp_first"] = record["clamp_end"] = record["steps"]
+        if value:
+            record["clamp_end"] = _NEVER
 
     # --- what the motors see -----------------------------------------------------------------------------------------
 

@@ -210,6 +210,31 @@ def test_a_hanging_reading_blocks_once(monkeypatch: pytest.MonkeyPatch) -> None:
     assert slept == [10.0, 0.5]
 
 
+# --- commands that are ignored ----------------------------------------------------------------------------------
+
+
+@every_device
+def test_a_device_that_ignores_commands_keeps_to_the_last_one_for_as_long(device: str) -> None:
+    clock, inner, faulty = rig(device, "ignored@0.002+0.003")
+    told, write = [], inner.write
+    inner.write = lambda command: (told.append(command.tolist()), write(command))
+    commands = [[1e-3 * k, -1e-3 * k] for k in range(8)]
+    for tick, command in enumerate(commands):
+        clock.wait(tick)
+        faulty.write(np.array(command))
+    assert told == [*commands[:2], *[commands[1]] * 3, *commands[5:]]
+    assert (samples(device, "ignored@0") == samples(device)).all()
+
+
+def test_at_the_start_the_first_command_is_the_last() -> None:
+    _, inner, faulty = rig("bench-impedance", "ignored@0")
+    command = np.array((1.0, 2.0))
+    faulty.write(command)
+    command[:] = 3.0  # the servo uses the array again
+    faulty.write(command)
+    np.testing.assert_array_equal(inner.written, [(1.0, 2.0)] * 2)
+
+
 # --- saturation -------------------------------------------------------------------------------------------------
 
 
@@ -235,4 +260,4 @@ def test_a_saturated_force_sensor_shows_a_quarter_of_its_range() -> None:
 
 
 def test_every_name_has_been_tested_above() -> None:
-    assert {*SIGNS, *RAISING, "stale", "hang", "saturation"} == set(FAULTS)
+    assert {*SIGNS, *RAISING, "stale", "hang", "ignored", "saturation"} == set(FAULTS)

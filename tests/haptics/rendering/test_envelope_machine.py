@@ -42,6 +42,9 @@ from tests.haptics.stepped_servo import CLASSIC, REFUSED, Moving, Run, Turnstile
 from tests.haptics.strategies import Grip
 
 LAWS: tuple[Law, ...] = (Coulomb(4.0), Coulomb(40.0), CoulombViscous(2.0, 20.0), Stribeck(3.0, 5.0, 0.1, 2.0))
+FOLLOWS = 0.005
+"""No farther from its reference than this is an admittance device [m]."""
+
 GOOD = ("good", "good", "good", "stuck", "duplicate")
 
 pushes = st.tuples(st.sampled_from([0.0, 3.0, 10.0, 30.0]), st.floats(-math.pi, math.pi))
@@ -85,6 +88,7 @@ class Envelope(RuleBasedStateMachine):
         if element.causality is Causality.ADMITTANCE:
             tighter["passivity_control"] = False
         facts = {"fade_in": 0.0, "mass": 0.2, "damping": 4.0, "delay": 1e-3, "max_sample_age": 6e-3}
+        facts["max_following_error"] = FOLLOWS
         walls = {"workspace_min": (-0.07, -0.05), "workspace_max": (0.07, 0.05)}
         clock = Turnstile(period)
         self.device = Moving(clock, element.causality, **facts, **walls)
@@ -128,13 +132,13 @@ class Envelope(RuleBasedStateMachine):
         self.judge.look(row, self._expected(row, kind))
         type(self).flags |= int(row["status"])
         refused = int(row["status"]) & UNUSABLE
+        if not refused & ~Status.FOLLOWING_ERROR:  # a device that does not follow says the truth about where it is
+            self.believed = row["position"].copy()
         if refused:
             let_go = row["displacement"].tolist() == [0.0, 0.0] and self.model == "D"  # which is held
             assert let_go or row["displacement"].tolist() == self.displacement.tolist()
             assert core["memory"].tobytes() == self.memory or not self.memory
             assert not core["mass_velocity"].any()
-        else:
-            self.believed = row["position"].copy()
         self.displacement, self.memory = row["displacement"].copy(), core["memory"].tobytes()
         self.twin.compare(rows, run.parameters)
         if not np.isnan(row["command"]).any():
@@ -152,6 +156,8 @@ class Envelope(RuleBasedStateMachine):
         if status & Status.IMPLAUSIBLE and self.believed is not None:
             assert math.dist(row["position"], self.believed) > 10.0 * self.period
             return int(Status.IMPLAUSIBLE)
+        if self.judge.reference is not None and math.dist(row["position"], self.judge.reference) > FOLLOWS:
+            return int(Status.FOLLOWING_ERROR)
         return 0
 
     @precondition(_alive)
@@ -194,6 +200,13 @@ class Envelope(RuleBasedStateMachine):
         assert self.run is not None
         self.run.wanted = build(self.model, law, replace(grip, period=self.period))
 
+    @precondition(_alive)
+    @rule(count=st.integers(20, 200), push=pushes)
+    def block(self, count: int, push: tuple[float, float]) -> None:
+        self.device.blocked = True
+        self.live(count, "good", push)
+        self.device.blocked = False
+
     @rule(held=st.booleans())
     def press(self, held: bool) -> None:
         self.device.held = held
@@ -233,7 +246,7 @@ class Envelope(RuleBasedStateMachine):
             elif self.judge.reference is not None:
                 assert final.tolist() == self.judge.reference.tolist()
         if self.judge.bad * self.period > FAULT_AFTER:
-            assert "no usable sample since tick" in str(run.fault)
+            assert "since tick" in str(run.fault)
 
     def teardown(self) -> None:
         if self.run is not None:

@@ -92,6 +92,63 @@ def test_a_force_beyond_the_range_of_its_sensor_moves_no_arm(
     assert drive(sample(0.06, -0.03, fx=10.0))["status"] & Status.IMPLAUSIBLE == 0
 
 
+# --- rule 3: following error --------------------------------------------------------------------------------------
+
+LIMIT = 0.004
+
+
+def pushed_against_a_wall(kind: str, ticks: int, **facts: Any) -> Drive:
+    """Push an arm that stays where it is."""
+    drive = Drive(make(kind, CoulombViscous(4.0, 3.0)), max_following_error=LIMIT, fade_in=0.0, **facts)
+    for _ in range(ticks):
+        drive(sample(0.03, -0.02, fx=20.0, fy=5.0))
+    return drive
+
+
+@pytest.mark.parametrize("kind", ["A", "D"])
+def test_the_reference_of_a_blocked_arm_is_held_where_it_is_too_far_ahead(kind: str) -> None:
+    rows = pushed_against_a_wall(kind, 300).rows
+    ahead = np.hypot(*(rows["command"] - rows["position"]).T)
+    flagged = rows["status"] & Status.FOLLOWING_ERROR != 0
+    first = int(np.argmax(flagged))
+    assert first > 5
+    assert flagged[first:].all()
+    assert (rows["command"][first:] == rows["command"][first - 1]).all()
+    assert (ahead[: first - 1] <= LIMIT).all()
+    assert LIMIT < ahead[-1] < LIMIT + np.hypot(*np.diff(rows["command"][:first], axis=0).T).max() + 1e-12
+    assert not (rows["status"][first:] & UNUSABLE & ~Status.FOLLOWING_ERROR).any()
+
+
+@pytest.mark.parametrize("kind", ["A", "D"])
+def test_an_arm_that_has_caught_up_goes_on_from_rest(kind: str) -> None:
+    """What was pushed meanwhile is neither momentum nor tension: it goes on as one that is pushed for the first time."""
+    drive = pushed_against_a_wall(kind, 100, max_speed=5.0)
+    held = drive.rows[-1]["command"].copy()
+    row = drive(sample(*held, fx=20.0, fy=5.0))
+    assert not row["status"] & UNUSABLE
+    new = Drive(make(kind, CoulombViscous(4.0, 3.0)), fade_in=0.0)
+    first = new(sample(*held, fx=20.0, fy=5.0))
+    assert row["command"] - held == pytest.approx(first["command"] - held, abs=1e-15)
+    drive.verify()
+
+
+@pytest.mark.parametrize("kind", ["A", "D"])
+def test_an_arm_that_nobody_knows_the_limit_of_is_not_watched(kind: str) -> None:
+    drive = Drive(make(kind, CoulombViscous(4.0, 3.0)))
+    for _ in range(300):
+        drive(sample(0.03, -0.02, fx=20.0, fy=5.0))
+    assert not (drive.rows["status"] & Status.FOLLOWING_ERROR).any()
+    assert np.hypot(*(drive.rows[-1]["command"] - (0.03, -0.02))) > 10.0 * LIMIT
+
+
+@pytest.mark.parametrize("kind", ["B", "C"])
+def test_a_device_that_takes_forces_has_no_reference_to_be_far_from(kind: str) -> None:
+    drive = Drive(make(kind, CoulombViscous(4.0, 3.0)), max_following_error=LIMIT)
+    for k in range(20):
+        drive(sample(0.002 * k, 0.0, 2.0))
+    assert not (drive.rows["status"] & Status.FOLLOWING_ERROR).any()
+
+
 @pytest.mark.parametrize("kind", ["B", "C"])
 def test_a_device_that_takes_forces_has_no_use_for_one_that_it_measures(kind: str) -> None:
     drive = Drive(make(kind, CoulombViscous(4.0, 3.0)))

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pytest
 
-from haptics import Coulomb, DeviceFault, MasslessImpedance, Servo
+from haptics import Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
 from haptics.clock import Clock
-from haptics.device import State
+from haptics.device import Causality, State
 from haptics.records import Status
 from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice, Vector
@@ -143,3 +144,41 @@ def test_a_second_run_does_not_inherit_the_bad_samples_of_the_first(trace: Trace
     blind["until"] = device.reads + 50
     servo.run(0.3)
     assert (trace.since(0)["status"][-200:] & Status.NOT_FINITE == 0).all()
+
+
+def test_an_arm_that_does_not_follow_is_a_fault_that_says_where_it_is_and_what_to_do(trace: Trace) -> None:
+    def blocked(state: State, number: int) -> None:
+        state.position[:], state.velocity[:], state.force[:] = (0.01, -0.02), 0.0, (30.0, 0.0)
+
+    clock = Clock(PERIOD)
+    device = BenchDevice(clock, Causality.ADMITTANCE, blocked, max_following_error=0.005)
+    words = (
+        r"bench failed at tick (\d+): it does not follow: since tick (\d+) its end effector, at "
+        r"\(0\.010 m, -0\.020 m\), has been more than 5 mm from its reference, now (5\.\d) mm in x and 0\.0 mm in y\. Something holds or blocks it"
+    )
+    with pytest.raises(DeviceFault, match=words) as caught:
+        Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace, clock=clock).run(1.0)
+    said = re.match(words, str(caught.value))
+    assert said is not None
+    last, first = int(said[1]), int(said[2])
+    flagged = trace.since(0)["tick"][(trace.since(0)["status"] & Status.FOLLOWING_ERROR) != 0]
+    assert (flagged[0], flagged[-1]) == (first, last)
+    assert last - first == 100
+    assert (np.array(device.written)[first:] == device.written[first - 1]).all(), "the reference is held, to the end"
+    assert 1e3 * (device.written[-1][0] - 0.01) == pytest.approx(float(said[3]), abs=0.06)
+    assert device.closed == 1
+
+
+def test_an_arm_that_is_freed_in_time_goes_on(trace: Trace) -> None:
+    def blocked_for_a_while(state: State, number: int) -> None:
+        held = device.written[-1] if device.written and number > 120 else np.zeros(2)
+        state.position[:], state.velocity[:], state.force[:] = held, 0.0, (12.0, 0.0)
+
+    clock = Clock(PERIOD)
+    device = BenchDevice(clock, Causality.ADMITTANCE, blocked_for_a_while, max_following_error=0.005)
+    Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace, clock=clock).run(0.25)
+    rows = trace.since(0)
+    flagged = (rows["status"] & Status.FOLLOWING_ERROR) != 0
+    assert 20 < flagged.sum() < 100
+    assert not flagged[122:].any()
+    assert rows["command"][200, 0] > rows["command"][121, 0]
