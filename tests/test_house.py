@@ -33,8 +33,7 @@ LONG_FILES = {
     "devices/arm/mechanics/plant.py": 305,
     "haptics/elements/models.py": 345,
     "haptics/recording/recording.py": 310,
-    "haptics/rendering/kernels.py": 455,
-    "haptics/servo/loop.py": 320,
+    "haptics/rendering/kernels.py": 430,
     "haptics/servo/loop_kernels.py": 315,
 }
 """Files that are longer than they should be, and what they must not grow beyond; whoever shortens one takes it out."""

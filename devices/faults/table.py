@@ -10,6 +10,7 @@ from functools import partial
 from typing import ClassVar
 
 from devices.common.timed import Timed, parts_of, plain
+from devices.faults.commands import Ignored, Saturation
 from devices.faults.effects import (
     Delay,
     Dropout,
@@ -17,12 +18,10 @@ from devices.faults.effects import (
     Effect,
     Failure,
     Hang,
-    Ignored,
     Late,
     OutOfOrder,
     Overwrite,
     Quantisation,
-    Saturation,
     Situation,
     Stale,
     Stuck,

@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS, step_element
-from haptics.friction.sliding_kernels import LAW
 from haptics.jit import kernel, merged_kernel
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import (
@@ -414,34 +413,6 @@ def render_row(s: Any, row: Any, tick: int, time: float, late: float, timing_fla
 def render_slot(core: Rows, slots: Rows, slot: int, tick: int, time: float, late: float, timing_flags: int) -> None:
     """Call `render_row` for the trace row `slot`; for callers in Python."""
     render_row(core[0], slots[slot], tick, time, late, timing_flags)
-
-
-# --- new parameters ------------------------------------------------------------------------------------------------
-
-_WORDS = np.dtype(PARAMETER_FIELDS).itemsize // 8
-_STEP = 0
-_ADDRESS = int(CORE.fields["law"][1] + LAW.fields["address"][1]) // 8  # type: ignore[index]
-
-
-@kernel
-def configure(core: Rows, core_words: Any, parameters: Any) -> None:
-    """Replace what the program is by `parameters`, a record of dtype `PARAMETERS`; where it is stays as it is.
-
-    Parameters from another process bring no addresses, of the step and of a custom law: those in force are kept. Those
-    with another number of the program are of a new one, which begins at the next good sample. The rendering's (1,)
-    record and the parameters are given in words of 8 bytes, too.
-    """
-    s = core[0]
-    program, changed = s.program, False
-    for i in range(_WORDS):
-        if i in (_STEP, _ADDRESS) and parameters[i] == 0:
-            continue
-        changed = changed or core_words[i] != parameters[i]
-        core_words[i] = parameters[i]
-    if changed:
-        s.changed = 1
-    if s.program != program:
-        s.fresh = 1
 
 
 @kernel

@@ -17,8 +17,9 @@ from haptics.elements.catalogue import FOUR_MODELS
 from haptics.elements.kernels import STATE_FIELDS
 from haptics.errors import CausalityError, ConfigurationError
 from haptics.records import Rows
+from haptics.rendering.configuring import configure
 from haptics.rendering.envelope import Limits
-from haptics.rendering.kernels import CORE, RENDERING_FIELDS, assistance_of, configure, render_again, render_slot
+from haptics.rendering.kernels import CORE, RENDERING_FIELDS, assistance_of, render_again, render_slot
 from haptics.rendering.motion import Motion
 from haptics.rendering.passivity import PASSIVITY_FIELDS, prepare_passivity
 from haptics.rendering.programs import Program, parameters_of

@@ -15,7 +15,8 @@ from haptics.clock import Clock, WallClock
 from haptics.device import DEAD_MAN_BUTTON, Causality, Device, DeviceSpec, State
 from haptics.errors import DeviceFault
 from haptics.ports import Port, port_of
-from haptics.rendering.envelope import ASTRAY, FADE_OUT, FOLLOWING_ERROR, IMPLAUSIBLE, NOT_FINITE, Limits
+from haptics.rendering.complaints import complaint
+from haptics.rendering.envelope import FADE_OUT, Limits
 from haptics.rendering.rendering import Rendering
 from haptics.servo.loop_kernels import (
     BUTTON,
@@ -270,36 +271,10 @@ class Loop:
 
     def _no_samples(self) -> DeviceFault:
         """Return what is said when there has been no usable sample for `FAULT_AFTER`."""
-        first, status = int(self._record["first_bad"][0]), self._rendering.status
-        if status & ASTRAY:
-            trace = self._trace
-            row = trace.slots[(trace.count - int(self._record["bad_ticks"][0])) % trace.capacity]
-            return DeviceFault(
-                f"it did not follow its motion at tick {first}: the end effector was "
-                f"{1e3 * math.hypot(*row['displacement']):.0f} mm from where it should be, at "
-                f"{math.hypot(*row['velocity']):.2f} m/s. Let go of it, see that nothing is in its way, or choose "
-                "slower motions."
-            )
-        if status & FOLLOWING_ERROR:
-            return DeviceFault(self._not_following(first))
-        return DeviceFault(
-            f"no usable sample since tick {first}, for {FAULT_AFTER * 1e3:.0f} ms (the last sample, or the element's "
-            f"output for it, {_complaint(status)}): check its connection and start again."
-        )
-
-
-    def _not_following(self, first: int) -> str:
-        """Return what is said of an arm that has not followed since the tick `first`."""
-        trace = self._trace
-        row, limit = trace.slots[(trace.count - 1) % trace.capacity], float(self._core["max_following_error"][0])
-        (x, y), (ahead, beside) = row["position"], row["proxy"] - row["position"]
-        return (
-            f"it does not follow: since tick {first} its end effector, at ({x:.3f} m, {y:.3f} m), has been more than "
-            f"{1e3 * limit:.3g} mm from its reference, now {1e3 * ahead:.1f} mm in x and {1e3 * beside:.1f} mm in y. "
-            "Something holds or blocks it, or its motors are off or too weak. Keep clear of it, as it may move when it "
-            "is freed; free it, see that its motors are on, and start again. A slow arm may need a larger "
-            "max_following_error in the settings of its device."
-        )
+        trace, limit = self._trace, float(self._core["max_following_error"][0])
+        begun, now = trace.count - int(self._record["bad_ticks"][0]), trace.count - 1
+        first, last = (trace.slots[number % trace.capacity] for number in (begun, now))
+        return DeviceFault(complaint(first, last, limit, FAULT_AFTER))
 
 
 def _new_record(period: float, spec: DeviceSpec, limits: Limits) -> NDArray[Any]:
@@ -320,12 +295,3 @@ def _new_record(period: float, spec: DeviceSpec, limits: Limits) -> NDArray[Any]
 
 def _nothing_to_make_up_for(share: float) -> None:
     """Stand in for `haptics.device.Compensating.compensate` of a device that has none."""
-
-
-def _complaint(status: int) -> str:
-    """Say what was wrong with the sample of a tick."""
-    if status & NOT_FINITE:
-        return "was not a finite number"
-    if status & IMPLAUSIBLE:
-        return "showed an implausible jump in position, or a force beyond the range of its sensor"
-    return "was too old"

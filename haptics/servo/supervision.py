@@ -19,7 +19,7 @@ from haptics.elements.kernels import PARAMETER_FIELDS
 from haptics.jit import kernel
 from haptics.parts import fence
 from haptics.records import Rows
-from haptics.rendering.kernels import configure
+from haptics.rendering.configuring import configure
 from haptics.servo.job import CONTROL, KEY_LASTS, LOOK_EVERY, SILENCE
 from haptics.servo.lane import Lane
 from haptics.servo.system_kernels import SCRATCH, monotonic_ns, parent_process, process_is_lost

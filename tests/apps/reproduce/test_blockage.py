@@ -30,7 +30,9 @@ def test_line_is_as_the_page_says(model: str, rule: str, name: str) -> None:
     begin = re.escape(f"| {model} | {name} | {rule} |")
     stated = re.search(f"^{begin}.*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert stated is not None
-    assert numbers(line(model, name, rule, freed(model, name, rule))) == pytest.approx(numbers(stated[0]), rel=0.05, abs=0.5)
+    assert numbers(line(model, name, rule, freed(model, name, rule))) == pytest.approx(
+        numbers(stated[0]), rel=0.05, abs=0.5
+    )
 
 
 def test_an_arm_that_nothing_blocks_does_not_jump() -> None:

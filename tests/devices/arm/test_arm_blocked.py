@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
+from devices.emulators.odrive.axis import IDLE
 from haptics import CompliantAdmittance, Coulomb, Element, RigidAdmittance, Servo
 from haptics.errors import DeviceFault
 from haptics.records import Status

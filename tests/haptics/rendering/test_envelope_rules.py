@@ -121,7 +121,7 @@ def test_the_reference_of_a_blocked_arm_is_held_where_it_is_too_far_ahead(kind: 
 
 @pytest.mark.parametrize("kind", ["A", "D"])
 def test_an_arm_that_has_caught_up_goes_on_from_rest(kind: str) -> None:
-    """What was pushed meanwhile is neither momentum nor tension: it goes on as one that is pushed for the first time."""
+    """What was pushed meanwhile is neither momentum nor tension: it goes on as one that was never pushed before."""
     drive = pushed_against_a_wall(kind, 100, max_speed=5.0)
     held = drive.rows[-1]["command"].copy()
     row = drive(sample(*held, fx=20.0, fy=5.0))

@@ -154,7 +154,8 @@ def test_an_arm_that_does_not_follow_is_a_fault_that_says_where_it_is_and_what_t
     device = BenchDevice(clock, Causality.ADMITTANCE, blocked, max_following_error=0.005)
     words = (
         r"bench failed at tick (\d+): it does not follow: since tick (\d+) its end effector, at "
-        r"\(0\.010 m, -0\.020 m\), has been more than 5 mm from its reference, now (5\.\d) mm in x and 0\.0 mm in y\. Something holds or blocks it"
+        r"\(0\.010 m, -0\.020 m\), has been more than 5 mm from its reference, now (5\.\d) mm in x "
+        r"and 0\.0 mm in y\. Something holds or blocks it"
     )
     with pytest.raises(DeviceFault, match=words) as caught:
         Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace, clock=clock).run(1.0)
