@@ -11,6 +11,7 @@ from devices.emulators.odrive.axis import IDLE
 from haptics import CompliantAdmittance, Coulomb, Element, RigidAdmittance, Servo
 from haptics.errors import DeviceFault
 from haptics.records import Status
+from haptics.rendering.envelope import UNUSABLE
 from haptics.trace import Trace
 from tests.devices.arm.arm_rig import ArmHere, let_go_by, opened
 from tests.devices.arm.odrive_rig import states
@@ -46,14 +47,16 @@ def test_a_blocked_arm_ends_the_run_with_loose_motors_and_does_not_jump(model: s
             run.run(2.0)
         rows = trace.since(0)
         flagged = (rows["status"] & Status.FOLLOWING_ERROR) != 0
-        assert flagged[-101:].all()
+        assert flagged[-1]
+        assert (rows["status"][-101:] & UNUSABLE != 0).all()  # on a busy machine a sample may be old besides
         ahead = np.hypot(*(rows["command"] - rows["position"]).T)
-        assert 0.02 < ahead.max() < 0.021
+        assert 0.02 < np.nanmax(ahead) < 0.021
         assert states(arm.board) == [IDLE, IDLE]
+        let_go_by(arm, 0.2)  # the gears unwind
         before = arm.plant.handle
         hold(arm, held=False)
         let_go_by(arm, 0.5)
-        assert np.hypot(*(arm.plant.handle - before)) < 4e-3, "what the gears and what held it had yielded"
+        assert np.hypot(*(arm.plant.handle - before)) < 1e-3
 
 
 def test_an_arm_that_is_not_watched_runs_to_the_edge_of_its_workspace(tmp_path: Path) -> None:
@@ -74,4 +77,4 @@ def test_an_arm_that_nothing_holds_is_followed_by_nobody_s_fault(tmp_path: Path)
         rows = trace.since(0)
         assert rows["position"][-1, 0] - rows["position"][0, 0] > 0.05
         assert not (rows["status"] & Status.FOLLOWING_ERROR).any()
-        assert np.hypot(*(rows["command"] - rows["position"]).T).max() < 0.01
+        assert np.nanmax(np.hypot(*(rows["command"] - rows["position"]).T)) < 0.01
