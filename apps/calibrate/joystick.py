@@ -205,6 +205,7 @@ def _describe(out: Path, found: Calibration, settings: EmulatedStickSettings) ->
         (
             f"{known.device} is calibrated.",
             f"  largest force   {force.max_force_n:.3g} N {where} ({force.source})",
+            f"  release         {force.release_s:.3g} s after the last renewal of a force",
             f"  resolution      {1e6 * axes.resolution:.3g} um",
             f"  handle          {handle.moving_mass_kg:g} kg, {handle.damping_ns_per_m:g} N s/m",
             f"  places fit to   {1e3 * facts['places_misfit_m']:.2f} mm, pushes to {facts['push_misfit']:.1%}",

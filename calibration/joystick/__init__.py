@@ -8,6 +8,7 @@ the axes of the stick lie in the plane in which its handle moves, nor about how 
 - `calibration.joystick.stick`: the stick in its own units.
 - `calibration.joystick.looking`, `axes`: from places of the handle to metres per count.
 - `calibration.joystick.pushes`, `response`: small pushes, and what the motions that follow tell of the motors.
+- `calibration.joystick.release`: how long a force lasts that nobody renews.
 - `calibration.joystick.balance`: the scale, by a weight that the stick carries.
 - `calibration.joystick.procedure`: all of it in order, up to the parameters.
 - `calibration.joystick.emulated`: a person for emulated sticks.

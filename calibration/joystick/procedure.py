@@ -16,8 +16,10 @@ from calibration.joystick.balance import GRAVITY, UNIT_MASS, Balance
 from calibration.joystick.looking import Seen, look
 from calibration.joystick.person import Look, Person
 from calibration.joystick.pushes import TOO_FAR, Pusher, smaller_travel
+from calibration.joystick.release import time_release
 from calibration.joystick.request import Request
 from calibration.joystick.response import Response
+from calibration.joystick.stick import RawStick
 from calibration.motions import Mover, Present, drive
 from devices.joystick.parameters import (
     Force,
@@ -85,11 +87,12 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     seen = look(bench.settings, bench.backend, person, request)
     person.tell("Now the motors.")
     response, level, quantum = _push(bench, seen, person, request, place, facts)
+    lasting = _time_release(bench, seen, response, person, request)
     force, mass = _scale(bench, seen, response, person, request, place, facts)
     parameters = StickParameters(
         device=seen.device,
         axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # all counts that were seen have a say in it
-        force=force,
+        force=replace(force, release_s=_rounded(lasting)),
         handle=Handle(moving_mass_kg=_rounded(mass), damping_ns_per_m=_rounded(max(mass * response.drag, 0.0))),
         provenance=Provenance(date=datetime.date.today().isoformat(), method=_method(request, level)),
     )
@@ -98,6 +101,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
         "push_level": level,
         "push_misfit": response.misfit,
         "delay_s": response.delay,
+        "release_s": lasting,
     }
     return Calibration(parameters, found)
 
@@ -136,6 +140,14 @@ def _known(bench: Bench, known: StickParameters, folder: Path, facts: dict[str, 
 
 def _looker(seen: Seen, present: Present) -> Look:
     return lambda: seen.counts(present.position)
+
+
+def _time_release(bench: Bench, seen: Seen, response: Response, person: Person, request: Request) -> float:
+    """Return after what time the stick ends by itself a force that nobody renews [s]."""
+    with RawStick(bench.settings, bench.backend, wheel=bool(request.rim_radius)) as stick:
+        lasting = time_release(stick, seen.axes, response, person, request.push_level)
+    person.tell(f"It ended a force that nobody renewed after {lasting:.3f} s.")
+    return lasting
 
 
 # --- scale of forces --------------------------------------------------------------------------------------------------

@@ -128,9 +128,9 @@ def _at_delay(pushes: Sequence[Push], delay: float) -> Response:
     design, target = [], []
     for number, push in enumerate(pushes):
         drive = _drive(push, delay)
-        first = _integral(push.time, push.displacement)
-        second = _integral(push.time, first)
-        dry = _integral(push.time, _integral(push.time, _direction(push)))
+        first = integral(push.time, push.displacement)
+        second = integral(push.time, first)
+        dry = integral(push.time, integral(push.time, _direction(push)))
         for axis in range(2):
             rows = np.zeros((len(push.time), columns))
             rows[:, 2 * axis + push.effect] = drive
@@ -180,7 +180,7 @@ def _direction(push: Push) -> Array:
     return np.where(moving[:, None], way / np.maximum(length, 1e-300)[:, None], 0.0)
 
 
-def _integral(time: Array, values: Array) -> Array:
-    """Return the running integral, (n, 2), by the trapezoidal rule."""
+def integral(time: Array, values: Array) -> Array:
+    """Return the running integral, (n, m), by the trapezoidal rule."""
     pieces = 0.5 * (values[1:] + values[:-1]) * np.diff(time)[:, None]
-    return np.concatenate((np.zeros((1, 2)), np.cumsum(pieces, axis=0)))
+    return np.concatenate((np.zeros_like(pieces[:1]), np.cumsum(pieces, axis=0)))

@@ -7,6 +7,7 @@ import math
 import time
 from typing import Any, Self
 
+from devices.common.bus.transfers import TransferError
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.opening import THE_MOTORS, playing
 from devices.joystick.settings import StickSettings
@@ -107,6 +108,19 @@ class RawStick:
         first = self._first = self._first or now
         self.quantum = math.gcd(self.quantum, now[0] - first[0], now[1] - first[1])
         return now
+
+    def start_once(self, level: float) -> None:
+        """Start a force along the first axis, by its level, that nobody renews.
+
+        Raises
+        ------
+        DeviceFault
+            If the stick is gone or silent.
+        """
+        try:
+            self._alive().start_once(level)
+        except TransferError as error:
+            raise DeviceFault(str(error)) from error
 
     def _alive(self) -> Streaming:
         streaming = self._streaming

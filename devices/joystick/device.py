@@ -127,7 +127,7 @@ class PidJoystick(Driver):
             max_acceleration=_MAX_ACCELERATION,
             max_sample_age=2.0 * (READ_TIMEOUT + identity.in_interval_s),
             dead_man="button" if handle.dead_man_button else "none",
-            watchdog=self.settings.force_duration,
+            watchdog=max(self.settings.force_duration, force.release_s or 0.0),
             position_resolution=axes.resolution,
             mass=handle.moving_mass_kg,
             damping=damping,

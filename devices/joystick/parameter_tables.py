@@ -79,6 +79,9 @@ class Force:
 
     newton_to_level: Matrix = free(MISSING, _MATRIX, doc="parts of full scale per newton")
     max_force_n: float = bounded(above=0.0, maximum=1000.0, unit="N", doc="largest force")
+    release_s: float | None = free(
+        None, "a number of at least 0 s", doc="measured: how long the stick goes on with a force that nobody renews"
+    )
     source: str = choice("stated", SOURCES, doc="how the scale was found")
 
 
@@ -156,6 +159,8 @@ def _require_map(instance: Any, where: str, name: str, dimensions: int) -> None:
 
 def _check_force(force: Force, dimensions: int) -> None:
     _require_map(force, "force", "newton_to_level", dimensions)
+    release = force.release_s
+    _require(release is None or (_is_number(release) and release >= 0.0), force, "force", "release_s")
     largest = max(math.hypot(*row) for row in force.newton_to_level) * force.max_force_n
     if largest > _ROUNDING:
         raise ConfigurationError(

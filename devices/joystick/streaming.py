@@ -32,6 +32,7 @@ from devices.common.bus.transfers import TransferError, Trouble
 from devices.common.latch import Latch
 from devices.common.waking import Wake
 from devices.joystick.forces import Forces
+from devices.joystick.hid import usages as use
 from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.session import PidSession
 from devices.joystick.usb.transport import WRITE_TIMEOUT, Transport, failure
@@ -142,6 +143,20 @@ class Streaming:
         if self.sample is None:
             what = self.fault or "it sends no positions; move its handle while it is being opened."
             raise DeviceOpenError(f"the stick could not be opened: {what}")
+
+    def start_once(self, level: float) -> None:
+        """Start a force along the first axis that nobody renews; for a stick that gets no commands.
+
+        Raises
+        ------
+        TransferError
+            If it was not taken.
+        """
+        book, block = self._session.playbook, self._session.blocks[0]
+        report = bytearray(book.constant(block))
+        book.magnitude.put(report, round(level * self.full_scale))
+        self._session.write(bytes(report))
+        self._session.write(book.operation(block, use.START))
 
     def stop(self) -> None:
         """End the threads; what they had not sent is not sent any more."""

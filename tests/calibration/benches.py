@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from calibration.joystick import looking
+from calibration.joystick import looking, release
 from calibration.joystick import stick as stick_module
 from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
 from calibration.joystick.procedure import Bench, Calibration, calibrate
@@ -86,7 +86,7 @@ def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
     with pytest.MonkeyPatch.context() as patch:
         new_clock: Callable[[], Clock] = functools.partial(WallClock, 1e-3)
         if isinstance(stick.time, FreeTime):
-            sleep = put_in_step(stick.time, patch, looking, stick_module)
+            sleep = put_in_step(stick.time, patch, looking, release, stick_module)
             patch.setattr(stick, "wait", sleep)
             new_clock = functools.partial(StepClock, 1e-3, stick.time, sleep)
 

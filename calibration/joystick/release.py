@@ -1,0 +1,143 @@
+"""Timing the release: how long a stick goes on pushing when nobody renews the force.
+
+That the stick itself ends a force is the last safety net, for a host that has died. Here the host falls silent: it
+sends one force, starts it once, and then nothing more. The handle is accelerated until the stick lets go, and coasts
+from then on. When that was is found by least squares, with what the pushes have told of the handle
+(`calibration.joystick.response`):
+
+    x(t) = x0 + v0 t + g UU(t; t0, t1) - d X(t) - c EE(t) - s XX(t)
+
+where UU is the double integral of a force from t0 to t1, and d, c and s are viscous friction, dry friction and
+stiffness by the mass. Everything but t0 and t1 is linear; those are tried out.
+"""
+
+from __future__ import annotations
+
+import time
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.joystick.person import MIDDLE, Person
+from calibration.joystick.pushes import TOO_FAR, smaller_travel
+from calibration.joystick.response import LONGEST_DELAY, Response, integral
+from calibration.joystick.stick import PAUSE, RawStick
+from devices.joystick.parameters import Axes
+from haptics.errors import ConfigurationError
+
+WAY = 0.1
+"""The handle is to go so far while it is pushed, in parts of half the smaller travel."""
+
+WATCHED = 2.5
+"""The handle is watched for so many times what the force should last."""
+
+LONGEST = 1.5
+"""A force may last for so many times what it should, and `ROUNDING` more."""
+ROUNDING = 0.03
+"""[s]"""
+
+_MOVING = 0.1
+"""Speed that counts as motion, in parts of the largest."""
+_COARSE, _FINE = 4e-3, 1e-3
+_PATIENCE = 1.0
+
+Array = NDArray[np.float64]
+
+
+def time_release(stick: RawStick, axes: Axes, response: Response, person: Person, most: float) -> float:
+    """Return how long the stick pushes after its force was started last [s].
+
+    Parameters
+    ----------
+    stick : RawStick
+        Open, and renewing no force by itself.
+    axes : Axes
+        Its axes.
+    response : Response
+        How its handle answers.
+    person : Person
+        Who lets go of it.
+    most : float
+        The greatest level that may be used.
+
+    Raises
+    ------
+    ConfigurationError
+        If it goes on pushing.
+    """
+    duration = stick.settings.force_duration
+    person.bring(MIDDLE, stick.counts)
+    person.let_go(stick.counts)
+    person.watch(f"The handle gets one push that the stick must end by itself, after {duration:g} s.")
+    half = 0.5 * smaller_travel(axes)
+    pull = float(np.hypot(*response.acceleration[:, 0]))
+    level = min((2.0 * WAY * half / duration**2 + max(response.rub, 0.0)) / pull, most)
+    clock, positions = _watch(stick, axes, level, WATCHED * duration, TOO_FAR * half)
+    way = positions @ (response.acceleration[:, 0] / pull)
+    begin, end = _fit(clock, way, response)
+    lasted = end - begin
+    if lasted > LONGEST * duration + ROUNDING:
+        raise ConfigurationError(
+            f"the stick does not end a force by itself: it pushed for {lasted:.2f} s or longer after the program fell "
+            f"silent, though the force was to last for {duration:g} s. If a program died, the force would stay: such a "
+            "stick is not supported."
+        )
+    return lasted
+
+
+def _watch(stick: RawStick, axes: Axes, level: float, duration: float, farthest: float) -> tuple[Array, Array]:
+    """Start a force once and return when the handle was where, (n,) [s] and (n, 2) [m]; end it if that is too far."""
+    _settle(stick)
+    stick.start_once(level)
+    begin, seen = time.perf_counter(), []
+    while (now := time.perf_counter() - begin) < duration:
+        position = np.array(axes.counts_to_m) @ (np.array(stick.counts()) - axes.centre_counts)
+        seen.append((now, *position))
+        if np.hypot(*(position - seen[0][1:])) > farthest:
+            break
+        time.sleep(PAUSE)
+    stick.start_once(0.0)
+    table = np.array(seen)
+    return table[:, 0], table[:, 1:] - table[0, 1:]
+
+
+def _settle(stick: RawStick) -> None:
+    """Wait until the handle is at rest, for a while at most."""
+    end, before = time.perf_counter() + _PATIENCE, None
+    while time.perf_counter() < end:
+        now = stick.counts()
+        if now == before:
+            return
+        before = now
+        time.sleep(0.1)
+
+
+def _fit(clock: Array, way: Array, response: Response) -> tuple[float, float]:
+    """Return when the force began and when it ended [s]."""
+    last = float(clock[-1])
+    begins = np.arange(0.0, LONGEST_DELAY, _COARSE)
+    ends = np.arange(_COARSE, last + _COARSE, _COARSE)
+    known = _known(clock, way, response)
+    begin, end = min(((b, e) for b in begins for e in ends if e > b), key=lambda pair: _misfit(clock, known, *pair))
+    near = _FINE * np.arange(-4, 5)
+    pairs = ((max(begin + i, 0.0), end + k) for i in near for k in near)
+    found = min(pairs, key=lambda pair: _misfit(clock, known, *pair))
+    return float(found[0]), float(found[1])
+
+
+def _known(clock: Array, way: Array, response: Response) -> Array:
+    """Return the way together with what friction and spring have taken of it, (n,) [m]."""
+    once = integral(clock, way[:, None])
+    speed = np.gradient(way, clock)
+    sense = np.where(np.abs(speed) > _MOVING * np.abs(speed).max(), np.sign(speed), 0.0)
+    dry = integral(clock, integral(clock, sense[:, None]))
+    taken: Array = way + response.drag * once[:, 0] + response.rub * dry[:, 0]
+    return taken + response.spring * integral(clock, once)[:, 0]
+
+
+def _misfit(clock: Array, known: Array, begin: float, end: float) -> float:
+    """Return what a force from `begin` to `end` [s] leaves unexplained of the way, sum of squares."""
+    pushed = 0.5 * (np.maximum(clock - begin, 0.0) ** 2 - np.maximum(clock - end, 0.0) ** 2)
+    design = np.column_stack((pushed, clock, np.ones(len(clock))))
+    left = known - design @ np.linalg.solve(design.T @ design + 1e-18 * np.eye(3), design.T @ known)
+    return float(left @ left)
