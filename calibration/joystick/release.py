@@ -39,7 +39,7 @@ ROUNDING = 0.03
 _MOVING = 0.1
 """Speed that counts as motion, in parts of the largest."""
 _COARSE, _FINE = 4e-3, 1e-3
-_PATIENCE = 1.0
+_PATIENCE, _LOOK, _SLOW = 3.0, 0.1, 2e-3
 
 Array = NDArray[np.float64]
 
@@ -87,29 +87,35 @@ def time_release(stick: RawStick, axes: Axes, response: Response, person: Person
 
 def _watch(stick: RawStick, axes: Axes, level: float, duration: float, farthest: float) -> tuple[Array, Array]:
     """Start a force once and return when the handle was where, (n,) [s] and (n, 2) [m]; end it if that is too far."""
-    _settle(stick)
+    _settle(stick, axes)
     stick.start_once(level)
     begin, seen = time.perf_counter(), []
     while (now := time.perf_counter() - begin) < duration:
-        position = np.array(axes.counts_to_m) @ (np.array(stick.counts()) - axes.centre_counts)
+        position = _position(stick, axes)
         seen.append((now, *position))
         if np.hypot(*(position - seen[0][1:])) > farthest:
             break
         time.sleep(PAUSE)
     stick.start_once(0.0)
+    _settle(stick, axes)
     table = np.array(seen)
     return table[:, 0], table[:, 1:] - table[0, 1:]
 
 
-def _settle(stick: RawStick) -> None:
-    """Wait until the handle is at rest, for a while at most."""
-    end, before = time.perf_counter() + _PATIENCE, None
+def _position(stick: RawStick, axes: Axes) -> Array:
+    position: Array = np.array(axes.counts_to_m) @ (np.array(stick.counts()) - axes.centre_counts)
+    return position
+
+
+def _settle(stick: RawStick, axes: Axes) -> None:
+    """Wait until the handle is as good as at rest, for a while at most."""
+    end, before = time.perf_counter() + _PATIENCE, _position(stick, axes)
     while time.perf_counter() < end:
-        now = stick.counts()
-        if now == before:
+        time.sleep(_LOOK)
+        now = _position(stick, axes)
+        if np.hypot(*(now - before)) < _SLOW * _LOOK:
             return
         before = now
-        time.sleep(0.1)
 
 
 def _fit(clock: Array, way: Array, response: Response) -> tuple[float, float]:

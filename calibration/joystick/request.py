@@ -61,12 +61,12 @@ class Request:
     def __post_init__(self) -> None:
         if self.gate not in GATES:
             raise unknown("--gate", self.gate, GATES)
+        self._require_one_shape()
         if (self.weight is None) == (self.stated_max_force is None):
             raise ConfigurationError(
                 "the scale of the forces needs exactly one of two options: --weight KG, a known weight that the stick "
                 "will carry, or --stated-max-force N, its largest force as its maker states it."
             )
-        self._require_one_shape()
         for name, (least, most, unit) in _ALLOWED.items():
             value = getattr(self, name)
             if value is not None and not least <= value <= most:

@@ -59,6 +59,7 @@ class InStep(Streaming):
 
     def start(self, patience: float) -> None:
         self.sample = self._watch.begin()
+        self._hear(streaming.time.perf_counter())  # as the reader has, when the tick begins
         self.wake = Stepping(self)
         self._frames = round(self._transport.link.out_interval / FRAME)
         self._begin()
