@@ -8,7 +8,6 @@ from typing import Any
 
 from devices.arm.body import ArmBody
 from devices.emulators.arm.plant import ArmPlant
-from devices.emulators.odrive.axis import CLOSED_LOOP
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.times import BusTime
 from devices.emulators.wire_faults import WireFaults
@@ -61,9 +60,7 @@ class ArmBoard(EmulatedOdrive):
     def catch_up(self) -> frozenset[str]:
         """Make up for the time that has gone by; return the names of the faults that are there now."""
         with self.lock:
-            if math.isinf(self.faults.origin) and all(
-                axis.values["current_state"] == CLOSED_LOOP for axis in self.inside.axes
-            ):
+            if math.isinf(self.faults.origin) and all(axis.driven for axis in self.inside.axes):
                 self._begins(self.now)
                 self.plant.begin()
             return super().catch_up()

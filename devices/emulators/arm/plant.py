@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from devices.arm.body import ArmBody
 from devices.arm.mechanics.linkage_kernels import flange_angle
 from devices.arm.mechanics.plant import step_plant
 from devices.common.workspace import Workspace
-from devices.emulators.odrive.axis import STEP
+from devices.emulators.odrive.control_kernels import AXIS, STEP, iterate
 from devices.emulators.odrive.plant import Pair
 from devices.virtual.arm_kernels import BODY_FIELDS, move_body, place_handle
 from devices.virtual.hands.registry import make_hand
@@ -30,8 +31,18 @@ SETTLING = 8000
 _NEVER = 2**62
 """A step that does not come."""
 
-SCENE = np.dtype([*BODY_FIELDS, ("sensor", WRENCH), ("last_velocity", "<f8", (2,)), ("acceleration", "<f8", (2,))])
-"""Arm, hand and sensor in one record; ``acceleration`` of the handle is its mean over the latest slices [m/s^2]."""
+SCENE = np.dtype(
+    [
+        *BODY_FIELDS,
+        ("sensor", WRENCH),
+        ("last_velocity", "<f8", (2,)),
+        ("acceleration", "<f8", (2,)),
+        ("ratio", "<f8", (2,)),
+        ("sign", "<f8", (2,)),
+    ]
+)
+"""Arm, hand and sensor in one record; ``acceleration`` of the handle is its mean over the latest slices [m/s^2],
+``ratio`` the turns of each motor per turn of its joint, ``sign`` the sign of that."""
 
 
 @kernel
@@ -60,11 +71,16 @@ def _expect(record: Any, rate: float, x: float, y: float, push_x: float, push_y:
 
 
 @kernel
-def _step(record: Any, first: float, second: float, part: float, rate: float) -> None:
-    """Advance by one step under torques of the motors [N m]."""
+def _run(axes: Any, record: Any, first: int, count: int) -> None:
+    """Let `count` control iterations go by, `first` to within a slice: those of both axes, then a step of the arm."""
     s = record[0]
-    s.motor_torque[0], s.motor_torque[1] = first, second
-    move_body(s, part, rate)
+    rate = 1.0 / (SLICES * STEP)
+    for k in range(first, first + count):
+        for i in range(2):
+            iterate(axes[i], s.arm.rotor[i] * s.ratio[i] / math.tau)
+        for i in range(2):
+            s.motor_torque[i] = s.sign[i] * axes[i].torque
+        move_body(s, k / SLICES, rate)
 
 
 @kernel
@@ -108,10 +124,10 @@ class ArmPlant:
     ) -> None:
         self._hand = make_hand(hand, seed, workspace)
         self._ratios = ratios
-        self._signs = tuple(math.copysign(1.0, ratio) for ratio in ratios)
         self._record = np.zeros(1, SCENE)
         record = self._record
         record["substep"] = STEP
+        record["ratio"], record["sign"] = ratios, np.copysign(1.0, ratios)
         record["drives"] = body.new_plant(record["arm"], self._hand.start, STEP)
         record["grip_stiffness"], record["grip_damping"] = self._hand.stiffness, self._hand.damping
         if body.gravity > 0.0:
@@ -124,7 +140,7 @@ class ArmPlant:
         self._slice = self._steps = self._seen = 0
         copy = record.copy()  # on which everything is compiled before anybody waits for it
         _expect(copy, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
-        _step(copy, 0.0, 0.0, 0.0, 1.0)
+        _run(np.zeros(2, AXIS), copy, 0, 0)
         _sense(copy, STEP)
 
     def begin(self) -> None:
@@ -160,16 +176,22 @@ class ArmPlant:
         first, second = self._ratios
         return float(values[0]) * first / math.tau, float(values[1]) * second / math.tau
 
-    def advance(self, torques: Pair, duration: float) -> None:
-        """Let one step of the drive go by; see `devices.emulators.odrive.plant.Plant`."""
-        rate = 1.0 / (SLICES * duration)
-        if self._begun and self._slice == 0:
-            hand = self._hand.sample((self._steps + SLICES) * duration, self.handle)
-            _expect(self._record, rate, hand.x, hand.y, hand.force_x, hand.force_y, hand.grip)
-        first, second = self._signs
-        _step(self._record, first * torques[0], second * torques[1], self._slice / SLICES, rate)
-        self._steps += 1
-        self._slice = (self._slice + 1) % SLICES
+    def run(self, axes: NDArray[Any], count: int) -> None:
+        """Let `count` control iterations go by; see `devices.emulators.odrive.plant.Plant`."""
+        while count > 0:
+            if self._begun and self._slice == 0:
+                self._ask_hand()
+            steps = min(SLICES - self._slice, count)
+            _run(axes, self._record, self._slice, steps)
+            self._steps += steps
+            self._slice = (self._slice + steps) % SLICES
+            count -= steps
+
+    def _ask_hand(self) -> None:
+        """Have the hand say what it wants at the end of the coming slices."""
+        hand = self._hand.sample((self._steps + SLICES) * STEP, self.handle)
+        rate = 1.0 / (SLICES * STEP)
+        _expect(self._record, rate, hand.x, hand.y, hand.force_x, hand.force_y, hand.grip)
 
     # --- what the sensor and an observer see -------------------------------------------------------------------------
 

@@ -3,7 +3,8 @@
     backend = emulated_odrive()
     stage = OdriveStage(backend=backend)
 
-- `table`: what it says it can do. `firmware`: packets in and out. `axis`: encoder, control law, watchdog, errors.
+- `table`: what it says it can do. `firmware`: packets in and out. `axis` and its `values`: what an axis holds.
+- `control_kernels`: its encoder, control law, watchdog and errors, compiled.
 - `text`: lines in and out, on its serial port. `pipes`: both pairs of endpoints.
 - `plant`: what the motors turn. `board`: all of it at its place on the bus, with its `faults`.
 - `usb_backend`: the bus, for pyusb.

@@ -14,7 +14,7 @@ import threading
 from collections.abc import Iterable
 from types import SimpleNamespace
 
-from devices.emulators.odrive.axis import CLOSED_LOOP, DRIVER_FAULT, MOTOR_FAILED, STEP
+from devices.emulators.odrive.axis import DRIVER_FAULT, MOTOR_FAILED, STEP
 from devices.emulators.odrive.faults import OdriveFaults
 from devices.emulators.odrive.firmware import Firmware
 from devices.emulators.odrive.pipes import NativePipe, TextPipe
@@ -162,13 +162,13 @@ class EmulatedOdrive:
         with self.lock:
             now = self.now
             due = math.floor(now / STEP + _ROUNDING)
-            for _ in range(due - self._iterations):
-                self.inside.iterate()
-            self._iterations = max(due, self._iterations)
+            if due > self._iterations:
+                self.inside.iterate(due - self._iterations)
+                self._iterations = due
             faults = self.faults.at(now)
             self._begin(faults - self._last, self._last - faults)
             self._last = faults
-            if any(axis.values["current_state"] == CLOSED_LOOP for axis in self.inside.axes):
+            if any(axis.driven for axis in self.inside.axes):
                 self.loose_at = math.nan
             elif math.isnan(self.loose_at):
                 self.loose_at = now - self.faults.origin

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import functools
+import math
 import struct
-from collections.abc import Callable
+from collections.abc import Callable, MutableMapping
 from typing import Any
 
-from devices.emulators.odrive.axis import STEP, Axis
+import numpy as np
+
+from devices.emulators.odrive.axis import Axis
+from devices.emulators.odrive.control_kernels import AXIS
 from devices.emulators.odrive.plant import Plant
 from devices.emulators.odrive.table import Row, rows, table_text
 
@@ -28,6 +32,14 @@ _FORMS = {
 }
 _PROTOCOL = 1
 _SUPPLY, _PIN = 24.0, 1.65
+
+
+def single(value: float) -> float:
+    """Return the nearest number of single precision, which is all that the drive has."""
+    try:
+        return float(struct.unpack("<f", struct.pack("<f", value))[0])
+    except OverflowError:
+        return math.copysign(math.inf, value)
 
 
 def crc16(data: bytes, start: int) -> int:
@@ -75,7 +87,8 @@ class Firmware:
 
     def __init__(self, plant: Plant, serial: int) -> None:
         self.plant = plant
-        self.axes = Axis(), Axis()
+        self._record = np.zeros(2, AXIS)
+        self.axes = Axis(self._record[:1]), Axis(self._record[1:])
         self.values: dict[str, Any] = {
             "vbus_voltage": _SUPPLY,
             "serial_number": serial,
@@ -114,12 +127,9 @@ class Firmware:
         for axis, turns in zip(self.axes, self.plant.angles, strict=True):
             axis.switch_on(turns)
 
-    def iterate(self) -> None:
-        """Run one control iteration of both axes, and let its time go by."""
-        first, second = self.axes
-        first.iterate(self.plant.angles[0])
-        second.iterate(self.plant.angles[1])
-        self.plant.advance((first.torque, second.torque), STEP)
+    def iterate(self, count: int = 1) -> None:
+        """Run so many control iterations of both axes, and let their time go by."""
+        self.plant.run(self._record, count)
 
     # --- packets -----------------------------------------------------------------------------------------------------
 
@@ -153,10 +163,17 @@ class Firmware:
         if row is None:
             return b""
         form = struct.Struct(_FORMS[row.kind])
-        before = form.pack(self.read(row))
+        before = self._bytes(row, form)
         if row.writable and len(payload) >= form.size:
             self._set(row, form.unpack_from(payload)[0])
         return before
+
+    def _bytes(self, row: Row, form: struct.Struct) -> bytes:
+        """Return a property's value as it goes over the wire; of one that is too large what fits."""
+        value = self.read(row)
+        if row.kind == "float":
+            return form.pack(single(value))
+        return (int(value) % (1 << 8 * form.size)).to_bytes(form.size, "little")
 
     # --- properties --------------------------------------------------------------------------------------------------
 
@@ -184,7 +201,7 @@ class Firmware:
         held[name] = value
         self._written(row.path)
 
-    def _place(self, path: str) -> tuple[dict[str, Any], str]:
+    def _place(self, path: str) -> tuple[MutableMapping[str, Any], str]:
         """Return where a property's value is kept, and its name there."""
         if path.startswith("axis"):
             return self.axes[int(path[4])].values, path[6:]

@@ -3,11 +3,29 @@
 from __future__ import annotations
 
 import math
-from typing import Protocol
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from devices.emulators.odrive.control_kernels import AXIS, STEP, iterate
+from haptics.jit import kernel
 
 Pair = tuple[float, float]
 
 _TURN = math.tau
+
+WHEELS = np.dtype(
+    [
+        ("angle", "<f8", (2,)),
+        ("speed", "<f8", (2,)),
+        ("load", "<f8", (2,)),
+        ("per_torque", "<f8"),
+        ("decay", "<f8"),
+    ]
+)
+"""Two flywheels: angles [turn], speeds [turn/s], loads [N m], acceleration per torque [turn/(N m s^2)], inverse time
+constant of their friction [1/s]."""
 
 
 class Plant(Protocol):
@@ -23,9 +41,23 @@ class Plant(Protocol):
         """Of the motors' shafts [turn/s]."""
         ...
 
-    def advance(self, torques: Pair, duration: float) -> None:
-        """Let `duration` [s] go by with these torques of the motors [N m]."""
+    def run(self, axes: NDArray[Any], count: int) -> None:
+        """Let `count` control iterations of both axes go by, (2,) array of `AXIS`, and their time with it."""
         ...
+
+
+@kernel
+def _run(axes: Any, wheels: Any, count: int) -> None:
+    """Iterate both axes, then let their torques act for a step. Friction is implicit: it never adds energy."""
+    w = wheels[0]
+    damped = 1.0 / (1.0 + w.decay * STEP)
+    push = w.per_torque * STEP
+    for _ in range(count):
+        iterate(axes[0], w.angle[0])
+        iterate(axes[1], w.angle[1])
+        for i in range(2):
+            w.speed[i] = (w.speed[i] + push * (axes[i].torque + w.load[i])) * damped
+            w.angle[i] += STEP * w.speed[i]
 
 
 class Flywheels:
@@ -37,29 +69,45 @@ class Flywheels:
         Of each [kg m^2].
     friction : float
         Torque per speed [N m s/rad].
-
-    Attributes
-    ----------
-    angles, speeds : (float, float)
-        Of the shafts [turn], [turn/s].
-    loads : (float, float)
-        Torques that act besides those of the motors [N m].
     """
 
     def __init__(self, inertia: float = 2e-4, friction: float = 1e-4) -> None:
-        self.angles: Pair = (0.0, 0.0)
-        self.speeds: Pair = (0.0, 0.0)
-        self.loads: Pair = (0.0, 0.0)
-        self._per_torque = 1.0 / (inertia * _TURN)
-        self._decay = friction / inertia
+        self._record = np.zeros(1, WHEELS)
+        self._record["per_torque"] = 1.0 / (inertia * _TURN)
+        self._record["decay"] = friction / inertia
+        _run(np.zeros(2, AXIS), self._record.copy(), 0)  # compiled before anybody waits for it
 
-    def advance(self, torques: Pair, duration: float) -> None:
-        """Let `duration` [s] go by; see `Plant`. Friction is implicit, so that it never adds energy."""
-        damped = 1.0 / (1.0 + self._decay * duration)
-        push = self._per_torque * duration
-        first, second = (
-            (speed + push * (torque + load)) * damped
-            for speed, torque, load in zip(self.speeds, torques, self.loads, strict=True)
-        )
-        self.speeds = first, second
-        self.angles = self.angles[0] + duration * first, self.angles[1] + duration * second
+    @property
+    def angles(self) -> Pair:
+        """Of the shafts [turn]."""
+        return self._pair("angle")
+
+    @angles.setter
+    def angles(self, values: Pair) -> None:
+        self._record["angle"] = values
+
+    @property
+    def speeds(self) -> Pair:
+        """Of the shafts [turn/s]."""
+        return self._pair("speed")
+
+    @speeds.setter
+    def speeds(self, values: Pair) -> None:
+        self._record["speed"] = values
+
+    @property
+    def loads(self) -> Pair:
+        """Torques that act besides those of the motors [N m]."""
+        return self._pair("load")
+
+    @loads.setter
+    def loads(self, values: Pair) -> None:
+        self._record["load"] = values
+
+    def _pair(self, field: str) -> Pair:
+        first, second = self._record[field][0].tolist()
+        return first, second
+
+    def run(self, axes: NDArray[Any], count: int) -> None:
+        """Let `count` control iterations go by; see `Plant`."""
+        _run(axes, self._record, count)

@@ -17,16 +17,12 @@ Not emulated: help and version (``h``, ``i``); saving, erasing and restarting (`
 from __future__ import annotations
 
 import functools
-import math
 import re
-import struct
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from devices.emulators.odrive.axis import POSITION_CONTROL, TORQUE_CONTROL, VELOCITY_CONTROL
-
-if TYPE_CHECKING:
-    from devices.emulators.odrive.firmware import Firmware
+from devices.emulators.odrive.firmware import Firmware, single
 
 RECEIVE = 256
 """The receive buffer, and no line is longer [byte]."""
@@ -78,14 +74,6 @@ def scan(text: str, kinds: str) -> list[Any]:
         if kind == "u":
             found[-1] %= _LARGEST
     return found
-
-
-def single(value: float) -> float:
-    """Return the nearest number of single precision, which is all that the drive has."""
-    try:
-        return float(struct.unpack("<f", struct.pack("<f", value))[0])
-    except OverflowError:
-        return math.copysign(math.inf, value)
 
 
 def checksum(text: bytes) -> int:
