@@ -86,11 +86,17 @@ def _first_line(process: subprocess.Popen[bytes], what: str) -> str:
     return line
 
 
-def settle_in() -> None:
+def settle_in() -> int:
     """Become a process that ends with its parent's pipe and not before, and that disturbs no real-time loop.
 
     It stands for a thing with a processor of its own: other work comes behind it, if that is allowed.
+
+    Returns
+    -------
+    int
+        Priority of the real-time loop that started it, 0 if that was none (`hurry`).
     """
+    priority = os.sched_getparam(0).sched_priority
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_IGN)
     for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have begun some
@@ -100,6 +106,17 @@ def settle_in() -> None:
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
         Path("/proc/self/autogroup").write_text(f"{_NICENESS}")  # where sessions share the processors, not processes
+    return priority
+
+
+def hurry(priority: int) -> None:
+    """Have the calling thread come just behind the loop that started it, where that has a real-time `priority`.
+
+    Nothing else of the process does: building, compiling and other threads must not keep that loop waiting.
+    """
+    if priority > 1:
+        with contextlib.suppress(OSError):
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority - 1))
 
 
 def announce(path: str) -> None:

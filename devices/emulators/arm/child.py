@@ -39,7 +39,7 @@ def spawn(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
         yield address, json.loads(sensor)
 
 
-def _build(table: dict[str, Any]) -> tuple[Any, contextlib.AbstractContextManager[Any], dict[str, Any]]:
+def _build(table: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     """Return the bus with the drive, the sensor, and where that is found."""
     from devices.arm.body import ArmBody
     from devices.common.workspace import Workspace
@@ -66,13 +66,12 @@ def _build(table: dict[str, Any]) -> tuple[Any, contextlib.AbstractContextManage
 
 def main(table: dict[str, Any]) -> int:
     """Build an arm, print where it is reached or what is wrong with `table`, and serve until standard input ends."""
-    child.settle_in()
+    priority = child.settle_in()
     try:
-        backend, box, found = _build(table)
+        backend, sensor, found = _build(table)
     except HapticError as error:
         return child.give_up(error)
-    with box:
-        serve(backend, table["log"], json.dumps(found))
+    serve(backend, table["log"], priority, json.dumps(found), sensor)
     return 0
 
 

@@ -6,12 +6,14 @@ its log what has become of both: so it can be seen that the watchdogs have done 
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import json
+import math
+import os
 import socket
 import sys
 import tempfile
-import threading
 import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
@@ -19,14 +21,14 @@ from pathlib import Path
 from typing import Any
 
 from devices.emulators import child
-from devices.emulators.odrive.remote import Server, observe
+from devices.emulators.loop import Loop
+from devices.emulators.odrive.server import BusServer, observe
+from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import HapticError
 from haptics.files import replace_own
 
 LINGER = 1.5
 """How long it lives on after the end of its input while a motor is driven [s]."""
-
-_SWITCH = 1e-4
 
 
 def spawn(table: Mapping[str, Any]) -> AbstractContextManager[str]:
@@ -57,27 +59,38 @@ def _build(table: dict[str, Any]) -> Any:
     return emulated_odrive(plant, **table)
 
 
-def _accept(listener: socket.socket, server: Server) -> None:
-    while True:
-        try:
-            connection, _ = listener.accept()
-        except OSError:
-            return
-        threading.Thread(target=server.serve, args=(connection,), daemon=True).start()
+class _Life:
+    """How long an emulated drive lives: until its standard input has ended, and no motor is driven any more.
+
+    Parameters
+    ----------
+    backend : EmulatedOdriveBackend
+        The bus with the drive.
+    loop : Loop
+        What serves it.
+    """
+
+    def __init__(self, backend: EmulatedOdriveBackend, loop: Loop) -> None:
+        self._backend, self._loop = backend, loop
+        self._latest = math.inf
+        loop.watch(sys.stdin, self._listen)
+
+    def _listen(self) -> None:
+        if not os.read(sys.stdin.fileno(), 4096):
+            self._latest = time.monotonic() + LINGER
+            self._loop.forget(sys.stdin)
+
+    def over(self) -> bool:
+        """Tell whether it is over; the time of the drive goes on until it is."""
+        board = self._backend.boards[0]
+        board.catch_up()
+        if math.isinf(self._latest):
+            return False
+        driven = any(axis.driven or axis.torque for axis in board.inside.axes)
+        return not driven or time.monotonic() > self._latest
 
 
-def _see_off(backend: Any, log: str) -> None:
-    """Live on until no motor is driven; write down what has become of them."""
-    latest = time.monotonic() + LINGER
-    while any(observe(backend)["torques"]) or 8 in observe(backend)["states"]:
-        if time.monotonic() > latest:
-            break
-        time.sleep(0.01)
-    if log:
-        replace_own(Path(log), json.dumps(observe(backend)).encode(), b"{")
-
-
-def serve(backend: Any, log: str, also: str = "") -> None:
+def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "", sensor: Any = None) -> None:
     """Serve a backend until standard input ends and the motors are loose.
 
     Parameters
@@ -86,29 +99,40 @@ def serve(backend: Any, log: str, also: str = "") -> None:
         The bus with the drive.
     log : str
         File for what became of the motors; empty for none.
+    priority : int
+        What `devices.emulators.child.settle_in` has returned.
     also : str
         What is announced besides the address.
+    sensor : RdtBox or OptoForceUnit, optional
+        A force sensor that is served besides.
     """
-    with tempfile.TemporaryDirectory() as folder, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+    loop = Loop()
+    with contextlib.ExitStack() as ends:
+        folder = ends.enter_context(tempfile.TemporaryDirectory())
+        listener = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         address = f"{folder}/drive"
         listener.bind(address)
         listener.listen()
-        threading.Thread(target=_accept, args=(listener, Server(backend)), daemon=True).start()
-        sys.setswitchinterval(_SWITCH)
+        BusServer(backend, loop, listener)
+        if sensor is not None:
+            ends.enter_context(sensor.within(loop))
+        life = _Life(backend, loop)
         child.announce(f"{address} {also}".rstrip())
-        sys.stdin.read()
-        _see_off(backend, log)
+        child.hurry(priority)
+        loop.run(life.over)
+        if log:
+            replace_own(Path(log), json.dumps(observe(backend)).encode(), b"{")
 
 
 def main(table: dict[str, Any]) -> int:
     """Build a drive, print its address or what is wrong with `table`, and serve it until standard input ends."""
-    child.settle_in()
+    priority = child.settle_in()
     log = table.pop("log", "")
     try:
         backend = _build(table)
     except (HapticError, ImportError, AttributeError, TypeError) as error:
         return child.give_up(error)
-    serve(backend, log)
+    serve(backend, log, priority)
     return 0
 
 

@@ -1,7 +1,7 @@
-"""A backend for pyusb whose bus is in another process, and what serves it there (`devices.emulators.odrive.child`).
+"""A backend for pyusb whose bus is in another process, which `devices.emulators.odrive.child` runs.
 
-Between the two goes one packet per request and one per answer. Writing a packet to a drive is not waited for: only what
-went wrong with it is answered, and that is raised by the next request. A drive answers before much can pile up.
+Writing a packet to a drive is not waited for: only what went wrong with it is answered, and that is raised by the next
+request of the thread (`devices.emulators.odrive.packets`).
 """
 
 from __future__ import annotations
@@ -9,114 +9,42 @@ from __future__ import annotations
 import array
 import contextlib
 import errno
-import os
-import pickle
+import json
 import socket
+import struct
 import threading
-from collections import Counter, defaultdict
 from collections.abc import Iterator
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
 
 import usb.backend
 
+from devices.emulators.odrive import packets
+from devices.emulators.pid.descriptor_tree import DescriptorTrees, configuration_tree, placed
 from devices.emulators.pid.transfers import fail
 
-NO_MORE = -1
-"""Stands for an `IndexError` where other numbers are those of the system's errors."""
-
-_POSTED = "bulk_write"
-"""The request that is answered only if it went wrong."""
-
-_LONGEST = 1 << 16
-"""No request and no answer is longer [byte]."""
+SILENCE = 30
+"""An emulator that answers nothing for so long is gone [s]; no time limit of a transfer is longer."""
 
 
-class Server:
-    """Serves a backend for pyusb to other processes, one connection for each of their threads.
+class RemoteDevice(NamedTuple):
+    """A drive on that bus.
 
-    Devices and handles stay here; numbers stand for them. A connection begins with the number of its process. When the
-    last one of a process has ended, whatever that had open is closed, as the system does it when a process dies.
-
-    Parameters
+    Attributes
     ----------
-    backend : EmulatedOdriveBackend
-        What is served.
+    number, address, port : int
+        What it is called there, its address, and its port.
+    descriptor : bytes
+        Its device descriptor.
+    tree : SimpleNamespace
+        Its configuration.
     """
 
-    def __init__(self, backend: Any) -> None:
-        self.backend = backend
-        self._lock = threading.Lock()
-        self._objects: dict[int, Any] = {}
-        self._connections: Counter[int] = Counter()
-        self._open: dict[int, set[int]] = defaultdict(set)
-
-    def serve(self, connection: socket.socket) -> None:
-        """Answer what comes through a connection until it ends."""
-        with contextlib.suppress(OSError), connection:
-            process = int.from_bytes(connection.recv(_LONGEST), "little")
-            with self._lock:
-                self._connections[process] += 1
-            try:
-                while request := connection.recv(_LONGEST):
-                    name, *arguments = pickle.loads(request)
-                    number, result = self._answer(process, name, arguments)
-                    if number or name != _POSTED:
-                        connection.send(pickle.dumps((name, number, result)))
-            finally:
-                self._leave(process)
-
-    def _leave(self, process: int) -> None:
-        with self._lock:
-            self._connections[process] -= 1
-            left = self._open.pop(process, set()) if not self._connections[process] else set()
-        for number in left:
-            self.backend.close_device(self._objects[number])
-
-    def _answer(self, process: int, name: str, arguments: list[Any]) -> tuple[int, Any]:
-        """Return 0 and the result, or the number of the error and None."""
-        try:
-            if name == "enumerate_devices":
-                return 0, [self._number(device) for device in self.backend.enumerate_devices()]
-            if name == "observe":
-                return 0, observe(self.backend)
-            if name in {"fault", "clear"}:
-                faults = self.backend.boards[0].faults
-                return 0, (faults.set if name == "fault" else faults.clear)(*arguments)
-            target = self._objects[arguments[0]]
-            arguments = [array.array("B", given) if isinstance(given, bytes) else given for given in arguments[1:]]
-            result = getattr(self.backend, name)(target, *arguments)
-            if name == "open_device":
-                number = self._number(result)
-                self._open[process].add(number)
-                return 0, number
-            filled = next((given for given in arguments if isinstance(given, array.array)), None)
-            return 0, (result, bytes(filled[:result])) if filled is not None else result
-        except IndexError:  # by which a backend says that there are no more descriptors
-            return NO_MORE, None
-        except OSError as error:
-            return error.errno or errno.EIO, None
-
-    def _number(self, thing: Any) -> int:
-        with self._lock:
-            number = len(self._objects)
-            self._objects[number] = thing
-            return number
-
-
-def observe(backend: Any) -> dict[str, Any]:
-    """Return states, errors, torques [N m], angles [turn], speeds [turn/s] of both axes, and when they became loose."""
-    board = backend.boards[0]
-    with board.lock:
-        board.catch_up()
-        axes = board.inside.axes
-        return {
-            "states": [axis.values["current_state"] for axis in axes],
-            "errors": [axis.values.get("error", 0) for axis in axes],
-            "torques": [axis.torque for axis in axes],
-            "angles": list(board.plant.angles),
-            "speeds": list(board.plant.speeds),
-            "loose_at": board.loose_at,
-        }
+    number: int
+    address: int
+    port: int
+    descriptor: bytes
+    tree: SimpleNamespace
 
 
 class _Wire:
@@ -124,14 +52,14 @@ class _Wire:
 
     def __init__(self, address: str) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", SILENCE, 0))
         self.socket.connect(address)
-        self.socket.send(os.getpid().to_bytes(4, "little"))
 
     def __del__(self) -> None:
         self.socket.close()
 
 
-class RemoteBackend(usb.backend.IBackend):  # type: ignore[misc]
+class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
     """What `usb.core.find` takes as ``backend``.
 
     Each thread has a connection of its own, so that one can read while another writes.
@@ -147,83 +75,106 @@ class RemoteBackend(usb.backend.IBackend):  # type: ignore[misc]
         self._address = address
         self._own = threading.local()
 
-    def _call(self, name: str, *arguments: Any) -> Any:
-        """Have the other process do something, and return what that gave."""
-        self._ask(name, *arguments)
-        earlier, (of, number, result) = 0, self._receive()
-        while of == _POSTED:  # an earlier packet went wrong; the answer is behind that
-            earlier, (of, number, result) = number, self._receive()
-        if earlier or number > 0:
-            fail(earlier or number)
-        if number == NO_MORE:
-            raise IndexError
-        return result
-
-    def _ask(self, name: str, *arguments: Any) -> None:
+    def _send(self, request: bytes, wire_name: str = "host") -> socket.socket:
         """Send a request; if the other process is gone, so is the drive."""
         try:
-            wire: _Wire | None = getattr(self._own, "wire", None)
+            wire: _Wire | None = getattr(self._own, wire_name, None)
             if wire is None:
-                wire = self._own.wire = _Wire(self._address)
-            wire.socket.send(pickle.dumps((name, *arguments)))
+                wire = _Wire(self._address)
+                setattr(self._own, wire_name, wire)
+            wire.socket.send(request)
+            return wire.socket
         except OSError:
             fail(errno.ENODEV)
 
-    def _receive(self, flags: int = 0) -> tuple[str, int, Any]:
-        """Return an answer: to what, the number of the error, the result. Raise `BlockingIOError` if there is none."""
-        try:
-            answer = self._own.wire.socket.recv(_LONGEST, flags)
-        except BlockingIOError:
-            raise
-        except OSError:
-            answer = b""
-        if not answer:
-            fail(errno.ENODEV)
-        found: tuple[str, int, Any] = pickle.loads(answer)
-        return found
+    def _receive(self, wire: socket.socket) -> bytes:
+        """Return the answer to the request before; raise what went wrong with it, or with packets before it."""
+        earlier = 0
+        while True:
+            try:
+                answer = wire.recv(packets.LONGEST)
+            except OSError:
+                answer = b""
+            if not answer:
+                fail(errno.ENODEV)
+            kind, number = packets.ANSWER.unpack_from(answer)
+            if kind != packets.OUT:
+                break
+            earlier = number
+        if earlier or number:
+            fail(earlier or number)
+        return answer[packets.ANSWER.size :]
+
+    def _call(self, name: str, *arguments: Any, wire_name: str = "host") -> Any:
+        """Have the other process do something, and return what that gave."""
+        request = bytes((packets.CALL,)) + json.dumps((name, *arguments)).encode()
+        return json.loads(self._receive(self._send(request, wire_name)))
+
+    def _watch(self, name: str, *arguments: Any) -> Any:
+        """Do so through a connection of its own: an observer waits for no transfer."""
+        return self._call(name, *arguments, wire_name="observer")
 
     # --- for an observer ---------------------------------------------------------------------------------------------
 
     def observe(self) -> dict[str, Any]:
-        """Return what is true of both axes (`observe`)."""
-        found: dict[str, Any] = self._call("observe")
+        """Return what is true of both axes (`devices.emulators.odrive.server.observe`)."""
+        found: dict[str, Any] = self._watch("observe")
         return found
+
+    def stalled(self) -> float:
+        """Return for how long the other process was kept from running lately, at a stretch [s]."""
+        return float(self._watch("stalled"))
 
     def fault(self, *names: str) -> None:
         """Switch faults on (`devices.emulators.odrive.faults`)."""
-        self._call("fault", *names)
+        self._watch("fault", *names)
 
     def clear(self, *names: str) -> None:
         """Switch faults off; all of them where none is named."""
-        self._call("clear", *names)
+        self._watch("clear", *names)
 
-    # --- devices and handles are numbers here ------------------------------------------------------------------------
+    # --- devices -----------------------------------------------------------------------------------------------------
 
-    def enumerate_devices(self) -> Iterator[int]:
+    def enumerate_devices(self) -> Iterator[RemoteDevice]:
         """Yield the drives that are plugged in."""
-        yield from self._call("enumerate_devices")
+        for number, address, port, descriptor, configuration in self._call("devices"):
+            tree = configuration_tree(bytes.fromhex(configuration))
+            yield RemoteDevice(number, address, port, bytes.fromhex(descriptor), tree)
+
+    def get_device_descriptor(self, dev: RemoteDevice) -> SimpleNamespace:
+        """Return the device descriptor, and where the device is."""
+        return placed(dev.descriptor, dev.address, dev.port)
+
+    def open_device(self, dev: RemoteDevice) -> int:
+        """Open it."""
+        return int(self._call("open_device", dev.number))
 
     def close_device(self, dev_handle: int) -> None:
         """Close it; that never fails."""
         with contextlib.suppress(OSError):
             self._call("close_device", dev_handle)
 
+    # --- transfers ---------------------------------------------------------------------------------------------------
+
     def bulk_write(self, dev_handle: int, ep: int, intf: int, data: array.array[int], timeout: int) -> int:
         """Write a packet; raise what went wrong with those before."""
-        self._ask(_POSTED, dev_handle, ep, intf, bytes(data), timeout)
+        head = packets.OUT_HEAD.pack(packets.OUT, dev_handle, ep, intf, timeout)
+        wire = self._send(head + data.tobytes())
         earlier = 0
         with contextlib.suppress(BlockingIOError):
             while True:
-                earlier = self._receive(socket.MSG_DONTWAIT)[1]
+                answer = wire.recv(packets.LONGEST, socket.MSG_DONTWAIT)
+                earlier = packets.ANSWER.unpack_from(answer)[1] if answer else errno.ENODEV
+                if not answer:
+                    break
         if earlier:
             fail(earlier)
         return len(data)
 
     def bulk_read(self, dev_handle: int, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
         """Read a packet."""
-        count, data = self._call("bulk_read", dev_handle, ep, intf, bytes(len(buff)), timeout)
-        buff[:count] = array.array("B", data)
-        return int(count)
+        request = packets.IN_REQUEST.pack(packets.IN, dev_handle, ep, intf, timeout, len(buff))
+        return _fill(buff, self._receive(self._send(request)))
 
     def ctrl_transfer(
         self,
@@ -236,10 +187,15 @@ class RemoteBackend(usb.backend.IBackend):  # type: ignore[misc]
         timeout: int,
     ) -> int:
         """Make a request on endpoint 0."""
-        request = bmRequestType, bRequest, wValue, wIndex
-        count, found = self._call("ctrl_transfer", dev_handle, *request, bytes(data), timeout)
-        data[:count] = array.array("B", found)
-        return int(count)
+        what = bmRequestType, bRequest, wValue, wIndex
+        head = packets.CONTROL_HEAD.pack(packets.CONTROL, dev_handle, *what, timeout, len(data))
+        found = self._receive(self._send(head + data.tobytes()))
+        return _fill(data, found) if bmRequestType & 0x80 else len(data)
+
+
+def _fill(buff: array.array[int], found: bytes) -> int:
+    buff[: len(found)] = array.array("B", found)
+    return len(found)
 
 
 def _forwarded(name: str) -> Any:
@@ -251,9 +207,5 @@ def _forwarded(name: str) -> Any:
     return forward
 
 
-for _name in (
-    "get_parent get_device_descriptor get_configuration_descriptor get_interface_descriptor get_endpoint_descriptor "
-    "open_device get_configuration set_configuration set_interface_altsetting is_kernel_driver_active "
-    "detach_kernel_driver attach_kernel_driver claim_interface release_interface clear_halt reset_device"
-).split():
+for _name in packets.FORWARDED:
     setattr(RemoteBackend, _name, _forwarded(_name))

@@ -57,33 +57,53 @@ class EmulatedOdriveBackend(EmulatedUsbBackend):
         self._travel(dev_handle)
         latest = self._latest(board, timeout)
         with board.changed:
-            while True:
-                faults = self._ready_for(dev_handle, ep, intf)
-                if "write-error" in faults:
-                    fail(errno.EIO)
-                if "nak" not in faults and not board.busy(ep):
-                    board.out(ep, payload, faults)
-                    return len(payload)
+            while not self.try_out(dev_handle, ep, intf, payload):
                 self._wait(board, latest)
+        return len(payload)
 
     def bulk_read(self, dev_handle: Any, ep: int, intf: int, buff: array.array[int], timeout: int) -> int:
         """Read a packet as soon as the drive has one."""
         board = dev_handle.stick
         latest = self._latest(board, timeout)
         with board.changed:
-            while True:
-                faults = self._ready_for(dev_handle, ep, intf)
-                if "read-error" in faults:
-                    fail(errno.EIO)
-                answer = None if "nak" in faults else board.poll_in(ep)
-                if answer is not None:
-                    break
+            while (answer := self.try_in(dev_handle, ep, intf)) is None:
                 self._wait(board, latest)
         self._travel(dev_handle)
         if len(answer) > len(buff):
             fail(errno.EOVERFLOW)
         buff[: len(answer)] = array.array("B", answer)
         return len(answer)
+
+    # --- without waiting ---------------------------------------------------------------------------------------------
+
+    def try_out(self, handle: Any, endpoint: int, interface: int, packet: bytes) -> bool:
+        """Write a packet; tell whether the drive took it."""
+        board = handle.stick
+        with board.changed:
+            faults = self._ready_for(handle, endpoint, interface)
+            if "write-error" in faults:
+                fail(errno.EIO)
+            if "nak" in faults or board.busy(endpoint):
+                return False
+            board.out(endpoint, packet, faults)
+            return True
+
+    def try_in(self, handle: Any, endpoint: int, interface: int) -> bytes | None:
+        """Return the packet that the drive has to be read, None if there is none."""
+        board = handle.stick
+        with board.changed:
+            faults = self._ready_for(handle, endpoint, interface)
+            if "read-error" in faults:
+                fail(errno.EIO)
+            packet: bytes | None = None if "nak" in faults else board.poll_in(endpoint)
+            return packet
+
+    def delay(self, handle: Any) -> float:
+        """Return how long a transfer takes now [s]."""
+        board = handle.stick
+        return float(board.faults.delay(board.now)) + self._latency
+
+    # --- inside ------------------------------------------------------------------------------------------------------
 
     def _travel(self, handle: Any) -> None:
         super()._travel(handle)

@@ -1,4 +1,4 @@
-"""The DAQ unit at a pseudo-terminal, served by a thread."""
+"""The DAQ unit at a pseudo-terminal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ import select
 import threading
 import time
 import tty
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from typing import Self
 
+from devices.emulators.loop import Loop
 from devices.emulators.optoforce.program import Program
 
 _LOOK = 0.05
@@ -21,7 +22,7 @@ _NOBODY = 2e-3
 
 
 class OptoForceUnit:
-    """An emulated DAQ unit. Use it in a ``with`` statement: then a thread serves it.
+    """An emulated DAQ unit. Use it in a ``with`` statement: then a thread serves it; or let a loop do so (`within`).
 
     Parameters
     ----------
@@ -57,7 +58,7 @@ class OptoForceUnit:
         self._ending = threading.Event()
         self._plugged = True
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._serve, name="emulated OptoForce unit", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="emulated OptoForce unit", daemon=True)
 
     def unplug(self) -> None:
         """Pull the cable out: the port goes away."""
@@ -77,7 +78,7 @@ class OptoForceUnit:
         self._thread.join()
         self.unplug()
 
-    def _serve(self) -> None:
+    def _run(self) -> None:
         poll = select.poll()
         poll.register(self._master, select.POLLIN)
         while not self._ending.is_set() and self._plugged:
@@ -85,13 +86,28 @@ class OptoForceUnit:
             events = dict(poll.poll(1e3 * pause))
             if events.get(self._master, 0) & ~select.POLLIN and not events[self._master] & select.POLLIN:
                 time.sleep(_NOBODY)  # nobody has the port open
-            standing = self._standing()
-            if "unplug" in standing:
-                self.unplug()
-            self.program.spoil(standing)
-            with self._lock, contextlib.suppress(OSError):
-                if self._plugged:
-                    self._exchange()
+            self.serve(time.monotonic())
+
+    @contextlib.contextmanager
+    def within(self, loop: Loop) -> Iterator[None]:
+        """Have an event loop serve it."""
+        loop.sources.append(self)
+        yield
+        self.unplug()
+
+    def pause(self, now: float) -> float:
+        """Return how long nothing will leave, or it is not looked what has come [s]."""
+        return min(self.program.pause(now), _NOBODY)
+
+    def serve(self, now: float) -> None:
+        """Take what has come, and send what is due."""
+        standing = self._standing()
+        if "unplug" in standing:
+            self.unplug()
+        self.program.spoil(standing)
+        with self._lock, contextlib.suppress(OSError):
+            if self._plugged:
+                self._exchange()
 
     def _exchange(self) -> None:
         with contextlib.suppress(OSError):  # nothing has come, or nobody is there

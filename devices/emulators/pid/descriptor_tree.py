@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import struct
 from types import SimpleNamespace
+from typing import Any
 
 from devices.emulators.pid import enumeration
+
+FULL_SPEED = 2
+"""What libusb calls it."""
 
 _DEVICE = (
     "bLength bDescriptorType bcdUSB bDeviceClass bDeviceSubClass bDeviceProtocol bMaxPacketSize0 idVendor idProduct "
@@ -24,6 +28,36 @@ _ENDPOINT = "bLength bDescriptorType bEndpointAddress bmAttributes wMaxPacketSiz
 def device_fields(data: bytes) -> SimpleNamespace:
     """Return the fields of the device descriptor."""
     return _named(_DEVICE, "BBHBBBBHHHBBBB", data)
+
+
+def placed(data: bytes, address: int, port: int) -> SimpleNamespace:
+    """Return the fields of the device descriptor, and where the device is; there is no hub."""
+    found = device_fields(data)
+    found.bus, found.address, found.speed = 1, address, FULL_SPEED
+    found.port_number, found.port_numbers = port, (port,)
+    return found
+
+
+class DescriptorTrees:
+    """The part of a backend for pyusb that shows the configuration of devices that have it as their ``tree``."""
+
+    def get_parent(self, dev: Any) -> None:
+        """There is no hub."""
+
+    def get_configuration_descriptor(self, dev: Any, config: int) -> SimpleNamespace:
+        """Return the only configuration."""
+        tree: SimpleNamespace = [dev.tree][config]
+        return tree
+
+    def get_interface_descriptor(self, dev: Any, intf: int, alt: int, config: int) -> SimpleNamespace:
+        """Return an interface by its place."""
+        interfaces: list[SimpleNamespace] = self.get_configuration_descriptor(dev, config).interfaces
+        return [interfaces[intf]][alt]
+
+    def get_endpoint_descriptor(self, dev: Any, ep: int, intf: int, alt: int, config: int) -> SimpleNamespace:
+        """Return an endpoint by its place."""
+        endpoints: list[SimpleNamespace] = self.get_interface_descriptor(dev, intf, alt, config).endpoints
+        return endpoints[ep]
 
 
 def configuration_tree(data: bytes) -> SimpleNamespace:

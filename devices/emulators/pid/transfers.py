@@ -121,26 +121,33 @@ class Transfers:
         timeout: int,
     ) -> int:
         """Make a request on endpoint 0; a frame goes by."""
-        stick, deadline = dev_handle.stick, _deadline(dev_handle, timeout)
+        deadline = _deadline(dev_handle, timeout)
         self._travel(dev_handle)
-        while True:
+        reading = bmRequestType & _IN
+        answer = None
+        while answer is None:
             self._wait_for_slot(dev_handle, 0, deadline)
-            with stick.lock:
-                faults = self.look(dev_handle)
-                if bmRequestType & 0x1F == 1:
-                    self._require_claim(dev_handle, wIndex & 0xFF)
-                if "nak" in faults:
-                    continue
-                try:
-                    reading = bmRequestType & _IN
-                    given: bytes | int = len(data) if reading else bytes(data)
-                    answer = stick.firmware.control(bmRequestType, bRequest, wValue, wIndex, given)
-                except Stall:
-                    fail(errno.EPIPE)
-            if not reading:
-                return len(data)
-            data[: len(answer)] = array.array("B", answer)
-            return len(answer)
+            given: bytes | int = len(data) if reading else bytes(data)
+            answer = self.try_control(dev_handle, bmRequestType, bRequest, wValue, wIndex, given)
+        if not reading:
+            return len(data)
+        data[: len(answer)] = array.array("B", answer)
+        return len(answer)
+
+    def try_control(
+        self, handle: Handle, request_type: int, request: int, value: int, index: int, given: bytes | int
+    ) -> bytes | None:
+        """Make a request on endpoint 0 with these data, or for so many; return the answer, None if it is not taken."""
+        with handle.stick.lock:
+            faults = self.look(handle)
+            if request_type & 0x1F == 1:
+                self._require_claim(handle, index & 0xFF)
+            if "nak" in faults:
+                return None
+            try:
+                return handle.stick.firmware.control(request_type, request, value, index, given)
+            except Stall:
+                fail(errno.EPIPE)
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -12,16 +12,14 @@ from types import SimpleNamespace
 
 import usb.backend
 
-from devices.emulators.pid.descriptor_tree import device_fields
+from devices.emulators.pid.descriptor_tree import DescriptorTrees, placed
 from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.transfers import Device, Handle, Transfers, fail
 
 __all__ = ["EmulatedUsbBackend", "fail"]
 
-_FULL_SPEED = 2
 
-
-class EmulatedUsbBackend(Transfers, usb.backend.IBackend):  # type: ignore[misc]
+class EmulatedUsbBackend(Transfers, DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
     """What `usb.core.find` takes as ``backend``.
 
     Parameters
@@ -49,30 +47,9 @@ class EmulatedUsbBackend(Transfers, usb.backend.IBackend):  # type: ignore[misc]
             if device is not None:
                 yield device
 
-    def get_parent(self, dev: Device) -> None:
-        """There is no hub."""
-
     def get_device_descriptor(self, dev: Device) -> SimpleNamespace:
         """Return the device descriptor, and where the device is."""
-        found = device_fields(dev.stick.firmware.device_descriptor)
-        port = self.sticks.index(dev.stick) + 1
-        found.bus, found.address, found.speed = 1, dev.address, _FULL_SPEED
-        found.port_number, found.port_numbers = port, (port,)
-        return found
-
-    def get_configuration_descriptor(self, dev: Device, config: int) -> SimpleNamespace:
-        """Return the only configuration."""
-        return [dev.tree][config]
-
-    def get_interface_descriptor(self, dev: Device, intf: int, alt: int, config: int) -> SimpleNamespace:
-        """Return an interface by its place."""
-        interfaces: list[SimpleNamespace] = self.get_configuration_descriptor(dev, config).interfaces
-        return [interfaces[intf]][alt]
-
-    def get_endpoint_descriptor(self, dev: Device, ep: int, intf: int, alt: int, config: int) -> SimpleNamespace:
-        """Return an endpoint by its place."""
-        endpoints: list[SimpleNamespace] = self.get_interface_descriptor(dev, intf, alt, config).endpoints
-        return endpoints[ep]
+        return placed(dev.stick.firmware.device_descriptor, dev.address, self.sticks.index(dev.stick) + 1)
 
     # --- opening and claiming ----------------------------------------------------------------------------------------
 

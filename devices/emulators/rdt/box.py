@@ -1,4 +1,4 @@
-"""The sensor at its sockets: one for the stream, a web server for its pages, each served by a thread."""
+"""The sensor at its sockets: one for the stream, and a web server for its pages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ import select
 import socket
 import threading
 import time
-from collections.abc import Callable, Sequence, Set
+from collections.abc import Callable, Iterator, Sequence, Set
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any, Self
 
+from devices.emulators.loop import Loop
 from devices.emulators.rdt.program import Program
 
 _LOOK = 0.05
@@ -23,7 +24,7 @@ ADDRESS = "127.0.0.1"
 
 
 class RdtBox:
-    """An emulated sensor. Use it in a ``with`` statement: then threads serve it.
+    """An emulated sensor. Use it in a ``with`` statement: then threads serve it; or let a loop do so (`within`).
 
     Parameters
     ----------
@@ -53,11 +54,8 @@ class RdtBox:
         self._socket.bind((ADDRESS, 0))
         self._web = ThreadingHTTPServer((ADDRESS, 0), _pages_of(self.program))
         self._ending = threading.Event()
+        self._ends = contextlib.ExitStack()
         self._host: tuple[str, int] | None = None
-        self._threads = [
-            threading.Thread(target=self._stream, name="emulated force sensor", daemon=True),
-            threading.Thread(target=self._web.serve_forever, args=(_LOOK,), name="its web pages", daemon=True),
-        ]
 
     @property
     def address(self) -> dict[str, Any]:
@@ -71,29 +69,54 @@ class RdtBox:
 
     def __enter__(self) -> Self:
         """Start to serve."""
-        for thread in self._threads:
-            thread.start()
+        self._stream = threading.Thread(target=self._run, name="emulated force sensor", daemon=True)
+        self._stream.start()
+        self._ends.enter_context(self._pages())
         return self
 
     def __exit__(self, *_: object) -> None:
         """Switch it off."""
         self._ending.set()
-        self._web.shutdown()
-        for thread in self._threads:
-            thread.join()
-        self._web.server_close()
-        self._socket.close()
+        self._stream.join()
+        self._ends.close()
 
-    def _stream(self) -> None:
+    @contextlib.contextmanager
+    def within(self, loop: Loop) -> Iterator[None]:
+        """Have an event loop serve the stream; a thread has the pages, which are not read while it streams."""
+        loop.watch(self._socket, self._listen)
+        loop.sources.append(self)
+        with self._pages():
+            yield
+
+    @contextlib.contextmanager
+    def _pages(self) -> Iterator[None]:
+        thread = threading.Thread(target=self._web.serve_forever, args=(_LOOK,), name="its web pages", daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            self._web.shutdown()
+            thread.join()
+            self._web.server_close()
+            self._socket.close()
+
+    def _run(self) -> None:
         while not self._ending.is_set():
-            pause = max(min(self.program.pause(time.monotonic()), _LOOK), _SHORTEST)
-            if select.select([self._socket], [], [], pause)[0]:
+            if select.select([self._socket], [], [], self.pause(time.monotonic()))[0]:
                 self._listen()
-            self.program.spoil(self._standing())
-            for datagram in self.program.due(time.monotonic()):
-                if self._host is not None:
-                    with contextlib.suppress(OSError):  # nobody listens any more
-                        self._socket.sendto(datagram, self._host)
+            self.serve(time.monotonic())
+
+    def pause(self, now: float) -> float:
+        """Return how long nothing will leave [s]."""
+        return max(min(self.program.pause(now), _LOOK), _SHORTEST)
+
+    def serve(self, now: float) -> None:
+        """Send what is due."""
+        self.program.spoil(self._standing())
+        for datagram in self.program.due(now):
+            if self._host is not None:
+                with contextlib.suppress(OSError):  # nobody listens any more
+                    self._socket.sendto(datagram, self._host)
 
     def _listen(self) -> None:
         with contextlib.suppress(OSError):  # the host has gone since the last datagram

@@ -1,0 +1,105 @@
+"""A client of the emulated bus: its requests, one after the other.
+
+A transfer that has to wait (for an answer of the drive, or until that takes a packet) is a generator, which is gone on
+with in every pass of the event loop. What a client sends that makes no sense is refused; what it does not read ends its
+connection.
+"""
+
+from __future__ import annotations
+
+import errno
+import socket
+import struct
+from collections import deque
+from collections.abc import Callable, Generator
+
+from devices.emulators.odrive import packets
+
+MOST = 64
+"""So many requests may wait."""
+
+_CREDENTIALS = struct.Struct("3i")
+
+Steps = Generator[float, None, bytes]
+"""A transfer: gives instants until which it waits, returns its data."""
+
+
+class Connection:
+    """What one thread of a client wants, one request after the other.
+
+    Parameters
+    ----------
+    wire : socket.socket
+        To the client.
+    perform : callable
+        Makes a transfer of a request.
+    """
+
+    def __init__(self, wire: socket.socket, perform: Callable[[bytes], Steps]) -> None:
+        wire.setblocking(False)
+        self.wire = wire
+        self.process: int = _CREDENTIALS.unpack(
+            wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        )[0]
+        self.ended = False
+        self.until = 0.0
+        self._perform = perform
+        self._waiting: deque[bytes] = deque()
+        self._steps: Steps | None = None
+        self._kind = packets.OUT
+
+    @property
+    def full(self) -> bool:
+        """Whether it must not ask for more."""
+        return len(self._waiting) >= MOST
+
+    def receive(self) -> None:
+        """Take a request, or notice that there will be no more."""
+        try:
+            request = self.wire.recv(packets.LONGEST)
+        except BlockingIOError:
+            return
+        except OSError:
+            request = b""
+        if request:
+            self._waiting.append(request)
+        else:
+            self.ended = True
+
+    def go_on(self, now: float) -> bool:
+        """Go on with the requests as far as possible; tell whether one was finished."""
+        finished = False
+        self.until = now
+        while not self.ended:
+            if self._steps is None:
+                if not self._waiting:
+                    self.until = float("inf")
+                    break
+                request = self._waiting.popleft()
+                self._kind, self._steps = request[0], self._perform(request)
+            if not self._advance(self._steps):
+                break
+            self._steps, finished = None, True
+        return finished
+
+    def _advance(self, steps: Steps) -> bool:
+        """Go on with a transfer; tell whether it is over, and then its answer was sent."""
+        number, data = 0, b""
+        try:
+            self.until = next(steps)
+            return False
+        except StopIteration as end:
+            data = end.value
+        except OSError as error:
+            number = error.errno or errno.EIO
+        except Exception:  # a strange request; nobody else's business
+            number = errno.EINVAL
+        if number or self._kind != packets.OUT:
+            self._answer(number, data)
+        return True
+
+    def _answer(self, number: int, data: bytes) -> None:
+        try:
+            self.wire.send(packets.ANSWER.pack(self._kind, number) + data)
+        except OSError:  # gone, or it reads nothing
+            self.ended = True
