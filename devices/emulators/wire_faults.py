@@ -18,6 +18,9 @@ DELAYS = {"delay-1ms": 1e-3, "delay-5ms": 5e-3, "delay-20ms": 20e-3, "delay-100m
 """Those faults that are delays [s]; a table has them, or some, with a description."""
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 @dataclass(frozen=True, slots=True)
 class WireFault(Timed):
     """A fault and its time; the emulator says from when its time counts."""
@@ -91,6 +94,8 @@ class WireFaults:
 
     def at(self, now: float) -> frozenset[str]:
         """Return the names of the faults that are there at `now` [s]."""
+        if not self._timed and not self._on:
+            return _NONE
         return frozenset(self._on).union(fault.name for fault in self._timed if fault.covers(now - self.origin))
 
     def delay(self, now: float) -> float:

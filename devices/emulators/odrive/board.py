@@ -165,14 +165,19 @@ class EmulatedOdrive:
             if due > self._iterations:
                 self.inside.iterate(due - self._iterations)
                 self._iterations = due
+                self._note_loose(now)
             faults = self.faults.at(now)
-            self._begin(faults - self._last, self._last - faults)
-            self._last = faults
-            if any(axis.driven for axis in self.inside.axes):
-                self.loose_at = math.nan
-            elif math.isnan(self.loose_at):
-                self.loose_at = now - self.faults.origin
+            if faults != self._last:
+                self._begin(faults - self._last, self._last - faults)
+                self._last = faults
             return faults
+
+    def _note_loose(self, now: float) -> None:
+        first, second = self.inside.axes
+        if first.driven or second.driven:
+            self.loose_at = math.nan
+        elif math.isnan(self.loose_at):
+            self.loose_at = now - self.faults.origin
 
     def _begin(self, begun: frozenset[str], ended: frozenset[str]) -> None:
         """Do what happens when faults begin or end."""

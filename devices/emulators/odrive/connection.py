@@ -42,10 +42,11 @@ class Connection:
             wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         )[0]
         self.ended = False
-        self.until = 0.0
+        self.until = float("inf")
         self._perform = perform
         self._waiting: deque[bytes] = deque()
         self._steps: Steps | None = None
+        self._turn = 0
         self._kind = packets.OUT
 
     @property
@@ -66,10 +67,16 @@ class Connection:
         else:
             self.ended = True
 
-    def go_on(self, now: float) -> bool:
-        """Go on with the requests as far as possible; tell whether one was finished."""
+    def go_on(self, now: float, turn: int) -> bool:
+        """Go on with the requests as far as possible; tell whether one was finished.
+
+        `turn` counts what was finished on all connections: a transfer that waits is tried again if that has grown, and
+        when it is time.
+        """
+        if self._steps is not None and turn == self._turn and now < self.until:
+            return False
+        self._turn = turn
         finished = False
-        self.until = now
         while not self.ended:
             if self._steps is None:
                 if not self._waiting:

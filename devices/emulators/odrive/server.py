@@ -62,7 +62,7 @@ class BusServer:
         self._connections: list[Connection] = []
         self._devices: dict[int, Device] = {}
         self._handles: dict[int, dict[int, Handle]] = {}
-        self._count = 0
+        self._count = self._turn = 0
         self._calls = self._known_calls()
         listener.setblocking(False)
         loop.watch(listener, self._accept)
@@ -91,7 +91,9 @@ class BusServer:
         while progress:
             progress = False
             for connection in self._connections:
-                progress |= connection.go_on(now)
+                if connection.go_on(now, self._turn):
+                    self._turn += 1
+                    progress = True
         for connection in list(self._connections):
             if connection.ended:
                 self._leave(connection)

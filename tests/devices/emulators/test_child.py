@@ -1,0 +1,47 @@
+"""An emulator in a process of its own: how it is scheduled beside the loop that has started it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+STARTS = """
+import json, os, socket, struct, sys
+from devices.emulators.odrive.child import spawn
+
+priority = int(sys.argv[1])
+if priority:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+with spawn({}) as address, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as wire:
+    wire.connect(address)
+    process = struct.unpack("3i", wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    wire.send(b'\\x03["stalled"]')
+    wire.recv(64)  # it serves by now
+    threads = [int(name) for name in os.listdir(f"/proc/{process}/task")]
+    loop = os.sched_getscheduler(process), os.sched_getparam(process).sched_priority
+    others = [os.sched_getscheduler(thread) for thread in threads if thread != process]
+    print(json.dumps((*loop, others)))
+"""
+
+
+def may_have_fifo() -> bool:
+    """Try it in another process."""
+    trial = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))"
+    return subprocess.run([sys.executable, "-c", trial], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("priority", "policy", "its"), [(0, os.SCHED_OTHER, 0), (20, os.SCHED_FIFO, 19)])
+def test_its_loop_comes_just_behind_the_one_that_started_it_and_nothing_else_of_it(
+    priority: int, policy: int, its: int
+) -> None:
+    if priority and not may_have_fifo():
+        pytest.skip("FIFO scheduling is not granted here")
+    root = str(Path(__file__).parents[3])
+    command = [sys.executable, "-c", STARTS, str(priority)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=root, check=True).stdout
+    found, of_loop, others = json.loads(said)
+    assert (found, of_loop) == (policy, its)
+    assert set(others) <= {os.SCHED_OTHER}
