@@ -7,8 +7,8 @@
 - `control_kernels`: its encoder, control law, watchdog and errors, compiled.
 - `text`: lines in and out, on its serial port. `pipes`: both pairs of endpoints.
 - `plant`: what the motors turn. `board`: all of it at its place on the bus, with its `faults`.
-- `usb_backend`: the bus, for pyusb. `child`: the same in a process of its own, where `server` serves each `connection`;
-  `packets` is how, and `remote` the backend for pyusb in front of it.
+- `usb_backend`: the bus, for pyusb. `child`: the same in a process of its own, `serving` it to others, and
+  `remote` the backend for pyusb in front of it.
 """
 
 from __future__ import annotations

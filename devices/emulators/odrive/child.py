@@ -22,7 +22,7 @@ from typing import Any
 
 from devices.emulators import child
 from devices.emulators.loop import Loop
-from devices.emulators.odrive.server import BusServer, observe
+from devices.emulators.odrive.serving.server import BusServer, observe
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import HapticError
 from haptics.files import replace_own

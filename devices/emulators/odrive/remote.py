@@ -1,7 +1,7 @@
 """A backend for pyusb whose bus is in another process, which `devices.emulators.odrive.child` runs.
 
 Writing a packet to a drive is not waited for: only what went wrong with it is answered, and that is raised by the next
-request of the thread (`devices.emulators.odrive.packets`).
+request of the thread (`devices.emulators.odrive.serving.packets`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any, NamedTuple
 
 import usb.backend
 
-from devices.emulators.odrive import packets
+from devices.emulators.odrive.serving import packets
 from devices.emulators.pid.descriptor_tree import DescriptorTrees, configuration_tree, placed
 from devices.emulators.pid.transfers import fail
 
@@ -117,7 +117,7 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
     # --- for an observer ---------------------------------------------------------------------------------------------
 
     def observe(self) -> dict[str, Any]:
-        """Return what is true of both axes (`devices.emulators.odrive.server.observe`)."""
+        """Return what is true of both axes (`devices.emulators.odrive.serving.server.observe`)."""
         found: dict[str, Any] = self._watch("observe")
         return found
 

@@ -16,11 +16,11 @@ import pytest
 import usb.core
 import usb.util
 
-from devices.emulators.odrive import packets
 from devices.emulators.odrive.board import ENDPOINT_IN, NATIVE, TEXT, TEXT_IN, TEXT_OUT
 from devices.emulators.odrive.child import spawn
-from devices.emulators.odrive.connection import MOST
 from devices.emulators.odrive.remote import RemoteBackend
+from devices.emulators.odrive.serving import packets
+from devices.emulators.odrive.serving.connection import MOST
 
 PATIENCE = 30.0
 SOON, LATE = 50, 20_000

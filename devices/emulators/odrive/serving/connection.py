@@ -13,7 +13,7 @@ import struct
 from collections import deque
 from collections.abc import Callable, Generator
 
-from devices.emulators.odrive import packets
+from devices.emulators.odrive.serving import packets
 
 MOST = 64
 """So many requests may wait."""

@@ -1,4 +1,4 @@
-"""Serves the bus with an emulated drive to other processes, within an event loop (`devices.emulators.odrive.packets`).
+"""Serves the bus with an emulated drive to other processes, within an event loop.
 
 Devices and handles stay here; numbers stand for them. When the last connection of a process has ended, whatever that
 had open is closed, as the system does it when a process dies.
@@ -15,8 +15,8 @@ from collections.abc import Callable, Generator, Iterable
 from typing import Any
 
 from devices.emulators.loop import Loop
-from devices.emulators.odrive import packets
-from devices.emulators.odrive.connection import Connection, Steps
+from devices.emulators.odrive.serving import packets
+from devices.emulators.odrive.serving.connection import Connection, Steps
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from devices.emulators.pid.transfers import Device, Handle, fail
 
