@@ -10,12 +10,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.doctor.checks.service import BACKEND, listens
 from apps.doctor.checks.usb import Plugged, openable, plugged
 from apps.doctor.machine import Machine, program
 from devices import BACKENDS
 from devices.arm.identities import ODRIVES
 from devices.common.bus.device_text import setting
 from devices.common.bus.udev import GROUP, RULES_FILE, Node, device_rules
+from devices.inverse3.identities import PORT
 from haptics.errors import DeviceOpenError
 
 if TYPE_CHECKING:
@@ -24,9 +26,14 @@ if TYPE_CHECKING:
 STICK, ARM = "pid-joystick", "arm"
 APPLY = f"then run: sudo groupadd -f {GROUP}; sudo udevadm control --reload; sudo udevadm trigger; plug it in anew."
 
-_NEEDED = {STICK: "force-feedback stick", "pantograph": "hAPI board", ARM: "ODrive"}
-"""Backend to what must be plugged in. The force sensor of an arm may as well be on the network. Of a backend that is
-not here it is not known how to find it; its driver says so when it is opened."""
+_NEEDED = {
+    STICK: "no force-feedback stick is plugged in",
+    "pantograph": "no hAPI board is plugged in",
+    BACKEND: f"no Haply service was seen at port {PORT}",
+    ARM: "no ODrive is plugged in",
+}
+"""Backend to what is said if what it needs is not there. The force sensor of an arm may as well be on the network. Of a
+backend that is not here it is not known how to find it; its driver says so when it is opened."""
 
 _EMULATED = "--set device.emulated=true does without"
 
@@ -110,7 +117,7 @@ class Survey:
             return []
         usable = [one for one in self.of(backend) if backend != ARM or one.identity in ODRIVES]
         if not usable:
-            lacking = [f"no {_NEEDED[backend]} is plugged in ({_EMULATED})"]
+            lacking = [f"{_NEEDED[backend]} ({_EMULATED})"]
         elif any(not one.missing for one in usable):
             return []
         else:
@@ -134,7 +141,16 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
     """
     sticks, without = _sticks(root, backend)
     boards = [_board(one) for one in plugged(Machine(root=root)) if one.family.backend in BACKENDS.keys() - {STICK}]
-    return Survey((*sticks, *boards), without)
+    return Survey((*sticks, *boards, *_services(root)), without)
+
+
+def _services(root: Path) -> list[Found]:
+    """Return the Haply service if it is there; which devices it has, it tells those who connect."""
+    if not listens(Machine(root=root)):
+        return []
+    return [
+        Found(BACKEND, "Haply service", f"port {PORT}", "", (), next=f"{program()} run --device {BACKEND} --model C")
+    ]
 
 
 def _sticks(root: Path, backend: Any) -> tuple[list[Found], str]:

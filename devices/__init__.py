@@ -95,6 +95,13 @@ _KNOWN = (
         emulated="devices.emulated.joystick:EmulatedPidJoystick",
     ),
     BackendInfo(
+        "inverse3",
+        Causality.IMPEDANCE,
+        "Haply Inverse3 or Minverse in a plane, through the WebSocket of the maker's service",
+        "devices.inverse3.device:Inverse3",
+        emulated="devices.emulated.inverse3:EmulatedInverse3",
+    ),
+    BackendInfo(
         "arm",
         Causality.ADMITTANCE,
         "arm with two motors on an ODrive and a force sensor (ATI, OnRobot, OptoForce)",

@@ -65,6 +65,7 @@ KEEP_STEP = (
     "devices/arm/test_odrive_killed",
     "devices/arm/test_optoforce",
     "devices/arm/test_rdt",
+    "devices/inverse3",
     "devices/joystick",
     "devices/pantograph",
     "haptics/servo/test_process.py",

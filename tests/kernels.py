@@ -43,7 +43,7 @@ def _joystick() -> None:
 def _drivers() -> None:
     emulated = ["--set", "device.emulated=true", "--model", "C", "--headless", "--duration", "0.2", *NO_PICTURE]
     in_python = ["--fault", "nan@60"]  # never comes, but it has the driver's plain methods called
-    devices = ("pid-joystick", "pantograph")
+    devices = ("pid-joystick", "pantograph", "inverse3")
     _commands(*(["run", "--device", device, *emulated, *more] for device in devices for more in ([], in_python)))
 
 

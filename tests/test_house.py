@@ -142,10 +142,11 @@ def test_every_module_and_package_says_what_it_is_for() -> None:
 
 def test_every_backend_is_documented_examined_and_looked_for() -> None:
     from apps import plugged
+    from apps.doctor.checks import service
     from apps.doctor.checks.families import FAMILIES
     from devices import BACKENDS, is_virtual
 
     settings = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
     assert [name for name in BACKENDS if f"`{name}`" not in settings] == []
     real = {name for name in BACKENDS if not is_virtual(name)}
-    assert {family.backend for family in FAMILIES} == real == set(plugged._NEEDED)
+    assert {family.backend for family in FAMILIES} | {service.BACKEND} == real == set(plugged._NEEDED)

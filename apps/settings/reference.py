@@ -15,6 +15,7 @@ from devices.arm.servo.settings import ServoSettings
 from devices.arm.settings import ArmSettings as RealArmSettings
 from devices.emulated.joystick import EmulatedStickSettings
 from devices.emulated.settings import EmulationSettings
+from devices.inverse3.settings import Inverse3Settings
 from devices.joystick.settings import StickSettings
 from devices.pantograph.settings import PantographSettings
 from devices.virtual.arm import ArmSettings
@@ -99,8 +100,9 @@ def _devices() -> Iterator[str]:
     yield _section("device.sensor", "Force sensor of `virtual-arm`", WrenchSettings)
     yield _section("device", "`pid-joystick`", StickSettings, "See [Joysticks](joysticks.md).")
     yield _section("device", "`pantograph`", PantographSettings, "See [Joysticks](joysticks.md#the-pantograph).")
+    yield _section("device", "`inverse3`", Inverse3Settings, "See [The Inverse3](inverse3.md).")
     yield _section("device", "`arm`", RealArmSettings, "See [The arm](arm.md).")
-    yield _section("device", "Emulated `pid-joystick`, `pantograph`, `arm`", EmulationSettings, _EMULATION)
+    yield _section("device", "Emulated `pid-joystick`, `pantograph`, `inverse3`, `arm`", EmulationSettings, _EMULATION)
     yield _section(
         "device",
         "Emulated `pid-joystick` only",

@@ -28,13 +28,16 @@ FAREWELL = 5.0
 """How long it may take to end [s]."""
 
 _ROOT = Path(__file__).resolve().parents[2]
+_PLACES = ("/", "ws://")
+"""How a place begins at which an emulator is reached; all else that it says is a complaint."""
+
 _WRONG = 2
 _NICENESS = -10
 
 
 @contextlib.contextmanager
 def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FAREWELL) -> Iterator[str]:
-    """Run an emulator; give where it is reached, a path.
+    """Run an emulator; give where it is reached, a path or an address.
 
     Parameters
     ----------
@@ -81,7 +84,7 @@ def _first_line(process: subprocess.Popen[bytes], what: str) -> str:
     line = process.stdout.readline().decode().strip() if ready else ""
     if not line:
         raise DeviceOpenError(f"the emulated {what} did not start.")
-    if not line.startswith("/"):
+    if not line.startswith(_PLACES):
         raise ConfigurationError(line)
     return line
 
@@ -119,11 +122,11 @@ def hurry(priority: int) -> None:
             os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority - 1))
 
 
-def announce(path: str) -> None:
+def announce(place: str) -> None:
     """Say where the emulator is reached; everything has been built."""
     gc.collect()
     gc.freeze()  # else a collection goes through all that numba has loaded, and no answer comes for 50 ms
-    sys.stdout.write(f"{path}\n")
+    sys.stdout.write(f"{place}\n")
     sys.stdout.flush()
 
 

@@ -238,6 +238,31 @@ def test_a_board_for_the_pantograph(tmp_path: Path) -> None:
     assert 'SUBSYSTEM=="tty"' in board.udev_rules
 
 
+LISTENS = (
+    "  sl  local_address rem_address   st tx_queue rx_queue\n"
+    "   0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000\n"
+    "   1: {} 00000000:0000 {} 00000000:00000000 00:00000000\n"
+)
+
+
+@pytest.mark.parametrize("table", ["tcp", "tcp6"])
+@pytest.mark.parametrize(("local", "state", "there"), [("0100007F:2711", "0A", True), ("0100007F:2711", "01", False),
+                                                       ("27110000:2710", "0A", False)])  # fmt: skip
+def test_the_service_of_an_inverse3_is_seen_by_its_port(
+    tmp_path: Path, table: str, local: str, state: str, there: bool
+) -> None:
+    """Port 10001 is 2711 in hexadecimal; state 0A listens."""
+    from apps.doctor.checks.service import haply_service
+    from tests.apps.doctor.machines import expect, machine
+
+    files: dict[str, str | bytes] = {f"/proc/net/{table}": LISTENS.format(local, state)}
+    found = survey(tree(tmp_path, files), EmulatedUsbBackend())
+    assert [one.name for one in found.of("inverse3")] == ["Haply service"] * there
+    assert ("no Haply service was seen at port 10001" in " ".join(found.missing("inverse3"))) != there
+    assert ("Haply service (port 10001)" in describe(found)) == there
+    expect(haply_service(machine(tmp_path)), "ok", "listened at" if there else "no Haply service was seen")
+
+
 def test_an_arm_needs_a_drive_and_its_sensor_may_be_on_the_network(tmp_path: Path) -> None:
     drive, sensor = "/sys/bus/usb/devices/1-5", "/sys/bus/usb/devices/1-6"
     usb_sensor: dict[str, str | bytes] = {

@@ -11,8 +11,8 @@ import devices
 from haptics.errors import ConfigurationError
 
 EMULATED = [info.name for info in devices.describe_backends() if info.emulated]
-NOUNS = {"pantograph": "pantograph", "pid-joystick": "stick", "arm": "arm"}
-FAULTS = {"pantograph": "unplug@1", "pid-joystick": "unplug@1", "arm": "motors.unplug@1"}
+NOUNS = {"pantograph": "pantograph", "pid-joystick": "stick", "inverse3": "Inverse3", "arm": "arm"}
+FAULTS = {"pantograph": "unplug@1", "pid-joystick": "unplug@1", "inverse3": "unplug@1", "arm": "motors.unplug@1"}
 
 
 def test_every_driver_of_a_real_device_has_an_emulated_one() -> None:

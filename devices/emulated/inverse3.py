@@ -1,0 +1,65 @@
+"""The driver of the Inverse3 in front of an emulated service (`devices.emulators.inverse3`) in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from devices.emulated.settings import EmulationSettings
+from devices.emulators.inverse3.child import spawn
+from devices.emulators.inverse3.faults import WIRE_FAULTS
+from devices.inverse3.device import Inverse3
+from devices.inverse3.handshake import Address, parse_address
+from devices.inverse3.settings import Inverse3Settings
+from haptics.settings import documented
+
+_DEVICE_ID = "049D"
+
+
+@documented
+@dataclass(frozen=True)
+class EmulatedInverse3Settings(EmulationSettings, Inverse3Settings):
+    """Settings of an emulated Inverse3: those of the driver and `EmulationSettings`.
+
+    ``kind``, ``mass`` and ``damping`` are those of the emulated device; its hand moves in the ``plane``. The
+    ``address`` is its own.
+    """
+
+    NOUN: ClassVar[str] = "Inverse3"
+
+    def __post_init__(self) -> None:
+        Inverse3Settings.__post_init__(self)
+        self.check_emulation()
+
+    @property
+    def identity(self) -> str:
+        """Which device it is, in words."""
+        return f"emulated {self.device_id or _DEVICE_ID}"
+
+    @property
+    def known_faults(self) -> Mapping[str, str]:
+        """What can go wrong on the wire, name to description."""
+        return WIRE_FAULTS
+
+
+class EmulatedInverse3(Inverse3):
+    """The driver with an emulated service, which is there from ``open`` on; see `Inverse3`."""
+
+    settings_class = EmulatedInverse3Settings
+    settings: EmulatedInverse3Settings
+
+    def _far_end(self, resources: contextlib.ExitStack) -> Address:
+        own = self.settings
+        table = {
+            "device_id": own.device_id or _DEVICE_ID,
+            "kind": own.kind,
+            "plane": own.plane,
+            "hand": own.hand,
+            "seed": own.seed,
+            "mass": own.mass,
+            "damping": own.damping,
+            "faults": list(own.wire_faults),
+        }
+        return parse_address(resources.enter_context(spawn(table)))

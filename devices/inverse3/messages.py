@@ -1,0 +1,221 @@
+"""The messages of the service as JSON (inverse SDK 3.5): forces and configuration out, inventory and states in.
+
+The service sends an inventory when it is connected to, and then one message with the states of all devices for each
+message it gets. A command holds for one message. Unknown keys are ignored by it without a word, so that a mistake in a
+name shows in nothing but the force that it reports.
+
+What comes in is not trusted: every number that is used is looked at, and nothing that is missing counts as zero. The
+one exception is the documented one: parts of a ``transform`` that change nothing are left out.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NoReturn
+
+from haptics.errors import HapticError
+
+PROFILE = "haptics:friction"
+"""What the service is told that we are; its hub shows it."""
+
+_LARGEST = 1e6
+"""Larger numbers of metres or newtons are none."""
+
+Vector3 = tuple[float, float, float]
+
+_UNKNOWN: Vector3 = (math.nan, math.nan, math.nan)
+_UNIT_SCALE: Vector3 = (1.0, 1.0, 1.0)
+
+_FORCE = '{"inverse3":[{"device_id":%s,"commands":{"set_cursor_force":{"vector":{"x":%%.6f,"y":%%.6f,"z":%%.6f}}}}]}'
+
+
+class MessageError(HapticError):
+    """What the service said makes no sense."""
+
+
+class Reading(NamedTuple):
+    """A device's state, as far as it is used.
+
+    Attributes
+    ----------
+    position : Vector3
+        Of the cursor [m].
+    force : Vector3
+        What the service makes the motors do [N]; nan where it does not say.
+    trouble : str
+        What is wrong with the device, in words; empty if nothing is.
+    """
+
+    position: Vector3
+    force: Vector3
+    trouble: str
+
+
+@dataclass(frozen=True)
+class Listed:
+    """A device in the inventory.
+
+    Attributes
+    ----------
+    device_id : str
+        What commands call it. Short, and not promised to be its own alone.
+    names : tuple of str
+        All that a person may call it: that, its long number, its UUID.
+    kind : str
+        ``inverse3``, ``inverse3x``, ``minverse``.
+    status : mapping
+        What the service says of its condition, word to whether it holds.
+    scale : Vector3
+        By how much the service stretches its space.
+    gate, damping : float
+        The service's own filters of the force; nan where it does not say.
+    """
+
+    device_id: str
+    names: tuple[str, ...]
+    kind: str
+    status: Mapping[str, bool]
+    scale: Vector3
+    gate: float
+    damping: float
+
+
+# --- out --------------------------------------------------------------------------------------------------------------
+
+
+def force_template(device_id: str) -> str:
+    """Return the message that sets a force [N], to be filled with its three components by ``%``."""
+    return _FORCE % json.dumps(device_id).replace("%", "%%")
+
+
+def set_up_message(device_id: str, preset: str) -> bytes:
+    """Return the first message: who we are, where the origin shall be, and no force."""
+    zero = {"set_cursor_force": {"vector": {"x": 0.0, "y": 0.0, "z": 0.0}}}
+    message = {
+        "session": {"configure": {"profile": {"name": PROFILE}}},
+        "inverse3": [{"device_id": device_id, "configure": {"preset": {"preset": preset}}, "commands": zero}],
+    }
+    return json.dumps(message).encode("ascii")
+
+
+# --- in ---------------------------------------------------------------------------------------------------------------
+
+
+def _refuse(word: str) -> NoReturn:
+    raise MessageError(f"the service sent the number {word}")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse)
+
+
+def parse(text: str) -> list[Mapping[str, Any]]:
+    """Return the devices of the kind in a message, each a JSON object with at least its ``device_id``.
+
+    Raises
+    ------
+    MessageError
+        If it is no message of the service.
+    """
+    try:
+        message = _DECODER.decode(text)
+    except (ValueError, RecursionError) as error:
+        raise MessageError(f"the service sent something that is no JSON ({text[:40]!r})") from error
+    devices = message.get("inverse3", []) if isinstance(message, dict) else None
+    if not isinstance(devices, list) or not all(_is_device(device) for device in devices):
+        raise MessageError(f"the service sent something that is no list of devices ({text[:40]!r})")
+    return devices
+
+
+def _is_device(device: Any) -> bool:
+    return isinstance(device, dict) and isinstance(device.get("device_id"), str)
+
+
+def parse_inventory(text: str) -> list[Listed]:
+    """Return the devices that the service knows, from its first message.
+
+    Raises
+    ------
+    MessageError
+        If it is none.
+    """
+    return [_listed(device) for device in parse(text)]
+
+
+def _listed(device: Mapping[str, Any]) -> Listed:
+    config, state, status = (_table(device, name) for name in ("config", "state", "status"))
+    filters = _table(config, "filters")
+    uuid = _table(config, "device_info").get("uuid")
+    names = (device["device_id"], config.get("extended_device_id"), uuid)
+    scales = (_scale(_table(config, "mount")), _scale(_table(state, "transform")))
+    x, y, z = (one * other for one, other in zip(*scales, strict=True))
+    return Listed(
+        device_id=device["device_id"],
+        names=tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name)),
+        kind=str(config.get("type", "")),
+        status={word: value for word, value in status.items() if isinstance(value, bool)},
+        scale=(x, y, z),
+        gate=_number(_table(filters, "force_gate").get("gain")),
+        damping=_number(_table(filters, "damping").get("scalar")),
+    )
+
+
+def find_reading(text: str, device_id: str) -> Reading:
+    """Return the state of a device from a message.
+
+    Raises
+    ------
+    MessageError
+        If it is no message of the service, the device is not in it, or it does not say where its cursor is.
+    """
+    for device in parse(text):
+        if device["device_id"] == device_id:
+            state, status = _table(device, "state"), _table(device, "status")
+            position = _vector(state.get("cursor_position"))
+            if not math.isfinite(sum(position)):
+                raise MessageError(f"the service does not say where the cursor of {device_id} is")
+            return Reading(position, _vector(state.get("current_cursor_force")), _trouble(status, state))
+    raise MessageError(f"the device {device_id} is no longer there: has its cable come off?")
+
+
+def _trouble(status: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    """Return in words what keeps a device from being used, empty if nothing does; what is not said is no reason.
+
+    ``in_use`` says nothing here: we use it ourselves.
+    """
+    if _scale(_table(state, "transform")) != _UNIT_SCALE:
+        return "has a stretched space: another program navigates with it, or its workspace transform must be reset"
+    return next((words for word, words in _TROUBLES.items() if status.get(word) is False), "")
+
+
+_TROUBLES = {
+    "power_supply": "has no power: plug in its power supply",
+    "calibrated": "is not calibrated: put the grip into its inkwell and wait for the light, or follow the Haply Hub",
+    "started": "has not been started by the service: look at it in the Haply Hub",
+    "ready": "is not ready: look at it in the Haply Hub",
+}
+"""Word of the status, in the order in which they are looked at, to what it means if it is false."""
+
+
+def _table(table: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    value = table.get(name)
+    return value if isinstance(value, dict) else {}
+
+
+def _number(value: Any) -> float:
+    """Return a number that can be used, nan in place of all else."""
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if plain and abs(value) < _LARGEST else math.nan
+
+
+def _vector(value: Any) -> Vector3:
+    if not isinstance(value, dict):
+        return _UNKNOWN
+    return _number(value.get("x")), _number(value.get("y")), _number(value.get("z"))
+
+
+def _scale(transform: Mapping[str, Any]) -> Vector3:
+    """Return the scale of a transform; one that changes nothing is left out by the service."""
+    return _vector(transform["scale"]) if "scale" in transform else _UNIT_SCALE

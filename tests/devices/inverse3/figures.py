@@ -1,0 +1,131 @@
+"""What the driver of the Inverse3 does at 1 kHz in front of the emulated service, as figures.
+
+``python -m tests.devices.inverse3.figures [SECONDS]`` prints them. They are of this machine, emulation included.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from devices.emulators.inverse3.server import InverseServer
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
+from tests.devices.inverse3.services import emulated
+from tests.processes import NO_PICTURE, ROOT
+
+FORCE = 3.0
+"""Of the friction law [N]."""
+
+COUPLING = ("--set", "element.stiffness=1500", "--set", "element.damping=4")
+STROKES = ("--set", "hand.tremor=0", "--set", "hand.speed=0.1", "--set", "hand.rest=0", "--set", "hand.stiffness=1000")
+PUSH = ("--set", "hand.name=scripted-force", "--set", "hand.script=[[0,0,0],[0.5,1.5,0.8],[99,1.5,0.8]]")
+COUNT = 1e-5
+"""Step of the emulated position [m]."""
+
+TRIPS = 5000
+
+
+def session(folder: Path, seconds: float, *more: str) -> tuple[dict[str, Any], Recording]:
+    """Run model C at 1 kHz on the emulated device; return the answer of the command and the recording."""
+    command = (sys.executable, "-m", "apps", "run", "--device", "inverse3", "--set", "device.emulated=true")
+    law = ("--model", "C", "--set", f"law.force={FORCE}", "--duration", f"{seconds:g}", "--headless", "--json")
+    done = subprocess.run(
+        [*command, *law, *COUPLING, "--record", str(folder), *NO_PICTURE, *more],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    answer = json.loads(done.stdout)
+    return answer, Recording(Path(answer["recording"]))
+
+
+def settled(rows: np.ndarray) -> np.ndarray:
+    """Return the rows with nothing between the element and the device."""
+    return rows[(rows["status"] == 0) & (rows["permission"] == 0) & (rows["time"] > 0.5)]
+
+
+def sliding(rows: np.ndarray) -> dict[str, float]:
+    """Return the force while it slides: commanded, and as the service gives it."""
+    rows = settled(rows)
+    slides = (rows["sticking"] == 0) & (np.hypot(*rows["velocity"].T) > 0.03)
+    told, given = np.hypot(*rows["command"][slides].T), np.hypot(*rows["channel_service_force"][slides].T)
+    return {
+        "ticks": int(slides.sum()),
+        "commanded_n": float(np.median(told)),
+        "given_n": float(np.median(given)),
+        "given_std_n": float(given.std()),
+    }
+
+
+def drift(rows: np.ndarray) -> float:
+    """Return how far a handle that friction holds goes, from the second second to the last [m]."""
+    held = rows[rows["time"] > 1.5]["position"]
+    return float(np.hypot(*(held[-200:].mean(axis=0) - held[:200].mean(axis=0))))
+
+
+def cpu_per_trip() -> float:
+    """Return the CPU time of the driver's thread for one force and one state [s]; the service's is not in it."""
+    from devices.inverse3.connection import Connection
+    from devices.inverse3.exchange import Exchange
+    from devices.inverse3.handshake import parse_address
+
+    class Awake:
+        """A guardian that never minds."""
+
+        def beat(self) -> bool:
+            return True
+
+    with InverseServer([emulated()]) as server:
+        connection = Connection(parse_address(server.address), 5.0)
+        while not connection.receive(1.0):
+            pass
+        exchange = Exchange(connection, Awake(), "049D", pause=2e-3, watchdog=1.0, reply_timeout=5.0)
+        exchange.first_sample()
+        spent = 0.0
+        for _ in range(TRIPS):
+            began = time.thread_time()
+            exchange.forces.publish(0.1, 0.2, 0.3, time.perf_counter())
+            exchange.wake.call()
+            exchange._once(exchange._wait())
+            while exchange._open:
+                exchange._once(exchange._wait())
+            spent += time.thread_time() - began
+        connection.close(1.0)
+    return spent / TRIPS
+
+
+def main(arguments: list[str]) -> int:
+    """Print the figures as one JSON object."""
+    seconds = float(arguments[0]) if arguments else 10.0
+    with tempfile.TemporaryDirectory() as folder:
+        answer, moving = session(Path(folder) / "sliding", seconds, *STROKES)
+        _, held = session(Path(folder) / "sticking", seconds, *PUSH)
+        ages = 1e3 * moving.rows["sample_age"]
+        keys = ("ticks", "skipped", "lost_ticks", "overruns", "realtime", "tick_us", "period_error_us")
+        figures = {
+            **{key: answer[key] for key in keys},
+            "sample_age_ms": dict(zip(("p50", "p99", "max"), np.percentile(ages, (50, 99, 100)).round(3), strict=True)),
+            "sliding": sliding(moving.rows),
+            "drift_counts": drift(held.rows) / COUNT,
+            "sticking_share": float((held.rows["sticking"][1500:] == 1).mean()),
+            "height_mm": float(1e3 * np.median(moving.rows["channel_height"])),
+            "mismatches": [verify(one).mismatches for one in (moving, held)],
+            "cpu_per_trip_us": 1e6 * cpu_per_trip(),
+        }
+    sys.stdout.write(json.dumps(figures, indent=2) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
