@@ -36,6 +36,11 @@ REMEDY = (
     "and switch the device off if it still pushes"
 )
 
+_GUARDIAN_GONE = (
+    "the guardian process is gone: this process was silent for too long, so that it set the force to 0, or it was "
+    "ended itself. If the handle still pushes, switch the device off; then start again."
+)
+
 _NONE: Vector3 = (0.0, 0.0, 0.0)
 _WITHOUT_EVENTS = 1e-3
 """Where nothing can wake a thread that waits for a socket, it looks so often whether there is something to do [s]."""
@@ -134,24 +139,20 @@ class Exchange:
 
     def _run(self) -> None:
         try:
-            while not self._ending and not self.failure:
+            while not self._ending:
                 self._once(self._wait())
-        except HapticError as error:
-            self._give_up(f"{error}; {REMEDY}.")
-        except BaseException as error:
-            self._give_up(f"the thread that talks to the service has failed ({error!r}); {REMEDY}.")
-            raise
-        finally:
-            if self.failure:
-                self._let_go()
+        except Exception as error:  # of whatever kind: the tick must hear of it
+            self._fail(error)
 
-    def _give_up(self, failure: str) -> None:
-        """Let the tick know that there will be no more samples, and why."""
-        self.failure = self.failure or failure
+    def _fail(self, error: Exception) -> None:
+        """Say why it cannot go on, and take the force away as far as that can still be done."""
+        if not self._guard.beat():
+            self.failure = _GUARDIAN_GONE
+        elif isinstance(error, HapticError):
+            self.failure = f"{error}; {REMEDY}."
+        else:
+            self.failure = f"the exchange with the service failed ({type(error).__name__}: {error}); report this."
         self.lost[0] = 1.0
-
-    def _let_go(self) -> None:
-        """Take the force away as far as that can still be done."""
         with contextlib.suppress(ConnectionLost):
             self._ask(time.perf_counter(), _NONE)
 
@@ -168,10 +169,7 @@ class Exchange:
     def _once(self, answered: bool) -> None:
         """Take what has come in, and send what is due."""
         if not self._guard.beat():
-            raise ConnectionLost(
-                "the guardian process is gone: this process was silent for too long, so that it set the force to 0, or "
-                "it was ended itself"
-            )
+            raise ConnectionLost("the guardian process is gone")
         if answered:
             trouble = self._take_in(self._connection.receive(0.0))
             if trouble:

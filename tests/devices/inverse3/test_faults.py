@@ -141,7 +141,6 @@ def test_what_cannot_go_on_says_why_and_leaves_no_force(server, fault, words):
 
 
 def test_any_error_of_the_thread_ends_the_run_in_words(server, monkeypatch):
-    monkeypatch.setattr(threading, "excepthook", lambda arguments: None)
     (one,) = server.service.devices
     device = driver(server)
     device.open()
@@ -151,7 +150,7 @@ def test_any_error_of_the_thread_ends_the_run_in_words(server, monkeypatch):
         raise ZeroDivisionError("nobody thought of that")
 
     monkeypatch.setattr(exchanges, "find_reading", die)
-    with pytest.raises(DeviceFault, match=r"has failed \(ZeroDivisionError\('nobody thought of that'\)\); the service"):
+    with pytest.raises(DeviceFault, match=r"failed \(ZeroDivisionError: nobody thought of that\); report this"):
         wait_until(lambda: exercise(device, 0.02, (1.0, 0.5)))
     wait_until(lambda: one.told == (0.0, 0.0, 0.0))
     monkeypatch.undo()
@@ -186,6 +185,18 @@ def test_a_service_that_stands_still_makes_old_samples_and_those_no_force(server
     assert (rows["status"][-10:] & int(Status.STALE) != 0).all()
     assert not rows["command"][-10:].any()
     assert one.told == (0.0, 0.0, 0.0)
+
+
+def test_a_driver_that_was_silent_for_too_long_says_that_the_guardian_has_acted(server):
+    (one,) = server.service.devices
+    device = driver(server)
+    device.open()
+    exercise(device, 0.05, (1.0, 0.5))
+    device._opened()._guard._process.kill()
+    with pytest.raises(DeviceFault, match="the guardian process is gone: this process was silent for too long"):
+        wait_until(lambda: exercise(device, 0.02, (1.0, 0.5)))
+    wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+    device.close()
 
 
 # --- a driver that dies --------------------------------------------------------------------------------------------
