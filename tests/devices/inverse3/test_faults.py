@@ -71,7 +71,7 @@ def conversation(server):
     connection = Connection(parse_address(server.address), 5.0)
     while not connection.receive(1.0):
         pass
-    exchange = Exchange(connection, Awake(), "049D", pause=2e-3, watchdog=10.0, reply_timeout=5.0)
+    exchange = Exchange(connection, Awake(), "049D", pause=2e-3, watchdog=60.0, reply_timeout=60.0)
     exchange.first_sample()
     return connection, exchange
 
