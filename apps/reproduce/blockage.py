@@ -41,7 +41,7 @@ MODELS: dict[str, Element] = {
     "D": CompliantAdmittance(Coulomb(FRICTION), MASS, STIFFNESS, DAMPING),
 }
 
-SERVOS: dict[str, dict[str, Any]] = {"PID": {"law": "pid"}}
+SERVOS: dict[str, dict[str, Any]] = {"PID": {"law": "pid"}, "sliding mode": {"law": "sliding-mode"}}
 """Servo laws, by the name in the table."""
 
 

@@ -21,9 +21,10 @@ from devices.arm.flatness.law_kernels import SMOOTH
 from devices.arm.mechanics.dynamics import LINKS
 from devices.arm.servo.chain import CHAIN_FIELDS, STATE_FIELDS
 from devices.arm.servo.fractional import weighted_past
+from devices.arm.servo.proxy import slide
 from devices.arm.servo.reference_kernels import ServoKind, refer_part
 from devices.arm.servo.rest import calm, integrate, rest
-from devices.arm.servo.settings import FRACTIONAL, MAX_TERMS
+from devices.arm.servo.settings import FRACTIONAL, MAX_TERMS, SLIDING
 from devices.arm.servo.settings import LINEARISING as LINEAR
 from haptics.jit import inlined_kernel, kernel
 from haptics.parts import address_of_part, call_part
@@ -42,6 +43,7 @@ AXIS = np.dtype(
         ("yield_band", "<f8"),
         ("calm_band", "<f8"),
         ("torque_limit", "<f8"),
+        ("ahead", "<f8"),
         ("integral", "<f8"),
         ("link_error", "<f8"),
         ("motor_error", "<f8"),
@@ -77,6 +79,7 @@ SERVO_FIELDS: list[tuple[Any, ...]] = [
     ("known_acceleration", "<f8", (2,)),
     ("filter", "<f8"),
     ("recovery", "<f8"),
+    ("resumption", "<f8"),
     ("yielding", "<f8"),
     ("patience", "<i8"),
     ("count", "<i8"),
@@ -109,7 +112,7 @@ def servo_start(s: Any, q1: float, q2: float) -> None:
         a.lag, a.chain[:], a.past[:] = 0.0, 0.0, 0.0
         a.insists, a.offset = 0, 0.0
         a.anchor, a.calm, a.calm_torque = math.inf, 0, 0.0  # the mean begins with the first torque
-        a.integral, a.trim, a.link_rate, a.motor_rate = 0.0, 0.0, 0.0, 0.0
+        a.integral, a.trim, a.link_rate, a.motor_rate, a.ahead = 0.0, 0.0, 0.0, 0.0, 0.0
         s.known[i], s.known_rate[i], s.known_acceleration[i] = 0.0, 0.0, 0.0
         s.torque[i], s.error[i] = 0.0, 0.0
 
@@ -169,6 +172,11 @@ def _filter(s: Any, a: Any, link: Any, turning: Any) -> None:
 
 
 @inlined_kernel
+def _overlook(s: Any, a: Any, link: Any, turning: Any) -> None:
+    """Leave the speed of the error to the law."""
+
+
+@inlined_kernel
 def _fractional(s: Any, a: Any, link: Any, motor: Any) -> Any:
     """Return the motor torque [N m] that the fractional law asks for."""
     r = a.wanted
@@ -201,11 +209,20 @@ def _tracked(s: Any, a: Any, link: Any, motor: Any) -> Any:
 _LAWS: dict[int, Callable[..., Any]] = {FRACTIONAL: _fractional, LINEAR: _linearised}
 
 
+@inlined_kernel
+def _act_bounded(s: Any, a: Any, link: Any, motor: Any) -> Any:
+    """Return the motor torque [N m] of proxy-based sliding mode control, calmed at rest."""
+    a.trim += a.trim_share * (link - motor - a.trim)
+    resting = rest(s, a, motor + a.trim, motor)
+    return calm(s, a, slide(s, a, motor, resting), motor, resting)
+
+
 @functools.cache
-def _step(kind: ServoKind) -> Callable[..., None]:
-    """Return the part that takes a step of the servo."""
-    refer = refer_part(kind)
-    law: Callable[..., Any] = _LAWS.get(kind.law, _tracked)
+def _acting(kind: int) -> tuple[Callable[..., None], Callable[..., Any]]:
+    """Return what makes speeds of the errors, and what makes of both the torque, for a law of this kind."""
+    if kind == SLIDING:
+        return _overlook, _act_bounded
+    law: Callable[..., Any] = _LAWS.get(kind, _tracked)
 
     @inlined_kernel
     def act(s: Any, a: Any, link: Any, motor: Any) -> Any:
@@ -219,13 +236,22 @@ def _step(kind: ServoKind) -> Callable[..., None]:
         tau = law(s, a, link - a.offset, motor - a.offset)
         return calm(s, a, integrate(s, a, tau, error, resting), motor, resting)
 
+    return _filter, act
+
+
+@functools.cache
+def _step(kind: ServoKind) -> Callable[..., None]:
+    """Return the part that takes a step of the servo."""
+    refer = refer_part(kind)
+    look, act = _acting(kind.law)
+
     @kernel
     def step(s: Any, _x: float, _y: float) -> None:
         refer(s, 0.0, 0.0)
         for i in range(2):
             a = s.axis[i]
             link, motor, turning = _measure(s, a, i)
-            _filter(s, a, link, turning)
+            look(s, a, link, turning)
             s.error[i] = link
             s.torque[i] = act(s, a, link, motor)
         s.now = s.now + 1 if s.now + 1 < s.count else 0

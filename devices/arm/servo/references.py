@@ -13,7 +13,7 @@ from devices.arm.mechanics.dynamics import Links
 from devices.arm.mechanics.linkage import PlacedLinkage
 from devices.arm.servo import kernels
 from devices.arm.servo.servo import Pair, new_references
-from devices.arm.servo.settings import FRACTIONAL, LINEARISING, PID, ServoSettings
+from devices.arm.servo.settings import FRACTIONAL, LINEARISING, PID, SLIDING, ServoSettings
 from haptics.errors import ConfigurationError
 from haptics.parts import run_part
 
@@ -41,7 +41,7 @@ class MotorReferences:
     Raises
     ------
     ConfigurationError
-        If the law has no references for the motors: exact linearisation and fractional laws give torques.
+        If the law has no references for the motors: exact linearisation, fractional and sliding-mode give torques.
     """
 
     def __init__(
@@ -52,7 +52,7 @@ class MotorReferences:
         period: float,
         placed: PlacedLinkage | None = None,
     ) -> None:
-        if settings.kind in (LINEARISING, FRACTIONAL):
+        if settings.kind in (LINEARISING, FRACTIONAL, SLIDING):
             raise ConfigurationError(
                 f"device.servo.law = {settings.law!r}: must be one of pid, flatness, rigid for motors that control "
                 "their position themselves."

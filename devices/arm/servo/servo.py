@@ -28,7 +28,7 @@ from devices.arm.servo.gains import (
     stiffness,
     trim_share,
 )
-from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, ServoSettings
+from devices.arm.servo.settings import FLATNESS, FRACTIONAL, LINEARISING, RIGID, SLIDING, ServoSettings
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Rows
@@ -169,6 +169,7 @@ def new_servo(
     record["recovery"] = 1.0 - np.exp(-2.0 * np.pi * settings.bandwidth * settings.period)
     record["yielding"] = 1.0 - np.exp(-settings.period / _YIELDING)
     fir = law_weights(settings)
+    record["resumption"] = settings.resume_time / (settings.resume_time + settings.period)
     record["count"], record["weights"][0, : len(fir)] = len(fir), fir
     pairs = zip(joints, link_inertias(links, pose, placed), strict=True)
     for i, (joint, inertia) in enumerate(pairs):
@@ -183,6 +184,8 @@ def new_servo(
         axis["rest_band"] = 2.0 * (resolution[i] + dry / stiffness(settings, plant))
         axis["yield_band"] = axis["rest_band"] + float(joint.stiffness.twist(dry))
         axis["calm_band"], axis["torque_limit"] = _FLICKER * resolution[i], torque_limit[i]
+        if settings.kind == SLIDING:
+            axis["torque_limit"] = min(torque_limit[i], settings.torque_bound / abs(joint.gear_ratio))
     record["step"] = kernels.step_address(record)
     kernels.start_servos(record, np.asarray(pose, np.float64))
     return record

@@ -8,8 +8,15 @@ from devices.arm.servo.fractional import MAX_ORDER
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, flag
 
-PID, FLATNESS, RIGID, LINEARISING, FRACTIONAL = range(5)
-LAWS = {"pid": PID, "flatness": FLATNESS, "rigid": RIGID, "linearising": LINEARISING, "fractional": FRACTIONAL}
+PID, FLATNESS, RIGID, LINEARISING, FRACTIONAL, SLIDING = range(6)
+LAWS = {
+    "pid": PID,
+    "flatness": FLATNESS,
+    "rigid": RIGID,
+    "linearising": LINEARISING,
+    "fractional": FRACTIONAL,
+    "sliding-mode": SLIDING,
+}
 """Servo laws by the name used in settings."""
 
 NEED_DERIVATIVES = (FLATNESS, RIGID, LINEARISING)
@@ -44,7 +51,7 @@ class ServoSettings:
         0.2,
         minimum=0.0,
         maximum=1.0,
-        doc="pole of the integrator over the bandwidth, 0 for none; for pid, flatness and rigid",
+        doc="pole of the integrator over the bandwidth, 0 for none; for pid, flatness, rigid and sliding-mode",
     )
     position_gain: float = bounded(
         0.0,
@@ -99,13 +106,28 @@ class ServoSettings:
         0.0, minimum=0.0, maximum=1e9, unit="N m/rad", doc="gain of the fractional law on the error itself"
     )
 
+    torque_bound: float = bounded(
+        60.0,
+        above=0.0,
+        maximum=1e6,
+        unit="N m",
+        doc="largest torque of a joint under sliding-mode, no more than its motor has",
+    )
+    resume_time: float = bounded(
+        0.25,
+        minimum=1e-3,
+        maximum=100.0,
+        unit="s",
+        doc="time constant with which a joint comes back under sliding-mode, where its torque was at the bound",
+    )
+
     def __post_init__(self) -> None:
         check(self, "device.servo")
         if self.position_gain == 0.0 and (self.velocity_gain > 0.0 or self.integral_gain > 0.0):
             raise ConfigurationError(
                 "device.servo.position_gain = 0.0: must be greater than 0 N m/rad with other gains."
             )
-        if self.position_gain > 0.0 and self.velocity_gain == 0.0 and self.kind in (PID, FLATNESS, RIGID):
+        if self.position_gain > 0.0 and self.velocity_gain == 0.0 and self.kind in (PID, FLATNESS, RIGID, SLIDING):
             raise ConfigurationError(
                 "device.servo.velocity_gain = 0.0: must be greater than 0 N m s/rad with a position gain."
             )

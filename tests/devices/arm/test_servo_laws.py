@@ -17,7 +17,7 @@ DRY = Stribeck(10.0, 11.0, 0.03, 3.0)
 """Set-valued friction like that of a harmonic drive; the servo believes in a smooth one."""
 
 STEPS = {"motor_step": 7.7e-6, "joint_step": 6e-6}
-LAWS = ("pid", "flatness", "rigid", "linearising", "fractional")
+LAWS = ("pid", "flatness", "rigid", "linearising", "fractional", "sliding-mode")
 HANGING = dataclasses.replace(LINKS, gravity=9.81)
 
 

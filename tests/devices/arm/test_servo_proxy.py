@@ -1,0 +1,195 @@
+"""Proxy-based sliding mode control: a PID control inside its bound, the inclusion at it, and no overshoot after it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from devices.arm.servo.kernels import servo_step
+from devices.arm.servo.references import MotorReferences
+from devices.arm.servo.servo import new_servo
+from devices.arm.servo.settings import ServoSettings
+from haptics.errors import ConfigurationError
+from haptics.jit import kernel
+from haptics.records import Rows
+from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, START, TICK, ServoRig, strokes
+
+Array = NDArray[np.float64]
+
+ENOUGH = 1e6
+"""More than any torque [N m]."""
+
+PERIOD = 2e-4
+
+
+def sliding(**own: float) -> ServoSettings:
+    return ServoSettings(law="sliding-mode", period=PERIOD, **own)  # type: ignore[arg-type]
+
+
+@kernel
+def _step(servos: Rows) -> None:
+    servo_step(servos[0])
+
+
+# --- the inclusion ------------------------------------------------------------------------------------------------
+
+bounds = st.floats(1.0, 300.0)
+times = st.floats(1e-3, 10.0)
+
+
+def driven(servo: ServoSettings, motors: Array) -> tuple[Array, Array, Array]:
+    """Show the servo, whose reference rests, the motors at `motors`, (n, 2) [rad] off it.
+
+    Returns the torque on the joints [N m], how far the proxy is ahead of the reference [rad], and the load [N m].
+    """
+    record = new_servo(servo, LINKS, (JOINT, JOINT), START, torque_limit=(ENOUGH, ENOUGH))
+    record["axis"]["rest_band"] = record["axis"]["yield_band"] = -1.0  # not what it does to rest, but the law itself
+    rows = []
+    for motor in motors:
+        record["motor"] = START + motor
+        _step(record)
+        axis = record["axis"][0]
+        rows.append((RATIO * record["torque"][0], axis["ahead"].copy(), axis["wanted"]["load"].copy()))
+    torque, ahead, load = (np.array(each) for each in zip(*rows, strict=True))
+    return torque, ahead, load
+
+
+@given(st.integers(0, 2**32 - 1), bounds, times, st.sampled_from([1e-5, 1e-3, 0.1]), st.sampled_from([0.0, 0.2, 1.0]))
+@settings(max_examples=60)
+def test_torque_lies_on_the_set_valued_law_and_is_that_of_a_pid_control_of_the_proxy(
+    seed: int, bound: float, resume: float, size: float, integral: float
+) -> None:
+    """Both relations are written down anew: the relay with its argument at the end of the step, and the PID control."""
+    servo = sliding(torque_bound=bound, resume_time=resume, integral=integral)
+    motors = size * np.cumsum(np.random.default_rng(seed).normal(0.0, 0.2, (400, 2)), axis=0)
+    torque, ahead, load = driven(servo, motors)
+    before = np.vstack((np.zeros(2), ahead[:-1]))
+    s = -ahead - resume / PERIOD * (ahead - before)
+    tiny = 1e-9 * (1.0 + resume / PERIOD) * abs(ahead).max() + 1e-15
+    assert (abs(torque) <= bound * (1.0 + 1e-12)).all()
+    np.testing.assert_allclose(torque[s > tiny], bound, rtol=1e-9)
+    np.testing.assert_allclose(torque[s < -tiny], -bound, rtol=1e-9)
+    np.testing.assert_allclose(torque, pid(servo, ahead - motors) + load, atol=1e-7 * bound + 1e-9 * ENOUGH * size)
+
+
+def pid(servo: ServoSettings, error: Array) -> Array:
+    """Return what a PID control with the same gains makes of `error`, (n, 2) [rad], in one go [N m]."""
+    record = new_servo(servo, LINKS, (JOINT, JOINT), START)
+    control, share = record["axis"]["control"][0], float(record["filter"][0])
+    damping = control["velocity_gain"] * RATIO**2
+    rate = np.zeros_like(error)
+    for k in range(1, len(error)):
+        rate[k] = rate[k - 1] + share * ((error[k] - error[k - 1]) / PERIOD - rate[k - 1])
+    total = PERIOD * np.cumsum(error, axis=0)
+    result: Array = control["position_gain"] * damping * error + damping * rate
+    return result + record["axis"]["integral_gain"][0] * total
+
+
+@given(st.integers(0, 2**32 - 1), times)
+@settings(max_examples=30)
+def test_inside_the_bound_the_proxy_comes_back_by_the_same_part_in_every_step(seed: int, resume: float) -> None:
+    """It does not depend on what the joint does meanwhile."""
+    torque, ahead, _ = driven(sliding(torque_bound=50.0, resume_time=resume), jolt(np.random.default_rng(seed), 300))
+    inside = (abs(torque[1:]) < 50.0 * (1.0 - 1e-9)).all(axis=1)
+    assert inside.sum() > 100
+    assert (abs(torque) > 49.9).any()
+    np.testing.assert_allclose(
+        ahead[1:][inside], resume / (resume + PERIOD) * ahead[:-1][inside], atol=1e-12, rtol=1e-9
+    )
+
+
+def jolt(numbers: np.random.Generator, count: int) -> Array:
+    """Return motors, (n, 2) [rad], that are pushed far away for a short time, and then flutter."""
+    motors = numbers.normal(0.0, 2e-6, (count, 2))
+    motors[5:25] += 0.01
+    return motors
+
+
+# --- on an arm ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("encoders", ["motor", "both"])
+def test_inside_the_bound_it_is_a_pid_control(encoders: str) -> None:
+    """Along strokes, at rest, and under a hand; with the integrator and all that it does at rest."""
+    rows = []
+    for servo in (ServoSettings(period=PERIOD), sliding(torque_bound=ENOUGH)):
+        rig = ServoRig(servo, encoders=encoders, motor_step=7.7e-6, joint_step=6e-6)
+        rows.append(np.concatenate((rig.run(strokes(2.0)), rig.hold(0.5), rig.hold(0.5, (0.0, 40.0)))))
+    for name in ("torque", "angle", "rotor"):
+        np.testing.assert_allclose(rows[1][name], rows[0][name], rtol=1e-6, atol=1e-9)
+
+
+JUMP = np.array((0.3, -0.2))
+"""Of the reference, all at once [rad]."""
+
+
+def jumped(servo: ServoSettings, seconds: float = 3.0) -> NDArray[np.void]:
+    """Return what an arm does under a reference that is suddenly elsewhere, as it is when a blocked one is freed."""
+    return ServoRig(servo, torque_limit=1.9).run(np.tile(START + JUMP, (round(seconds / TICK), 1)))
+
+
+@pytest.mark.parametrize("bound", [20.0, 60.0, 150.0])
+@pytest.mark.parametrize("resume", [0.1, 0.3])
+def test_freed_it_comes_back_exponentially_and_never_beyond(bound: float, resume: float) -> None:
+    rows = jumped(sliding(torque_bound=bound, resume_time=resume), 10.0 * resume + 1.0)
+    left = (START + JUMP - rows["angle"]) / JUMP
+    assert abs(RATIO * rows["torque"]).max() <= bound * (1.0 + 1e-12)
+    assert left.min() > -0.005, "no overshoot but what friction and gears give"
+    assert abs(left[-1]).max() < 0.005
+    time, left = TICK * np.arange(len(rows)), (START + JUMP - rows["rotor"]) / JUMP  # encoders are on the motors
+    window = (time > 2.0 * resume + 0.1) & (left > 0.01).all(axis=1)
+    assert window.sum() > 50
+    for joint in left.T:
+        slope = np.polyfit(time[window], np.log(joint[window]), 1)[0]
+        assert -1.0 / slope == pytest.approx(resume, rel=0.1)
+
+
+def test_a_plain_pid_control_with_the_same_motors_goes_far_beyond() -> None:
+    left = (START + JUMP - jumped(ServoSettings(period=PERIOD))["angle"]) / JUMP
+    assert left.min() < -0.1
+
+
+@given(st.tuples(st.floats(-0.4, 0.4), st.floats(-0.4, 0.4)), st.floats(20.0, 190.0), st.floats(0.1, 0.4))
+@settings(max_examples=25)
+def test_from_any_distance_it_settles_within_its_bound(jump: tuple[float, float], bound: float, resume: float) -> None:
+    rig = ServoRig(sliding(torque_bound=bound, resume_time=resume), torque_limit=1.9)
+    rows = rig.run(np.tile(np.add(START, jump), (round((12.0 * resume + 0.5) / TICK), 1)))
+    assert abs(RATIO * rows["torque"]).max() <= bound * (1.0 + 1e-12)
+    assert abs(rows["angle"][-1] - START - jump).max() < 2e-3
+    assert abs(rows["speed"][-1]).max() < 0.02
+
+
+def test_a_reference_that_moves_on_is_followed_as_by_pid_once_it_has_been_caught_up_with() -> None:
+    rig = ServoRig(sliding(torque_bound=60.0, resume_time=0.1), torque_limit=1.9)
+    rig.run(np.tile(START + JUMP, (1500, 1)))
+    wanted = strokes(3.0) + JUMP
+    rows, other = rig.run(wanted), ServoRig(ServoSettings(period=PERIOD), torque_limit=1.9)
+    other.hold(1.5)
+    pid_rows = other.run(strokes(3.0))
+    mine, theirs = abs(rows["angle"] - wanted).max(), abs(pid_rows["angle"] - strokes(3.0)).max()
+    assert mine < 1.2 * theirs
+
+
+def test_the_bound_is_never_more_than_the_motor_has() -> None:
+    rig = ServoRig(sliding(torque_bound=ENOUGH), torque_limit=0.3)
+    assert abs(rig.run(np.tile(START + JUMP, (300, 1)))["torque"]).max() <= 0.3
+
+
+def test_a_drive_that_controls_its_positions_has_no_use_for_it() -> None:
+    with pytest.raises(ConfigurationError, match=r"law = 'sliding-mode': must be one of pid, flatness, rigid"):
+        MotorReferences(sliding(), LINKS, (JOINT, JOINT), TICK)
+
+
+@pytest.mark.parametrize(
+    ("own", "words"),
+    [
+        ({"torque_bound": 0.0}, r"device\.servo\.torque_bound = 0\.0: must be .* greater than 0 N m"),
+        ({"resume_time": 0.0}, r"device\.servo\.resume_time = 0\.0: must be .* at least 0\.001 s"),
+    ],
+)
+def test_settings_have_bounds(own: dict[str, float], words: str) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        sliding(**own)
