@@ -85,6 +85,7 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("periods", "<i8"),
     ("good_tick", "<i8"),
     ("trusted_tick", "<i8"),
+    ("trusted_age", "<f8"),
     ("trusted", "<f8", (2,)),
     ("reference", "<f8", (2,)),
     ("last", "<f8", (2,)),
@@ -106,17 +107,18 @@ def _judge(s: Any, tick: int) -> int:
     vx, vy = s.velocity[0], s.velocity[1]
     flag = sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
     if flag == 0:
-        periods = max(tick - s.trusted_tick, 1)
+        # what was seen last may have been older than this: the handle has had so much more time
+        duration = max(tick - s.trusted_tick, 1) * s.period + max(s.trusted_age - s.sample_age, 0.0)
         dx, dy = (px - s.trusted[0], py - s.trusted[1]) if s.started != 0 else (0.0, 0.0)
-        flag = plausibility_flag(dx, dy, vx, vy, periods * s.period, s.plausible_speed)
+        flag = plausibility_flag(dx, dy, vx, vy, duration, s.plausible_speed)
     if flag == 0:
-        s.trusted_tick = tick
+        s.trusted_tick, s.trusted_age = tick, s.sample_age
         s.trusted[0], s.trusted[1] = px, py
         flag = force_flag(s.force[0], s.force[1], s.sensor_range)
         if flag == 0:
             flag = following_flag(px - s.reference[0], py - s.reference[1], s.max_following_error)
     elif flag == IMPLAUSIBLE:  # waiting does not make a jump more plausible: the handle must come back to where it was
-        s.trusted_tick = tick
+        s.trusted_tick, s.trusted_age = tick, 0.0
     return flag
 
 

@@ -7,6 +7,7 @@ its safe output and is closed.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 
@@ -84,6 +85,11 @@ class Servo:
                 "choose 'button' where the device has one."
             )
         self._clock = clock or WallClock(program.period)
+        if not math.isclose(self._clock.period, program.period):
+            raise ConfigurationError(
+                f"period = {program.period:g} s of the {program.model} does not go with a clock of "
+                f"{self._clock.period:g} s: build both with the same period."
+            )
         own = Own(supervisor, before_tick, key_held)
         self._loop = Loop(device, self.rendering, trace, self._clock, limits, supervision or Supervision(), own)
         self.safe_output_ns = 0

@@ -14,7 +14,10 @@ from haptics.errors import ConfigurationError
 from tests.contract import DeviceContract
 from tests.devices.joystick.doubles import STICKS, STILL, make
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = [
+    pytest.mark.wall_clock,
+    pytest.mark.usefixtures("compiled"),
+]  # a stick in this process
 
 
 class TestEmulatedJoystick(DeviceContract):

@@ -25,7 +25,10 @@ from haptics.errors import DeviceNotFoundError, DeviceOpenError
 from tests.devices.joystick.doubles import STILL, FakeTransport, make
 from tests.devices.joystick.test_hidraw import plug
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = [
+    pytest.mark.wall_clock,
+    pytest.mark.usefixtures("compiled"),
+]  # a stick in this process
 
 MOUSE = bytes.fromhex(
     "05010902a1010901a100050919012903150025019503750181029501750581030501093009311581257f750895028106c0c0"

@@ -23,7 +23,10 @@ from haptics.trace import Trace
 from tests.devices.joystick.doubles import STILL, make
 from tests.processes import until
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = [
+    pytest.mark.wall_clock,
+    pytest.mark.usefixtures("compiled"),
+]  # a stick in this process
 
 
 def fault_of(device: Device, patience: float = 2.0) -> tuple[DeviceFault, float]:

@@ -18,7 +18,10 @@ from haptics.recording.replay import verify
 from tests.devices.joystick.doubles import STILL
 from tests.processes import RUN, program
 
-pytestmark = pytest.mark.usefixtures("compiled")
+pytestmark = [
+    pytest.mark.wall_clock,
+    pytest.mark.usefixtures("compiled"),
+]  # a stick in this process
 
 PULLED, AWAY = 0.5, 0.3
 """When the plug is pulled and for how long [s]."""

@@ -114,7 +114,7 @@ def run(board, tmp_path, act, seconds=3.0):
     clock = WallClock(UNHURRIED)
     device = driver(board, clock, keep_alive=0.01)
     trace, exchanges, ended = Trace.create(tmp_path / "trace", capacity=8192), [], threading.Event()
-    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0), trace, clock=clock)
+    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0, period=UNHURRIED), trace, clock=clock)
 
     def later():
         while trace.count < 60:

@@ -133,7 +133,7 @@ class Envelope(RuleBasedStateMachine):
         type(self).flags |= int(row["status"])
         refused = int(row["status"]) & UNUSABLE
         if not refused & ~Status.FOLLOWING_ERROR:  # a device that does not follow says the truth about where it is
-            self.believed = row["position"].copy()
+            self.believed, self.believed_age = row["position"].copy(), float(row["sample_age"])
         if refused:
             let_go = row["displacement"].tolist() == [0.0, 0.0] and self.model == "D"  # which is held
             assert let_go or row["displacement"].tolist() == self.displacement.tolist()
@@ -154,7 +154,8 @@ class Envelope(RuleBasedStateMachine):
         # After a time in which the values were stuck, the truth looks like a jump.
         status = int(row["status"])
         if status & Status.IMPLAUSIBLE and self.believed is not None:
-            assert math.dist(row["position"], self.believed) > 10.0 * self.period
+            older = max(self.believed_age - row["sample_age"], 0.0)
+            assert math.dist(row["position"], self.believed) > 10.0 * (self.period + older) * (1 - TINY)
             return int(Status.IMPLAUSIBLE)
         if self.judge.reference is not None and math.dist(row["position"], self.judge.reference) > FOLLOWS:
             return int(Status.FOLLOWING_ERROR)

@@ -206,6 +206,17 @@ def test_after_missing_samples_the_handle_may_be_as_far_as_a_hand_can_take_it(
         assert (row["status"] & Status.IMPLAUSIBLE == 0) == believed
 
 
+@pytest.mark.parametrize(("way", "believed"), [(0.0149, True), (0.0151, False)])
+def test_a_handle_whose_sample_was_old_has_had_more_time(begin: Begin, way: float, believed: bool) -> None:
+    drive = begin(stiff())
+    for age in (0.0, 1e-3, 2e-3, 3e-3, 4e-3, 5e-3):  # the same sample, tick by tick: its driver is kept waiting
+        assert not drive(sample(0.01, 0.02), age)["status"] & UNUSABLE
+    row = drive(sample(0.01 + way, 0.02), 4.5e-3)  # 1.5 ms after it; a hand reaches 10 m/s
+    assert (row["status"] & Status.IMPLAUSIBLE == 0) == believed
+    again = drive(sample(0.01 + way, 0.02), 0.0)
+    assert (again["status"] & Status.IMPLAUSIBLE == 0) == believed, "a jump is none, however long one waits"
+
+
 # --- rule 9: the speed limit -------------------------------------------------------------------------------------
 
 
