@@ -1,7 +1,7 @@
 """Simulated recordings of a joint and its motor, with all that is true of them known.
 
 They show how often an interval of `calibration.motor.gain` holds the truth, and how often there is a warning: where the
-friction is that of its file, and where it is not. ``python -m apps.calibrate.motor_coverage`` prints the table.
+friction is that of its file, and where it is not. ``python -m calibration.motor.coverage`` prints the table.
 """
 
 from __future__ import annotations

@@ -122,7 +122,9 @@ class Arm:
             watchdog=SILENCE + motors.watchdog,
             position_resolution=self._resolution,
             mass=float(np.linalg.eigvalsh(self._body.mass_at(0.0, 0.0))[0]),
-            delay=2.0 * self._clock.period,
+            delay=own.delay or 2.0 * self._clock.period,
+            servo_frequency=own.servo_frequency or None,
+            servo_damping_ratio=own.servo_damping_ratio,
             servo_knows_velocity=True,
             channels=CHANNELS,
         )

@@ -44,6 +44,24 @@ class ArmSettings(RunSettings):
         unit="m",
         doc="largest distance of the end effector from its reference; 1000 where it is not to be watched",
     )
+    delay: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=0.2,
+        unit="s",
+        doc="time from a sample to the reference computed from it, measured by haptics calibrate servo; 0: taken for "
+        "two periods",
+    )
+    servo_frequency: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=1000.0,
+        unit="Hz",
+        doc="natural frequency of the position servo, measured likewise; 0: not known, and there is no advice on mass",
+    )
+    servo_damping_ratio: float = bounded(
+        1.0, above=0.0, maximum=100.0, doc="damping of the position servo relative to critical, measured likewise"
+    )
     at_home: bool = flag(
         False, doc="your word that the end effector is held at its home; needed where the encoders lose their zero"
     )

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from apps.calibrate.motor_coverage import coverage
+from calibration.motor.coverage import coverage
 from calibration.motor.estimate import estimated
 from calibration.motor.gain import MotorFit, identify_motor
 from calibration.motor.trials import GAIN, SCENARIOS, Scenario, fitted

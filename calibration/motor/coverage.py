@@ -1,6 +1,6 @@
 """How often the interval of a motor's gain holds the truth, and how often there is a warning: a table for the manual.
 
-Run as ``python -m apps.calibrate.motor_coverage``; the recordings are simulated, and the same each time.
+Run as ``python -m calibration.motor.coverage``; the recordings are simulated, and the same each time.
 """
 
 from __future__ import annotations

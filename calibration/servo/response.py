@@ -1,0 +1,172 @@
+r"""Frequency response of an arm to its reference, and the second-order servo with a delay that it is closest to.
+
+The servo is that of `haptics.design.loops.PositionServo`,
+
+.. math::
+    H(s) = \frac{2 z w s\,\sigma + w^2}{s^2 + 2 z w s + w^2}\,e^{-s\tau},
+
+in which :math:`\sigma` is 1 where the servo is told the velocity of its reference, and 0 where it is not. Position and
+reference are each fitted with sines of the frequencies that were commanded, by least squares, at the instants at which
+they were sampled: nothing is assumed of the times between samples. The ratio of their amplitudes is H.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+Spectrum = NDArray[np.complex128]
+
+_STARTS = [(frequency, ratio) for frequency in (3.0, 8.0, 20.0, 50.0) for ratio in (0.4, 1.0, 2.0)]
+"""Where the search begins: natural frequency [Hz] and damping ratio."""
+
+_MODEL_ERROR = 0.02
+"""No arm is such a servo to more than this part of H: friction and gears see to that."""
+
+_POOR = 0.15
+"""Where so much of H is left on average, an arm is no such servo."""
+
+
+@dataclass(frozen=True, eq=False)
+class Response:
+    """Response of one axis.
+
+    Attributes
+    ----------
+    frequency : (n,) float array
+        Of the sines [Hz].
+    gain : (n,) complex array
+        H: position over reference.
+    error : (n,) float array
+        Standard deviation of the noise on each part of it.
+    """
+
+    frequency: Array
+    gain: Spectrum
+    error: Array
+
+    @classmethod
+    def of(cls, frequency: Array, commanded: tuple[Array, Array], sampled: tuple[Array, Array]) -> Response:
+        """Return the response of an axis.
+
+        Parameters
+        ----------
+        frequency : (n,) float array
+            Of the sines that the reference is the sum of [Hz].
+        commanded, sampled : (array, array)
+            Times [s], increasing, and reference or position [m] at these times.
+
+        Raises
+        ------
+        ConfigurationError
+            If the reference does not move with all of them.
+        """
+        put, _ = _amplitudes(frequency, *commanded)
+        got, noise = _amplitudes(frequency, *sampled)
+        if not float(np.abs(put).min()) > 0.0:
+            raise ConfigurationError("the reference does not move at every frequency: its response is not known.")
+        return cls(frequency, got / put, noise / np.abs(put))
+
+
+def _amplitudes(frequency: Array, time: Array, values: Array) -> tuple[Spectrum, float]:
+    """Return the complex amplitudes of sines in a signal that may drift, and the standard deviation of their error."""
+    phase = 2.0 * np.pi * np.outer(time, frequency)
+    table = np.column_stack((np.ones_like(time), time - time.mean(), np.cos(phase), np.sin(phase)))
+    found, *_ = np.linalg.lstsq(table, values, rcond=None)
+    left = values - table @ found
+    count = len(frequency)
+    noise = float(np.sqrt(left @ left / max(len(values) - table.shape[1], 1)))
+    return found[2 : 2 + count] - 1j * found[2 + count :], noise * math.sqrt(2.0 / len(values))
+
+
+def servo_response(frequency: Array, natural: float, ratio: float, delay: float, *, knows_velocity: bool) -> Spectrum:
+    """Return H of a servo at frequencies [Hz]; `natural` frequency [Hz], damping `ratio`, `delay` [s]."""
+    s, w = 2j * np.pi * frequency, 2.0 * np.pi * natural
+    above = 2.0 * ratio * w * s + w * w if knows_velocity else w * w
+    return np.asarray(above / (s * s + 2.0 * ratio * w * s + w * w) * np.exp(-s * delay))
+
+
+@dataclass(frozen=True)
+class ServoFit:
+    """The servo that is closest to responses.
+
+    Attributes
+    ----------
+    frequency, frequency_error : float
+        Natural frequency and its standard error [Hz].
+    damping_ratio, damping_ratio_error : float
+        Damping relative to critical, and its standard error.
+    lag, lag_error : float
+        Time by which the position follows later than such a servo would without delay, and its standard error [s].
+    residual : float
+        What is left of H, rms, as a part of it.
+    """
+
+    frequency: float
+    frequency_error: float
+    damping_ratio: float
+    damping_ratio_error: float
+    lag: float
+    lag_error: float
+    residual: float
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """What makes it doubtful."""
+        if self.residual <= _POOR:
+            return ()
+        return (
+            f"The arm is no servo of second order: {self.residual:.0%} of its response is left. Friction or a limit of "
+            "the drive may hold it back; move it faster, or believe the bounds on mass and stiffness less.",
+        )
+
+
+def fit_servo(responses: Sequence[Response], *, knows_velocity: bool) -> ServoFit:
+    """Return the servo that is closest to the responses of all axes.
+
+    Parameters
+    ----------
+    responses : sequence of Response
+        One for each axis.
+    knows_velocity : bool
+        Whether the servo is told the velocity of its reference.
+
+    Raises
+    ------
+    ConfigurationError
+        If none is found.
+    """
+    from scipy.optimize import least_squares
+
+    frequency = np.concatenate([one.frequency for one in responses])
+    gain = np.concatenate([one.gain for one in responses])
+    weight = 1.0 / np.hypot(np.concatenate([one.error for one in responses]), _MODEL_ERROR)
+
+    def left(parameters: Array) -> Array:
+        natural, ratio, lag = math.exp(parameters[0]), math.exp(parameters[1]), parameters[2]
+        error = (servo_response(frequency, natural, ratio, lag, knows_velocity=knows_velocity) - gain) * weight
+        return np.concatenate((error.real, error.imag))
+
+    fits: list[Any] = [
+        least_squares(left, (math.log(natural), math.log(ratio), lag), x_scale=(1.0, 1.0, 1e-3))
+        for natural, ratio in _STARTS
+        for lag in (0.0, 5e-3)
+    ]
+    best = min(fits, key=lambda fit: float(fit.cost))
+    if not np.isfinite(best.x).all():
+        raise ConfigurationError("no servo explains the response of the arm.")
+    natural, ratio, lag = math.exp(best.x[0]), math.exp(best.x[1]), float(best.x[2])
+    variance = 2.0 * float(best.cost) / max(2 * len(gain) - 3, 1)
+    errors = np.sqrt(np.diag(np.linalg.pinv(best.jac.T @ best.jac)) * variance)
+    model = servo_response(frequency, natural, ratio, lag, knows_velocity=knows_velocity)
+    residual = float(np.sqrt(np.mean(np.abs(model - gain) ** 2) / np.mean(np.abs(gain) ** 2)))
+    deviations = natural * float(errors[0]), ratio * float(errors[1]), float(errors[2])
+    return ServoFit(natural, deviations[0], ratio, deviations[1], lag, deviations[2], residual)
