@@ -28,8 +28,14 @@ Spectrum = NDArray[np.complex128]
 _STARTS = [(frequency, ratio) for frequency in (3.0, 8.0, 20.0, 50.0) for ratio in (0.4, 1.0, 2.0)]
 """Where the search begins: natural frequency [Hz] and damping ratio."""
 
+_BOUNDS = [math.log(0.05), math.log(0.01), -0.05], [math.log(2000.0), math.log(100.0), 0.5]
+"""Of the search: logarithms of the natural frequency [Hz] and of the damping ratio, and the lag [s]."""
+
 _MODEL_ERROR = 0.02
 """No arm is such a servo to more than this part of H: friction and gears see to that."""
+
+_ROUNDING = 1e-9
+"""No response is known better."""
 
 _POOR = 0.15
 """Where so much of H is left on average, an arm is no such servo."""
@@ -138,35 +144,44 @@ def fit_servo(responses: Sequence[Response], *, knows_velocity: bool) -> ServoFi
         One for each axis.
     knows_velocity : bool
         Whether the servo is told the velocity of its reference.
+    """
+    frequency = np.concatenate([one.frequency for one in responses])
+    gain = np.concatenate([one.gain for one in responses])
+    noise = np.concatenate([one.error for one in responses])
+    misfit = _MODEL_ERROR
+    for _ in range(2):  # how far it is no such servo is not known before the first fit
+        spread = np.hypot(noise, max(misfit, _ROUNDING))
+        parameters, jacobian = _search(frequency, gain, spread, knows_velocity)
+        left = np.abs(_model(frequency, parameters, knows_velocity) - gain) ** 2
+        misfit = math.sqrt(max(float(np.mean(0.5 * left - noise**2)), 0.0))
+    natural, ratio, lag = math.exp(parameters[0]), math.exp(parameters[1]), float(parameters[2])
+    doubt = max(1.0, float(np.sum(left / spread**2)) / max(2 * len(gain) - 3, 1))
+    errors = np.sqrt(np.diag(np.linalg.pinv(jacobian.T @ jacobian)) * doubt)
+    residual = math.sqrt(float(np.mean(left)) / float(np.mean(np.abs(gain) ** 2)))
+    deviations = natural * float(errors[0]), ratio * float(errors[1]), float(errors[2])
+    return ServoFit(natural, deviations[0], ratio, deviations[1], lag, deviations[2], residual)
 
-    Raises
-    ------
-    ConfigurationError
-        If none is found.
+
+def _model(frequency: Array, parameters: Array, knows_velocity: bool) -> Spectrum:
+    natural, ratio = math.exp(parameters[0]), math.exp(parameters[1])
+    return servo_response(frequency, natural, ratio, float(parameters[2]), knows_velocity=knows_velocity)
+
+
+def _search(frequency: Array, gain: Spectrum, spread: Array, knows_velocity: bool) -> tuple[Array, Array]:
+    """Return the logarithms of natural frequency and damping ratio, and the lag, that explain a response best.
+
+    With them comes the Jacobian of the errors, in parts of their `spread`.
     """
     from scipy.optimize import least_squares
 
-    frequency = np.concatenate([one.frequency for one in responses])
-    gain = np.concatenate([one.gain for one in responses])
-    weight = 1.0 / np.hypot(np.concatenate([one.error for one in responses]), _MODEL_ERROR)
-
     def left(parameters: Array) -> Array:
-        natural, ratio, lag = math.exp(parameters[0]), math.exp(parameters[1]), parameters[2]
-        error = (servo_response(frequency, natural, ratio, lag, knows_velocity=knows_velocity) - gain) * weight
+        error = (_model(frequency, parameters, knows_velocity) - gain) / spread
         return np.concatenate((error.real, error.imag))
 
     fits: list[Any] = [
-        least_squares(left, (math.log(natural), math.log(ratio), lag), x_scale=(1.0, 1.0, 1e-3))
+        least_squares(left, (math.log(natural), math.log(ratio), lag), bounds=_BOUNDS, x_scale=(1.0, 1.0, 1e-3))
         for natural, ratio in _STARTS
         for lag in (0.0, 5e-3)
     ]
     best = min(fits, key=lambda fit: float(fit.cost))
-    if not np.isfinite(best.x).all():
-        raise ConfigurationError("no servo explains the response of the arm.")
-    natural, ratio, lag = math.exp(best.x[0]), math.exp(best.x[1]), float(best.x[2])
-    variance = 2.0 * float(best.cost) / max(2 * len(gain) - 3, 1)
-    errors = np.sqrt(np.diag(np.linalg.pinv(best.jac.T @ best.jac)) * variance)
-    model = servo_response(frequency, natural, ratio, lag, knows_velocity=knows_velocity)
-    residual = float(np.sqrt(np.mean(np.abs(model - gain) ** 2) / np.mean(np.abs(gain) ** 2)))
-    deviations = natural * float(errors[0]), ratio * float(errors[1]), float(errors[2])
-    return ServoFit(natural, deviations[0], ratio, deviations[1], lag, deviations[2], residual)
+    return np.asarray(best.x), np.asarray(best.jac)
