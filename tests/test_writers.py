@@ -16,6 +16,8 @@ MAY_WRITE = {
     "devices/faults/device.py": "a device around another one",
     "devices/virtual/device.py": "its own safe output, when it is closed",
     "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
+    "devices/emulators/inverse3/handle.py": "the plant behind an emulated service",
+    "devices/emulated/arm.py": "a driver's own method, around which words are turned",
     "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
     "apps/reproduce/blockage.py": "a device around another one, which watches it",
     "examples/choosing_parameters.py": "an example that steps a virtual arm by hand",

@@ -103,8 +103,7 @@ _TOLD_ENDING = int(Permission.ENDING)
 @kernel
 def _judge(s: Any, tick: int) -> int:
     """Apply rules 1 to 3 to the sample of `tick`; return its flag, or 0 if it can be trusted."""
-    px, py = s.position[0], s.position[1]
-    vx, vy = s.velocity[0], s.velocity[1]
+    px, py, vx, vy = s.position[0], s.position[1], s.velocity[0], s.velocity[1]
     flag = sample_flag(px, py, vx, vy, s.force[0], s.force[1], s.sample_age, s.max_sample_age)
     if flag == 0:
         # what was seen last may have been older than this: the handle has had so much more time
@@ -112,8 +111,7 @@ def _judge(s: Any, tick: int) -> int:
         dx, dy = (px - s.trusted[0], py - s.trusted[1]) if s.started != 0 else (0.0, 0.0)
         flag = plausibility_flag(dx, dy, vx, vy, duration, s.plausible_speed)
     if flag == 0:
-        s.trusted_tick, s.trusted_age = tick, s.sample_age
-        s.trusted[0], s.trusted[1] = px, py
+        s.trusted_tick, s.trusted_age, s.trusted[0], s.trusted[1] = tick, s.sample_age, px, py
         flag = force_flag(s.force[0], s.force[1], s.sensor_range)
         if flag == 0:
             flag = following_flag(px - s.reference[0], py - s.reference[1], s.max_following_error)
