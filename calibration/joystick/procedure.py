@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -15,10 +15,10 @@ from numpy.typing import NDArray
 from calibration.joystick.balance import GRAVITY, UNIT_MASS, Balance
 from calibration.joystick.looking import Seen, look
 from calibration.joystick.person import Look, Person
-from calibration.joystick.pushes import TOO_FAR, Pusher, smaller_travel
+from calibration.joystick.pushes import TOO_FAR, NoAnswer, Pusher, agree, smaller_travel
 from calibration.joystick.release import time_release
 from calibration.joystick.request import Request
-from calibration.joystick.response import Response
+from calibration.joystick.response import Push, Response
 from calibration.joystick.stick import RawStick
 from calibration.motions import Mover, Present, drive
 from devices.joystick.parameters import (
@@ -86,9 +86,10 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     """
     seen = look(bench.settings, bench.backend, person, request)
     person.tell("Now the motors.")
-    response, level, quantum = _push(bench, seen, person, request, place, facts)
+    found, effects = _pushes(bench, seen, person, request, place, facts)
+    response, level, quantum = found.response, found.level, found.quantum
     lasting = _time_release(bench, seen, response, person, request)
-    force, mass = _scale(bench, seen, response, person, request, place, facts)
+    force, mass = _scale(bench, seen, response, effects, person, request, place, facts)
     parameters = StickParameters(
         device=seen.device,
         axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # all counts that were seen have a say in it
@@ -96,23 +97,74 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
         handle=Handle(moving_mass_kg=_rounded(mass), damping_ns_per_m=_rounded(max(mass * response.drag, 0.0))),
         provenance=Provenance(date=datetime.date.today().isoformat(), method=_method(request, level)),
     )
-    found = {
+    fits = {
         "places_misfit_m": seen.misfit,
         "push_level": level,
         "push_misfit": response.misfit,
         "delay_s": response.delay,
         "release_s": lasting,
+        "effects": effects,
     }
-    return Calibration(parameters, found)
+    return Calibration(parameters, fits)
 
 
 # --- pushes -----------------------------------------------------------------------------------------------------------
 
 
-def _push(
+@dataclass(frozen=True)
+class _Pushed:
+    """How the handle answered pushes: the pushes, what they tell, and the steps of all counts so far."""
+
+    pushes: list[Push]
+    quantum: int
+    level: float
+    answer: Response | None
+
+    @property
+    def response(self) -> Response:
+        assert self.answer is not None
+        return self.answer
+
+
+def _pushes(
     bench: Bench, seen: Seen, person: Person, request: Request, place: Path, facts: dict[str, Any]
-) -> tuple[Response, float, int]:
-    """Return how the handle answers pushes, the greatest level that was used, and the steps of all counts so far.
+) -> tuple[_Pushed, int]:
+    """Return how the handle answers pushes, and how many effects the stick adds up.
+
+    Firmware that cannot add effects up shows when both play, one of them with no force: the handle is pushed less than
+    by one effect alone, or not at all.
+    """
+    tools = bench, seen, person, request, place, facts
+    if len(seen.axes.usages) == 1:
+        return _push(*tools, effects=2, what="pushes"), 2
+    try:
+        both = _push(*tools, effects=2, what="pushes")
+    except NoAnswer as none:
+        person.tell(f"With two effects at once: {none} Now with one effect that is turned.")
+        try:
+            return _push(*tools, effects=1, what="pushes_of_one"), 1
+        except NoAnswer:
+            raise none from None
+    alone = _push(*tools, effects=1, what="pushes_alone", before=both.pushes)
+    if agree(alone.pushes, both.pushes):
+        return both, 2
+    person.tell("The stick does not add two effects up: it is driven by one effect that is turned.")
+    return _push(*tools, effects=1, what="pushes_of_one"), 1
+
+
+def _push(
+    bench: Bench,
+    seen: Seen,
+    person: Person,
+    request: Request,
+    place: Path,
+    facts: dict[str, Any],
+    *,
+    effects: int,
+    what: str,
+    before: Sequence[Push] = (),
+) -> _Pushed:
+    """Explore how the handle answers pushes, or repeat the pushes of `before`, with so many effects.
 
     What is known is that a newton is a level of its own effect; nothing pushes where the handle is too far out.
     """
@@ -120,15 +172,17 @@ def _push(
     known = StickParameters(
         device=seen.device,
         axes=replace(seen.axes, workspace_min_m=(-far, -far), workspace_max_m=(far, far)),
-        force=Force(newton_to_level=((1.0, 0.0), (0.0, float(len(seen.axes.usages) - 1))), max_force_n=1.0),
+        force=Force(
+            newton_to_level=((1.0, 0.0), (0.0, float(len(seen.axes.usages) - 1))), max_force_n=1.0, effects=effects
+        ),
     )
-    folder = place.with_name(f"{place.name}_pushes")
+    folder = place.with_name(f"{place.name}_{what}")
     mover, facts = _known(bench, known, folder, facts)
     present = Present()
     pusher = Pusher(seen.axes, person, request.push_level, seen.full_scale, _looker(seen, present), mover.period)
-    recording = drive(mover, pusher.explore(), folder, facts, present=present)
-    assert pusher.response is not None
-    return pusher.response, pusher.level, math.gcd(seen.quantum, seen.steps(recording.rows["position"]))
+    recording = drive(mover, pusher.repeat(before) if before else pusher.explore(), folder, facts, present=present)
+    quantum = math.gcd(seen.quantum, seen.steps(recording.rows["position"]))
+    return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
 
 
 def _known(bench: Bench, known: StickParameters, folder: Path, facts: dict[str, Any]) -> tuple[Mover, dict[str, Any]]:
@@ -157,6 +211,7 @@ def _scale(
     bench: Bench,
     seen: Seen,
     response: Response,
+    effects: int,
     person: Person,
     request: Request,
     place: Path,
@@ -164,25 +219,27 @@ def _scale(
 ) -> tuple[Force, float]:
     """Return the forces, and the moving mass that goes with them [kg]."""
     if request.weight is not None:
-        known, present, folder = _force(UNIT_MASS, response, None), Present(), place.with_name(f"{place.name}_weight")
+        known, present = _force(UNIT_MASS, response, None, effects), Present()
+        folder = place.with_name(f"{place.name}_weight")
         mover, facts = _known(bench, StickParameters(seen.device, seen.axes, known), folder, facts)
         balance = Balance(person, request.weight, known.max_force_n, _looker(seen, present), mover.period)
         drive(mover, balance.carry(), folder, facts, present=present)
         mass = request.weight * GRAVITY * UNIT_MASS / float(np.hypot(*balance.force))
-        return _force(mass, response, None), mass
+        return _force(mass, response, None, effects), mass
     stated = request.stated_max_force
     assert stated is not None
-    mass = stated * _longest_row(_inverse(response.acceleration))
-    return _force(mass, response, stated), mass
+    mass = stated * _most(_inverse(response.acceleration), effects)
+    return _force(mass, response, stated, effects), mass
 
 
-def _force(mass: float, response: Response, stated: float | None) -> Force:
+def _force(mass: float, response: Response, stated: float | None, effects: int = 2) -> Force:
     """Return the forces on a handle of this mass [kg]; the largest one is as `stated` [N], or else worked out."""
     level = _inverse(response.acceleration) / mass
     (a, b), (c, d) = level.tolist()
     return Force(
         newton_to_level=((a, b), (c, d)),
-        max_force_n=1.0 / _longest_row(level) if stated is None else stated,
+        max_force_n=1.0 / _most(level, effects) if stated is None else stated,
+        effects=effects,
         source="weight" if stated is None else "stated",
     )
 
@@ -194,8 +251,9 @@ def _inverse(matrix: Array) -> Array:
     return np.linalg.inv(matrix).astype(np.float64)
 
 
-def _longest_row(matrix: Array) -> float:
-    return float(np.hypot(*matrix.T).max())
+def _most(matrix: Array, effects: int) -> float:
+    """Return the largest level, for a force of 1 N in whatever direction; that of one effect is of its whole force."""
+    return float(np.hypot(*matrix.T).max()) if effects > 1 else float(np.linalg.norm(matrix, 2))
 
 
 def _method(request: Request, level: float) -> str:

@@ -7,7 +7,7 @@ newton is is not known yet. So is every rest between them, which gives none.
 from __future__ import annotations
 
 import math
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -43,11 +43,16 @@ _SLOW = 0.04
 _LARGEST_MISFIT = 0.15
 _LEAST_ANGLE = 0.5
 _TOO_FAST = 2.0
+_ALIKE = 0.3
 
 
 def rest(duration: float, period: float) -> Motion:
     """Return a motion that gives no force for `duration` [s]."""
     return Motion(Causality.IMPEDANCE, holding(duration, period), 1e-9, relative=True, period=period, label="rest")
+
+
+class NoAnswer(ConfigurationError):
+    """The handle does not answer pushes as a free one does: of the motors, or of what holds it."""
 
 
 @dataclass
@@ -107,6 +112,14 @@ class Pusher:
         _require_sound(response)
         self.response = response
 
+    def repeat(self, before: Sequence[Push]) -> Procedure:
+        """Push with each effect once more, as strongly as `before`."""
+        yield rest(_STILL, self.period)
+        self.person.let_go(self.look)
+        for effect in sorted({push.effect for push in before}):
+            peak = next(push.peak for push in before if push.effect == effect)
+            self.pushes.append((yield from self._push(effect, peak)))
+
     @property
     def level(self) -> float:
         """The greatest level that was used."""
@@ -122,7 +135,7 @@ class Pusher:
             if level >= self.most:
                 break
             level, sign = min(2.0 * level, self.most), -sign
-        raise ConfigurationError(
+        raise NoAnswer(
             f"effect {effect + 1} does not move the handle: {1e3 * push.distance:.2f} mm at level {level:g}, the "
             "greatest that was allowed. Switch the motors on, leave the handle free, or allow more with --push-level."
         )
@@ -167,6 +180,24 @@ class Pusher:
             )
 
 
+def agree(some: Sequence[Push], others: Sequence[Push]) -> bool:
+    """Tell whether the pushes moved the handle alike, for the level that each effect had."""
+
+    def reach(pushes: Sequence[Push], effect: int) -> NDArray[np.float64]:
+        ways = [np.array(p.moved) / _signed_peak(p) for p in pushes if p.effect == effect]
+        mean: NDArray[np.float64] = np.array(ways).mean(axis=0)
+        return mean
+
+    return all(
+        np.hypot(*(reach(others, effect) - reach(some, effect))) < _ALIKE * np.hypot(*reach(others, effect))
+        for effect in {push.effect for push in others}
+    )
+
+
+def _signed_peak(push: Push) -> float:
+    return float(push.level[np.argmax(np.abs(push.level))])
+
+
 def smaller_travel(axes: Axes) -> float:
     """Return the smaller one of the two travels [m]; of a wheel, which may have many turns, the width of its rim."""
     if axes.rim_radius_m:
@@ -182,7 +213,7 @@ def _shape(elapsed: float) -> float:
 
 def _require_sound(response: Response) -> None:
     if not response.misfit < _LARGEST_MISFIT:
-        raise ConfigurationError(
+        raise NoAnswer(
             f"the handle does not move like a free mass ({response.misfit:.0%} of its motion is left unexplained). "
             "Do not touch it, remove any springs, and begin again."
         )
@@ -191,6 +222,6 @@ def _require_sound(response: Response) -> None:
     first, second = response.acceleration.T
     sine = abs(float(np.linalg.det(response.acceleration))) / math.prod((np.hypot(*first), np.hypot(*second)))
     if not sine > _LEAST_ANGLE:
-        raise ConfigurationError(
+        raise NoAnswer(
             "both effects push in almost the same direction: this stick cannot make forces in all directions."
         )

@@ -159,8 +159,8 @@ class PidJoystick(Driver):
             undo.callback(transport.close)
             known = require_parameters(self.parameters, transport.link, own.parameters)
             self._begin_log(own.log)
-            axes = known.axes.usages
-            streaming = undo.enter_context(playing(transport, own.force_duration, own.keep_alive, axes))
+            times, axes = (own.force_duration, own.keep_alive), known.axes.usages
+            streaming = undo.enter_context(playing(transport, *times, axes, effects=known.force.effects))
             firmware = transport.link.bcd_device
             if firmware is not None and known.device.bcd_device not in (None, firmware):
                 require_force(streaming, known, firmware)

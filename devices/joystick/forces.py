@@ -7,6 +7,7 @@ is started anew within ``keep_alive``, as long as commands keep coming; of a tic
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Generator
 
@@ -64,25 +65,33 @@ class Forces:
     def reports(self) -> Generator[bytes, bool, None]:
         """Yield what changed, farthest off first, and what starts anew that is due; is sent whether it was taken."""
         wanted, _ = self._wanted()
-        for axis in sorted(range(len(self._sent)), key=lambda axis: -abs(wanted[axis] - self._sent[axis])):
+        for part in sorted(range(len(self._sent)), key=lambda part: -self._error(part, wanted)):
             wanted, fresh = self._wanted()
-            if wanted[axis] != self._sent[axis]:
-                taken = yield self._report(axis, wanted[axis])
-                self._sent[axis] = wanted[axis] if taken else _UNKNOWN
-            if fresh and time.perf_counter() >= self._due[axis]:
-                taken = yield self._starts[axis]
+            if wanted[part] != self._sent[part]:
+                taken = yield self._report(part, wanted[part])
+                self._sent[part] = wanted[part] if taken else _UNKNOWN
+            if part < len(self._due) and fresh and time.perf_counter() >= self._due[part]:
+                taken = yield self._starts[part]
                 if taken:
-                    self._put_off(axis)
+                    self._put_off(part)
 
     def _wanted(self) -> tuple[tuple[int, int], bool]:
         """Return the counts to send, and whether anybody commands them."""
         level_x, level_y, stamp = self.levels.read()
         if time.perf_counter() - stamp > self._keep_alive:
-            return (0, 0), False
-        return (round(level_x * self._full_scale), round(level_y * self._full_scale)), True
+            return self._counts(0.0, 0.0), False
+        return self._counts(level_x, level_y), True
 
-    def _report(self, axis: int, count: int) -> bytes:
-        buffer = self._buffers[axis]
+    def _counts(self, level_x: float, level_y: float) -> tuple[int, int]:
+        """Return the counts that make these levels: the magnitudes of the effects."""
+        return round(level_x * self._full_scale), round(level_y * self._full_scale)
+
+    def _error(self, part: int, wanted: tuple[int, int]) -> float:
+        """Return how far off a count is."""
+        return abs(wanted[part] - self._sent[part])
+
+    def _report(self, part: int, count: int) -> bytes:
+        buffer = self._buffers[part]
         self._magnitude.put(buffer, count)
         return bytes(buffer)
 
@@ -91,3 +100,58 @@ class Forces:
         due, apart = time.perf_counter() + self._keep_alive, 0.25 * self._keep_alive
         close = any(abs(due - other) < apart for k, other in enumerate(self._due) if k != axis)
         self._due[axis] = due - apart if close else due
+
+
+class TurnedForces(Forces):
+    """The same for a stick that cannot add effects up: one effect, whose direction is streamed beside its magnitude.
+
+    Two reports make one force, and between them it is neither the old nor the new one. So a force that turns back goes
+    through zero by its magnitude, and the direction stays within a right angle of what it was: then neither is far off.
+
+    Parameters
+    ----------
+    playbook : Playbook
+        The stick's reports.
+    block : int
+        Its effect, which plays.
+    keep_alive : float
+        As of `Forces`.
+    effect : bytes
+        The report by which the effect was described last.
+    """
+
+    def __init__(self, playbook: Playbook, block: int, keep_alive: float, effect: bytes) -> None:
+        super().__init__(playbook, [block], keep_alive)
+        self._angle = playbook.angle
+        self._turn = self._angle.field.logical_max - self._angle.field.logical_min
+        self._effect = bytearray(effect)
+        self._kept = self._angle.get(effect) - self._angle.field.logical_min
+        self._sent = [0, self._kept]
+
+    @property
+    def on(self) -> bool:
+        """Whether the stick has a force to play, or may have one."""
+        return bool(self._sent[0])
+
+    def _counts(self, level_x: float, level_y: float) -> tuple[int, int]:
+        """Return magnitude and direction: where the force comes from, or goes to with a negative magnitude."""
+        magnitude = round(math.hypot(level_x, level_y) * self._full_scale)
+        if not magnitude:
+            return 0, self._kept
+        turn = round(math.atan2(-level_x, level_y) / math.tau * self._turn)
+        halves = round(2.0 * (turn - self._kept) / self._turn)  # half turns between it and the direction there is
+        self._kept = (turn + (halves % 2) * round(0.5 * self._turn)) % self._turn
+        return (-magnitude if halves % 2 else magnitude), self._kept
+
+    def _error(self, part: int, wanted: tuple[int, int]) -> float:
+        """Return how far off the force is by a count: a direction by the way its tip has to go."""
+        error = super()._error(part, wanted)
+        if part == 0 or self._sent[1] == _UNKNOWN:
+            return error
+        return math.tau * min(error, self._turn - error) / self._turn * abs(self._sent[0])
+
+    def _report(self, part: int, count: int) -> bytes:
+        if part == 0:
+            return super()._report(part, count)
+        self._angle.put(self._effect, self._angle.field.logical_min + count)
+        return bytes(self._effect)

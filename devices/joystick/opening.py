@@ -105,6 +105,7 @@ def playing(
     keep_alive: float,
     axes: tuple[int, ...] = (X, Y),
     patience: float = FIRST_REPORT,
+    effects: int = 2,
 ) -> Iterator[Streaming]:
     """Set up a stick that is connected and stream to its effects; however that ends, there is no force then.
 
@@ -120,6 +121,8 @@ def playing(
         Usages of the two axes of a stick, of the one of a wheel, for which that may be `THE_MOTORS`.
     patience : float
         How long to wait for the first position [s].
+    effects : int
+        How many it adds up: with 1 the direction of one effect is streamed. A wheel has one in any case.
 
     Raises
     ------
@@ -133,7 +136,7 @@ def playing(
     elif len(axes) > 1:
         _require_plane(descriptor, link)
     layout = InputLayout(descriptor, *axes)
-    session = PidSession(transport, Playbook(descriptor, family), family, duration, len(axes))
+    session = PidSession(transport, Playbook(descriptor, family), family, duration, min(effects, len(axes)))
     with contextlib.ExitStack() as undo:
         session.start()
         undo.callback(session.stop)

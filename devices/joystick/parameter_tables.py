@@ -79,6 +79,7 @@ class Force:
 
     newton_to_level: Matrix = free(MISSING, _MATRIX, doc="parts of full scale per newton")
     max_force_n: float = bounded(above=0.0, maximum=1000.0, unit="N", doc="largest force")
+    effects: int = bounded(2, minimum=1, maximum=2, doc="effects that a stick adds up; of 1 the direction is streamed")
     release_s: float | None = free(
         None, "a number of at least 0 s", doc="measured: how long the stick goes on with a force that nobody renews"
     )
@@ -145,6 +146,13 @@ def _check_axes(axes: Axes) -> None:
         )
 
 
+def _norm(matrix: Matrix) -> float:
+    """Return by how much a matrix makes a vector longer at most."""
+    (a, b), (c, d) = matrix
+    square, det = a * a + b * b + c * c + d * d, a * d - b * c
+    return math.sqrt(0.5 * (square + math.sqrt(max(square * square - 4.0 * det * det, 0.0))))
+
+
 def _require_map(instance: Any, where: str, name: str, dimensions: int) -> None:
     """Make sure that a matrix maps the plane onto itself, or the x axis of a wheel."""
     matrix = getattr(instance, name)
@@ -161,7 +169,8 @@ def _check_force(force: Force, dimensions: int) -> None:
     _require_map(force, "force", "newton_to_level", dimensions)
     release = force.release_s
     _require(release is None or (_is_number(release) and release >= 0.0), force, "force", "release_s")
-    largest = max(math.hypot(*row) for row in force.newton_to_level) * force.max_force_n
+    most = max(math.hypot(*row) for row in force.newton_to_level) if force.effects > 1 else _norm(force.newton_to_level)
+    largest = most * force.max_force_n
     if largest > _ROUNDING:
         raise ConfigurationError(
             f"force.max_force_n = {force.max_force_n:g}: asks for {largest:.3g} times the device's full scale in some "

@@ -60,6 +60,7 @@ class Playbook:
         self._free = descriptor.of(_OUTPUT, use.BLOCK_FREE_REPORT)
         try:
             self.magnitude = Value(self._constant, use.MAGNITUDE)
+            self.angle = Value(self._effect, use.ORDINAL_1, within=use.DIRECTION)
             self._try()
         except ReportError as error:
             raise DeviceOpenError(f"the stick cannot play forces that a program streams: {error}") from error

@@ -3,7 +3,7 @@
 Device Class Definition for Physical Interface Devices 1.0. A force in the plane is played by two effects, one along
 each axis, whose signed magnitudes are streamed: two short reports, each of them complete by itself. An effect has a
 finite duration and is started again and again: of a host that has died the force does not stay. A wheel has one axis
-and one effect.
+and one effect; so has a stick that cannot add effects up, whose direction is streamed, too.
 """
 
 from __future__ import annotations
@@ -51,6 +51,8 @@ class PidSession:
     ----------
     blocks : list of int
         The effects' blocks in the device, while there are any.
+    described : list of bytes
+        The reports by which they were described.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class PidSession:
         self._directions = DIRECTIONS[:count]
         self.playbook = playbook
         self.blocks: list[int] = []
+        self.described: list[bytes] = []
         self._endings: list[tuple[bytes | None, ...]] = []
         self._motors_off = playbook.control(use.DISABLE_ACTUATORS)
 
@@ -80,7 +83,8 @@ class PidSession:
                 self._endings.append(self.playbook.ending(block))  # made before there is anything to end
                 self.blocks.append(block)
                 self._send(self.playbook.constant(block))
-                self._send(self.playbook.effect(block, direction, self._duration))
+                self.described.append(self.playbook.effect(block, direction, self._duration))
+                self._send(self.described[-1])
             for block in self.blocks:
                 self._send(self.playbook.operation(block, use.START))
         except (TransferError, ReportError) as error:

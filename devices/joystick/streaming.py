@@ -31,7 +31,7 @@ import numpy as np
 from devices.common.bus.transfers import TransferError, Trouble
 from devices.common.latch import Latch
 from devices.common.waking import Wake
-from devices.joystick.forces import Forces
+from devices.joystick.forces import Forces, TurnedForces
 from devices.joystick.hid import usages as use
 from devices.joystick.inputs import InputLayout, Sample
 from devices.joystick.session import PidSession
@@ -57,6 +57,13 @@ BEGUN, ENDED = 0, 1
 """What troubles the threads: when the report began that is under way [s, perf_counter], and whether one has ended."""
 
 
+def _forces(session: PidSession, layout: InputLayout, keep_alive: float) -> Forces:
+    """Return what is sent of a force: with one effect for two axes its direction, too."""
+    if len(session.blocks) < len(layout.usages):
+        return TurnedForces(session.playbook, session.blocks[0], keep_alive, session.described[0])
+    return Forces(session.playbook, session.blocks, keep_alive)
+
+
 class Streaming:
     """The threads, and what lies between them and the tick.
 
@@ -65,7 +72,7 @@ class Streaming:
     transport : Transport
         The open connection.
     session : PidSession
-        Started: its two effects play.
+        Started: its effects play.
     layout : InputLayout
         Of the input reports.
     keep_alive : float
@@ -96,7 +103,7 @@ class Streaming:
         self._session = session
         self.layout = layout
         self.full_scale = session.playbook.full_scale
-        self._forces = Forces(session.playbook, session.blocks, keep_alive)
+        self._forces = _forces(session, layout, keep_alive)
         self._watch = Watch(transport, layout)
         self.sample: Sample | None = None
         self.heard = 0.0

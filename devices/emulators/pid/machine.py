@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import deque
 
-from devices.emulators.pid.effects import SPRING, Condition, Effect, Envelope
+from devices.emulators.pid.effects import CONSTANT, SPRING, Condition, Effect, Envelope
 from devices.emulators.pid.pool import Pool
 from devices.emulators.pid.profiles.profile import Pair, Profile, Scales
 
@@ -98,12 +98,18 @@ class Machine:
                 effect.playing = False
                 self._report("play", block)
             else:
-                along = effect.level(self.frame, place, speed)
-                x, y = x + along[0], y + along[1]
+                x, y = self._with(effect, (x, y), effect.level(self.frame, place, speed))
         self.frame += 1
         if self.paused or not (self.enabled or not self._profile.must_enable):
             return 0.0, 0.0
         return _cut(self.gain * x), _cut(self.gain * y)
+
+    def _with(self, effect: Effect, sum_: Pair, along: Pair) -> Pair:
+        """Return the sum of the effects so far together with one more, as this firmware makes it."""
+        if self._profile.sums == "turns" and effect.kind == CONSTANT:
+            size, (x, y) = effect.gain * effect.magnitude, effect.direction
+            return (sum_[0] + size) * x, (sum_[1] + size) * y
+        return sum_[0] + along[0], sum_[1] + along[1]
 
     def state_report(self, block: int) -> bytes:
         """Return the state report about a block; about all of them where there is no such block."""
@@ -165,7 +171,7 @@ class Machine:
 
     def _operate(self, effect: Effect, fields: dict[str, int]) -> None:
         operation = fields["operation"]
-        if operation == START_SOLO:
+        if operation == START_SOLO or (operation == START and self._profile.sums == "latest"):
             self._stop_all()
         if operation in {START, START_SOLO}:
             effect.start(self.frame, fields["loops"])

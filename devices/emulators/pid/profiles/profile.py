@@ -139,6 +139,9 @@ class Profile:
         What becomes of output reports on the control pipe: ``works``, ``ignored``, ``shifted`` (by one byte).
     suspend_resets : bool
         Whether the firmware starts anew when the bus is suspended.
+    sums : str
+        What becomes of several effects: ``adds``; ``latest`` (starting one stops the others); ``turns`` (the sum so far
+        is multiplied by the direction of each constant effect).
     """
 
     name: str
@@ -181,6 +184,7 @@ class Profile:
     spring: float = 0.0
     control_pipe: str = "works"
     suspend_resets: bool = False
+    sums: str = "adds"
 
     @cached_property
     def report_descriptor(self) -> bytes:
