@@ -118,12 +118,7 @@ class _Pushed:
     pushes: list[Push]
     quantum: int
     level: float
-    answer: Response | None
-
-    @property
-    def response(self) -> Response:
-        assert self.answer is not None
-        return self.answer
+    response: Response
 
 
 def _pushes(
@@ -146,7 +141,7 @@ def _pushes(
         except NoAnswer:
             raise none from None
     alone = _push(*tools, effects=1, what="pushes_alone", before=both.pushes)
-    if agree(alone.pushes, both.pushes):
+    if agree(alone.response, both.response):
         return both, 2
     person.tell("The stick does not add two effects up: it is driven by one effect that is turned.")
     return _push(*tools, effects=1, what="pushes_of_one"), 1
@@ -182,6 +177,7 @@ def _push(
     pusher = Pusher(seen.axes, person, request.push_level, seen.full_scale, _looker(seen, present), mover.period)
     recording = drive(mover, pusher.repeat(before) if before else pusher.explore(), folder, facts, present=present)
     quantum = math.gcd(seen.quantum, seen.steps(recording.rows["position"]))
+    assert pusher.response is not None
     return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
 
 

@@ -113,12 +113,14 @@ class Pusher:
         self.response = response
 
     def repeat(self, before: Sequence[Push]) -> Procedure:
-        """Push with each effect once more, as strongly as `before`."""
+        """Push with each effect once more, both ways, as strongly as `before`; find how the handle answers."""
         yield rest(_STILL, self.period)
         self.person.let_go(self.look)
         for effect in sorted({push.effect for push in before}):
             peak = next(push.peak for push in before if push.effect == effect)
-            self.pushes.append((yield from self._push(effect, peak)))
+            for level in (peak, -peak):
+                self.pushes.append((yield from self._push(effect, level)))
+        self.response = identify(self.pushes)
 
     @property
     def level(self) -> float:
@@ -180,22 +182,10 @@ class Pusher:
             )
 
 
-def agree(some: Sequence[Push], others: Sequence[Push]) -> bool:
-    """Tell whether the pushes moved the handle alike, for the level that each effect had."""
-
-    def reach(pushes: Sequence[Push], effect: int) -> NDArray[np.float64]:
-        ways = [np.array(p.moved) / _signed_peak(p) for p in pushes if p.effect == effect]
-        mean: NDArray[np.float64] = np.array(ways).mean(axis=0)
-        return mean
-
-    return all(
-        np.hypot(*(reach(others, effect) - reach(some, effect))) < _ALIKE * np.hypot(*reach(others, effect))
-        for effect in {push.effect for push in others}
-    )
-
-
-def _signed_peak(push: Push) -> float:
-    return float(push.level[np.argmax(np.abs(push.level))])
+def agree(some: Response, others: Response) -> bool:
+    """Tell whether each effect accelerates the handle alike in both."""
+    off = np.hypot(*(some.acceleration - others.acceleration))
+    return bool(np.all(off < _ALIKE * np.hypot(*others.acceleration)))
 
 
 def smaller_travel(axes: Axes) -> float:

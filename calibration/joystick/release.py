@@ -25,7 +25,7 @@ from calibration.joystick.stick import PAUSE, RawStick
 from devices.joystick.parameters import Axes
 from haptics.errors import ConfigurationError
 
-WAY = 0.1
+WAY = 0.15
 """The handle is to go so far while it is pushed, in parts of half the smaller travel."""
 
 WATCHED = 2.5

@@ -12,7 +12,7 @@ import pytest
 from calibration.joystick.emulated import EmulatedPerson
 from calibration.joystick.person import Look, Place
 from calibration.joystick.pushes import agree
-from calibration.joystick.response import Push
+from calibration.joystick.response import Response
 from devices.emulators.pid.profiles.known import PROFILES
 from haptics.errors import ConfigurationError
 from tests.calibration.benches import attempt, bench, left_alone, near, truth_of
@@ -55,22 +55,22 @@ def test_a_handle_that_moves_with_neither_is_told_as_before(tmp_path: Path) -> N
     assert left_alone(table.stick)
 
 
-def push(effect: int, level: float, x: float, y: float) -> Push:
-    time = np.array((0.0, 0.1, 0.2))
-    return Push(effect, time, level * np.array((0.0, 1.0, 0.0)), np.array(((0.0, 0.0), (0.5 * x, 0.5 * y), (x, y))))
+def answer(first: tuple[float, float], second: tuple[float, float]) -> Response:
+    return Response(np.array((first, second)).T, 0.0, 0.0, 0.0, 0.0, 0.0, ())
 
 
 @pytest.mark.parametrize(
     ("alone", "alike"),
     [
-        ((0.010, 0.0), True),
-        ((0.012, 0.0), True),
-        ((0.020, 0.0), False),
-        ((0.005, 0.0), False),
-        ((0.0, 0.010), False),
-        ((-0.010, 0.0), False),
+        ((10.0, 0.0), True),
+        ((12.0, 1.0), True),
+        ((20.0, 0.0), False),
+        ((5.0, 0.0), False),
+        ((0.0, 10.0), False),
+        ((-10.0, 0.0), False),
     ],
 )
-def test_pushes_agree_that_move_the_handle_alike(alone: tuple[float, float], alike: bool) -> None:
-    both = [push(0, 0.1, 0.010, 0.0), push(0, -0.1, -0.010, 0.0), push(1, 0.2, 0.0, 0.02)]
-    assert agree([push(0, 0.1, *alone), push(1, 0.1, 0.0, 0.01)], both) == alike
+def test_answers_agree_in_which_each_effect_does_alike(alone: tuple[float, float], alike: bool) -> None:
+    both = answer((10.0, 0.0), (0.0, 20.0))
+    assert agree(answer(alone, (0.0, 20.0)), both) == alike
+    assert agree(answer((10.0, 0.0), (2.0 * alone[1], 2.0 * alone[0])), both) == alike

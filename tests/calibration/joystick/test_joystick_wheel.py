@@ -33,7 +33,7 @@ def test_a_wheel_is_found_to_be_what_it_is(turn: float, tmp_path: Path) -> None:
     assert own.axes.workspace_max_m == pytest.approx(truth.axes.workspace_max_m, rel=0.01)
     assert own.axes.rim_radius_m == truth.axes.rim_radius_m
     assert own.handle.moving_mass_kg == pytest.approx(truth.handle.moving_mass_kg, rel=0.1)
-    assert own.force.release_s == pytest.approx(0.2, abs=0.012)
+    assert own.force.release_s == pytest.approx(0.2, abs=0.03)
     assert own.device == truth.device
     assert "a rim of 0.125 m radius" in own.provenance.method
     assert len({fields["block"] for fields in table.stick.received("constant")}) == 1, "one effect"
