@@ -77,7 +77,11 @@ def calibrated(profile: str, period: float = 0.0) -> tuple[Calibration, StickPar
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("profile", "period"), [*((profile, 0.0) for profile in STICKS), pytest.param("sidewinder-ff2", WALL, id="wall")]
+    ("profile", "period"),
+    [
+        *((profile, 0.0) for profile in STICKS),
+        pytest.param("sidewinder-ff2", WALL, id="wall", marks=pytest.mark.wall_clock),
+    ],
 )
 def test_every_stick_is_found_to_be_what_it_is(profile: str, period: float) -> None:
     found, truth, stick = calibrated(profile, period)
