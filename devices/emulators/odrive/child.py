@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from devices.emulators import child
-from devices.emulators.loop import Loop
+from devices.emulators.loop import LOOK, Loop
 from devices.emulators.odrive.serving.server import BusServer, observe
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import HapticError
@@ -73,6 +73,7 @@ class _Life:
     def __init__(self, backend: EmulatedOdriveBackend, loop: Loop) -> None:
         self._backend, self._loop = backend, loop
         self._latest = math.inf
+        self._next_look = 0.0
         loop.watch(sys.stdin, self._listen)
 
     def _listen(self) -> None:
@@ -81,13 +82,15 @@ class _Life:
             self._loop.forget(sys.stdin)
 
     def over(self) -> bool:
-        """Tell whether it is over; the time of the drive goes on until it is."""
-        board = self._backend.boards[0]
-        board.catch_up()
+        """Tell whether it is over; the time of the drive goes on until it is, if nobody else looks at it."""
+        board, now = self._backend.boards[0], time.monotonic()
+        if now >= self._next_look:
+            self._next_look = now + LOOK
+            board.catch_up()
         if math.isinf(self._latest):
             return False
         driven = any(axis.driven or axis.torque for axis in board.inside.axes)
-        return not driven or time.monotonic() > self._latest
+        return not driven or now > self._latest
 
 
 def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "", sensor: Any = None) -> None:
