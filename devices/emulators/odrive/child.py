@@ -18,14 +18,15 @@ import time
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from devices.emulators import child
 from devices.emulators.loop import LOOK, Loop
-from devices.emulators.odrive.serving.server import BusServer, observe
-from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import HapticError
 from haptics.files import replace_own
+
+if TYPE_CHECKING:  # what takes long to import is imported when the process has settled in
+    from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 
 LINGER = 1.5
 """How long it lives on after the end of its input while a motor is driven [s]."""
@@ -109,6 +110,8 @@ def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "
     sensor : RdtBox or OptoForceUnit, optional
         A force sensor that is served besides.
     """
+    from devices.emulators.odrive.serving.server import BusServer, observe
+
     loop = Loop()
     with contextlib.ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory())

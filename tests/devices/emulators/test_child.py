@@ -45,3 +45,12 @@ def test_its_loop_comes_just_behind_the_one_that_started_it_and_nothing_else_of_
     found, of_loop, others = json.loads(said)
     assert (found, of_loop) == (policy, its)
     assert set(others) <= {os.SCHED_OTHER}
+
+
+@pytest.mark.parametrize("module", ["devices.emulators.arm.child", "devices.emulators.odrive.child"])
+def test_nothing_that_takes_long_is_imported_before_it_has_settled_in(module: str) -> None:
+    """Until then it has the priority of the loop that started it."""
+    trial = f"import sys, {module}; print('numba' in sys.modules or 'usb' in sys.modules)"
+    root = str(Path(__file__).parents[3])
+    said = subprocess.run([sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=root, check=True).stdout
+    assert said == "False\n"
