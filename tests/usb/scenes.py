@@ -54,6 +54,7 @@ def identity(stage: Stage) -> Any:
     return {
         "vendor_id": link.vendor_id,
         "product_id": link.product_id,
+        "bcd_device": link.bcd_device,
         "serial": link.serial,
         "name": link.name,
         "report_descriptor_sha256": link.digest,
