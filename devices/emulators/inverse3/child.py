@@ -35,13 +35,14 @@ def main(table: dict[str, Any]) -> int:
     from devices.emulators.inverse3.server import InverseServer
     from devices.emulators.inverse3.service import EmulatedDevice
 
-    child.settle_in()
+    priority = child.settle_in()
     faults, device_id, kind = table.pop("faults"), table.pop("device_id"), table.pop("kind")
     try:
         server = InverseServer([EmulatedDevice(device_id, kind, Handle(kind, **table))], faults)
     except HapticError as error:
         return child.give_up(error)
     child.announce(server.address)
+    child.hurry(priority)
     server.serve(sys.stdin.fileno())
     return 0
 

@@ -118,6 +118,7 @@ def main(arguments: list[str]) -> int:
             "sample_age_ms": dict(zip(("p50", "p99", "max"), np.percentile(ages, (50, 99, 100)).round(3), strict=True)),
             "sliding": sliding(moving.rows),
             "drift_counts": drift(held.rows) / COUNT,
+            "held_oldest_sample_ms": float(1e3 * held.rows["sample_age"].max()),
             "sticking_share": float((held.rows["sticking"][1500:] == 1).mean()),
             "height_mm": float(1e3 * np.median(moving.rows["channel_height"])),
             "mismatches": [verify(one).mismatches for one in (moving, held)],
