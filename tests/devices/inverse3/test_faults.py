@@ -176,7 +176,7 @@ def test_a_service_that_stands_still_makes_old_samples_and_those_no_force(server
     device = driver(server, clock, reply_timeout=2.0)
     (one,) = server.service.devices
     trace = Trace.create(tmp_path / "trace", capacity=8192)
-    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0), trace, clock=clock)
+    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0, clock.period), trace, clock=clock)
     threading.Timer(0.8, lambda: server.faults.set("dropout")).start()
     with pytest.raises(DeviceFault, match="no usable sample since tick"):
         servo.run(20.0)
