@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -40,6 +41,18 @@ def test_a_wheel_is_found_to_be_what_it_is(turn: float, tmp_path: Path) -> None:
     assert left_alone(table.stick)
     assert np.abs(Recording(tmp_path / "run_pushes").rows["position"][:, 0]).max() < 0.1, "it is turned a little"
     assert verify(Recording(tmp_path / "run_pushes")).verdict == "ok"
+
+
+def test_a_wheel_whose_firmware_has_the_descriptor_of_a_stick_is_one_all_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disguised = replace(PROFILES["openffboard"], handle=PROFILES[WHEEL].handle)
+    monkeypatch.setitem(PROFILES, "disguised", disguised)
+    own = attempt(bench("disguised"), tmp_path / "wheel").parameters
+    near(own.axes.counts_to_m, disguised.truths()["axes"]["counts_to_m"], METRES)
+    near(own.force.newton_to_level, disguised.truths()["force"]["newton_to_level"], NEWTONS)
+    with pytest.raises(ConfigurationError, match="are those at"):
+        attempt(bench("disguised"), tmp_path / "stick", rim_radius=None, travel_x=0.2, travel_y=0.16)
 
 
 class Backwards(EmulatedPerson):
