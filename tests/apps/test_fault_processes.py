@@ -270,4 +270,6 @@ def test_a_servo_that_is_lost_is_ended_within_20_ms_and_its_device_told_no_more(
     silent = float(session.told["monotonic_ns"][-1]) * 1e-9
     assert recording.metadata["device"]["watchdog"] == pytest.approx(0.02)
     assert session.event()["event"] == "servo lost"
-    promptly(max(stalls.passed(gone), stalls.passed(silent)), f"servo gone after its {number.name}")
+    # A killed one is taken apart by the system, memory and all, in its own time; what it was told no more counts then.
+    instants = (silent, gone) if number == signal.SIGSTOP else (silent,)
+    promptly(max(map(stalls.passed, instants)), f"servo gone after its {number.name}")

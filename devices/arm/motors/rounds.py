@@ -6,6 +6,7 @@ firmware 0.5 takes at a serial port beside it, it is one transfer out and one in
 
 from __future__ import annotations
 
+import struct
 import time
 from typing import NamedTuple, Protocol
 
@@ -23,6 +24,7 @@ Command = tuple[float, ...]
 ECHO = "test_property"
 """What every drive of firmware 0.5 keeps for whoever wants to write and read something: here the number of a round."""
 
+_COMMAND = struct.Struct("<6f")
 _FEEDS_AFTER = 0.1
 """A watchdog is fed again after this part of the time that it waits."""
 
@@ -160,7 +162,8 @@ class TextRounds:
         if not alive:
             self._native.forget()  # the lines have told them something else
             self._native.send(command, alive=False)
-        lines = [f"p {axis} {command[axis]:.9g} {command[2 + axis]:.9g} {command[4 + axis]:.9g}" for axis in AXES]
+        told = _COMMAND.unpack(_COMMAND.pack(*command))  # in single precision, of which 9 digits tell all
+        lines = [f"p {axis} {told[axis]:.9g} {told[2 + axis]:.9g} {told[4 + axis]:.9g}" for axis in AXES]
         return self._exchange(lines if alive else [], self._timeout)
 
     def look(self, timeout: float) -> Answer:
