@@ -31,6 +31,7 @@ def smoothed_speed(rows: np.ndarray, window: int = 40) -> np.ndarray:
 
 
 @pytest.mark.slow
+@pytest.mark.wall_clock  # the window has 11 s to appear, and the hand to move
 def test_a_session_with_the_mouse_feels_four_newtons(screen: Screen, tmp_path: Path) -> None:
     arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--duration", "11")
     with screen.session(tmp_path, *arguments) as process:

@@ -162,7 +162,7 @@ class Streaming:
         last = self.sample
         before, speeds = (last.first, last.second), (last.first_speed, last.second_speed)
         told, self._swiftest = self._swiftest, [0.0, 0.0]
-        duration = answer.asked - last.time
+        duration = time.perf_counter() - last.time  # an answer may have been on its way for long
         for axis, now in enumerate(answer.estimates[:2]):
             swift = min(_HASTE * max(abs(speeds[axis]), told[axis]) + duration / _SPURT * self._fastest, self._fastest)
             jump = now - before[axis]
