@@ -155,7 +155,8 @@ class OdriveStage:
                 self._streaming = Streaming(drive, rounds, energise(drive, self.settings))
                 self._streaming.start()
             except BaseException:
-                self._undo_arming(drive)
+                self._end_text()
+                self.disarm()  # which says so if they may still be driven
                 raise
 
     def _begin_rounds(self, drive: Drive) -> Rounds:
@@ -180,13 +181,6 @@ class OdriveStage:
         text, self._text = self._text, None
         if text is not None:
             text.close()
-
-    def _undo_arming(self, drive: Drive) -> None:
-        """Let go of motors that were just armed; what went wrong before is what will be told."""
-        self._streaming = None
-        with contextlib.suppress(DeviceFault, DeviceOpenError):
-            self._end_text()
-            rest(drive)
 
     # --- the tick ----------------------------------------------------------------------------------------------------
 

@@ -111,3 +111,12 @@ def test_arming_that_fails_leaves_no_motor_driven(monkeypatch: pytest.MonkeyPatc
             stage.arm()
         assert states(board) == [IDLE, IDLE]
         assert TEXT in board.drivers
+
+
+def test_arming_that_fails_says_so_if_the_motors_may_still_be_driven(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, board = make(protocol="text")
+    monkeypatch.setattr("devices.arm.motors.streaming.Streaming.start", lambda _: board.unplug() or 1 / 0)
+    with contextlib.suppress(DeviceFault), stage:
+        stage.home(HOME)
+        with pytest.raises(DeviceOpenError, match="could not be disarmed"):
+            stage.arm()
