@@ -22,7 +22,7 @@ TITLE = "time of a step of each element in a compiled loop, as a ratio to the sa
 TOLERANCE = 1e-12
 """By how much the results of the two loops may differ, relative to the largest of their kind."""
 
-_COMPARED = ("reference_ns_per_step", "ratio", "spread", "difference")
+_COMPARED = ("reference_ns_per_step", "ratio", "spread", "ratio_by_address", "difference")
 
 Row = dict[str, Any]
 
@@ -61,9 +61,10 @@ def measured(element: Element, reference: Reference | None) -> Row:
     if reference is None:
         return {**row, "ns_per_step": nanoseconds(measure([own])[:, 0], STEPS), **dict.fromkeys(_COMPARED)}
     like = element if element.model in FOUR_MODELS else plainest(element.causality)
-    expected = empty_results()
+    expected, record, motion = empty_results(), reference.record(like), inputs(like.causality)
     loop = f"{like.model.lower()}_{like.law.name}"
-    times = measure([own, reference.loop(loop, reference.record(like), inputs(like.causality), expected)])
+    by_address = reference.loop(f"{loop}_by_address", record, motion, empty_results())
+    times = measure([own, reference.loop(loop, record, motion, expected), by_address])
     ratio = compare(times[:, 0], times[:, 1])
     return {
         **row,
@@ -71,6 +72,7 @@ def measured(element: Element, reference: Reference | None) -> Row:
         "reference_ns_per_step": nanoseconds(times[:, 1], STEPS),
         "ratio": ratio.median,
         "spread": ratio.spread,
+        "ratio_by_address": compare(times[:, 0], times[:, 2]).median,
         "difference": difference(results, expected) if like is element else None,
     }
 
@@ -96,6 +98,9 @@ def disagreement(rows: Sequence[Row]) -> str:
 
 
 def _text(rows: Sequence[Row]) -> str:
-    heading = ("model", "causality", "law", "ns/step", "C ns/step", "ratio", "spread")
-    keys = ("element", "causality", "law", "ns_per_step", "reference_ns_per_step", "ratio", "spread")
+    heading = ("model", "causality", "law", "ns/step", "C ns/step", "ratio", "spread", "to C by address")
+    keys = (
+        *("element", "causality", "law", "ns_per_step", "reference_ns_per_step", "ratio", "spread"),
+        "ratio_by_address",
+    )
     return table([heading, *([row[key] for key in keys] for row in rows)])

@@ -1,8 +1,11 @@
 /* The four elements of Kikuuwe et al. 2006 in plain C: what the kernels are measured against.
 
-   The same equations in the same order as haptics/element_kernels.py and haptics/friction_kernels.py, so that results
+   The same equations in the same order as haptics/elements/kernels.py and haptics/friction/kernels.py, so that results
    can be compared to the last digits, and the same results stored at every step. Nothing is decided within a step that
-   is known beforehand: every pair of model and law gets a loop of its own, and its state stays in registers. */
+   is known beforehand: every pair of model and law gets a loop of its own, and its state stays in registers.
+
+   Each pair has a second loop, which calls its step by its address: what C pays for what the kernels do, namely that
+   the loop is compiled before anybody knows which element will be put into it. */
 
 #include <math.h>
 #include <stddef.h>
@@ -159,12 +162,22 @@ INLINE void step(struct element *p, enum model model, enum law law, const double
 
 /* --- loops: n steps of one element, which itself is left as it was ------------------------------------------------ */
 
+typedef void step_function(struct element *p, const double *x, struct row *row);
+
 #define LOOP(name, model, law)                                                                                        \
     void name(const struct element *start, const double *inputs, struct row *rows, size_t n)                          \
     {                                                                                                                 \
         struct element p = *start;                                                                                    \
         for (size_t k = 0; k < n; k++)                                                                                \
             step(&p, model, law, inputs + 2 * k, rows + k);                                                           \
+    }                                                                                                                 \
+    static void name##_step(struct element *p, const double *x, struct row *row) { step(p, model, law, x, row); }     \
+    void name##_by_address(const struct element *start, const double *inputs, struct row *rows, size_t n)             \
+    {                                                                                                                 \
+        step_function *volatile address = name##_step; /* volatile: or the compiler would see through it */           \
+        struct element p = *start;                                                                                    \
+        for (size_t k = 0; k < n; k++)                                                                                \
+            address(&p, inputs + 2 * k, rows + k);                                                                    \
     }
 
 LOOP(a_coulomb, MODEL_A, COULOMB)

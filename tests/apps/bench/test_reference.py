@@ -14,11 +14,12 @@ def _title(element: Element) -> str:
     return f"{element.model}-{element.law.name}"
 
 
+@pytest.mark.parametrize("way", ["", "_by_address"])
 @pytest.mark.parametrize("element", elements(), ids=_title)
-def test_the_loop_in_c_computes_the_same(element: Element, reference: Reference) -> None:
+def test_the_loop_in_c_computes_the_same(element: Element, way: str, reference: Reference) -> None:
     ours, theirs = empty_results(), empty_results()
     own_loop(element, ours)()
-    name = f"{element.model.lower()}_{element.law.name}"
+    name = f"{element.model.lower()}_{element.law.name}{way}"
     reference.loop(name, reference.record(element), inputs(element.causality), theirs)()
     assert np.abs(theirs["friction_force"]).max() > 1.0
     assert difference(ours, theirs) <= TOLERANCE
