@@ -1,0 +1,50 @@
+"""The two screens of an experiment: the participant's and the experimenter's, each in a process of its own.
+
+Importing this package imports neither Qt nor pyglet.
+"""
+
+from apps.experiment.screens.messages import (
+    KINDS,
+    Abort,
+    Cannot,
+    Certificate,
+    Choice,
+    Corners,
+    Figure,
+    GoOn,
+    Kind,
+    Note,
+    Notice,
+    Outcome,
+    Pacing,
+    Pause,
+    Plan,
+    Progress,
+    Redo,
+    Show,
+    StartBox,
+)
+from apps.experiment.screens.settings import ScreenSettings
+
+__all__ = [
+    "KINDS",
+    "Abort",
+    "Cannot",
+    "Certificate",
+    "Choice",
+    "Corners",
+    "Figure",
+    "GoOn",
+    "Kind",
+    "Note",
+    "Notice",
+    "Outcome",
+    "Pacing",
+    "Pause",
+    "Plan",
+    "Progress",
+    "Redo",
+    "ScreenSettings",
+    "Show",
+    "StartBox",
+]
