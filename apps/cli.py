@@ -45,6 +45,7 @@ _TOOLS = {
     "calibrate": "identify parameters (friction, motors, an arm, a stick) and write them to a file",
     "conformance": "the friction conformance suite, for every model here and for your own renderer",
     "doctor": "check this machine for 1 kHz, and print the commands that fix what is missing",
+    "experiment": "psychophysics: run an experiment from one file, resume it, report and export what it found",
     "reproduce": "reproduce figures and tables of the papers, with the papers' numbers beside ours",
 }
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""

@@ -1,0 +1,28 @@
+"""The command ``haptics experiment``: one sub-command for each thing that is done with an experiment."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+
+from apps.shared.answer import Answer
+
+WORK: dict[str, tuple[str, str]] = {}
+"""Sub-command to the module that does it, with ``add_options`` and ``run``, and what it does. The modules are imported
+for every command line: they import little, and what is heavy where it is used."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the sub-commands to the command's parser."""
+    kinds = parser.add_subparsers(required=True, metavar="SUB", dest="work")
+    for name, (module, summary) in WORK.items():
+        own = kinds.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
+        importlib.import_module(module).add_options(own)
+        own.add_argument("--json", action="store_true", help="print one JSON object on standard output")
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Do what is asked for."""
+    module, _ = WORK[options.work]
+    answer: Answer = importlib.import_module(module).run(options)
+    return answer
