@@ -7,6 +7,7 @@ SI throughout; whatever the wire speaks is converted inside the driver.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Protocol, runtime_checkable
@@ -239,9 +240,18 @@ class Compensating(Protocol):
         ...
 
 
+class Telling(Protocol):
+    """A device that says more of itself when it is open; the servo looks for that by the attribute's name."""
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What goes into the recording as ``device_facts``, such as the limits of a drive: values that JSON has."""
+        ...
+
+
 @runtime_checkable
 class Device(Protocol):
-    """What the servo needs of a device; see `Compensating` for what it may have besides.
+    """What the servo needs of a device; see `Compensating` and `Telling` for what it may have besides.
 
     Building a device touches no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be
     called twice. ``read`` and ``write`` never block for longer than a small part of a period.

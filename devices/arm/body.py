@@ -54,6 +54,9 @@ _RIGID_STIFFNESS = 1e9
 
 _KNEE = 4.0
 
+_GRID = 33
+"""Poses along each side of a workspace in which the speeds of joints are looked at."""
+
 
 @documented
 @dataclass(frozen=True)
@@ -204,6 +207,17 @@ class ArmBody:
     def require_workspace(self, lower: tuple[float, float], upper: tuple[float, float]) -> None:
         """Raise `ConfigurationError` unless the arm reaches all of a rectangle, well away from its singularities."""
         self.linkage.require_workspace(lower, upper, LEAST_CLEARANCE)
+
+    def fastest_joints(
+        self, lower: tuple[float, float], upper: tuple[float, float], speed: float
+    ) -> NDArray[np.float64]:
+        """Return how fast the joints turn at most, (2,) [rad/s], while the end effector goes through a rectangle.
+
+        It moves with `speed` [m/s] in any direction: the longest rows of the inverse Jacobian on a grid.
+        """
+        grid = np.stack(np.meshgrid(*np.linspace(lower, upper, _GRID).T), axis=-1).reshape(-1, 2)
+        back = np.linalg.inv(self.linkage.jacobians(self.linkage.joints(grid)))
+        return np.asarray(speed * np.linalg.norm(back, axis=2).max(axis=0))
 
     def new_plant(self, record: NDArray[Any], position: tuple[float, float], step: float) -> NDArray[Any]:
         """Put the arm at rest into `record`, (1,), that has the fields of a plant; return its drives, (2,).

@@ -218,6 +218,11 @@ class Arm:
     # --- for an observer ---------------------------------------------------------------------------------------------
 
     @property
+    def facts(self) -> Mapping[str, Any]:
+        """What its drive says of itself, such as its limits, for the recording; empty if it is not open."""
+        return {"motors": dict(self._stage.facts)} if self._stage is not None else {}
+
+    @property
     def tally(self) -> Mapping[str, int]:
         """What came of the force sensor and what did not, by name; empty if it is not open."""
         return self._sensor.tally if self._sensor is not None else {}
@@ -273,7 +278,8 @@ class Arm:
     def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
         """Make the motors and the sensor; `resources` gets what undoes it."""
         backend, sensor = self._far_end(resources)
-        return OdriveStage(self.settings.motor_table, period=self._clock.period, backend=backend), make_sensor(sensor)
+        own, period = self.settings, self._clock.period
+        return OdriveStage(own.motor_table, period=period, backend=backend, demands=own.demands), make_sensor(sensor)
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         """Return what USB is reached by, None for libusb, and the table of the sensor; `resources` undoes it."""

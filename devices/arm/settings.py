@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from devices.arm.body import ArmBody
+from devices.arm.motors.limits import Demands
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
@@ -132,6 +136,15 @@ class ArmSettings(RunSettings):
     def motor_settings(self) -> OdriveSettings:
         """The settings of the motors."""
         return build(OdriveSettings, self.motor_table, "device.motors")
+
+    @property
+    def demands(self) -> Demands:
+        """What the arm is going to ask of its motors: the greatest torque, and the greatest speeds in its workspace."""
+        own = self.motor_settings
+        joints = self.body.fastest_joints(self.workspace.lower, self.workspace.upper, self.max_speed)
+        turns = np.abs(joints * (own.reduction_1, own.reduction_2)) / math.tau
+        speed = f"device.max_speed = {self.max_speed:g} m/s"
+        return Demands(self.body.torque_limit, (float(turns[0]), float(turns[1])), "device.arm.torque_limit", speed)
 
     @property
     def sensor_name(self) -> str:

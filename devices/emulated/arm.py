@@ -73,6 +73,7 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
         return {
             "arm": dict(self.arm or {}),
             "ratios": (motors.reduction_1, motors.reduction_2),
+            "fastest": max(self.demands.speeds),
             "half_width": self.half_width,
             "half_height": self.half_height,
             "hand": self.hand,

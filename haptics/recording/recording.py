@@ -7,8 +7,9 @@ only at the end: to wait for a disk in mid-run would cost more than the seconds 
 =================  =============================================================================================
 file               holds
 =================  =============================================================================================
-recording.json     configuration, versions, device, columns with units; written before the first tick, with the
-                   first ones when tick 0 was, and at the end with the result and the timing certificate
+recording.json     configuration, versions, device, columns with units; written before the first tick, with what
+                   the device said of itself when it was open, with the first ticks when tick 0 was, and at the end
+                   with the result and the timing certificate
 ticks.npy.part     every tick as a NumPy structured array, appended to; a valid ``.npy`` file at every moment
 ticks.npy          the same, renamed when the run was closed in order
 settings.jsonl     one line per change of parameters: version and the parameters in force from then on

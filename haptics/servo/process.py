@@ -194,7 +194,7 @@ class ServoProcess:
 
         Returns
         -------
-        ("compiling", (number, about)), ("opening", None), ("ready", dict), ("ended", str) or None
+        ("compiling", (number, about)), ("opening", None), ("device", dict), ("ready", dict), ("ended", str) or None
 
         Raises
         ------

@@ -200,6 +200,9 @@ class Run:
         match message:
             case ("compiling" | "opening" | "ready") as stage, facts:
                 self._take(stage, facts)
+            case "device", facts:
+                with self.writing():
+                    self.recorder.note(device_facts=facts)
             case "ended", end:
                 return self._judged(End(end))
             case None if stopping and not (self.opened or self.opening):

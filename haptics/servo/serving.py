@@ -80,6 +80,8 @@ def _serve_device(job: Job, servo: Servo, application: int, connection: Connecti
     def ready() -> None:
         nonlocal used
         used = Usage.now()
+        if facts := getattr(servo.device, "facts", None):
+            send(connection, ("device", dict(facts)))
         send(connection, ("ready", real_time.as_dict()))
 
     try:

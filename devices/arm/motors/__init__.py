@@ -2,9 +2,10 @@
 
 - `stage`: the interface, `MotorStage`. An arm needs nothing else of its motors.
 - `odrive`: an ODrive v3.6 with firmware 0.5 on USB, `OdriveStage`, with its `settings`. What it is made of:
-  `wire` (packets as bytes), `endpoints` (what the drive says it can do, kept on disk), `usb` (finding and opening it),
-  `line` (many requests under way at once), `drive` (properties and functions by name), `checks` (what must be true
-  before a motor may move, and how it is brought to move and to rest), `streaming` (the threads), `errors` (in words).
+  `wire` (packets as bytes), `endpoints` (what the drive says it can do, kept on disk), `usb` (finding and opening it,
+  and its pipes), `line` (many requests under way at once), `drive` (properties and functions by name), `checks` (what
+  must be true before a motor may move, and how it is brought to move and to rest), `limits` (what the drive lets its
+  motors do, against what the arm asks of them), `streaming` (the threads), `errors` (in words).
 """
 
 from devices.arm.motors.odrive import OdriveStage

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import time
+from typing import Any
 
 from devices.arm.motors.drive import Drive
 from devices.arm.motors.errors import PARTS, SYSTEM, WATCHDOG_EXPIRED, explain, in_words
+from devices.arm.motors.limits import NAMES, Demands, read_limits, require_enough
 from devices.arm.motors.settings import OdriveSettings
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
@@ -76,12 +78,24 @@ def require_usable(drive: Drive, settings: OdriveSettings) -> None:
                 )
 
 
+def require_limits(drive: Drive, settings: OdriveSettings, demands: Demands) -> dict[str, Any]:
+    """Return firmware and own limits of the drive; raise `DeviceOpenError` if these are below the `demands`."""
+    facts: dict[str, Any] = {"firmware": _version(drive)}
+    for axis in AXES:
+        own = read_limits({name: drive.get(f"axis{axis}.{name}") for name in NAMES.values()}, axis, settings)
+        require_enough(axis, own, demands, settings)
+        facts[f"axis{axis}"] = own.facts
+    return facts
+
+
+def _version(drive: Drive) -> str:
+    return ".".join(str(drive.get(f"fw_version_{part}")) for part in ("major", "minor", "revision"))
+
+
 def _require_version(drive: Drive) -> None:
-    version = tuple(drive.get(f"fw_version_{part}") for part in ("major", "minor", "revision"))
-    if version[:2] != (0, 5):
-        raise DeviceOpenError(
-            f"the drive's firmware is {'.'.join(map(str, version))}: this driver is for 0.5, and knows no other."
-        )
+    version = _version(drive)
+    if not version.startswith("0.5."):
+        raise DeviceOpenError(f"the drive's firmware is {version}: this driver is for 0.5, and knows no other.")
 
 
 def _require_plain_positions(drive: Drive) -> None:

@@ -16,7 +16,7 @@ import time
 from collections import deque
 
 from devices.arm.motors import wire
-from devices.arm.motors.usb import AGAIN, Pipes
+from devices.arm.motors.usb.pipes import AGAIN, Pipes
 from devices.common.bus.transfers import TransferError, Trouble
 
 PATIENCE = 0.1

@@ -9,16 +9,25 @@ from typing import Any, Self
 
 import numpy as np
 
-from devices.arm.motors.checks import AXES, energise, has_absolute_encoders, require_usable, rest, set_home
+from devices.arm.motors.checks import (
+    AXES,
+    energise,
+    has_absolute_encoders,
+    require_limits,
+    require_usable,
+    rest,
+    set_home,
+)
 from devices.arm.motors.drive import Drive, connect
 from devices.arm.motors.endpoints import table_folder
+from devices.arm.motors.limits import Demands
 from devices.arm.motors.line import PATIENCE, Line
 from devices.arm.motors.rounds import NativeRounds, Rounds, TextRounds
-from devices.arm.motors.serial_port import open_serial_port
 from devices.arm.motors.settings import NATIVE, TEXT, WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
 from devices.arm.motors.text import TextLine
-from devices.arm.motors.usb import Pipes, open_drive
+from devices.arm.motors.usb.pipes import Pipes, open_drive
+from devices.arm.motors.usb.serial_port import open_serial_port
 from devices.common.bus.transfers import TransferError
 from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -40,6 +49,8 @@ class OdriveStage:
         Of a tick [s]; what a command has moved in it is its speed where none is given.
     backend : usb.backend.IBackend, optional
         What to reach USB by, instead of libusb.
+    demands : Demands, optional
+        What the arm is going to ask of the motors; a drive whose own limits are lower is refused.
 
     Attributes
     ----------
@@ -47,6 +58,8 @@ class OdriveStage:
         What was chosen.
     homed : bool
         Whether the angles count from the arm's zero: after `home`, or with absolute encoders.
+    facts : dict
+        What the drive says of itself, once it was opened: serial number, firmware, limits (`MotorStage.facts`).
 
     Raises
     ------
@@ -54,9 +67,18 @@ class OdriveStage:
         On a wrong setting.
     """
 
-    def __init__(self, settings: Mapping[str, Any] | None = None, *, period: float = 1e-3, backend: Any = None) -> None:
+    def __init__(
+        self,
+        settings: Mapping[str, Any] | None = None,
+        *,
+        period: float = 1e-3,
+        backend: Any = None,
+        demands: Demands | None = None,
+    ) -> None:
         self.settings = build(OdriveSettings, settings or {}, WHERE)
         self.homed = False
+        self.facts: dict[str, Any] = {}
+        self._demands = demands or Demands()
         self._period, self._backend = period, backend
         self._ratios = np.array((self.settings.reduction_1, self.settings.reduction_2))
         self._per_radian = self._ratios / _TURN
@@ -108,6 +130,8 @@ class OdriveStage:
             with _opening():
                 drive = connect(line, table_folder())
                 require_usable(drive, self.settings)
+                limits = require_limits(drive, self.settings, self._demands)
+                self.facts = {"serial": pipes.serial, **limits}
                 self.homed = has_absolute_encoders(drive)
             undo.pop_all()
         self._drive, self._pipes, self.serial = drive, pipes, pipes.serial

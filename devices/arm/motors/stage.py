@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Protocol
+from collections.abc import Mapping
+from typing import Any, Protocol
 
 from haptics.device import Vector
 
@@ -28,6 +29,11 @@ class MotorStage(Protocol):
     @property
     def homed(self) -> bool:
         """Whether the angles count from the arm's zero."""
+        ...
+
+    @property
+    def facts(self) -> Mapping[str, Any]:
+        """What the drive says of itself, once it was opened, such as its limits: plain values for a recording."""
         ...
 
     def open(self) -> None:

@@ -12,7 +12,7 @@ LONGEST = 4096
 
 
 class Packets(Protocol):
-    """What lines go through (`devices.arm.motors.usb.Pipes`)."""
+    """What lines go through (`devices.arm.motors.usb.pipes.Pipes`)."""
 
     def write(self, packet: bytes) -> None:
         """Send a packet; raises `TransferError`."""

@@ -16,7 +16,10 @@ CURRENT = 10.0
 """Largest current of a motor [A]."""
 
 SPEED_LIMIT = 100.0
-"""Of the motors [turn/s]."""
+"""Of the motors [turn/s], or ..."""
+
+RESERVE = 1.2
+"""... so many times what the arm asks of them, where that is more."""
 
 POSITION_BANDWIDTH, SPEED_BANDWIDTH = 40.0, 300.0
 """Of the drive's loops [rad/s]: as fast as its estimate of the speed allows."""
@@ -39,6 +42,8 @@ class ArmBoard(EmulatedOdrive):
         Of the force sensor.
     time : BusTime, optional
         By default the wall's.
+    fastest : float
+        What the arm asks of its motors [turn/s].
     """
 
     plant: ArmPlant
@@ -50,12 +55,13 @@ class ArmBoard(EmulatedOdrive):
         motor_faults: Iterable[str] = (),
         sensor_faults: WireFaults | None = None,
         time: BusTime | None = None,
+        fastest: float = 0.0,
     ) -> None:
         super().__init__(plant, time=time, faults=motor_faults)
         self._sensor_faults = sensor_faults or WireFaults({})
         self._begins(math.inf)
         for axis in self.inside.axes:
-            axis.values |= _set_up(body)
+            axis.values |= _set_up(body, max(SPEED_LIMIT, RESERVE * fastest))
 
     def catch_up(self) -> frozenset[str]:
         """Make up for the time that has gone by; return the names of the faults that are there now."""
@@ -81,14 +87,14 @@ class ArmBoard(EmulatedOdrive):
         return self._sensor_faults.at(self.now)
 
 
-def _set_up(body: ArmBody) -> dict[str, Any]:
+def _set_up(body: ArmBody, speed_limit: float) -> dict[str, Any]:
     """Return settings of an axis that suit the arm: gains for what its motor has to turn, and the limits."""
     inertia = math.tau * (body.rotor_inertia + _share(body))
     return {
         "motor.config.torque_constant": body.torque_limit / CURRENT,
         "motor.config.current_lim": CURRENT,
         "encoder.config.cpr": body.encoder_counts,
-        "controller.config.vel_limit": SPEED_LIMIT,
+        "controller.config.vel_limit": speed_limit,
         "controller.config.pos_gain": POSITION_BANDWIDTH,
         "controller.config.vel_gain": SPEED_BANDWIDTH * inertia,
         "controller.config.vel_integrator_gain": 0.5 * POSITION_BANDWIDTH * SPEED_BANDWIDTH * inertia,

@@ -56,7 +56,6 @@ __all__ = [
 _DEFAULTS: dict[str, Any] = {
     "current_state": IDLE,
     "motor.is_calibrated": True,
-    "motor.effective_current_lim": 10.0,
     "motor.config.pre_calibrated": True,
     "motor.config.pole_pairs": 7,
     "motor.config.torque_constant": 0.04,

@@ -28,6 +28,7 @@ PROPERTIES: dict[str, tuple[str, str]] = {
     "config.enable_watchdog": ("watchdog_on", "?"),
     "motor.error": ("motor_error", "<u8"),
     "motor.is_armed": ("armed", "?"),
+    "motor.effective_current_lim": ("effective_current_limit", "<f8"),
     "motor.current_control.Iq_setpoint": ("current_setpoint", "<f8"),
     "motor.current_control.Iq_measured": ("current", "<f8"),
     "motor.config.torque_constant": ("torque_constant", "<f8"),
@@ -151,7 +152,7 @@ def _drive(a: Any, error: float, torque: float) -> None:
         a.motor_error |= np.uint64(NOT_A_NUMBER)
         disarm(a)
         return
-    strongest = a.current_limit * a.torque_constant
+    strongest = a.effective_current_limit * a.torque_constant
     strongest = a.torque_limit if a.torque_limit < strongest else strongest
     a.torque = _clamp(torque, strongest)
     if a.control_mode < VELOCITY_CONTROL:
@@ -171,6 +172,7 @@ def _drive(a: Any, error: float, torque: float) -> None:
 def iterate(a: Any, turns: float) -> None:
     """Run one control iteration of an axis whose shaft is at `turns`."""
     _estimate(a, turns + a.offset)
+    a.effective_current_limit = a.current_limit
     if a.watchdog_on:
         if a.left <= 0:
             a.error |= WATCHDOG_EXPIRED

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import OdriveStage, checks, line, rounds, streaming, text, usb
+from devices.arm.motors import OdriveStage, checks, line, rounds, streaming, text
+from devices.arm.motors.usb import pipes
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.firmware import Firmware
@@ -55,7 +56,7 @@ def living_by(own: SteppedTime, modules: Iterable[Any] = ()) -> Iterator[None]:
         own.await_until(None)
         return ticket.reply
 
-    with own.seen_by((checks, line, rounds, streaming, text, usb, *modules)), pytest.MonkeyPatch.context() as patch:
+    with own.seen_by((checks, line, rounds, streaming, text, pipes, *modules)), pytest.MonkeyPatch.context() as patch:
         patch.setattr(line.Ticket, "wait", wait)
         yield
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from devices.arm.motors import MotorStage, OdriveSettings, OdriveStage
-from devices.arm.motors.usb import Pipes
+from devices.arm.motors.usb.pipes import Pipes
 from devices.emulators.odrive import emulated_odrive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive

@@ -9,11 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from haptics.clock import Clock
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
 from haptics.recording.recording import Recorder, Recording
 from haptics.servo.job import SILENCE
 from haptics.servo.run import NeverStarted, Run
+from tests.haptics.doubles import BenchDevice
 from tests.haptics.servo.test_process import make_bench, make_job, make_nothing
 from tests.processes import ended
 
@@ -42,6 +44,24 @@ def test_a_run_that_is_stopped_is_recorded_whole_and_certified(tmp_path: Path) -
     assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "stopped")
     assert recording.metadata["certificate"].items() >= {**run.granted, "lost_ticks": 0}.items()
     assert ended(run.servo.pid)
+
+
+class Telling(BenchDevice):
+    """Says something of itself when it is open."""
+
+    @property
+    def facts(self) -> dict[str, float | None]:
+        return {"current_limit_a": 10.0, "torque_limit_nm": None} if self.opened else {"open": False}
+
+
+def make_telling(clock: Clock) -> Telling:
+    return Telling(clock)
+
+
+def test_what_a_device_says_of_itself_when_it_is_open_is_recorded(tmp_path: Path) -> None:
+    Attended(tmp_path / "run", Run.stop, make_telling).follow()
+    facts = Recording(tmp_path / "run").metadata["device_facts"]
+    assert facts == {"current_limit_a": 10.0, "torque_limit_nm": None}
 
 
 def test_what_takes_its_time_is_no_silence(tmp_path: Path) -> None:

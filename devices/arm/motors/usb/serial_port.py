@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from devices.arm.motors.usb import Pipes
+from devices.arm.motors.usb.pipes import Pipes
 from devices.common.bus.transfers import TransferError
 
 _CONTROL, _DATA = 0x02, 0x0A

@@ -1,0 +1,199 @@
+"""The drive's own limits: what it lets its motors do, whatever it is told, against what the arm is going to ask of it.
+
+A drive cuts off what exceeds its limits without a word: an arm whose motors get less current than its settings say does
+not follow, and one whose motors may not turn that fast is let go of in mid-motion.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from devices.arm.motors.settings import WHERE, OdriveSettings
+from haptics.errors import DeviceOpenError
+
+_ENOUGH = 1.0 - 1e-3
+"""A limit that is short by less than this part is what was asked for, rounded by the drive's single precision."""
+
+_SINGLE = 1e-6
+"""Numbers of single precision are told apart from round ones by no less."""
+
+_SAVED = "odrv0.save_configuration()"
+
+
+@dataclass(frozen=True)
+class Demands:
+    """What an arm is going to ask of its motors; 0 where nobody knows.
+
+    Attributes
+    ----------
+    torque : float
+        Largest torque at a motor's shaft [N m].
+    speeds : (float, float)
+        Largest speed of each motor [turn/s].
+    torque_setting, speed_setting : str
+        The settings from which they follow, for messages.
+    """
+
+    torque: float = 0.0
+    speeds: tuple[float, float] = (0.0, 0.0)
+    torque_setting: str = ""
+    speed_setting: str = ""
+
+
+@dataclass(frozen=True)
+class AxisLimits:
+    """Limits of an axis, as its drive has them.
+
+    Attributes
+    ----------
+    current_limit : float
+        Of the motor [A].
+    torque_constant : float
+        Torque per current [N m/A].
+    torque_limit : float
+        Of the motor [N m]; infinite where the current alone limits it.
+    speed_limit : float
+        Of the controller [turn/s].
+    limits_speed : bool
+        Whether the controller holds speeds within it.
+    minds_overspeed : bool
+        Whether the motor is let go of beyond `overspeed` times that.
+    overspeed : float
+        That factor.
+    """
+
+    current_limit: float
+    torque_constant: float
+    torque_limit: float = math.inf
+    speed_limit: float = math.inf
+    limits_speed: bool = True
+    minds_overspeed: bool = True
+    overspeed: float = 1.2
+
+    @property
+    def torque(self) -> float:
+        """The largest torque that the drive gives [N m]."""
+        return min(self.current_limit * self.torque_constant, self.torque_limit)
+
+    @property
+    def speed(self) -> float:
+        """The largest speed that the drive allows [turn/s]."""
+        held = self.speed_limit if self.limits_speed else math.inf
+        return min(held, self.speed_limit * self.overspeed if self.minds_overspeed else math.inf)
+
+    @property
+    def facts(self) -> dict[str, float | bool | None]:
+        """What a recording says of them: units in the names, None for what has no limit."""
+        units = {"current_limit": "a", "torque_constant": "nm_per_a", "torque_limit": "nm", "speed_limit": "turn_per_s"}
+        return {
+            f"{name}_{units[name]}" if name in units else name: value if math.isfinite(value) else None
+            for name, value in asdict(self).items()
+        }
+
+
+NAMES: Mapping[str, str] = {
+    "current_limit": "motor.config.current_lim",
+    "torque_constant": "motor.config.torque_constant",
+    "torque_limit": "motor.config.torque_lim",
+    "speed_limit": "controller.config.vel_limit",
+    "limits_speed": "controller.config.enable_vel_limit",
+    "minds_overspeed": "controller.config.enable_overspeed_error",
+    "overspeed": "controller.config.vel_limit_tolerance",
+}
+"""Limit to what it is called in an axis of firmware 0.5."""
+
+
+def read_limits(properties: Mapping[str, Any], axis: int, settings: OdriveSettings) -> AxisLimits:
+    """Return the limits of an axis with those that the settings replace for the run.
+
+    Parameters
+    ----------
+    properties : mapping
+        Value of each property of `NAMES`, by its name there.
+    axis : int
+        Its number.
+    settings : OdriveSettings
+        May have a speed limit.
+
+    Raises
+    ------
+    DeviceOpenError
+        If one of them is no limit at all.
+    """
+    found = {limit: properties[name] for limit, name in NAMES.items()}
+    if settings.speed_limit > 0.0:
+        found["speed_limit"] = settings.speed_limit
+    for limit in ("current_limit", "torque_constant", "torque_limit", "speed_limit"):
+        if not found[limit] > 0.0:
+            raise DeviceOpenError(
+                f"axis{axis}.{NAMES[limit]} is {found[limit]:g} in the drive: it must be more than 0. In odrivetool: "
+                f"odrv0.axis{axis}.{NAMES[limit]} = VALUE; {_SAVED}."
+            )
+    return AxisLimits(**found)
+
+
+def require_enough(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSettings) -> None:
+    """Make sure that an axis may do what the arm is going to ask of it.
+
+    Raises
+    ------
+    DeviceOpenError
+        Saying which limit is too low, what it must be, and what to type.
+    """
+    if not own.torque >= _ENOUGH * demands.torque:
+        raise DeviceOpenError(_too_weak(axis, own, demands))
+    if not own.speed >= _ENOUGH * demands.speeds[axis]:
+        raise DeviceOpenError(_too_slow(axis, own, demands, settings))
+
+
+def _too_weak(axis: int, own: AxisLimits, demands: Demands) -> str:
+    """Say which limit keeps the torque down."""
+    by_current = own.current_limit * own.torque_constant
+    lines, told = [], []
+    if not by_current >= _ENOUGH * demands.torque:
+        name = f"axis{axis}.{NAMES['current_limit']}"
+        told.append(
+            f"{name} is {own.current_limit:g} A, with axis{axis}.{NAMES['torque_constant']} = "
+            f"{own.torque_constant:g} N m/A that is {by_current:.3g} N m"
+        )
+        lines.append(f"odrv0.{name} = {_up(demands.torque / own.torque_constant):g}")
+    if not own.torque_limit >= _ENOUGH * demands.torque:
+        name = f"axis{axis}.{NAMES['torque_limit']}"
+        told.append(f"{name} is {own.torque_limit:g} N m")
+        lines.append(f"odrv0.{name} = {_up(demands.torque):g}")
+    return (
+        f"the drive gives its motor less torque than {demands.torque_setting} says, {demands.torque:g} N m: "
+        f"{' and '.join(told)}. If motor and drive stand it, type in odrivetool: {'; '.join([*lines, _SAVED])}. Else "
+        f"set {demands.torque_setting} to {_down(own.torque):g}."
+    )
+
+
+def _too_slow(axis: int, own: AxisLimits, demands: Demands, settings: OdriveSettings) -> str:
+    """Say which limit keeps the speed down."""
+    needed = demands.speeds[axis]
+    name = f"axis{axis}.{NAMES['speed_limit']}"
+    if settings.speed_limit > 0.0:
+        where, what = f"{WHERE}.speed_limit", f"set {WHERE}.speed_limit to {_up(needed):g}"
+    else:
+        where = f"{name} in the drive"
+        what = f"type in odrivetool: odrv0.{name} = {_up(needed):g}; {_SAVED}; or set {WHERE}.speed_limit to that"
+    return (
+        f"{where} is {own.speed_limit:g} turn/s, and {demands.speed_setting} takes the motor of axis {axis} to "
+        f"{needed:.3g} turn/s. If motor and gear stand it, {what}. Else lower {demands.speed_setting.split(' ')[0]} to "
+        f"{own.speed / needed:.2g} times what it is."
+    )
+
+
+def _up(value: float) -> float:
+    """Return `value` with three digits, not less."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return math.ceil(value / step * (1.0 - _SINGLE)) * step
+
+
+def _down(value: float) -> float:
+    """Return `value` with three digits, not more."""
+    step = 10.0 ** (math.floor(math.log10(value)) - 2)
+    return math.floor(value / step * (1.0 + _SINGLE)) * step
