@@ -1,8 +1,37 @@
 """Procedures: which level the next trial has. Pure: no clock, no files, no device; the same answers, the same levels.
 
 - `apps.experiment.procedures.procedure`: the protocol.
+- `apps.experiment.procedures.settings`: the settings of every kind; `make` builds a procedure of a table.
+- `apps.experiment.procedures.staircase`: up/down staircases.
+- `apps.experiment.procedures.fixed`: constant stimuli, adjustment, magnitude estimation, a series at one level.
+- `apps.experiment.procedures.tracks`: interleaved tracks.
+- `apps.experiment.procedures.order`: seeds, Williams squares, permuted blocks, places of catch trials.
 """
 
+from apps.experiment.procedures.make import KINDS, make_procedure, procedure_settings
+from apps.experiment.procedures.order import (
+    catch_positions,
+    child,
+    longest_repeat,
+    permuted_blocks,
+    trial_seed,
+    williams,
+    williams_order,
+)
 from apps.experiment.procedures.procedure import Procedure
+from apps.experiment.procedures.tracks import Tracks
 
-__all__ = ["Procedure"]
+__all__ = [
+    "KINDS",
+    "Procedure",
+    "Tracks",
+    "catch_positions",
+    "child",
+    "longest_repeat",
+    "make_procedure",
+    "permuted_blocks",
+    "procedure_settings",
+    "trial_seed",
+    "williams",
+    "williams_order",
+]

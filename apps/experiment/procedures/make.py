@@ -1,0 +1,80 @@
+"""Procedures by the table of an experiment file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from numpy.random import SeedSequence
+
+from apps.experiment.procedures.fixed import Adjustment, ConstantStimuli, Estimation, Series
+from apps.experiment.procedures.procedure import Procedure
+from apps.experiment.procedures.settings import (
+    AdjustmentSettings,
+    ConstantSettings,
+    EstimationSettings,
+    ProcedureSettings,
+    SeriesSettings,
+    StaircaseSettings,
+)
+from apps.experiment.procedures.staircase import Staircase
+from haptics.errors import ConfigurationError
+from haptics.settings import build, unknown
+
+KINDS: dict[str, type[ProcedureSettings]] = {
+    "staircase": StaircaseSettings,
+    "constant": ConstantSettings,
+    "adjustment": AdjustmentSettings,
+    "estimation": EstimationSettings,
+    "series": SeriesSettings,
+}
+"""Settings of a procedure by its ``kind``."""
+
+
+def procedure_settings(table: Mapping[str, Any], where: str = "procedure") -> ProcedureSettings:
+    """Return the settings in a table with ``kind`` and what that kind has.
+
+    Raises
+    ------
+    ConfigurationError
+        On an unknown kind or setting, or a value out of bounds.
+    """
+    if "kind" not in table:
+        raise ConfigurationError(f"{where}.kind is missing: must be one of {', '.join(KINDS)}.")
+    kind = table["kind"]
+    if kind not in KINDS:
+        raise unknown("kind of procedure", str(kind), KINDS)
+    return build(KINDS[kind], {name: value for name, value in table.items() if name != "kind"}, where)
+
+
+def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence) -> Procedure:
+    """Return a new procedure.
+
+    Parameters
+    ----------
+    table : mapping
+        ``kind`` and its settings, as in an experiment file.
+    guess : float
+        Probability of a correct answer without a stimulus: 1/m in a task of m alternatives, the share of false alarms
+        (0 if nothing is known) in a yes/no task.
+    seed : SeedSequence
+        Of the track; procedures that draw nothing do without.
+
+    Raises
+    ------
+    ConfigurationError
+        If the table is wrong.
+    """
+    settings = procedure_settings(table)
+    match settings:
+        case StaircaseSettings():
+            return Staircase(settings)
+        case ConstantSettings():
+            return ConstantStimuli(settings, seed)
+        case AdjustmentSettings():
+            return Adjustment(settings, seed)
+        case EstimationSettings():
+            return Estimation(settings, seed)
+        case SeriesSettings():
+            return Series(settings)
+    raise ConfigurationError(f"procedure.kind = {table['kind']!r}: is not there yet (guess {guess:g}).")

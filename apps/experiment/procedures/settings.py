@@ -1,0 +1,200 @@
+"""The settings of procedures: the table ``procedure`` of an experiment file, a class for each kind."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, choice, documented, flag, free
+
+_NUMBERS = "a list of numbers greater than 0"
+_SHARES = "a list of numbers from 0 to less than 0.5"
+
+BALANCED = {1: 0.2845, 2: 0.5488, 3: 0.7393, 4: 0.8415}
+"""Correct answers before a step down, to the ratio of the step down to the step up that makes the percentage at which a
+staircase settles independent of the size of its steps (Garcia-Perez 1998, PMID 9797963)."""
+
+SCALES = ("linear", "log", "dB")
+
+
+def _tuple(settings: Any, name: str, least: int = 1, *, shares: bool = False) -> None:
+    """Check a list of numbers of a frozen dataclass and make a tuple of floats of it.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is none, has fewer than `least` numbers, or one that is out of bounds.
+    """
+    given = getattr(settings, name)
+    numbers = given if isinstance(given, (list, tuple)) else ()
+    good = all(_is_number(each) and (0.0 <= each < 0.5 if shares else each > 0.0) for each in numbers)
+    if not isinstance(given, (list, tuple)) or not good or len(numbers) < least:
+        count = f", at least {least} of them" if least > 1 else ""
+        raise ConfigurationError(f"procedure.{name} = {given!r}: must be {_SHARES if shares else _NUMBERS}{count}.")
+    object.__setattr__(settings, name, tuple(float(each) for each in numbers))  # frozen: lists come from files
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+@documented
+@dataclass(frozen=True)
+class StaircaseSettings:
+    """An up/down staircase: the level falls after `down` correct answers in a row and rises after each wrong one."""
+
+    start: float = bounded(above=0.0, unit="of the axis", doc="level of the first trial")
+    minimum: float = bounded(above=0.0, unit="of the axis", doc="lowest level")
+    maximum: float = bounded(above=0.0, unit="of the axis", doc="highest level")
+    down: int = bounded(3, minimum=1, maximum=4, doc="correct answers in a row before a step down")
+    scale: str = choice("dB", SCALES, doc="what steps are: units of the axis, decades, or dB (20 to a decade)")
+    steps: tuple[float, ...] = free((4.0, 4.0, 2.0), _NUMBERS, doc="steps up; as many reversals, as far on in the list")
+    ratio: float = bounded(
+        0.0,
+        minimum=0.0,
+        maximum=4.0,
+        doc="step down divided by step up; 0 takes the one that balances `down` (0.2845, 0.5488, 0.7393, 0.8415)",
+    )
+    initial_rule: bool = flag(True, doc="one correct answer is enough for a step down until the first reversal")
+    reversals: int = bounded(12, minimum=2, maximum=200, doc="it ends with this many reversals ...")
+    trials: int = bounded(0, minimum=0, maximum=2000, doc="... if there were this many trials")
+    most_trials: int = bounded(150, minimum=1, maximum=2000, doc="it ends after this many trials in any case")
+    dropped: int = bounded(4, minimum=0, maximum=199, doc="first reversals that the estimate leaves out")
+
+    def __post_init__(self) -> None:
+        check(self, "procedure")
+        _tuple(self, "steps")
+        if not self.minimum <= self.start <= self.maximum:
+            raise ConfigurationError(
+                f"procedure.start = {self.start:g}: must be from procedure.minimum = {self.minimum:g} to "
+                f"procedure.maximum = {self.maximum:g}."
+            )
+        if self.dropped >= self.reversals:
+            raise ConfigurationError(
+                f"procedure.dropped = {self.dropped}: must be less than procedure.reversals = {self.reversals}."
+            )
+        if self.most_trials < self.trials:
+            raise ConfigurationError(
+                f"procedure.most_trials = {self.most_trials}: must be at least procedure.trials = {self.trials}."
+            )
+
+    @property
+    def step_ratio(self) -> float:
+        """Step down divided by step up."""
+        return self.ratio or BALANCED[self.down]
+
+    @property
+    def target(self) -> float:
+        """Proportion correct at which steps up and down cancel (Kaernbach 1991; Garcia-Perez 1998)."""
+        return float((1.0 / (1.0 + self.step_ratio)) ** (1.0 / self.down))
+
+
+@documented
+@dataclass(frozen=True)
+class QuestSettings:
+    """QUEST+ (Watson 2017): the level from which most is learnt about threshold, slope and lapses.
+
+    All grids of levels are logarithmic. The psychometric function is guess + (1 - guess - lapse) F, where F = 1/2 at
+    the threshold: in two intervals that is 75 % correct without lapses.
+    """
+
+    minimum: float = bounded(above=0.0, unit="of the axis", doc="lowest level")
+    maximum: float = bounded(above=0.0, unit="of the axis", doc="highest level")
+    count: int = bounded(40, minimum=2, maximum=500, doc="levels, evenly spaced in their logarithm")
+    thresholds: int = bounded(40, minimum=2, maximum=500, doc="thresholds considered, over the same range")
+    shape: str = choice("weibull", ("weibull", "phi", "logistic", "dprime"), doc="the sigmoid F")
+    slopes: tuple[float, ...] = free(
+        (0.8, 1.1, 1.5, 2.0, 2.8, 4.0),
+        _NUMBERS,
+        doc="slopes considered: b of weibull and dprime, 1/sigma of phi, k of logistic, over ln(level)",
+    )
+    lapses: tuple[float, ...] = free((0.0, 0.02, 0.05), _SHARES, doc="shares of lapses considered")
+    guesses: tuple[float, ...] = free((), _SHARES, doc="shares of false alarms considered; none: the task's own")
+    trials: int = bounded(60, minimum=1, maximum=2000, doc="it ends after this many trials")
+    least_trials: int = bounded(20, minimum=1, maximum=2000, doc="it does not end before")
+    posterior_sd: float = bounded(
+        0.0, minimum=0.0, maximum=2.0, doc="it ends when ln(threshold) is known with this standard deviation; 0: never"
+    )
+    max_repeats: int = bounded(3, minimum=1, maximum=100, doc="the same level at most this often in a row")
+
+    def __post_init__(self) -> None:
+        check(self, "procedure")
+        _tuple(self, "slopes")
+        _tuple(self, "lapses", shares=True)
+        _tuple(self, "guesses", least=0, shares=True)
+        if not self.minimum < self.maximum:
+            raise ConfigurationError(
+                f"procedure.maximum = {self.maximum:g}: must be greater than procedure.minimum = {self.minimum:g}."
+            )
+        if self.least_trials > self.trials:
+            object.__setattr__(self, "least_trials", self.trials)  # a short run ends when it ends
+        cells = self.count * self.thresholds * len(self.slopes) * len(self.lapses) * max(len(self.guesses), 1)
+        if cells > MOST_CELLS:
+            raise ConfigurationError(
+                f"procedure: count x thresholds x slopes x lapses x guesses = {cells}: must be at most {MOST_CELLS}, "
+                "so that a trial takes about a millisecond; make one of the grids coarser."
+            )
+
+
+MOST_CELLS = 2_000_000
+"""Of the tables of QUEST+, two of them, 8 bytes each."""
+
+
+@documented
+@dataclass(frozen=True)
+class ConstantSettings:
+    """Constant stimuli: each level equally often, in an order made of permuted blocks."""
+
+    levels: tuple[float, ...] = free((), _NUMBERS, doc="the levels")
+    repeats: int = bounded(10, minimum=1, maximum=1000, doc="how often each of them is presented")
+    longest_run: int = bounded(2, minimum=1, maximum=100, doc="the same level at most this often in a row")
+
+    def __post_init__(self) -> None:
+        check(self, "procedure")
+        _tuple(self, "levels", least=2)
+
+
+@documented
+@dataclass(frozen=True)
+class AdjustmentSettings:
+    """Adjustment: the participant sets the value, from starts above and below it in an order of permuted blocks."""
+
+    starts: tuple[float, ...] = free((), _NUMBERS, doc="values at which an adjustment starts")
+    repeats: int = bounded(5, minimum=1, maximum=1000, doc="how often each of them is a start")
+    longest_run: int = bounded(2, minimum=1, maximum=100, doc="the same start at most this often in a row")
+
+    def __post_init__(self) -> None:
+        check(self, "procedure")
+        _tuple(self, "starts", least=2)
+
+
+@documented
+@dataclass(frozen=True)
+class EstimationSettings:
+    """Magnitude estimation: each value equally often, never twice in a row, in an order of permuted blocks."""
+
+    levels: tuple[float, ...] = free((), _NUMBERS, doc="the values")
+    repeats: int = bounded(4, minimum=1, maximum=1000, doc="how often each of them is presented")
+
+    def __post_init__(self) -> None:
+        check(self, "procedure")
+        _tuple(self, "levels", least=2)
+
+
+@documented
+@dataclass(frozen=True)
+class SeriesSettings:
+    """A series of trials at one level, for the proportion correct or d' there."""
+
+    level: float = bounded(above=0.0, unit="of the axis", doc="the level")
+    trials: int = bounded(40, minimum=1, maximum=2000, doc="how many")
+
+    def __post_init__(self) -> None:
+        check(self, "procedure")
+
+
+ProcedureSettings = (
+    StaircaseSettings | QuestSettings | ConstantSettings | AdjustmentSettings | EstimationSettings | SeriesSettings
+)
