@@ -84,7 +84,7 @@ def read_small(path: str | Path, what: str = "", remedy: str = "") -> bytes:
     """
     what = what or str(path)
     try:
-        with open(path, "rb", opener=_without_waiting) as file:
+        with open(path, "rb", opener=without_waiting) as file:
             data = file.read(LARGEST_TEXT + 1)
     except (OSError, ValueError) as error:  # ValueError: a name with a zero byte
         reason = getattr(error, "strerror", None) or error
@@ -99,7 +99,7 @@ def sha256_of(path: str | Path, what: str = "") -> str:
     return hashlib.sha256(read_small(path, what)).hexdigest()
 
 
-def _without_waiting(path: str, flags: int) -> int:
+def without_waiting(path: str, flags: int) -> int:
     """Open a file; a pipe that nobody writes to is empty instead of waited for."""
     descriptor = os.open(path, flags | os.O_NONBLOCK)
     os.set_blocking(descriptor, True)

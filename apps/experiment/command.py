@@ -7,7 +7,9 @@ import importlib
 
 from apps.shared.answer import Answer
 
-WORK: dict[str, tuple[str, str]] = {}
+WORK: dict[str, tuple[str, str]] = {
+    "decode": ("apps.experiment.journal.decode_command", "open the sealed codes of blind sessions that have ended"),
+}
 """Sub-command to the module that does it, with ``add_options`` and ``run``, and what it does. The modules are imported
 for every command line: they import little, and what is heavy where it is used."""
 

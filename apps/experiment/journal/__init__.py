@@ -1,0 +1,44 @@
+"""The journal of a session, which is its truth; names and folders, places in the order of arrival, sealed codes.
+
+Nothing here needs a window, a device or a compiler.
+"""
+
+from apps.experiment.journal.blinding import Codes, decode, make_codes, open_codes, seal_codes
+from apps.experiment.journal.errors import JournalFault
+from apps.experiment.journal.journal import Journal, write_sidecar
+from apps.experiment.journal.names import (
+    SessionFolder,
+    require_code,
+    require_impersonal,
+    sessions_below,
+    task_label,
+)
+from apps.experiment.journal.reading import Contents, read_journal
+from apps.experiment.journal.schema import COMMON, KINDS, Record
+from apps.experiment.journal.slots import reserve_slot
+from apps.experiment.journal.state import Attempt, SessionState, replay
+
+__all__ = [
+    "COMMON",
+    "KINDS",
+    "Attempt",
+    "Codes",
+    "Contents",
+    "Journal",
+    "JournalFault",
+    "Record",
+    "SessionFolder",
+    "SessionState",
+    "decode",
+    "make_codes",
+    "open_codes",
+    "read_journal",
+    "replay",
+    "require_code",
+    "require_impersonal",
+    "reserve_slot",
+    "seal_codes",
+    "sessions_below",
+    "task_label",
+    "write_sidecar",
+]

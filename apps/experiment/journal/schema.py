@@ -1,0 +1,249 @@
+"""The records of a journal: every kind with its fields, declared once; what may stand in a line, and what may not."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from haptics.reading import DEEPEST
+
+FORMAT = 1
+"""Format of the journals that are written; those of a higher one are refused."""
+
+LONGEST_TEXT = 20_000
+"""Characters that a text in a record may have."""
+
+Record = dict[str, Any]
+
+RESPONSES = ("1", "2", "yes", "no", "same", "different")
+KINDS_OF_TRIAL = ("test", "practice", "catch-null", "catch-easy")
+OUTCOMES = ("ok", "repeat", "aborted")
+SOURCES = ("button", "key", "screen", "observer")
+
+
+@dataclass(frozen=True)
+class Field:
+    """A field of a record.
+
+    Attributes
+    ----------
+    words : str
+        What it must be, for messages.
+    fits : callable
+        Whether a value is that.
+    doc : str
+        What it means.
+    unit : str
+        SI unit.
+    nullable : bool
+        Whether it may be null, and left out, which is the same.
+    """
+
+    words: str
+    fits: Callable[[Any], bool]
+    doc: str
+    unit: str = ""
+    nullable: bool = False
+
+
+def _whole(doc: str, minimum: int = 0, *, unit: str = "", nullable: bool = False) -> Field:
+    def fits(value: Any) -> bool:
+        return type(value) is int and minimum <= value < 2**63
+
+    return Field(f"a whole number of at least {minimum}", fits, doc, unit, nullable)
+
+
+def is_number(value: Any) -> bool:
+    """Whether a value is a finite number, a whole one of at most 64 bits."""
+    return -(2**63) <= value < 2**63 if type(value) is int else isinstance(value, float) and math.isfinite(value)
+
+
+def _number(doc: str, *, unit: str = "", nullable: bool = False) -> Field:
+    return Field("a finite number", is_number, doc, unit, nullable)
+
+
+def _text(doc: str, *, nullable: bool = False) -> Field:
+    def fits(value: Any) -> bool:
+        return isinstance(value, str)
+
+    return Field("text", fits, doc, nullable=nullable)
+
+
+def _one_of(allowed: tuple[Any, ...], doc: str, *, nullable: bool = False) -> Field:
+    def fits(value: Any) -> bool:
+        return any(type(value) is type(one) and value == one for one in allowed)
+
+    return Field("one of " + ", ".join(map(str, allowed)), fits, doc, nullable=nullable)
+
+
+def _flag(doc: str, *, nullable: bool = False) -> Field:
+    def fits(value: Any) -> bool:
+        return isinstance(value, bool)
+
+    return Field("true or false", fits, doc, nullable=nullable)
+
+
+def _table(doc: str, *, nullable: bool = False) -> Field:
+    def fits(value: Any) -> bool:
+        return isinstance(value, dict)
+
+    return Field("a JSON object", fits, doc, nullable=nullable)
+
+
+def _list(of: str, doc: str, one: Callable[[Any], bool], unit: str = "") -> Field:
+    def fits(value: Any) -> bool:
+        return isinstance(value, list) and all(map(one, value))
+
+    return Field(f"a list of {of}", fits, doc, unit)
+
+
+def _is_response(value: Any) -> bool:
+    return value in RESPONSES if isinstance(value, str) else is_number(value)
+
+
+def _is_value(value: Any) -> bool:
+    return value is None or is_number(value)
+
+
+_TRIAL = _whole("number of the trial, counted over the session", 1)
+_ATTEMPT = _whole("which attempt at it", 1)
+_BLOCK = _whole("number of the block", 1)
+
+KINDS: dict[str, dict[str, Field]] = {
+    "header": {
+        "format": _one_of((FORMAT,), "format of the journal"),
+        "experiment": _text("name of the experiment"),
+        "design_sha256": _text("SHA-256 of the experiment's file"),
+        "design": _table("the file, as tables"),
+        "participant": _text("the participant's code"),
+        "session": _whole("which session of the participant", 1),
+        "seed": _whole("the seed that everything random comes from"),
+        "fields": _table("what else was noted of the participant: age band, hand, consent id ..."),
+        "observer": _table("the simulated observer that answers; null for a person", nullable=True),
+        "device": _table("data sheet and identity of the device"),
+        "versions": _table("versions of the software"),
+        "blind": _text("SHA-256 of the sealed code table; null in a session that is not blind", nullable=True),
+        "slot": _whole("the participant's place in the order of arrival, which chooses an order", nullable=True),
+    },
+    "block_start": {
+        "block": _BLOCK,
+        "conditions": _list("texts", "the conditions in it", lambda one: isinstance(one, str)),
+        "recording": _text("folder of its recording, relative to the session's; null if there is none", nullable=True),
+        "attempt": _whole("how often the block has been begun", 1),
+    },
+    "trial_start": {
+        "trial": _TRIAL,
+        "block": _BLOCK,
+        "attempt": _ATTEMPT,
+        "kind": _one_of(KINDS_OF_TRIAL, "kind of trial"),
+        "condition": _text("condition"),
+        "track": _text("track of the procedure; null outside tracks", nullable=True),
+        "reference": _number("value of the reference stimulus, in the unit of the axis", nullable=True),
+        "level": _number("level that the procedure chose", nullable=True),
+        "comparison_interval": _one_of((1, 2), "interval with the comparison", nullable=True),
+        "values": _list("numbers or null", "value of the axis in each interval", _is_value),
+        "axis": _text("the setting that varies"),
+        "markers": _list("whole numbers", "marker of the rows of each interval", lambda one: type(one) is int),
+    },
+    "response": {
+        "trial": _TRIAL,
+        "attempt": _ATTEMPT,
+        "response": Field(f"{', '.join(RESPONSES)} or a number", _is_response, "what was answered"),
+        "correct": _flag("whether that was right; null where nothing is", nullable=True),
+        "reaction_time_s": _number("from the end of the last interval to the answer", unit="s", nullable=True),
+        "tick": _whole("tick of the answer in the block's recording", nullable=True),
+        "source": _one_of(SOURCES, "what it was given with"),
+        "key": _text("key or button", nullable=True),
+    },
+    "trial_end": {
+        "trial": _TRIAL,
+        "attempt": _ATTEMPT,
+        "outcome": _one_of(OUTCOMES, "whether the trial counts"),
+        "reasons": _list("texts", "why it does not", lambda one: isinstance(one, str)),
+    },
+    "event": {"name": _text("what happened")},
+    "note": {"text": _text("what somebody wrote down"), "by": _text("who did")},
+    "end": {
+        "reason": _text("why the session ended"),
+        "trials": _whole("trials that count"),
+        "repeated": _whole("attempts that had to be repeated"),
+    },
+}
+"""Kinds of records and the fields of each, besides `COMMON`. An ``event`` may have further fields."""
+
+COMMON: dict[str, Field] = {
+    "record": _one_of(tuple(KINDS), "kind of record"),
+    "number": _whole("number of the record; the first line is 0"),
+    "utc": _text("when it was written"),
+    "monotonic_ns": _whole("the same by the monotonic clock, which recordings have too", unit="ns"),
+}
+
+
+def checked(record: Any) -> Record:
+    """Return a record as it is kept: every field of its kind, those that may be left out as null.
+
+    Raises
+    ------
+    ValueError
+        In words, without the line, if it is none.
+    """
+    if not isinstance(record, dict):
+        raise ValueError("must be a JSON object")
+    kind = record.get("record")
+    if not isinstance(kind, str) or kind not in KINDS:
+        raise ValueError(f"record = {str(kind)[:40]!r}: must be one of {', '.join(KINDS)}")
+    fields = COMMON | KINDS[kind]
+    strangers = [name for name in record if name not in fields]
+    if strangers and kind != "event":
+        raise ValueError(f"{kind} has no field {str(strangers[0])[:40]!r}; it has {', '.join(KINDS[kind])}")
+    for name, field in fields.items():
+        _check_field(kind, name, field, record)
+    _require_plain(record)
+    return {name: record.get(name) for name in fields} | {name: record[name] for name in strangers}
+
+
+def _check_field(kind: str, name: str, field: Field, record: Mapping[str, Any]) -> None:
+    value = record.get(name)
+    if value is None and field.nullable:
+        return
+    if name not in record:
+        raise ValueError(f"{kind} lacks {name}, which must be {field.words}")
+    if not field.fits(value):
+        null = " or null" if field.nullable else ""
+        raise ValueError(f"{kind}: {name} = {repr(value)[:60]}: must be {field.words}{null}")
+
+
+def _require_plain(value: Any) -> None:
+    """Raise `ValueError` unless everything in `value` is JSON of bounded depth, finite, and writable as UTF-8."""
+    for found, depth in _inside(value):
+        if depth > DEEPEST:
+            raise ValueError(f"is nested deeper than {DEEPEST}")
+        if isinstance(found, str):
+            _require_text(found)
+        elif isinstance(found, dict):
+            if not all(isinstance(name, str) for name in found):
+                raise ValueError("has a name that is no text")
+        elif found is not None and not isinstance(found, bool | list) and not is_number(found):
+            raise ValueError(f"{repr(found)[:60]} is neither text, true, false, null nor a finite number of 64 bits")
+
+
+def _inside(value: Any) -> Iterator[tuple[Any, int]]:
+    left = [(value, 0)]
+    while left:
+        found, depth = left.pop()
+        yield found, depth
+        members: list[Any] = list(found) if isinstance(found, list) else []
+        if isinstance(found, dict):
+            members = [*found, *found.values()]
+        left.extend((member, depth + 1) for member in members)
+
+
+def _require_text(text: str) -> None:
+    if len(text) > LONGEST_TEXT:
+        raise ValueError(f"a text has {len(text)} characters; {LONGEST_TEXT} at most")
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        raise ValueError("a text has half a character (a lone surrogate)") from error
