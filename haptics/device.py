@@ -249,9 +249,20 @@ class Telling(Protocol):
         ...
 
 
+class Explaining(Protocol):
+    """A device that may know better why it failed; the servo looks for it by the method's name."""
+
+    def explain(self) -> str:
+        """Return why the run that has just failed did so, in a sentence; empty if only the driver's words are known.
+
+        The servo asks once the device is closed.
+        """
+        ...
+
+
 @runtime_checkable
 class Device(Protocol):
-    """What the servo needs of a device; see `Compensating` and `Telling` for what it may have besides.
+    """What the servo needs of a device; see `Compensating`, `Telling` and `Explaining` for what it may have besides.
 
     Building a device touches no hardware, so that `spec` can be checked first. ``open`` and ``close`` may be
     called twice. ``read`` and ``write`` never block for longer than a small part of a period.

@@ -91,6 +91,7 @@ class EmulatedArm(Arm):
     settings_class = EmulatedArmSettings
     settings: EmulatedArmSettings
     _emulator: RemoteBackend | None = None
+    _lost = 0.0
 
     def open(self) -> None:
         """Start the emulated arm and connect to it; see `Arm.open`."""
@@ -113,13 +114,17 @@ class EmulatedArm(Arm):
         try:
             yield
         except (DeviceFault, DeviceOpenError) as error:
-            lost = self._starved()
-            if lost < STARVED:
+            words = _too_busy(self._starved())
+            if not words:
                 raise
-            raise type(error)(
-                f"this machine is too busy for the emulation: it kept the emulated arm from running for "
-                f"{1e3 * lost:.0f} ms. End other programs that work hard, or take virtual-arm."
-            ) from error
+            raise type(error)(words) from error
+
+    def explain(self) -> str:
+        """Say so if the emulator could not run before it was closed; see `haptics.device.Explaining`."""
+        return _too_busy(self._lost)
+
+    def _look_back(self) -> None:
+        self._lost = self._starved()
 
     def _starved(self) -> float:
         """Return for how long the emulator could not run lately [s]."""
@@ -134,4 +139,15 @@ class EmulatedArm(Arm):
         own = self.settings
         address, found = resources.enter_context(spawn(own.emulation))
         self._emulator = RemoteBackend(address)
+        resources.callback(self._look_back)  # when the motors are loose, and before the emulator ends
         return self._emulator, own.sensor_table | found
+
+
+def _too_busy(lost: float) -> str:
+    """Say that the emulator could not run for `lost` [s]; empty if that is too short to matter."""
+    if lost < STARVED:
+        return ""
+    return (
+        f"this machine is too busy for the emulation: it kept the emulated arm from running for "
+        f"{1e3 * lost:.0f} ms. End other programs that work hard, or take virtual-arm."
+    )

@@ -205,7 +205,10 @@ class Servo:
 
     def _fault(self, error: Exception, unsafe: Exception | None = None) -> DeviceFault:
         """Return what is said about `error`: which device, at which tick, what; and why it was not left safe then."""
-        message = f"{self.device.spec.name} failed at tick {self._loop.tick}: {_in_words(error)}"
+        words, why = _in_words(error), getattr(self.device, "explain", str)()
+        if why and why not in words:
+            words = f"{why} (It was noticed as: {words.removesuffix('.')}.)"
+        message = f"{self.device.spec.name} failed at tick {self._loop.tick}: {words}"
         if unsafe is not None and _in_words(unsafe) not in message:
             message = f"{message.removesuffix('.')}. It could not be left safe: {_in_words(unsafe)}"
         return DeviceFault(message, self.trace.since(max(self.trace.count - 1000, 0)))

@@ -4,23 +4,28 @@ import os
 import signal
 import socket
 import struct
+import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from devices import create_device
 from devices.emulated.arm import EmulatedArm
+from haptics import Coulomb, RigidAdmittance
 from haptics.errors import DeviceFault
+from haptics.servo.servo import Servo
+from haptics.trace import Trace
 
 PATIENCE = 30.0
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+PATIENT = {"motors": {"watchdog": 1.0, "reply_timeout": 0.4}, "sensor": {"patience": 0.8}}
 
 
 def opened(**own: Any) -> EmulatedArm:
-    patient = {"motors": {"watchdog": 1.0, "reply_timeout": 0.4}, "sensor": {"patience": 0.8}}
-    arm = create_device("arm", {"emulated": True, "hand": STILL, **patient, **own})
+    arm = create_device("arm", {"emulated": True, "hand": STILL, **PATIENT, **own})
     assert isinstance(arm, EmulatedArm)
     arm.open()
     return arm
@@ -65,6 +70,25 @@ def test_a_starved_emulator_is_the_machine_s_fault(lasting: bool) -> None:
     assert "supply" not in words
     assert "cable" not in words
     _close(arm)
+
+
+def test_samples_that_a_starved_emulator_made_old_are_the_machine_s_fault(tmp_path: Path) -> None:
+    """The driver is patient here, so it is the envelope that ends the run."""
+    arm = create_device("arm", {"emulated": True, "hand": STILL, **PATIENT})
+    assert isinstance(arm, EmulatedArm)
+    trace = Trace.create(tmp_path / "trace", capacity=4096)
+    run = Servo(arm, RigidAdmittance(Coulomb(4.0), 2.0), trace)
+
+    def starve() -> None:
+        process = emulator_of(arm)
+        threading.Timer(0.2, os.kill, (process, signal.SIGSTOP)).start()
+        threading.Timer(0.5, os.kill, (process, signal.SIGCONT)).start()
+
+    with pytest.raises(
+        DeviceFault, match=r"this machine is too busy for the emulation.*\(It was noticed as: "
+    ) as caught:
+        run.run(5.0, opened=starve)
+    assert "was too old" in str(caught.value)
 
 
 def _close(arm: EmulatedArm) -> None:

@@ -320,6 +320,20 @@ def test_a_device_that_fails_twice_is_reported_with_its_first_fault(trace: Trace
     assert device.closed == 1
 
 
+class ExplainingDevice(BenchDevice):
+    """A device that knows why its samples were late, once it is closed."""
+
+    def explain(self) -> str:
+        return "the table stood still." if self.closed else "too early to say."
+
+
+def test_a_device_that_knows_why_it_failed_is_quoted_first(trace: Trace) -> None:
+    clock = Clock(1e-3)
+    device = ExplainingDevice(clock, disturb=lambda state, number: setattr(state, "time", state.time - 3.0))
+    with pytest.raises(DeviceFault, match=r"tick \d+: the table stood still\. \(It was noticed as: no us"):
+        run(device, trace, clock, 0.3)
+
+
 def test_a_sample_from_the_future_is_stale(trace: Trace) -> None:
     clock = Clock(1e-3)
 
