@@ -46,6 +46,7 @@ _TOOLS = {
     "conformance": "the friction conformance suite, for every model here and for your own renderer",
     "doctor": "check this machine for 1 kHz, and print the commands that fix what is missing",
     "experiment": "psychophysics: run an experiment from one file, resume it, report and export what it found",
+    "export": "write a recording as CSV, Parquet, MATLAB or MCAP file",
     "reproduce": "reproduce figures and tables of the papers, with the papers' numbers beside ours",
 }
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""

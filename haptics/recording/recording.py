@@ -30,15 +30,18 @@ import threading
 import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from haptics.errors import RecordingError
+from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.columns import columns_with, units_with
 from haptics.recording.tick_file import TickFile, read_ticks
 from haptics.records import Rows
 from haptics.trace import Reader
+
+if TYPE_CHECKING:
+    import pandas
 
 METADATA = "recording.json"
 TICKS = "ticks.npy"
@@ -259,6 +262,22 @@ class Recording:
         if not all(isinstance(event, dict) for event in events):
             raise RecordingError(f"{where}: every line must be a JSON object.")
         return events
+
+    def to_frame(self) -> pandas.DataFrame:
+        """Return the rows as a data frame of pandas, one number a cell and the units in the names of the columns.
+
+        Raises
+        ------
+        ConfigurationError
+            If pandas is not installed.
+        """
+        from haptics.recording.flat import flat_columns
+
+        try:
+            import pandas
+        except ImportError as error:
+            raise ConfigurationError("a data frame needs pandas: pip install 'haptics[export]'.") from error
+        return pandas.DataFrame(flat_columns(self))
 
     @property
     def ticks(self) -> Path:

@@ -1,0 +1,60 @@
+"""Flat columns of a recording: one number a cell and the unit in the name, as spreadsheets and data frames have it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.recording.columns import CHANNEL
+
+if TYPE_CHECKING:
+    from haptics.recording.recording import Recording
+
+_AXES = ("x", "y")
+_WITHOUT_UNIT = {"", "1", "bit flags", "0 or 1"}
+_BY_CAUSALITY = re.compile(r"(?P<impedance>.+) \(impedance\) or (?P<admittance>.+) \(admittance\)")
+
+
+def flat_columns(recording: Recording) -> dict[str, NDArray[Any]]:
+    """Return every column of a recording, cut into single numbers: name with unit to (n,) array.
+
+    A vector of two gets ``_x`` and ``_y``, any other ``_1``, ``_2`` ... before the unit: ``position_x_m``,
+    ``velocity_y_m_per_s``, ``channel_joint_angles_2_rad``. What has no unit, such as ``tick``, has none in its name.
+    The unit of a command is N on an impedance device and m on an admittance device.
+    """
+    rows, units = recording.rows, recording.metadata.get("columns", {})
+    causality = str(recording.metadata.get("device", {}).get("causality", ""))
+    flat: dict[str, NDArray[Any]] = {}
+    for name in rows.dtype.names or ():
+        column = np.asarray(rows[name])
+        suffix = unit_suffix(_unit(str(units.get(name, "")), causality))
+        for part, values in _parts(name, column):
+            flat[f"{part}{suffix}"] = np.ascontiguousarray(values)
+    return flat
+
+
+def unit_suffix(unit: str) -> str:
+    """Return what a column's name ends with for a unit: ``m/s`` is ``_m_per_s``, ``N m`` is ``_nm``."""
+    if unit in _WITHOUT_UNIT:
+        return ""
+    words = unit.lower().replace(" ", "").replace("^", "").replace("/", "_per_")
+    return "_" + re.sub(r"[^a-z0-9_]", "", words)
+
+
+def _unit(text: str, causality: str) -> str:
+    choice = _BY_CAUSALITY.fullmatch(text)
+    return choice.groupdict().get(causality) or "" if choice else text
+
+
+def _parts(name: str, column: NDArray[Any]) -> Iterator[tuple[str, NDArray[Any]]]:
+    if column.ndim == 1:
+        yield name, column
+        return
+    ours = column.shape[1] == len(_AXES) and not name.startswith(CHANNEL)
+    labels = _AXES if ours else range(1, column.shape[1] + 1)
+    for k, label in enumerate(labels):
+        yield f"{name}_{label}", column[:, k]
