@@ -32,7 +32,6 @@ LONG_FILES = {
     "devices/arm/device.py": 337,
     "devices/arm/mechanics/plant.py": 305,
     "haptics/elements/models.py": 345,
-    "haptics/recording/recording.py": 310,
     "haptics/rendering/kernels.py": 430,
     "haptics/servo/loop_kernels.py": 315,
 }
@@ -52,17 +51,9 @@ LONG_FUNCTIONS = {
 
 CALLED_FROM_OUTSIDE = {
     # for one's own programs, in the documentation or as the protocol of a driver
-    *(
-        "run_many",
-        "Ported",
-        "Compensating",
-        "Telling",
-        "lemniscate",
-        "SmoothStribeck",
-        "run_plant",
-        "read_parameter_file",
-    ),
-    *("read_parameter_file", "parse_parameter_file", "passive_joints", "phase_at", "tracking_error", "find_sticks"),
+    *("run_many", "Ported", "Compensating", "lemniscate", "SmoothStribeck", "run_plant", "read_parameter_file"),
+    *("Telling", "Explaining", "to_frame"),
+    *("parse_parameter_file", "passive_joints", "phase_at", "tracking_error", "find_sticks"),
     # by libraries, under these names
     *("get_cache_path", "get_source_stamp", "get_disambiguator", "cache_path", "from_function", "_index_key"),
     *("visit_Constant", "visit_Compare", "visit_UnaryOp", "do_GET", "log_message", "intr_read", "intr_write"),

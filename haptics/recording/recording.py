@@ -36,6 +36,7 @@ import numpy as np
 
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.columns import columns_with, units_with
+from haptics.recording.json_files import append_line, parsed_json, small_text, whole_lines, write_json
 from haptics.recording.tick_file import TickFile, read_ticks
 from haptics.records import Rows
 from haptics.trace import Reader
@@ -55,27 +56,11 @@ FORMAT = 3
 ORIGIN, ORIGIN_UTC = "origin_monotonic_ns", "origin_utc"
 """What a description calls the instant of tick 0: by the monotonic clock [ns], and as date and time."""
 
-LARGEST_JSON = 100_000_000
-"""Bytes that a description or a journal may have."""
-
 _TABLES = ("device", "limits", "configuration", "certificate", "versions", "columns")
 """Parts of a description that are tables, where it has them."""
 
 _UNBORN = ".haptics-new-"
 _ABANDONED = 3600.0
-
-
-def append_line(path: Path, value: dict[str, Any]) -> None:
-    """Append one JSON line to a journal and hand it to the operating system at once."""
-    with open(path, "a", encoding="utf-8") as file:
-        file.write(json.dumps(value, allow_nan=False) + "\n")
-
-
-def write_json(path: Path, value: dict[str, Any]) -> None:
-    """Replace `path` by `value` in one step: readers see the old file or the new one."""
-    temporary = path.with_suffix(".tmp")
-    temporary.write_text(json.dumps(value, indent=2, allow_nan=False) + "\n", encoding="utf-8")
-    os.replace(temporary, path)
 
 
 class Recorder:
@@ -198,7 +183,7 @@ def salvage(folder: Path, reader: Reader | None) -> None:
     reader : Reader or None
         Reads the trace from its beginning; None if the application died before the trace could be had.
     """
-    metadata = _parsed((folder / METADATA).read_text(encoding="utf-8"))
+    metadata = parsed_json((folder / METADATA).read_text(encoding="utf-8"))
     part = folder / PART
     facts: dict[str, Any] = {"state": "interrupted", "reason": "application lost"}
     if reader is not None and part.exists():
@@ -233,8 +218,8 @@ class Recording:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         try:
-            self.metadata: dict[str, Any] = _parsed(_text(folder / METADATA))
-            self.settings = [_parsed(line) for line in _lines(folder / SETTINGS)]
+            self.metadata: dict[str, Any] = parsed_json(small_text(folder / METADATA))
+            self.settings = [parsed_json(line) for line in whole_lines(folder / SETTINGS)]
         except (OSError, ValueError, RecursionError) as error:
             raise RecordingError(
                 f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
@@ -256,7 +241,7 @@ class Recording:
         """
         where = self.folder / EVENTS
         try:
-            events = [_parsed(line) for line in _lines(where)]
+            events = [parsed_json(line) for line in whole_lines(where)]
         except (OSError, ValueError, RecursionError) as error:
             raise RecordingError(f"{where} cannot be read: {error}.") from error
         if not all(isinstance(event, dict) for event in events):
@@ -301,28 +286,3 @@ class Recording:
                 raise RecordingError(f"{where}: {name} must be a JSON object.")
         if not all(isinstance(entry, dict) for entry in self.settings):
             raise RecordingError(f"{self.folder / SETTINGS}: every line must be a JSON object.")
-
-
-def _parsed(text: str) -> Any:
-    """Return the JSON in `text`; nan and infinity, which JSON does not have, are a `ValueError`."""
-
-    def refuse(word: str) -> None:
-        raise ValueError(f"{word} is no JSON")
-
-    return json.loads(text, parse_constant=refuse)
-
-
-def _lines(path: Path) -> list[str]:
-    """Return the whole lines of a journal; a last line cut short by a crash is left out."""
-    if not path.exists():
-        return []
-    return [line for line in _text(path).splitlines(keepends=True) if line.endswith("\n")]
-
-
-def _text(path: Path) -> str:
-    """Return the text of a file; raise `OSError` or `ValueError` if it is none, or too large."""
-    if not path.is_file():
-        raise OSError(errno.ENOENT, os.strerror(errno.ENOENT), str(path))
-    if path.stat().st_size > LARGEST_JSON:
-        raise ValueError(f"{path.name} is too large")
-    return path.read_text(encoding="utf-8")

@@ -20,7 +20,8 @@ from typing import Any
 from haptics.clock import Clock, WallClock
 from haptics.errors import DeviceFault, HapticError, RecordingError
 from haptics.kernel_cache import COMPILATION
-from haptics.recording.recording import EVENTS, append_line, salvage
+from haptics.recording.json_files import append_line
+from haptics.recording.recording import EVENTS, salvage
 from haptics.servo.arrivals import Arrivals
 from haptics.servo.job import CONTROL, FOR_THE_APPLICATION, SILENCE, Job
 from haptics.servo.lane import Lane

@@ -8,7 +8,8 @@ import pytest
 
 from haptics.errors import RecordingError
 from haptics.recording.checks import check_recording
-from haptics.recording.recording import EVENTS, LARGEST_JSON, Recorder, Recording
+from haptics.recording.json_files import LARGEST_JSON
+from haptics.recording.recording import EVENTS, Recorder, Recording
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
