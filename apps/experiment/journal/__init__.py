@@ -4,6 +4,7 @@ Nothing here needs a window, a device or a compiler.
 """
 
 from apps.experiment.journal.blinding import Codes, decode, make_codes, open_codes, seal_codes
+from apps.experiment.journal.columns import COLUMNS, STIMULUS_COLUMNS, TRIAL_COLUMNS, Column
 from apps.experiment.journal.errors import JournalFault
 from apps.experiment.journal.journal import Journal, write_sidecar
 from apps.experiment.journal.names import (
@@ -17,18 +18,24 @@ from apps.experiment.journal.reading import Contents, read_journal
 from apps.experiment.journal.schema import COMMON, KINDS, Record
 from apps.experiment.journal.slots import reserve_slot
 from apps.experiment.journal.state import Attempt, SessionState, replay
+from apps.experiment.journal.tables import csv_of, trial_rows, tsv_of, write_table
 
 __all__ = [
+    "COLUMNS",
     "COMMON",
     "KINDS",
+    "STIMULUS_COLUMNS",
+    "TRIAL_COLUMNS",
     "Attempt",
     "Codes",
+    "Column",
     "Contents",
     "Journal",
     "JournalFault",
     "Record",
     "SessionFolder",
     "SessionState",
+    "csv_of",
     "decode",
     "make_codes",
     "open_codes",
@@ -40,5 +47,8 @@ __all__ = [
     "seal_codes",
     "sessions_below",
     "task_label",
+    "trial_rows",
+    "tsv_of",
     "write_sidecar",
+    "write_table",
 ]

@@ -15,7 +15,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Self
 
 from haptics.errors import ConfigurationError, RecordingError
@@ -156,6 +156,19 @@ class SessionFolder:
     def lock(self) -> Path:
         """The file that whoever writes the journal holds."""
         return self.folder / ".lock"
+
+    def inside(self, relative: str) -> Path:
+        """Return a folder that the journal names, which must be in the session's own.
+
+        Raises
+        ------
+        RecordingError
+            If it is not.
+        """
+        path = PurePosixPath(relative)
+        if path.is_absolute() or ".." in path.parts or "\0" in relative:
+            raise RecordingError(f"{self.journal}: the recording {relative[:80]!r} is not in the session's folder.")
+        return self.folder / path
 
     def recording(self, block: int, attempt: int = 1) -> Path:
         """Return where the recording of a block belongs; `attempt` counts how often the block was begun."""

@@ -241,6 +241,8 @@ def _inside(value: Any) -> Iterator[tuple[Any, int]]:
 
 
 def _require_text(text: str) -> None:
+    if "\0" in text:
+        raise ValueError("a text holds a zero byte")
     if len(text) > LONGEST_TEXT:
         raise ValueError(f"a text has {len(text)} characters; {LONGEST_TEXT} at most")
     try:

@@ -24,12 +24,15 @@ class Attempt:
         Its record ``trial_end``; None if it was interrupted.
     redone : bool
         Whether an event ``redo`` with its ``trial`` came later: it counts no more, and the trial is run again.
+    recording : str or None
+        Folder of the recording that its block had then, relative to the session's.
     """
 
     start: Record
     response: Record | None = None
     end: Record | None = None
     redone: bool = False
+    recording: str | None = None
 
     @property
     def trial(self) -> int:
@@ -140,7 +143,7 @@ def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
         if state is None:
             state = SessionState(record)
         try:
-            _take(state, record)
+            take(state, record)
         except ValueError as error:
             raise RecordingError(f"journal, line {line}: {error}.") from error
         state.last_utc = str(record["utc"])
@@ -149,7 +152,14 @@ def replay(records: Iterable[Mapping[str, object]]) -> SessionState:
     return state
 
 
-def _take(state: SessionState, record: Record) -> None:
+def take(state: SessionState, record: Record) -> None:
+    """Take one more record into account.
+
+    Raises
+    ------
+    ValueError
+        In words, if it contradicts those before it.
+    """
     kind = record["record"]
     if kind == "note":
         state.notes.append(record)
@@ -183,7 +193,8 @@ def _begin_trial(state: SessionState, record: Record) -> None:
         raise ValueError(f"trial {trial} is in block {record['block']}, which was not begun")
     if state.counted(trial):
         raise ValueError(f"trial {trial} has ended already and counts")
-    state.add(Attempt(record))
+    recording = next(one["recording"] for one in reversed(state.block_starts) if one["block"] == record["block"])
+    state.add(Attempt(record, recording=recording))
 
 
 def _go_on(state: SessionState, record: Record) -> None:

@@ -1,0 +1,155 @@
+"""The table of trials, made anew at any time: what the journal says, and what the recordings say of the stimulus."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.journal.columns import COLUMNS, TRIAL_COLUMNS, cells_of, text_of
+from apps.experiment.journal.names import SessionFolder
+from apps.experiment.journal.own_files import put
+from apps.experiment.journal.reading import read_journal
+from apps.experiment.journal.schema import Record
+from apps.experiment.journal.state import Attempt, SessionState, replay
+
+Row = dict[str, Any]
+
+Measure = Callable[[Path, Record], dict[str, Any]]
+"""Says what a recording has of a trial, given its folder and the record ``trial_start``: columns of the stimulus."""
+
+_BREAKS = re.compile(r"[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
+
+
+def trial_rows(session: Path | SessionFolder, measure: Measure | None = None) -> list[Row]:
+    """Return a row for every attempt at a trial that ended, in order: `COLUMNS`, None where nothing is known.
+
+    Parameters
+    ----------
+    session : Path or SessionFolder
+        The session.
+    measure : callable, optional
+        Fills the columns of the stimulus; without it they are empty.
+
+    Raises
+    ------
+    RecordingError
+        If the journal is none.
+    """
+    place = session if isinstance(session, SessionFolder) else SessionFolder.of(session)
+    state = replay(read_journal(place.journal).records)
+    unit_of = _units()
+    ended = [one for one in state.attempts if one.end is not None]
+    return [_row(state, one, unit_of(one.start["axis"])) | _stimulus(place, one, measure) for one in ended]
+
+
+def _row(state: SessionState, attempt: Attempt, unit: str) -> Row:
+    header, start, response, end = state.header, attempt.start, attempt.response or {}, attempt.end or {}
+    observer = header["observer"]
+    told = {
+        **{name: start[name] for name in ("block", "trial", "attempt", "kind", "condition", "track", "axis")},
+        **{name: start[name] for name in ("reference", "level", "comparison_interval")},
+        **{name: response.get(name) for name in ("correct", "reaction_time_s", "source", "key")},
+        "participant": header["participant"],
+        "session": header["session"],
+        "experiment": header["experiment"],
+        "observer": None if observer is None else str(observer.get("name", "simulated")),
+        "counts": attempt.counts,
+        "axis_unit": unit,
+        "response": None if response.get("response") is None else text_of(response["response"]),
+        "response_tick": response.get("tick"),
+        "outcome": end["outcome"],
+        "reasons": "; ".join(end["reasons"]) or None,
+        "started_utc": start["utc"],
+        "ended_utc": end["utc"],
+        "recording": attempt.recording,
+        **_two("marker", start["markers"]),
+        **_two("asked", start["values"]),
+    }
+    return {column.name: told[column.name] for column in TRIAL_COLUMNS}
+
+
+def _two(name: str, values: list[Any]) -> Row:
+    return {f"{name}_{number}": values[number - 1] if len(values) >= number else None for number in (1, 2)}
+
+
+def _stimulus(place: SessionFolder, attempt: Attempt, measure: Measure | None) -> Row:
+    empty = {column.name: None for column in COLUMNS[len(TRIAL_COLUMNS) :]}
+    if measure is None or attempt.recording is None:
+        return empty | {"stimulus_missing": "not recorded" if attempt.recording is None else "not measured"}
+    folder = place.inside(attempt.recording)
+    if not folder.is_dir():
+        return empty | {"stimulus_missing": "the recording is not there"}
+    found = measure(folder, attempt.start)
+    return empty | {name: found[name] for name in empty if name in found}
+
+
+def _units() -> Callable[[str], str]:
+    """Return what tells the unit of an axis from the declarations of laws and elements."""
+    known: dict[str, str] = {}
+
+    def unit_of(axis: str) -> str:
+        if axis not in known:
+            known[axis] = _declared_unit(axis)
+        return known[axis]
+
+    return unit_of
+
+
+def _declared_unit(axis: str) -> str:
+    """Return the unit of a parameter of laws or elements; empty where none is declared, as for a law of one's own."""
+    import dataclasses
+
+    from haptics.elements.tables import LAWS, MODELS
+
+    table, _, name = axis.partition(".")
+    models = (one for pair in MODELS.values() for one in pair.values())
+    classes: Iterable[Any] = LAWS.values() if table == "law" else models
+    fields = (field for one in classes if dataclasses.is_dataclass(one) for field in dataclasses.fields(one))
+    return next((str(field.metadata.get("unit", "")) for field in fields if field.name == name), "")
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def write_table(place: SessionFolder, measure: Measure | None = None) -> Path:
+    """Make the session's table and its description anew (``_beh.tsv``, ``_beh.json``); return the table's file.
+
+    Raises
+    ------
+    RecordingError
+        If the journal is none.
+    OSError
+        If a file cannot be written, or is somebody else's.
+    """
+    rows = trial_rows(place, measure)
+    put(place.table, tsv_of(rows))
+    put(place.table.with_suffix(".json"), json.dumps(description(), indent=2, ensure_ascii=False) + "\n")
+    return place.table
+
+
+def description() -> dict[str, Any]:
+    """Return what BIDS wants to be said of every column."""
+    return {column.name: column.as_bids() for column in COLUMNS}
+
+
+def tsv_of(rows: Iterable[Row]) -> str:
+    """Return the table as BIDS has it: tabs, ``n/a`` where there is nothing, no quotes; breaks in texts are blanks."""
+    lines = ["\t".join(column.name for column in COLUMNS)]
+    for row in rows:
+        lines.append("\t".join(_BREAKS.sub(" ", text_of(one, "n/a")) or "n/a" for one in cells_of(row, COLUMNS)))
+    return "\n".join(lines) + "\n"
+
+
+def csv_of(rows: Iterable[Row]) -> str:
+    """Return the table as RFC 4180 has it: commas, CR LF, quotes where they must be, blanks where there is nothing."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text)
+    writer.writerow([column.name for column in COLUMNS])
+    for row in rows:
+        writer.writerow([text_of(one) for one in cells_of(row, COLUMNS)])
+    return text.getvalue()
