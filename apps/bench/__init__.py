@@ -3,7 +3,8 @@
 - `apps.bench.command`: the command ``haptics bench``.
 - `apps.bench.registry`: the benchmarks by name; one module each.
 - `apps.bench.options`: the options that are passed on to them.
-- `apps.bench.kernel`, `apps.bench.network`, `apps.bench.live.servo`, `apps.bench.live.soak`: the benchmarks.
+- `apps.bench.kernel`, `apps.bench.network`, `apps.bench.quest`, `apps.bench.live.servo`, `apps.bench.live.soak`: the
+  benchmarks.
 - `apps.bench.simulators`: other simulators beside model A, part of ``kernel``.
 - `apps.bench.live.servo_slices`, `servo_report`: the two candidates of ``servo``, and what is said of them.
 - `apps.bench.live.cyclictest`: the reference of ``servo``.

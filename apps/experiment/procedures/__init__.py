@@ -3,6 +3,7 @@
 - `apps.experiment.procedures.procedure`: the protocol.
 - `apps.experiment.procedures.settings`: the settings of every kind; `make` builds a procedure of a table.
 - `apps.experiment.procedures.staircase`: up/down staircases.
+- `apps.experiment.procedures.quest`, `quest_kernels`: QUEST+.
 - `apps.experiment.procedures.fixed`: constant stimuli, adjustment, magnitude estimation, a series at one level.
 - `apps.experiment.procedures.tracks`: interleaved tracks.
 - `apps.experiment.procedures.order`: seeds, Williams squares, permuted blocks, places of catch trials.

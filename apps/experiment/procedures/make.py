@@ -14,6 +14,7 @@ from apps.experiment.procedures.settings import (
     ConstantSettings,
     EstimationSettings,
     ProcedureSettings,
+    QuestSettings,
     SeriesSettings,
     StaircaseSettings,
 )
@@ -23,6 +24,7 @@ from haptics.settings import build, unknown
 
 KINDS: dict[str, type[ProcedureSettings]] = {
     "staircase": StaircaseSettings,
+    "quest+": QuestSettings,
     "constant": ConstantSettings,
     "adjustment": AdjustmentSettings,
     "estimation": EstimationSettings,
@@ -69,12 +71,14 @@ def make_procedure(table: Mapping[str, Any], *, guess: float, seed: SeedSequence
     match settings:
         case StaircaseSettings():
             return Staircase(settings)
+        case QuestSettings():
+            from apps.experiment.procedures.quest import QuestPlus
+
+            return QuestPlus(settings, guess)
         case ConstantSettings():
             return ConstantStimuli(settings, seed)
         case AdjustmentSettings():
             return Adjustment(settings, seed)
         case EstimationSettings():
             return Estimation(settings, seed)
-        case SeriesSettings():
-            return Series(settings)
-    raise ConfigurationError(f"procedure.kind = {table['kind']!r}: is not there yet (guess {guess:g}).")
+    return Series(settings)

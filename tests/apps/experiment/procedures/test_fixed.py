@@ -13,6 +13,7 @@ SEED = trial_seed(3, "P01", 1, 1, 0)
 
 TABLES: list[dict[str, Any]] = [
     {"kind": "staircase", "start": 1.0, "minimum": 0.1, "maximum": 4.0, "reversals": 6},
+    {"kind": "quest+", "minimum": 0.1, "maximum": 4.0, "trials": 20, "count": 20, "thresholds": 20},
     {"kind": "constant", "levels": [0.1, 0.2, 0.4], "repeats": 4},
     {"kind": "adjustment", "starts": [1.0, 4.0], "repeats": 3},
     {"kind": "estimation", "levels": [1.0, 2.0, 4.0], "repeats": 3},
@@ -40,7 +41,7 @@ def test_every_kind_ends_repeats_itself_and_reports_in_json(table: dict[str, Any
 
 
 def test_constant_stimuli_present_each_level_equally_often_and_count_the_answers() -> None:
-    procedure = make_procedure(TABLES[1] | {"repeats": 30}, guess=0.5, seed=SEED)
+    procedure = make_procedure(TABLES[2] | {"repeats": 30}, guess=0.5, seed=SEED)
     levels = run(procedure)
     assert Counter(levels) == {0.1: 30, 0.2: 30, 0.4: 30}
     assert longest_repeat([round(10 * level) for level in levels]) <= 2
@@ -52,17 +53,17 @@ def test_constant_stimuli_present_each_level_equally_often_and_count_the_answers
 
 
 def test_another_seed_is_another_order() -> None:
-    other = make_procedure(TABLES[1], guess=0.5, seed=trial_seed(3, "P02", 1, 1, 0))
-    assert run(other) != run(make_procedure(TABLES[1], guess=0.5, seed=SEED))
+    other = make_procedure(TABLES[2], guess=0.5, seed=trial_seed(3, "P02", 1, 1, 0))
+    assert run(other) != run(make_procedure(TABLES[2], guess=0.5, seed=SEED))
 
 
 def test_no_magnitude_comes_twice_in_a_row() -> None:
-    levels = run(make_procedure(TABLES[3] | {"repeats": 50}, guess=0.5, seed=SEED))
+    levels = run(make_procedure(TABLES[4] | {"repeats": 50}, guess=0.5, seed=SEED))
     assert longest_repeat([round(level) for level in levels]) == 1
 
 
 def test_an_adjustment_takes_what_was_set() -> None:
-    procedure = make_procedure(TABLES[2] | {"repeats": 2}, guess=0.5, seed=SEED)
+    procedure = make_procedure(TABLES[3] | {"repeats": 2}, guess=0.5, seed=SEED)
     starts = []
     for value in (1.9, 2.1, 2.0, 2.4):
         starts.append(procedure.level())
@@ -74,7 +75,7 @@ def test_an_adjustment_takes_what_was_set() -> None:
 
 
 def test_a_series_says_what_was_right() -> None:
-    procedure = make_procedure(TABLES[4], guess=0.5, seed=SEED)
+    procedure = make_procedure(TABLES[5], guess=0.5, seed=SEED)
     for k in range(7):
         procedure.take(procedure.level(), k < 5)
     report = procedure.report()
@@ -86,6 +87,7 @@ def test_a_series_says_what_was_right() -> None:
     ("table", "words"),
     [
         ({}, r"procedure\.kind is missing"),
+        ({"kind": "quest"}, "unknown kind of procedure 'quest'. Did you mean 'quest\\+'"),
         ({"kind": "series", "level": 1.0, "trail": 3}, "Did you mean"),
         ({"kind": "series"}, r"procedure\.level is missing"),
         ({"kind": "constant", "levels": [0.1]}, r"procedure\.levels = \[0\.1\]: .*at least 2 of them"),
