@@ -11,6 +11,7 @@ public names are loaded when they are first used.
 - `calibration.terms`: friction and load from a library of terms, chosen by what they predict.
 - `calibration.parameters`: the result, and its file.
 - `calibration.joystick`: counts and levels of a force-feedback stick.
+- `calibration.psychometric`: thresholds, Weber fractions and d' from the answers of people.
 - `calibration.motions`: motions of a device that show its friction and mass.
 """
 

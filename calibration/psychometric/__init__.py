@@ -1,0 +1,65 @@
+"""Psychometrics: from answers to thresholds, Weber fractions, d' and exponents, each with its interval.
+
+- `calibration.psychometric.shapes`: the psychometric functions; `priors`: what is assumed beforehand.
+- `calibration.psychometric.fit`: fits of answers; `tables`: the same levels fitted many times.
+- `calibration.psychometric.discrimination`: differences, equality, Weber fractions, the bias of order.
+- `calibration.psychometric.signal_detection`: d' and criterion. `karber`: a check without a model.
+- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: over participants.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haptics.lazy import public_names
+
+if TYPE_CHECKING:
+    from calibration.psychometric.discrimination import OrderBias, jnd, order_bias, pse, weber_fraction
+    from calibration.psychometric.estimate import Estimate, proportion
+    from calibration.psychometric.fit import Curve, PsychometricFit, fit_psychometric
+    from calibration.psychometric.group import Group, group_estimate
+    from calibration.psychometric.karber import spearman_karber
+    from calibration.psychometric.magnitude import Magnitude, magnitude_exponent
+    from calibration.psychometric.priors import RatePrior, WidthPrior
+    from calibration.psychometric.signal_detection import Detectability, criterion, d_prime, detectability
+    from calibration.psychometric.tables import Tables, psychometric_tables
+
+_HOMES = {
+    "signal_detection": ("Detectability", "criterion", "d_prime", "detectability"),
+    "discrimination": ("OrderBias", "jnd", "order_bias", "pse", "weber_fraction"),
+    "estimate": ("Estimate", "proportion"),
+    "fit": ("Curve", "PsychometricFit", "fit_psychometric"),
+    "group": ("Group", "group_estimate"),
+    "magnitude": ("Magnitude", "magnitude_exponent"),
+    "priors": ("RatePrior", "WidthPrior"),
+    "karber": ("spearman_karber",),
+    "tables": ("Tables", "psychometric_tables"),
+}
+
+__all__ = [
+    "Curve",
+    "Detectability",
+    "Estimate",
+    "Group",
+    "Magnitude",
+    "OrderBias",
+    "PsychometricFit",
+    "RatePrior",
+    "Tables",
+    "WidthPrior",
+    "criterion",
+    "d_prime",
+    "detectability",
+    "fit_psychometric",
+    "group_estimate",
+    "jnd",
+    "magnitude_exponent",
+    "order_bias",
+    "proportion",
+    "pse",
+    "psychometric_tables",
+    "spearman_karber",
+    "weber_fraction",
+]
+
+__getattr__, __dir__ = public_names(__name__, _HOMES)

@@ -1,0 +1,164 @@
+"""What discrimination experiments report: just noticeable differences, points of subjective equality, Weber fractions.
+
+A just noticeable difference means little without the proportion at which it was read off: 0.95 to 1.47 times that at
+75 % are usual. Each function therefore asks for it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from calibration.psychometric.data import make_answers
+from calibration.psychometric.estimate import USUAL_PROBABILITY, Estimate, Kind, interval_of
+from calibration.psychometric.fit import PsychometricFit, fit_psychometric
+from calibration.psychometric.priors import LAPSES, RatePrior
+from haptics.errors import ConfigurationError
+
+
+def pse(fit: PsychometricFit, probability: float = USUAL_PROBABILITY, kind: Kind = "median") -> Estimate:
+    """Return the point of subjective equality: where the comparison is called more in half of the trials.
+
+    Parameters
+    ----------
+    fit : PsychometricFit
+        Of answers "the comparison is more" at levels with sign or at values, with guess ``lapse``, ``free`` or 0.
+    probability, kind
+        As of `PsychometricFit.threshold`.
+    """
+    _needs_both_sides(fit, "A point of subjective equality")
+    return fit.threshold(0.5, probability, kind)
+
+
+def jnd(
+    fit: PsychometricFit, proportion: float, probability: float = USUAL_PROBABILITY, kind: Kind = "median"
+) -> Estimate:
+    """Return the just noticeable difference at a stated proportion of correct answers.
+
+    With a known guess (levels are increments): the level at which so many are correct. With answers "the comparison is
+    more" (guess ``lapse``, ``free`` or 0): how far from the point of subjective equality so many answers are that.
+
+    Parameters
+    ----------
+    fit : PsychometricFit
+    proportion : float
+        Such as 0.75; between 1/2 and 1 for answers "the comparison is more".
+    probability, kind
+        As of `PsychometricFit.threshold`.
+    """
+    if fit.posterior.prior.floor > 0.0:
+        return fit.threshold(proportion, probability, kind)
+    if not 0.5 < proportion < 1.0:
+        raise ConfigurationError(f"proportion = {proportion!r}: must be greater than 0.5 and less than 1.")
+    posterior = fit.posterior
+    upper, middle = posterior.positions_at(proportion), posterior.positions_at(0.5)
+    if posterior.shape.scale == "log":
+        upper, middle = np.exp(upper), np.exp(middle)
+    return posterior.of_plane(upper - middle, probability, kind)
+
+
+def weber_fraction(
+    fit: PsychometricFit,
+    reference: float | Estimate,
+    proportion: float,
+    probability: float = USUAL_PROBABILITY,
+    kind: Kind = "median",
+) -> Estimate:
+    """Return the just noticeable difference at a stated proportion over the reference.
+
+    Parameters
+    ----------
+    fit : PsychometricFit
+        Whose levels have the unit of the reference.
+    reference : float or Estimate
+        Greater than 0. The interval of an estimate, such as of a reference as it was felt, is propagated.
+    proportion, probability, kind
+        As of `jnd`.
+    """
+    if isinstance(reference, Estimate):
+        return jnd(fit, proportion, probability, kind).over(reference)
+    if not reference > 0.0:
+        raise ConfigurationError(f"reference = {reference!r}: a Weber fraction needs one greater than 0.")
+    return jnd(fit, proportion, probability, kind).scaled(1.0 / reference)
+
+
+@dataclass(frozen=True)
+class OrderBias:
+    """What the order of two intervals does to the answers.
+
+    Attributes
+    ----------
+    level : Estimate
+        How much more the stimulus of the second interval seems than the same one in the first, in units of the level.
+    preference : Estimate
+        Share of the answers "second" with as many comparisons first as second, less 1/2.
+    fit : PsychometricFit
+        Of the answers "second is more" at the increments of the second over the first: its differences are without
+        this bias.
+    """
+
+    level: Estimate
+    preference: Estimate
+    fit: PsychometricFit
+
+
+def order_bias(
+    levels: ArrayLike,
+    comparison_interval: ArrayLike,
+    correct: ArrayLike,
+    *,
+    lapse_prior: RatePrior | float = LAPSES,
+    probability: float = USUAL_PROBABILITY,
+) -> OrderBias:
+    """Return the order bias of trials with two intervals, from answers by which interval the comparison was in.
+
+    The increment of the second interval over the first is the level where the comparison is second, and minus the level
+    where it is first; the point of subjective equality of "second is more" is then minus the bias (Garcia-Perez and
+    Alcala-Quintana 2011, Front. Psychol. 2:96; difference model without a guessing region).
+
+    Parameters
+    ----------
+    levels : (n,) array-like
+        Increment of the comparison over the reference in each trial, at least 0.
+    comparison_interval : (n,) array-like of 1 and 2
+    correct : (n,) array-like of bool
+    lapse_prior
+        As of `fit_psychometric`.
+    probability : float
+        Of the intervals.
+
+    Raises
+    ------
+    ConfigurationError
+        If the columns do not match, or the comparison was never in one of the two intervals.
+    """
+    right = np.asarray(correct, dtype=float)
+    answers = make_answers(levels, right, np.ones_like(right))
+    order = np.argsort(np.asarray(levels, dtype=float), kind="stable")
+    second = np.asarray(comparison_interval)[order] == 2
+    if second.all() or not second.any():
+        raise ConfigurationError("comparison_interval: an order bias needs trials with the comparison in 1 and in 2.")
+    steps = np.where(second, answers.levels, -answers.levels)
+    said_second = np.where(second, answers.correct, answers.wrong)
+    fit = fit_psychometric(steps, said_second, answers.total, guess="lapse", lapse_prior=lapse_prior)
+    point = pse(fit, probability)
+    return OrderBias(point.negated(), _preference(second, said_second, probability), fit)
+
+
+def _preference(second: np.ndarray, said_second: np.ndarray, probability: float) -> Estimate:
+    """Return the mean of the shares of "second" in the two orders, less 1/2: levels weigh alike in both."""
+    from calibration.psychometric.signal_detection import rate_grid
+
+    shares = [rate_grid(int(said_second[which].sum()), int(which.sum())) for which in (second, ~second)]
+    both = 0.5 * (shares[0][:, None] + shares[1]) - 0.5
+    return interval_of(both, np.ones_like(both), probability)
+
+
+def _needs_both_sides(fit: PsychometricFit, what: str) -> None:
+    if fit.posterior.prior.floor > 0.0:
+        raise ConfigurationError(
+            f"{what} needs answers that run from never to always, and with guess = {fit.posterior.prior.floor:g} they "
+            'begin there; fit "the comparison is more" with guess="lapse".'
+        )

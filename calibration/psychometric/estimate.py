@@ -1,0 +1,145 @@
+"""An estimate: a number with its credible interval, or a bound where the data do not hold a number."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+Bound = Literal["", "above", "below"]
+Kind = Literal["median", "mean", "map"]
+
+USUAL_PROBABILITY = 0.95
+"""Of an interval, where nothing else is asked for."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number with its interval: ``low <= value <= high`` always holds.
+
+    Attributes
+    ----------
+    value : float
+        The estimate; where `bound` is not empty, the value that it lies above or below.
+    low, high : float
+        Ends of the interval; infinite where the data do not limit it on that side.
+    probability : float
+        Of the interval.
+    bound : str
+        ``above`` or ``below`` where the data say no more than that it lies above or below `value`; otherwise empty.
+    """
+
+    value: float
+    low: float
+    high: float
+    probability: float = USUAL_PROBABILITY
+    bound: Bound = ""
+
+    def scaled(self, factor: float) -> Estimate:
+        """Return `factor` times this, for a factor greater than 0."""
+        return replace(self, value=self.value * factor, low=self.low * factor, high=self.high * factor)
+
+    def negated(self) -> Estimate:
+        """Return minus this."""
+        opposite: dict[Bound, Bound] = {"": "", "above": "below", "below": "above"}
+        return Estimate(-self.value, -self.high, -self.low, self.probability, opposite[self.bound])
+
+    def transformed(self, function: Any) -> Estimate:
+        """Return an increasing function of this, such as ``math.exp``."""
+        return replace(self, value=function(self.value), low=function(self.low), high=function(self.high))
+
+    def over(self, divisor: Estimate) -> Estimate:
+        """Return the ratio of this to an independent positive estimate, with both intervals propagated.
+
+        The distances of the ends on a logarithmic scale are added in quadrature (first-order propagation of errors).
+        """
+        value = self.value / divisor.value
+        up = math.hypot(_log_ratio(self.high, self.value), _log_ratio(divisor.value, divisor.low))
+        down = math.hypot(_log_ratio(self.value, self.low), _log_ratio(divisor.high, divisor.value))
+        high = math.inf if math.isinf(up) else value * math.exp(up)
+        return replace(self, value=value, low=value * math.exp(-down), high=high)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return it for JSON: infinite ends become None."""
+        numbers = {name: getattr(self, name) for name in ("value", "low", "high")}
+        finite = {name: number if math.isfinite(number) else None for name, number in numbers.items()}
+        return {**finite, "probability": self.probability, "bound": self.bound}
+
+    def text(self, form: str = ".3g", scale: float = 1.0) -> str:
+        """Return it in words, ``0.12 (0.09 to 0.16)``; a bound as ``more than 0.4 (0.3 to inf)``."""
+        value, low, high = (format(number * scale, form) for number in (self.value, self.low, self.high))
+        prefix = {"": "", "above": "more than ", "below": "less than "}[self.bound]
+        return f"{prefix}{value} ({low} to {high})"
+
+
+def _log_ratio(larger: float, smaller: float) -> float:
+    return math.inf if smaller <= 0.0 or math.isinf(larger) else math.log(larger / smaller)
+
+
+def checked_probability(value: float, name: str = "probability") -> float:
+    """Return a probability strictly between 0 and 1.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is not.
+    """
+    if not 0.0 < value < 1.0:
+        raise ConfigurationError(f"{name} = {value!r}: must be greater than 0 and less than 1, such as 0.75.")
+    return float(value)
+
+
+def weighted_quantiles(values: Array, mass: Array, probabilities: Iterable[float]) -> Array:
+    """Return quantiles of weighted values; equal values count as one, and in between is interpolated.
+
+    The distribution is taken as spread evenly about each value, so that half of a value's own mass lies below it.
+    """
+    distinct, place = np.unique(values.ravel(), return_inverse=True)
+    masses = np.bincount(place.ravel(), mass.ravel())
+    below = (np.cumsum(masses) - 0.5 * masses) / masses.sum()
+    return np.asarray(np.interp(list(probabilities), below, distinct))
+
+
+def interval_of(values: Array, mass: Array, probability: float, kind: Kind = "median") -> Estimate:
+    """Return the estimate of a weighted quantity with its equal-tailed interval, widened to hold the estimate.
+
+    Parameters
+    ----------
+    values, mass : arrays
+        The quantity in each cell of a posterior, and the mass of the cell.
+    probability : float
+        Of the interval.
+    kind : str
+        ``median``, ``mean``, or ``map``: the value in the cell of largest mass.
+    """
+    tail = 0.5 * (1.0 - checked_probability(probability))
+    low, middle, high = map(float, weighted_quantiles(values, mass, (tail, 0.5, 1.0 - tail)))
+    value = {
+        "median": lambda: middle,
+        "mean": lambda: float(np.sum(values * mass) / np.sum(mass)),
+        "map": lambda: float(values.ravel()[int(np.argmax(mass))]),
+    }[kind]()
+    return Estimate(value, min(low, value), max(high, value), probability)
+
+
+def proportion(count: int, total: int, probability: float = USUAL_PROBABILITY) -> Estimate:
+    """Return a proportion with its interval from Jeffreys' prior, Beta(1/2, 1/2) (Brown, Cai and DasGupta 2001).
+
+    As recommended there, the interval reaches 0 when nothing was counted, and 1 when everything was.
+    """
+    from scipy.special import betaincinv
+
+    if total <= 0 or not 0 <= count <= total:
+        raise ConfigurationError(f"{count} of {total}: a proportion needs a count from 0 to a total of at least 1.")
+    tail = 0.5 * (1.0 - checked_probability(probability))
+    a, b = count + 0.5, total - count + 0.5
+    low = 0.0 if count == 0 else float(betaincinv(a, b, tail))
+    high = 1.0 if count == total else float(betaincinv(a, b, 1.0 - tail))
+    return Estimate(count / total, low, high, probability)

@@ -1,0 +1,134 @@
+"""Magnitude estimation: the exponent of Stevens' power law from numbers that people gave to stimuli."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from calibration.psychometric.data import positive
+from calibration.psychometric.estimate import USUAL_PROBABILITY, Estimate, checked_probability
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Magnitude:
+    """A fitted power law: estimate = factor times stimulus^exponent.
+
+    Attributes
+    ----------
+    exponent, factor : Estimate
+        Over participants where there are several, otherwise over the answers of the one.
+    levels, means : (n,) float arrays
+        Stimuli, and geometric means of the normalised estimates there.
+    exponents : dict
+        Of each participant.
+    normalised : (rows,) float array
+        The estimates after modulus equalisation, in the order in which they were given.
+    """
+
+    exponent: Estimate
+    factor: Estimate
+    levels: Array
+    means: Array
+    exponents: dict[Hashable, float]
+    normalised: Array
+
+
+def magnitude_exponent(
+    stimuli: ArrayLike,
+    estimates: ArrayLike,
+    participants: Sequence[Hashable] | None = None,
+    probability: float = USUAL_PROBABILITY,
+) -> Magnitude:
+    """Fit a power law to magnitude estimates with a free modulus.
+
+    Each participant's numbers are divided by their geometric mean and multiplied by that of all (modulus equalisation:
+    Lane, Catania and Stevens 1961, J. Acoust. Soc. Am. 33, 160-167; Gescheider 1997, Psychophysics, ch. 11), so that
+    the size of the numbers one likes does not count. Exponents are least-squares slopes of the logarithms, one a
+    participant; their mean has the interval of Student's t over participants. For one participant it is that of the
+    regression.
+
+    Parameters
+    ----------
+    stimuli, estimates : (n,) array-likes
+        Level and number given in each trial, greater than 0.
+    participants : sequence, optional
+        Who gave it; by default one.
+    probability : float
+        Of the intervals.
+
+    Raises
+    ------
+    ConfigurationError
+        If a number has no logarithm, or somebody judged fewer than two different stimuli.
+    """
+    x = np.log(positive("stimuli", np.atleast_1d(np.asarray(stimuli, dtype=float))))
+    y = np.log(positive("estimates", np.atleast_1d(np.asarray(estimates, dtype=float))))
+    who = ["one"] * len(x) if participants is None else list(participants)
+    if not len(x) == len(y) == len(who) or len(x) == 0:
+        raise ConfigurationError(
+            f"stimuli, estimates, participants: {len(x)}, {len(y)} and {len(who)} rows; must agree."
+        )
+    groups = {one: np.array([other == one for other in who]) for one in dict.fromkeys(who)}
+    slopes = {one: _slope(x[rows], y[rows], str(one)) for one, rows in groups.items()}
+    level = y.copy()
+    for rows in groups.values():
+        level[rows] -= y[rows].mean()
+    level += np.mean([y[rows].mean() for rows in groups.values()])
+    stimulus, place = np.unique(x, return_inverse=True)
+    means = np.bincount(place, level) / np.bincount(place)
+    if len(slopes) > 1:
+        offsets = [float(np.mean(level[rows]) - slopes[one] * np.mean(x[rows])) for one, rows in groups.items()]
+        exponent, factor = (
+            mean_with_interval(list(slopes.values()), probability),
+            mean_with_interval(offsets, probability),
+        )
+    else:
+        exponent, factor = _regression(x, level, probability)
+    return Magnitude(exponent, factor.transformed(math.exp), np.exp(stimulus), np.exp(means), slopes, np.exp(level))
+
+
+def mean_with_interval(values: Sequence[float], probability: float) -> Estimate:
+    """Return the mean of independent values with the interval of Student's t; without ends for a single one."""
+    from scipy.special import stdtrit
+
+    mean, count = float(np.mean(values)), len(values)
+    if count < 2:
+        return Estimate(mean, -math.inf, math.inf, checked_probability(probability))
+    reach = float(stdtrit(count - 1, 0.5 + 0.5 * checked_probability(probability)))
+    error = float(np.std(values, ddof=1)) / math.sqrt(count)
+    return Estimate(mean, mean - reach * error, mean + reach * error, probability)
+
+
+def _slope(x: Array, y: Array, who: str) -> float:
+    if np.ptp(x) == 0.0:
+        raise ConfigurationError(f"{who}: judged fewer than two different stimuli; an exponent needs at least two.")
+    centred = x - x.mean()
+    return float(np.sum(centred * y) / np.sum(centred**2))
+
+
+def _regression(x: Array, y: Array, probability: float) -> tuple[Estimate, Estimate]:
+    """Return slope and intercept with the intervals of Student's t."""
+    from scipy.special import stdtrit
+
+    centred, slope = x - x.mean(), _slope(x, y, "The participant")
+    intercept = float(y.mean() - slope * x.mean())
+    free = len(x) - 2
+    if free < 1:
+        unknown = (-math.inf, math.inf, checked_probability(probability))
+        return Estimate(slope, *unknown), Estimate(intercept, *unknown)
+    variance = float(np.sum((y - intercept - slope * x) ** 2)) / free
+    reach = float(stdtrit(free, 0.5 + 0.5 * checked_probability(probability)))
+    spread = float(np.sum(centred**2))
+    errors = math.sqrt(variance / spread), math.sqrt(variance * (1.0 / len(x) + float(x.mean()) ** 2 / spread))
+    slope_error, intercept_error = (reach * error for error in errors)
+    return (
+        Estimate(slope, slope - slope_error, slope + slope_error, probability),
+        Estimate(intercept, intercept - intercept_error, intercept + intercept_error, probability),
+    )

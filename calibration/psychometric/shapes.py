@@ -1,0 +1,124 @@
+"""Psychometric functions: P = guess + (1 - guess - lapse) F((u - threshold)/width), u the level or its logarithm.
+
+F is one of four sigmoids. Each is scaled alike, so that their parameters can be compared: F = 1/2 at the threshold, and
+it rises from 5 to 95 % within one width (as in psignifit: Schuett, Harmeling, Macke and Wichmann 2016, eqs. (1)-(3)).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.psychometric.estimate import checked_probability
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+ShapeName = Literal["phi", "logistic", "weibull", "dprime"]
+ScaleName = Literal["linear", "log"]
+
+PHI, LOGISTIC, WEIBULL, DPRIME = range(4)
+
+SHAPES: dict[str, int] = {"phi": PHI, "logistic": LOGISTIC, "weibull": WEIBULL, "dprime": DPRIME}
+"""``phi``: the normal distribution function. ``weibull``: 1 - exp(-(x/a)^b). ``dprime``: 2 Phi((x/a)^b) - 1, which with
+guess 1/2 is the proportion correct in two intervals where d' grows as level^b; b = 1 is an observer of constant noise.
+"""
+
+SCALES = ("linear", "log")
+
+_NORMAL = NormalDist()
+
+_LARGEST_LOG = 700.0
+"""Of a float."""
+
+HALF_DPRIME = _NORMAL.inv_cdf(0.75)
+"""(x/a)^b at F = 1/2."""
+
+PHI_SPAN = 2.0 * _NORMAL.inv_cdf(0.95)
+LOGISTIC_SPAN = 2.0 * math.log(19.0)
+WEIBULL_SPAN = math.log(math.log(0.05) / math.log(0.95))
+DPRIME_SPAN = math.log(_NORMAL.inv_cdf(0.975) / _NORMAL.inv_cdf(0.525))
+"""How far apart F = 0.05 and F = 0.95 are in the plain variable of each sigmoid."""
+
+_SPANS = (PHI_SPAN, LOGISTIC_SPAN, WEIBULL_SPAN, DPRIME_SPAN)
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A sigmoid on a scale of levels.
+
+    Attributes
+    ----------
+    name : str
+        ``phi``, ``logistic``, ``weibull`` or ``dprime``.
+    scale : str
+        ``linear`` or ``log``: on what the sigmoid is. A Weibull function of the level and the ``dprime`` function are
+        sigmoids of its logarithm, whichever is asked for.
+    """
+
+    name: ShapeName
+    scale: ScaleName
+
+    @property
+    def code(self) -> int:
+        """Its number for kernels."""
+        return SHAPES[self.name]
+
+    @property
+    def exponent_span(self) -> float:
+        """What the width has to be divided into to give the exponent b of ``weibull`` and ``dprime``."""
+        return _SPANS[self.code]
+
+    def position(self, levels: Array) -> Array:
+        """Return u: the levels or their logarithms; a level of 0 is at minus infinity there."""
+        if self.scale == "linear":
+            return levels
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(levels))
+
+    def level(self, position: float) -> float:
+        """Return the level at u."""
+        if self.scale == "linear":
+            return position
+        return math.exp(position) if position < _LARGEST_LOG else math.inf
+
+    def reach(self, share: float) -> float:
+        """Return (u - threshold)/width at which F has the value `share`: the inverse of F."""
+        share = checked_probability(share, "proportion, without what is guessed,")
+        if self.code == PHI:
+            return _NORMAL.inv_cdf(share) / PHI_SPAN
+        if self.code == LOGISTIC:
+            return math.log(share / (1.0 - share)) / LOGISTIC_SPAN
+        if self.code == WEIBULL:
+            return math.log(math.log1p(-share) / math.log(0.5)) / WEIBULL_SPAN
+        return math.log(_NORMAL.inv_cdf(0.5 + 0.5 * share) / HALF_DPRIME) / DPRIME_SPAN
+
+    @property
+    def steepness(self) -> float:
+        """Return dF/du at the threshold, times the width."""
+        if self.code == PHI:
+            return PHI_SPAN / math.sqrt(2.0 * math.pi)
+        if self.code == LOGISTIC:
+            return 0.25 * LOGISTIC_SPAN
+        if self.code == WEIBULL:
+            return 0.5 * math.log(2.0) * WEIBULL_SPAN
+        return 2.0 * HALF_DPRIME * _NORMAL.pdf(HALF_DPRIME) * DPRIME_SPAN
+
+
+def make_shape(name: str, scale: str) -> Shape:
+    """Return a sigmoid by name.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none of that name, or no such scale.
+    """
+    if name not in SHAPES:
+        raise ConfigurationError(f"shape = {name!r}: must be one of {', '.join(SHAPES)}.")
+    if scale not in SCALES:
+        raise ConfigurationError(f"scale = {scale!r}: must be linear or log.")
+    return Shape(name, "log" if name in {"weibull", "dprime"} else scale)  # type: ignore[arg-type]

@@ -1,0 +1,138 @@
+"""Detectability d' and criterion from hits and false alarms, with intervals.
+
+Rates have the posterior Beta(count + 1/2, others + 1/2) of Jeffreys' prior; the intervals are those of the pair of
+independent rates, so a rate of 0 or 1 gives a large but finite d' and an honest, wide interval. Formulas: Macmillan and
+Creelman 2005, Detection Theory, 2nd ed.: (1.5), (2.1), (7.2), (9.8), (9.4).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.psychometric.estimate import USUAL_PROBABILITY, Estimate, interval_of
+from haptics.errors import ConfigurationError
+
+Array = NDArray[np.float64]
+Task = Literal["yes-no", "2afc", "same-different"]
+
+_POINTS = 200
+"""Of each rate's posterior: equally probable ones."""
+
+_LARGEST = 12.0
+"""d' beyond which no finite number of trials tells anything."""
+
+
+@dataclass(frozen=True)
+class Detectability:
+    """d' and criterion.
+
+    Attributes
+    ----------
+    d_prime : Estimate
+        Distance of the stimuli in standard deviations of one presentation.
+    criterion : Estimate
+        Towards "no" ("first", "same") where it is greater than 0 [standard deviations].
+    """
+
+    d_prime: Estimate
+    criterion: Estimate
+
+
+def detectability(
+    hits: int,
+    misses: int,
+    false_alarms: int,
+    correct_rejections: int,
+    *,
+    task: Task = "yes-no",
+    probability: float = USUAL_PROBABILITY,
+) -> Detectability:
+    """Return d' and criterion of a task.
+
+    Parameters
+    ----------
+    hits, misses : int
+        Answers to the signal: "yes" and "no"; of two intervals, "second" and "first" with the signal in the second;
+        "different" and "same" to different pairs.
+    false_alarms, correct_rejections : int
+        The same answers without the signal; with the signal in the first; to equal pairs.
+    task : str
+        ``yes-no``, ``2afc`` or ``same-different`` (the differencing rule: pairs seem different where their difference
+        exceeds a criterion, which is the criterion given back).
+    probability : float
+        Of the intervals.
+
+    Raises
+    ------
+    ConfigurationError
+        If a count cannot be, or one of the stimuli was never shown.
+    """
+    if task not in _RULES:
+        raise ConfigurationError(f"task = {task!r}: must be one of {', '.join(_RULES)}.")
+    hit, false_alarm = rate_grid(hits, hits + misses), rate_grid(false_alarms, false_alarms + correct_rejections)
+    d_prime, criterion = _RULES[task](hit[:, None], false_alarm[None, :])
+    even = np.ones((_POINTS, _POINTS))
+    estimates = [interval_of(np.broadcast_to(values, even.shape), even, probability) for values in (d_prime, criterion)]
+    return Detectability(*estimates)
+
+
+def d_prime(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
+    """Return d' alone (`detectability`)."""
+    return detectability(hits, misses, false_alarms, correct_rejections, task=task).d_prime
+
+
+def criterion(hits: int, misses: int, false_alarms: int, correct_rejections: int, *, task: Task = "yes-no") -> Estimate:
+    """Return the criterion alone (`detectability`)."""
+    return detectability(hits, misses, false_alarms, correct_rejections, task=task).criterion
+
+
+def rate_grid(count: int, total: int) -> Array:
+    """Return equally probable values of a rate after `count` of `total` (Jeffreys' prior)."""
+    from scipy.special import betaincinv
+
+    if total <= 0 or not 0 <= count <= total:
+        raise ConfigurationError(f"{count} of {total}: each kind of trial must have been shown at least once.")
+    middles = (np.arange(_POINTS) + 0.5) / _POINTS
+    return np.asarray(np.clip(betaincinv(count + 0.5, total - count + 0.5, middles), 1e-12, 1.0 - 1e-12))
+
+
+def _z(p: Array) -> Array:
+    from scipy.special import ndtri
+
+    return np.asarray(ndtri(p))
+
+
+def _yes_no(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
+    """Return d' = z(H) - z(F) and c = -(z(H) + z(F))/2."""
+    return _z(hit) - _z(false_alarm), -0.5 * (_z(hit) + _z(false_alarm))
+
+
+def _two_intervals(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
+    """Return d' = (z(H) - z(F))/sqrt(2): the difference of two presentations has twice the variance."""
+    return (_z(hit) - _z(false_alarm)) / np.sqrt(2.0), -0.5 * (_z(hit) + _z(false_alarm))
+
+
+def _same_different(hit: Array, false_alarm: Array) -> tuple[Array, Array]:
+    """Solve F = 2 Phi(-k/sqrt(2)) for k and H = Phi((d'-k)/sqrt(2)) + Phi((-d'-k)/sqrt(2)) for d', by bisection."""
+    from scipy.special import ndtr
+
+    k = -np.sqrt(2.0) * _z(0.5 * false_alarm)
+    low = np.zeros(np.broadcast_shapes(hit.shape, k.shape))
+    high = np.full_like(low, _LARGEST)
+    for _ in range(40):
+        middle = 0.5 * (low + high)
+        less = ndtr((middle - k) / np.sqrt(2.0)) + ndtr((-middle - k) / np.sqrt(2.0)) < hit
+        low, high = np.where(less, middle, low), np.where(less, high, middle)
+    return 0.5 * (low + high), k
+
+
+_RULES: dict[str, Callable[[Array, Array], tuple[Array, Array]]] = {
+    "yes-no": _yes_no,
+    "2afc": _two_intervals,
+    "same-different": _same_different,
+}

@@ -1,0 +1,136 @@
+"""How often the intervals of fits hold the truth: simulated sessions, fixed seeds.
+
+``python -m tests.calibration.psychometric.coverage`` prints the table of docs/experiments/analysis.md.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtr
+
+from calibration.psychometric import PsychometricFit, fit_psychometric
+
+Array = NDArray[np.float64]
+
+W75, LAPSE = 0.2, 0.02
+RUNS, SEED = 500, 97
+
+USUAL, HIGH_END, LOW_END = (0.35, 3.0), (0.12, 1.1), (0.9, 6.0)
+"""Lowest and highest level over the true threshold at 75 %: well chosen, and the threshold near one end."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One way to run sessions.
+
+    Attributes
+    ----------
+    method : str
+        ``constant``: six levels evenly on a log scale; ``quest+``: the level that tells most, of 30.
+    trials : int
+    shape, scale : str
+        Of the fit. The observer is ``dprime`` with exponent 1, whatever is fitted.
+    ends : (2,) floats
+        Lowest and highest level of the constant stimuli over the threshold.
+    """
+
+    method: str
+    trials: int
+    shape: str = "dprime"
+    scale: str = "log"
+    ends: tuple[float, float] = USUAL
+
+
+CASES = (
+    *(Case("constant", trials) for trials in (30, 60, 120)),
+    *(Case("quest+", trials) for trials in (30, 60)),
+    Case("constant", 60, "weibull"),
+    Case("constant", 60, "logistic"),
+    Case("constant", 60, "phi"),
+    Case("quest+", 60, "weibull"),
+    Case("constant", 60, ends=HIGH_END),
+    Case("constant", 60, ends=LOW_END),
+)
+
+
+@dataclass(frozen=True)
+class Covered:
+    """What came out: shares of the runs, and the median of the estimates over the truth."""
+
+    wide: float
+    narrow: float
+    bounds: float
+    ratio: float
+
+
+def probability(levels: Array) -> Array:
+    """Return P of the observer: 1/2 at 0, 75 % of answers without lapses right at `W75`."""
+    return np.asarray(0.5 + (0.5 - LAPSE) * (2.0 * ndtr(0.6744897501960817 * levels / W75) - 1.0))
+
+
+def cover(case: Case, runs: int = RUNS, seed: int = SEED) -> Covered:
+    """Return how often the 95 and 68 % intervals of the threshold at 75 % hold it."""
+    found = [(fit.threshold(0.75), fit.threshold(0.75, 0.68)) for fit in _fits(case, runs, seed)]
+    wide, narrow = (np.mean([each[k].low <= W75 <= each[k].high for each in found]) for k in (0, 1))
+    bounds = np.mean([bool(one.bound) for one, _ in found])
+    return Covered(float(wide), float(narrow), float(bounds), float(np.median([one.value for one, _ in found]) / W75))
+
+
+def _fits(case: Case, runs: int, seed: int) -> list[PsychometricFit]:
+    rng = np.random.default_rng(seed)
+    if case.method == "constant":
+        levels = W75 * np.geomspace(*case.ends, 6)
+        total = np.tile(np.full(6, case.trials // 6), (runs, 1))
+        correct = rng.binomial(total, probability(levels))
+    else:
+        levels, correct, total = _quest(case.trials, runs, rng)
+    return [
+        fit_psychometric(levels, right, count, guess=0.5, shape=case.shape, scale=case.scale)
+        for right, count in zip(correct, total, strict=True)
+    ]
+
+
+def _quest(trials: int, runs: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Return levels (30,), and right and all answers (runs, 30) of QUEST+ (Watson 2017), all runs at once."""
+    levels = W75 * np.geomspace(0.1, 6.0, 30)
+    thresholds, slopes = np.meshgrid(W75 * np.geomspace(0.1, 6.0, 40), np.geomspace(0.5, 4.0, 8), indexing="ij")
+    p = 0.5 + 0.48 * -np.expm1(-np.log(2.0) * (levels / thresholds.ravel()[:, None]) ** slopes.ravel()[:, None])
+    own = -(p * np.log(p) + (1.0 - p) * np.log1p(-p))
+    mass = np.full((runs, len(p)), 1.0 / len(p))
+    correct, total = np.zeros((runs, len(levels))), np.zeros((runs, len(levels)))
+    row, truth = np.arange(runs), probability(levels)
+    for _ in range(trials):
+        right = mass @ p
+        gain = -(right * np.log(right) + (1.0 - right) * np.log1p(-right)) - mass @ own
+        chosen = gain.argmax(axis=1)
+        is_right = rng.random(runs) < truth[chosen]
+        correct[row, chosen] += is_right
+        total[row, chosen] += 1.0
+        mass *= np.where(is_right[:, None], p[:, chosen].T, 1.0 - p[:, chosen].T)
+        mass /= mass.sum(axis=1, keepdims=True)
+    return levels, correct, total
+
+
+def table() -> str:
+    """Return the table in Markdown."""
+    lines = [
+        "| method | trials | levels / threshold | fitted | 95 % holds | 68 % holds | bounds | estimate / truth |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for case in CASES:
+        got = cover(case)
+        ends = "{} to {}".format(*(case.ends if case.method == "constant" else (0.1, 6.0)))
+        lines.append(
+            f"| {case.method} | {case.trials} | {ends} | {case.shape} | {got.wide:.1%} | {got.narrow:.1%} "
+            f"| {got.bounds:.1%} | {got.ratio:.2f} |"
+        )
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    import sys
+
+    sys.stdout.write(table() + "\n")
