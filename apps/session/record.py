@@ -25,7 +25,7 @@ _OWN = ("haptics", "devices", "calibration", "apps")
 _PACKAGES = ("haptics", "numpy", "numba", "pyqtgraph", "PySide6-Essentials", "matplotlib")
 
 
-def new_recorder(config: SessionConfig, advice: list[dict[str, Any]]) -> Recorder:
+def new_recorder(config: SessionConfig, advice: list[dict[str, Any]], folder: Path | None = None) -> Recorder:
     """Begin a recording, its first parameters included, in a new folder of the session's folder for recordings.
 
     Parameters
@@ -34,15 +34,17 @@ def new_recorder(config: SessionConfig, advice: list[dict[str, Any]]) -> Recorde
         The session.
     advice : list of dict
         What there is to say about its parameters (`apps.session.counsel`).
+    folder : Path, optional
+        Where it is to be; without it its name is the time, in the session's folder for recordings.
 
     Raises
     ------
     ConfigurationError
         If nothing can be written there.
     """
-    parent = Path(config.session.record)
     now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    name = f"{now}_{config.device}_{config.session.model}"
+    folder = folder or Path(config.session.record) / f"{now}_{config.device}_{config.session.model}"
+    parent, name = folder.parent, folder.name
     facts = {**_facts(config), "advice": advice}
     for number in itertools.count(1):
         try:

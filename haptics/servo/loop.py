@@ -39,7 +39,10 @@ from haptics.servo.system_kernels import AVAILABLE
 from haptics.trace import Trace
 
 AT_ONCE = 1024
-"""Ticks without a clock between two looks at who follows the trace; a part of what the trace holds."""
+"""Ticks without a clock between two looks at who follows the trace, at most; a part of what the trace holds."""
+
+Between = Callable[[], int | None]
+"""Called in a run without a clock; returns after how many ticks to call again, None for `AT_ONCE`, the most."""
 
 _DEAD_MEN = {"none": NO_KEY, "key": KEY, "button": BUTTON}
 
@@ -105,7 +108,7 @@ class Loop:
         own: Own,
     ) -> None:
         self._device, self._rendering, self._trace, self._clock = device, rendering, trace, clock
-        self._supervision, self._own = supervision, own
+        self.supervision, self._own = supervision, own
         self.compensate: Callable[[float], None] = getattr(device, "compensate", _nothing_to_make_up_for)
         self.compiled = False
         self.noticed_ns = 0
@@ -119,12 +122,12 @@ class Loop:
         return int(self._record["tick"][0])
 
     def publish(self, parameters: NDArray[Any], version: int) -> None:
-        """Put a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` in force from the next tick on."""
-        self._supervision.publish(parameters, version)
+        """Put a (1,) record of dtype `haptics.elements.kernels.PARAMETERS` in force from the next tick."""
+        self.supervision.publish(parameters, version)
 
     def stop(self) -> None:
         """End the run at the next tick; may be called from another thread or a signal handler."""
-        self._supervision.stop()
+        self.supervision.stop()
 
     def notice(self) -> None:
         """Take note that the run ends, unless that was noticed before."""
@@ -133,17 +136,17 @@ class Loop:
     def asked(self) -> int:
         """Return the number of why the run is to end now (`END_REASONS`), or 0."""
         own = _NUMBERS[self._own.supervisor()] if self._own.supervisor is not None else 0
-        return own or self._supervision.why_to_end(self._record)
+        return own or self.supervision.why_to_end(self._record)
 
     def warm_up(self) -> None:
         """Compile and touch what a tick needs; neither the device nor the state of anything is involved."""
         loop, core, slots = self._record.copy(), self._core.copy(), np.zeros_like(self._trace.slots[:1])
         words = core.view(np.int64)
-        self._supervision.warm_up(loop, core, words)
+        self.supervision.warm_up(loop, core, words)
         ports, count = np.zeros(1, PORT), np.zeros(1, np.int64)
         if self._may_be_compiled and hasattr(type(self._device), "port"):
             of_run = loop, core, words, ports, ports, self._trace.slots, count
-            run_ticks(*of_run, **self._supervision.arrays, most=0)
+            run_ticks(*of_run, **self.supervision.arrays, most=0)
         due_now(loop, core, 0.0, 0)  # once it is open it may say that it has no port
         render_next(loop, core, ports, slots, 0.0, 0.0, 0, False, False)
         end_of_tick(loop, core, slots, count, 0.0, 0.0)
@@ -157,15 +160,15 @@ class Loop:
         for name in ("tick", "end", "noticed_ns", "bad_ticks"):
             loop[name] = 0
         loop["opening"] = 1.0
-        self._supervision.prepare(loop)
+        self.supervision.prepare(loop)
 
-    def run(self, between: Callable[[], None] | None = None) -> End:
+    def run(self, between: Between | None = None) -> End:
         """Make now the instant of tick 0 and run to the end.
 
         Parameters
         ----------
         between : callable, optional
-            Called every `AT_ONCE` ticks of a run without a clock, and at its end.
+            Called every `AT_ONCE` ticks of a run without a clock, or as soon as it wishes, and at the end.
 
         Raises
         ------
@@ -189,9 +192,9 @@ class Loop:
 
     # --- in Python ----------------------------------------------------------------------------------------------------
 
-    def _run_in_python(self, between: Callable[[], None] | None) -> None:
+    def _run_in_python(self, between: Between | None) -> None:
         loop, clock = self._record, self._clock
-        ticks, lasts, ports = loop["tick"], loop["last"], np.zeros(1, PORT)
+        ticks, lasts, ports, look = loop["tick"], loop["last"], np.zeros(1, PORT), AT_ONCE
         while ticks[0] < lasts[0]:
             late = clock.wait(int(ticks[0]))
             asked = 0 if loop["end"][0] else self.asked()
@@ -200,20 +203,20 @@ class Loop:
             if not due_now(loop, self._core, late, asked):
                 break
             clock.tick = int(ticks[0])
-            self._supervision.take_settings(self._core, self._rendering.words)
+            self.supervision.take_settings(self._core, self._rendering.words)
             if self._own.before_tick is not None:
                 self._own.before_tick(self._rendering)
             self._tick(ports)
             ticks[0] += 1
-            if between is not None and ticks[0] % AT_ONCE == 0 and not isinstance(clock, WallClock):
-                between()
+            if between is not None and ticks[0] >= look and not isinstance(clock, WallClock):
+                look = int(ticks[0]) + (between() or AT_ONCE)
         if between is not None:
             between()
 
     def _tick(self, ports: NDArray[Any]) -> None:
         """Read, render, write, record."""
         clock, trace, loop, core, port = self._clock, self._trace, self._record, self._core, ports[0]
-        marker, closed = self._supervision.marker, self._supervision.gate_closed
+        marker, closed = self.supervision.marker, self.supervision.gate_closed
         begun = clock.elapsed()
         state = self._device.read()
         now = clock.time
@@ -236,7 +239,7 @@ class Loop:
             return False
         if kind == BUTTON:
             return not state.buttons & DEAD_MAN_BUTTON
-        return not (self._own.key_held() if self._own.key_held is not None else self._supervision.key_is_held())
+        return not (self._own.key_held() if self._own.key_held is not None else self.supervision.key_is_held())
 
     # --- without Python -----------------------------------------------------------------------------------------------
 
@@ -246,9 +249,9 @@ class Loop:
         asks = any(each is not None for each in self._own)
         return AVAILABLE and not asks and type(self._clock) in (Clock, WallClock)
 
-    def _run_without_python(self, port: Port, between: Callable[[], None] | None) -> None:
-        """Run the compiled loop; it comes back at the end, for a fault, and without a clock every `AT_ONCE` ticks."""
-        loop, trace, supervision, clock = self._record, self._trace, self._supervision, self._clock
+    def _run_without_python(self, port: Port, between: Between | None) -> None:
+        """Run the compiled loop; it comes back at the end, for a fault, and without a clock when `between` wishes."""
+        loop, trace, supervision, clock = self._record, self._trace, self.supervision, self._clock
         loop["take"], loop["give"], loop["wake"] = port.take, port.give, port.wake
         loop["live"] = live = isinstance(clock, WallClock)
         if isinstance(clock, WallClock):
@@ -256,12 +259,12 @@ class Loop:
         ports = port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
         samples = ports if port.take else np.zeros(1, PORT)
         of_run = loop, self._core, self._rendering.words, ports, samples, trace.slots, trace.counter
-        outcome = GOES_ON
+        outcome, most = GOES_ON, NEVER if live else AT_ONCE
         while outcome == GOES_ON:
-            outcome = run_ticks(*of_run, **supervision.arrays, most=NEVER if live else AT_ONCE)
+            outcome = run_ticks(*of_run, **supervision.arrays, most=most)
             clock.tick = self.tick
-            if between is not None:
-                between()
+            wish = between() if between is not None else None
+            most = NEVER if live else min(wish or AT_ONCE, AT_ONCE)
         if outcome == NO_SAMPLES:
             raise self._no_samples()
         if outcome == DEVICE_FAULT:

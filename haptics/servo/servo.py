@@ -17,7 +17,7 @@ from haptics.errors import ConfigurationError, DeviceFault, HapticError, Opening
 from haptics.rendering.envelope import Limits
 from haptics.rendering.programs import Program
 from haptics.rendering.rendering import Rendering
-from haptics.servo.loop import END_REASONS, End, Loop, Own, Supervisor
+from haptics.servo.loop import END_REASONS, Between, End, Loop, Own, Supervisor
 from haptics.servo.supervision import Supervision
 from haptics.trace import Trace
 
@@ -112,7 +112,7 @@ class Servo:
         self,
         duration: float | None = None,
         opened: Callable[[], None] | None = None,
-        between: Callable[[], None] | None = None,
+        between: Between | None = None,
     ) -> End:
         """Open the device, run for `duration` [s] (None: until stopped) and close it.
 
@@ -123,7 +123,8 @@ class Servo:
         opened : callable, optional
             Called once when the device is open, before the first tick.
         between : callable, optional
-            Called every `haptics.servo.loop.AT_ONCE` ticks of a run without a clock, for those who follow the trace.
+            Called every `haptics.servo.loop.AT_ONCE` ticks of a run without a clock, or sooner if it wishes, for those
+            who follow the trace or direct the run (`gate`, `mark`, `take`).
 
         Returns
         -------
@@ -198,6 +199,14 @@ class Servo:
             If program and device do not go together; nothing changes then.
         """
         self._loop.publish(self.rendering.prepare(program, number), version)
+
+    def gate(self, closed: bool) -> None:
+        """Let the output down, as between two trials, or up again, from the next tick on."""
+        self._loop.supervision.gate(closed)
+
+    def mark(self, marker: int) -> None:
+        """Let the rows from the next tick on carry `marker`."""
+        self._loop.supervision.mark(marker)
 
     def stop(self) -> None:
         """End the run at the next tick; may be called from another thread or a signal handler."""

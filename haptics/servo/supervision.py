@@ -157,6 +157,14 @@ class Supervision:
         """Whether the output is to be let down."""
         return bool(self._control["gate_closed"][0])
 
+    def gate(self, closed: bool) -> None:
+        """Let the output down, or up again."""
+        self._control["gate_closed"] = closed
+
+    def mark(self, marker: int) -> None:
+        """Put `marker` into the rows from the next tick on."""
+        self._control["marker"] = marker
+
     @property
     def marker(self) -> int:
         """What is to go into the row of a tick, to tell which trial or stage it belongs to."""
