@@ -1,0 +1,34 @@
+"""An observer in software as the one who answers."""
+
+from __future__ import annotations
+
+from apps.experiment.engine.course import Course, Plan
+from apps.experiment.engine.presenting import Reply
+from apps.experiment.engine.stage import Script, Stage
+from apps.experiment.observers import Observer
+from apps.experiment.trial import TrialView
+
+
+class Simulated:
+    """Lets an observer answer, after the time that it says it takes.
+
+    Parameters
+    ----------
+    observer : Observer
+        Who answers.
+    course : Course
+        Has the random numbers of every trial.
+    needs_rows : bool
+        Whether the observer goes by what was recorded.
+    """
+
+    def __init__(self, observer: Observer, course: Course, *, needs_rows: bool) -> None:
+        self._observer, self._course = observer, course
+        self.needs_rows = needs_rows
+
+    def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
+        """Return the observer's answer; a reaction time is a whole number of ticks."""
+        answer = self._observer.answer(view, self._course.generator(plan))
+        ticks = max(round(answer.reaction_time / stage.period), 2)
+        yield ticks - 1  # the one that was waited for at the end of the interval is the first
+        return Reply(answer.response, round(ticks * stage.period, 9), since + ticks, "observer")

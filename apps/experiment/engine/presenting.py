@@ -1,0 +1,189 @@
+"""A trial as a script: the hand rests at the start, the gate goes up, an interval, the gate goes down, an answer."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Protocol
+
+from apps.experiment.design import Design
+from apps.experiment.engine.audience import Audience
+from apps.experiment.engine.course import Plan
+from apps.experiment.engine.stage import Script, Stage
+from apps.experiment.engine.watch import Watch
+from apps.experiment.trial import TrialView
+from haptics.records import Rows, Status
+from haptics.rendering.envelope import UNUSABLE
+from haptics.servo.loop_kernels import GATE_TIME
+
+LOOK = 20
+"""Ticks between two looks at the hand."""
+
+_DISTURBING = {
+    "no usable sample": UNUSABLE,
+    "force limited": int(Status.LIMITED),
+    "too fast for the envelope": int(Status.SPEED),
+    "energy limited": int(Status.ENERGY),
+    "edge of the workspace": int(Status.WORKSPACE),
+    "dead-man released": int(Status.RELEASED),
+}
+"""Flags of a tick after which a trial is repeated, since what was felt is not what was asked for."""
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer.
+
+    Attributes
+    ----------
+    response : str or float
+        What was answered.
+    reaction_time : float
+        From the end of the last interval [s].
+    tick : int
+        Tick of the answer.
+    source, key : str
+        What it was given with (`observer`, `key`, `button`), and which.
+    """
+
+    response: str | float
+    reaction_time: float
+    tick: int
+    source: str
+    key: str | None = None
+
+
+class Respondent(Protocol):
+    """Who answers: a person, or an observer in software."""
+
+    needs_rows: bool
+
+    def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
+        """Wait for the answer to a trial whose last interval ended with tick `since`; None if it did not come."""
+        ...
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How a trial went.
+
+    Attributes
+    ----------
+    reply : Reply or None
+        The answer, if there was one.
+    reasons : tuple of str
+        Why it has to be repeated; empty if it counts.
+    """
+
+    reply: Reply | None
+    reasons: tuple[str, ...] = ()
+
+
+class Presenter:
+    """Presents trials on a stage.
+
+    Parameters
+    ----------
+    design : Design
+        The experiment.
+    stage : Stage
+        Where.
+    audience : Audience
+        Who is shown what happens.
+    """
+
+    def __init__(self, design: Design, stage: Stage, audience: Audience) -> None:
+        self._design, self._stage, self._audience = design, stage, audience
+        self._settle = self._ticks(max(design.trials.gap, GATE_TIME, design.session.limits.fade_in))
+
+    def _ticks(self, time: float) -> int:
+        return max(math.ceil(time / self._stage.period - 1e-9), 1)
+
+    def present(self, plan: Plan, attempt: int, respondent: Respondent) -> Script[Outcome]:
+        """Present a trial and wait for the answer; a disturbed one is not asked about."""
+        stage, markers, felt = self._stage, plan.markers(attempt), []
+        since = -1
+        for number, marker in enumerate(markers):
+            first = stage.count
+            reasons, since = yield from self._interval(plan, number, marker, markers[0] - 1)
+            if reasons:
+                return Outcome(None, reasons)
+            if respondent.needs_rows:
+                felt.append(stage.rows(first, marker))
+        view = plan.view(self._design, tuple(felt) if felt else None)
+        self._audience.ask(plan)
+        reply = yield from respondent.reply(stage, plan, view, since)
+        return Outcome(reply, () if reply is not None else ("no answer in time",))
+
+    def _interval(self, plan: Plan, number: int, marker: int, between: int) -> Script[tuple[tuple[str, ...], int]]:
+        """Present one interval; return what was wrong with it, and its last tick."""
+        stage, design = self._stage, self._design
+        stage.mark(between)
+        stage.take(design.config(plan.condition, plan.values[number]))
+        yield self._settle
+        self._audience.park(plan, number)
+        if not (yield from self._parked()):
+            stage.gate(True)
+            return ("the hand did not come to rest at the start",), -1
+        stage.mark(marker)
+        self._audience.interval(plan, number)
+        watch = Watch(design.exploration, stage.period, stage.count, marker)
+        yield from self._explored(watch)
+        stage.mark(between)
+        stage.gate(True)
+        self._audience.gap(plan, number)
+        yield 1
+        watch.look(stage.slots, stage.count)
+        return self._judged(watch), watch.last_tick
+
+    def _parked(self) -> Script[bool]:
+        """Wait for the hand in the start box and let the output up; tell whether it came."""
+        stage, exploration = self._stage, self._design.exploration
+        watch = Watch(exploration, stage.period, stage.count)
+        least, until = (
+            self._ticks(exploration.rest) if exploration.start else 0,
+            stage.count + self._ticks(exploration.patience),
+        )
+        while watch.rested < least:
+            if stage.count > until:
+                return False
+            yield LOOK
+            watch.look(stage.slots, stage.count)
+        stage.gate(False)
+        yield self._ticks(GATE_TIME) + 1
+        watch = Watch(exploration, stage.period, stage.count)
+        while not watch.steady:
+            if stage.count > until:
+                return False
+            yield 5
+            watch.look(stage.slots, stage.count)
+        return True
+
+    def _explored(self, watch: Watch) -> Script[None]:
+        """Wait until enough was felt."""
+        stage, wanted = self._stage, self._design.exploration.strokes
+        longest = self._ticks(self._design.trials.interval)
+        while watch.rows < longest and not (wanted and watch.strokes >= wanted):
+            yield min(LOOK if wanted else longest, longest - watch.rows)
+            watch.look(stage.slots, stage.count)
+
+    def _judged(self, watch: Watch) -> tuple[str, ...]:
+        """Return why what was felt in an interval does not count."""
+        trials, exploration = self._design.trials, self._design.exploration
+        reasons = [words for words, flags in _DISTURBING.items() if watch.flags & flags]
+        if watch.late > trials.late_ticks * watch.rows:
+            reasons.append("late ticks")
+        if watch.gap > trials.longest_gap:
+            reasons.append("gap between ticks")
+        if watch.strokes < exploration.strokes:
+            reasons.append("too few strokes")
+        elif watch.strokes:
+            reasons += ["too slow"] if watch.least_speed < exploration.least_speed else []
+            reasons += ["too fast"] if watch.greatest_speed > exploration.greatest_speed else []
+        return tuple(reasons)
+
+
+def rows_of(rows: Rows, marker: int) -> Rows:
+    """Return the rows with this marker."""
+    chosen: Rows = rows[rows["marker"] == marker]
+    return chosen

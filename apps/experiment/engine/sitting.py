@@ -1,0 +1,232 @@
+"""A session of a participant: blocks of trials, each a session of the servo, all of it in the journal.
+
+The journal is the truth. A session that was interrupted is taken up again by telling a new course what was answered;
+without a clock the interrupted block is run once more from its beginning, and must come to the same answers.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable
+from typing import Any, Protocol
+
+from apps.experiment.design import Design
+from apps.experiment.engine.audience import Audience
+from apps.experiment.engine.course import Course, Participant, Plan
+from apps.experiment.engine.presenting import Outcome, Presenter, Respondent
+from apps.experiment.engine.stage import Script, Stage
+from apps.experiment.journal import Journal, replay
+from apps.experiment.journal.state import take
+from apps.experiment.trial import Answer
+from apps.settings.config import SessionConfig
+from haptics.errors import DeviceFault, RecordingError
+
+LEAST_REPEATED = 5
+"""So many trials may be repeated before their share is looked at."""
+
+
+class TooManyRepeated(DeviceFault):
+    """More trials had to be repeated than an experiment allows."""
+
+
+class RunningStage(Stage, Protocol):
+    """A stage that has not run yet."""
+
+    def run(self, script: Script[None]) -> None:
+        """Run a script to its end, and close the recording."""
+        ...
+
+
+StageMaker = Callable[[SessionConfig, Any, Callable[..., Any]], RunningStage]
+"""Makes the stage of a block of what it begins with, the folder of its recording, and what writes the journal."""
+
+
+class Sitting:
+    """One session of one participant.
+
+    Parameters
+    ----------
+    design : Design
+        The experiment.
+    who : Participant
+        Whose session it is.
+    journal : Journal
+        Its journal, begun or taken up again.
+    respondent : callable
+        Makes who answers, of the course.
+    stage : callable
+        Makes the stage of a block.
+    audience : Audience
+        Who is shown what happens.
+    again : bool
+        Whether an interrupted block is computed again from its beginning, which takes a stage without a clock.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        who: Participant,
+        journal: Journal,
+        *,
+        respondent: Callable[[Course], Respondent],
+        stage: StageMaker,
+        audience: Audience,
+        again: bool,
+    ) -> None:
+        self.design, self.journal, self.audience = design, journal, audience
+        self.state = replay(journal.records)
+        self.course = Course(design, who)
+        self._stage, self._again = stage, again
+        self._expected: deque[dict[str, Any]] = deque()
+        self._complete()
+        self._catch_up()
+        self._respondent = respondent(self.course)
+
+    def _complete(self) -> None:
+        """Let an interrupted trial count that was answered: what is wrong with one is found before that."""
+        cut = self.state.interrupted
+        if cut is not None and cut.response is not None:
+            self._append("trial_end", trial=cut.trial, attempt=cut.number, outcome="ok", reasons=[])
+
+    def _catch_up(self) -> None:
+        """Tell the course what was answered before, and find out what a block that is computed again has to do."""
+        answered = self.state.answered
+        last = self.state.attempts[-1].start["block"] if self.state.attempts else 0
+        while (plan := self.course.next()) is not None and plan.trial in answered:
+            if self._again and plan.block == last and not self._is_over(last):
+                break
+            _require_same(plan, answered[plan.trial].start)
+            response = answered[plan.trial].response or {}
+            self.course.take(plan, response.get("response", 0.0), response.get("correct"))
+        if plan is not None and self._again:
+            for attempt in self.state.attempts:
+                if attempt.start["block"] == plan.block and attempt.end is not None:
+                    self._expected += [one for one in (attempt.start, attempt.response, attempt.end) if one]
+
+    def _is_over(self, block: int) -> bool:
+        """Tell whether an event says that a block was run to its end."""
+        return any(one["name"] == "block-end" and one.get("block") == block for one in self.state.events)
+
+    def run(self) -> str:
+        """Run to the end; return why it ended, which the journal says too.
+
+        Raises
+        ------
+        HapticError
+            What stopped it. The session can be taken up again.
+        """
+        while (plan := self.course.next()) is not None:
+            self._block(plan)
+        reason = "practice not passed" if self.course.failed else "completed"
+        counted = sum(one.start["kind"] != "practice" for one in self.state.answered.values())
+        self.journal.append("end", reason=reason, trials=counted, repeated=self.state.repeated)
+        return reason
+
+    def _block(self, plan: Plan) -> None:
+        attempt = self.state.blocks.get(plan.block, 0) + 1
+        folder = self.journal.place.recording(plan.block, attempt)
+        config = self.design.config(plan.condition, plan.condition.reference)
+        stage = self._stage(config, folder, self._write)
+        relative = folder.relative_to(self.journal.place.folder).as_posix()
+        conditions = self.course.conditions_of(plan)
+        self._append("block_start", block=plan.block, conditions=conditions, recording=relative, attempt=attempt)
+        stage.run(self._trials(stage, plan.block))
+        if not self._is_over(plan.block):
+            self._append("event", name="block-end", block=plan.block)
+
+    def _trials(self, stage: Stage, block: int) -> Script[None]:
+        presenter = Presenter(self.design, stage, self.audience)
+        while (plan := self.course.next()) is not None and plan.block == block:
+            yield from self._trial(presenter, stage, plan)
+
+    def _trial(self, presenter: Presenter, stage: Stage, plan: Plan) -> Script[None]:
+        attempt = self._next_attempt(plan)
+        stage.note("trial_start", attempt=attempt, **_start_of(plan, self.design, attempt))
+        outcome = yield from presenter.present(plan, attempt, self._respondent)
+        correct = self._answered(stage, plan, attempt, outcome)
+        result = "repeat" if outcome.reasons else "ok"
+        stage.note("trial_end", trial=plan.trial, attempt=attempt, outcome=result, reasons=list(outcome.reasons))
+        self.audience.ended(plan, attempt, correct, outcome.reasons)
+        if outcome.reply is not None and not outcome.reasons:
+            self.course.take(plan, outcome.reply.response, correct)
+        else:
+            self._require_few_repeated()
+
+    def _next_attempt(self, plan: Plan) -> int:
+        if self._expected:
+            return int(self._expected[0]["attempt"])
+        return self.state.attempts_at(plan.trial) + 1
+
+    def _answered(self, stage: Stage, plan: Plan, attempt: int, outcome: Outcome) -> bool | None:
+        """Write down the answer; return whether it was right."""
+        reply = outcome.reply
+        if reply is None:
+            return None
+        correct = Answer(reply.response, reply.reaction_time).correct(plan.view(self.design))
+        stage.note(
+            "response",
+            trial=plan.trial,
+            attempt=attempt,
+            response=reply.response,
+            correct=correct,
+            reaction_time_s=reply.reaction_time,
+            tick=reply.tick,
+            source=reply.source,
+            key=reply.key,
+        )
+        return correct
+
+    def _require_few_repeated(self) -> None:
+        """Raise if too many trials were repeated: something is wrong with the machine, the hand or the design."""
+        repeated, begun = self.state.repeated, len(self.state.attempts)
+        if repeated > max(self.design.trials.most_repeated * begun, LEAST_REPEATED):
+            reasons = sorted({word for one in self.state.attempts if one.end for word in one.end["reasons"]})
+            raise TooManyRepeated(
+                f"{repeated} of {begun} trials had to be repeated ({', '.join(reasons)}), more than "
+                f"trials.most_repeated = {self.design.trials.most_repeated:g}: the session was stopped. Check the "
+                f"machine with 'haptics doctor', then go on with: haptics experiment resume {self.journal.place.folder}"
+            )
+
+    def _write(self, kind: str, /, **fields: Any) -> None:
+        """Write a record that a script makes, or find it in the journal where the block is computed again."""
+        if not self._expected:
+            self._append(kind, **fields)
+            return
+        found = self._expected.popleft()
+        different = [name for name, value in fields.items() if name != "tick" and found.get(name) != value]
+        if found["record"] != kind or different:
+            raise RecordingError(
+                f"{self.journal.place.journal}: record {found['number']} ({found['record']} of trial {found['trial']}) "
+                f"does not come out again ({', '.join(different) or kind}): the file of the experiment, the program or "
+                "the journal is not what it was. Nothing was changed."
+            )
+
+    def _append(self, kind: str, /, **fields: Any) -> None:
+        take(self.state, self.journal.append(kind, **fields))
+
+
+def _start_of(plan: Plan, design: Design, attempt: int) -> dict[str, Any]:
+    return {
+        "trial": plan.trial,
+        "block": plan.block,
+        "kind": plan.kind,
+        "condition": plan.condition.name,
+        "track": plan.label,
+        "reference": plan.condition.reference,
+        "level": plan.level,
+        "comparison_interval": plan.comparison,
+        "values": list(plan.values),
+        "axis": design.axis,
+        "markers": list(plan.markers(attempt)),
+    }
+
+
+def _require_same(plan: Plan, start: dict[str, Any]) -> None:
+    """Raise if a trial is not what the journal says that it was."""
+    told = plan.condition.name, plan.level, list(plan.values), plan.kind
+    if told != (start["condition"], start["level"], start["values"], start["kind"]):
+        raise RecordingError(
+            f"trial {plan.trial} of the journal was {start['kind']} at {start['level']} in {start['condition']!r}, and "
+            f"would now be {plan.kind} at {plan.level} in {plan.condition.name!r}: the file of the experiment or the "
+            "program is not what it was."
+        )

@@ -1,0 +1,151 @@
+"""What the trace says of the hand and of the run in one interval, tick by tick: strokes, rest, speed, flags, lateness.
+
+A stroke goes from one turn of the hand to the next, or to where it comes to rest. It counts from a length on, and its
+speed is that length by the time in which the hand moved.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.experiment.design.settings import ExplorationSettings
+from haptics.jit import kernel
+from haptics.records import Rows, Status
+
+_LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
+_FADE = int(Status.FADE)
+
+_TURN = 0.2
+"""A hand that has come back by this part of a stroke's length has turned."""
+
+_STOP = 0.02
+"""A hand that is slow for this long has ended its stroke [s]."""
+
+WATCH = np.dtype(
+    [
+        ("period", "<f8"),
+        ("marker", "<i8"),
+        ("centre", "<f8", (2,)),
+        ("reach", "<f8"),
+        ("rest_speed", "<f8"),
+        ("stroke", "<f8"),
+        ("rows", "<i8"),
+        ("last_tick", "<i8"),
+        ("rested", "<i8"),
+        ("steady", "<i8"),
+        ("flags", "<i8"),
+        ("late", "<i8"),
+        ("gap", "<f8"),
+        ("last_start", "<f8"),
+        ("begun", "<i8"),
+        ("anchor", "<f8", (2,)),
+        ("far", "<f8", (2,)),
+        ("far_distance", "<f8"),
+        ("moving", "<i8"),
+        ("slow", "<i8"),
+        ("strokes", "<i8"),
+        ("least_speed", "<f8"),
+        ("greatest_speed", "<f8"),
+    ]
+)
+"""Settings of a watch and what it has seen.
+
+``marker`` is that of the rows it looks at (-1: all); ``rested`` are the ticks for which the hand has been at rest in
+the box, ``steady`` those for which the output has neither been fading nor held down by the gate; ``anchor`` is where
+the present stroke began and ``far`` the farthest point from there."""
+
+
+@kernel
+def _end_stroke(s: Any, length: float) -> None:
+    """Take a stroke of this length [m] into account, if it is long enough, and begin the next one."""
+    if length >= s.stroke and s.moving > 0:
+        speed = length / (s.moving * s.period)
+        s.least_speed, s.greatest_speed = min(s.least_speed, speed), max(s.greatest_speed, speed)
+        s.strokes += 1
+
+
+@kernel
+def _follow(s: Any, x: float, y: float, speed: float) -> None:
+    """Follow the hand to (x, y) [m]."""
+    s.slow = s.slow + 1 if speed < s.rest_speed else 0
+    s.moving += 1 if speed >= s.rest_speed else 0
+    distance = math.hypot(x - s.anchor[0], y - s.anchor[1])
+    if distance > s.far_distance:
+        s.far_distance, s.far[0], s.far[1] = distance, x, y
+    stopped = s.slow * s.period >= _STOP
+    back = math.hypot(x - s.far[0], y - s.far[1])
+    if not stopped and not (back > _TURN * s.stroke and distance < s.far_distance):
+        return
+    if stopped and s.far_distance < s.stroke:
+        return
+    _end_stroke(s, s.far_distance)
+    s.anchor[0], s.anchor[1] = s.far[0], s.far[1]
+    s.far[0], s.far[1] = x, y
+    s.far_distance = math.hypot(x - s.anchor[0], y - s.anchor[1])
+    s.moving = 0
+
+
+@kernel
+def watch_rows(watch: Rows, slots: Rows, first: int, following: int) -> None:
+    """Look at the rows number `first` to `following` - 1 of a trace."""
+    s = watch[0]
+    for k in range(first, following):
+        row = slots[k % len(slots)]
+        if s.marker >= 0 and row.marker != s.marker:
+            continue
+        s.last_tick = row.tick
+        x, y, speed = row.position[0], row.position[1], math.hypot(row.velocity[0], row.velocity[1])
+        inside = abs(x - s.centre[0]) <= s.reach and abs(y - s.centre[1]) <= s.reach
+        s.rested = s.rested + 1 if inside and speed < s.rest_speed else 0
+        s.steady = s.steady + 1 if row.gate == 1.0 and row.status & _FADE == 0 else 0
+        s.flags |= row.status
+        s.late += 1 if row.status & _LATE != 0 else 0
+        start = row.tick * s.period + row.period_error
+        s.gap = max(s.gap, start - s.last_start) if s.rows > 0 else 0.0
+        s.last_start = start
+        s.rows += 1
+        if s.begun == 0:
+            s.begun = 1
+            s.anchor[0], s.anchor[1], s.far[0], s.far[1], s.far_distance = x, y, x, y, 0.0
+        _follow(s, x, y, speed)
+
+
+class Watch:
+    """Looks at the rows of one interval as they come, or at those in between.
+
+    Parameters
+    ----------
+    exploration : ExplorationSettings
+        What is a stroke, and where the hand is to rest.
+    period : float
+        Of a tick [s].
+    first : int
+        Number of the first row of the trace that it looks at.
+    marker : int
+        Of the rows that it looks at; -1 for all.
+    """
+
+    def __init__(self, exploration: ExplorationSettings, period: float, first: int, marker: int = -1) -> None:
+        self._record: NDArray[Any] = np.zeros(1, WATCH)
+        record = self._record
+        record["period"], record["marker"], record["rest_speed"] = period, marker, exploration.rest_speed
+        record["centre"], record["reach"] = exploration.start or (0.0, 0.0), exploration.reach
+        if not exploration.start:
+            record["reach"] = math.inf
+        record["stroke"], record["least_speed"] = exploration.stroke, math.inf
+        self.seen = first
+
+    def look(self, slots: Rows, count: int) -> None:
+        """Look at the rows up to number `count` - 1, which must still be in `slots`."""
+        watch_rows(self._record, slots, max(self.seen, count - len(slots) + 1), count)
+        self.seen = count
+
+    def __getattr__(self, name: str) -> Any:
+        """Return what was seen, by the names of `WATCH`."""
+        if name.startswith("_") or name not in (WATCH.names or ()):
+            raise AttributeError(name)
+        return self._record[name][0].item()
