@@ -1,0 +1,31 @@
+# Reads the tables beside it with base R:
+#   source("read.R"); trials <- read_trials("."); participants <- read_participants(".")
+# Numbers are numeric, true and false are logical, and an empty cell is NA.
+
+read_table_as_text <- function(path) {
+  read.csv(path, colClasses = "character", na.strings = "", check.names = FALSE, fileEncoding = "UTF-8")
+}
+
+read_trials <- function(folder = ".") {
+  columns <- read_table_as_text(file.path(folder, "columns.csv"))
+  trials <- read_table_as_text(file.path(folder, "trials.csv"))
+  stopifnot(identical(names(trials), columns$name))
+  for (i in seq_len(nrow(columns))) {
+    name <- columns$name[i]
+    trials[[name]] <- switch(columns$kind[i],
+      number = as.numeric(trials[[name]]),
+      whole = as.numeric(trials[[name]]),
+      flag = trials[[name]] == "true",
+      trials[[name]]
+    )
+  }
+  trials
+}
+
+read_participants <- function(folder = ".") {
+  read.csv(file.path(folder, "participants.csv"), na.strings = "", check.names = FALSE, fileEncoding = "UTF-8")
+}
+
+# The proportion correct at every level of every condition, of the trials that count:
+#   tested <- subset(read_trials("."), counts & kind == "test")
+#   aggregate(correct ~ participant + condition + level, tested, function(x) c(mean = mean(x), n = length(x)))

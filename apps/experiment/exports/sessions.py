@@ -1,0 +1,66 @@
+"""The sessions that are exported: read once, with their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.journal import SessionFolder, SessionState, read_journal, replay, sessions_below, trial_rows
+from apps.experiment.journal.tables import Measure, Row
+from haptics.errors import ConfigurationError
+
+
+@dataclass(frozen=True)
+class Session:
+    """A session that is exported.
+
+    Attributes
+    ----------
+    place : SessionFolder
+        Where it is.
+    state : SessionState
+        What its journal says.
+    rows : list of dict
+        Its table of trials.
+    """
+
+    place: SessionFolder
+    state: SessionState
+    rows: list[Row]
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """What was noted of the participant."""
+        return dict(self.state.header["fields"])
+
+    @property
+    def recordings(self) -> list[str]:
+        """Folders of the recordings that are there, relative to the session's, in order."""
+        named = [one["recording"] for one in self.state.block_starts if one["recording"] is not None]
+        return [name for name in dict.fromkeys(named) if self.place.inside(name).is_dir()]
+
+
+def read_sessions(folders: Iterable[Path], measure: Measure | None) -> list[Session]:
+    """Return the sessions in `folders`, each once, by participant and number.
+
+    Raises
+    ------
+    ConfigurationError
+        If two have the same participant, number and task, or a blind one has not ended.
+    RecordingError
+        If there are none, or a journal cannot be read.
+    """
+    found: dict[str, Session] = {}
+    for place in {one.folder.resolve(): one for folder in folders for one in sessions_below(folder)}.values():
+        if place.stem in found:
+            raise ConfigurationError(f"{place.folder} and {found[place.stem].place.folder} are both {place.stem}.")
+        state = replay(read_journal(place.journal).records)
+        if state.header["blind"] is not None and state.end is None:
+            raise ConfigurationError(
+                f"{place.folder} is blind and has not ended: its levels stay sealed until then. Leave it out, or end "
+                f"it: haptics experiment resume {place.folder}"
+            )
+        found[place.stem] = Session(place, state, trial_rows(place, measure))
+    return [found[stem] for stem in sorted(found)]
