@@ -203,6 +203,14 @@ def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> No
         help=f"number of windows on the same run, for instance a second one for a spectator (1 to {MOST_VIEWS})",
     )
     parser.add_argument(
+        "--stream",
+        dest="streams",
+        metavar="KIND[=HOST:PORT]",
+        action="append",
+        default=[],
+        help="send every tick to other programs: udp (JSON datagrams) or websocket (a server; repeatable)",
+    )
+    parser.add_argument(
         "--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)"
     )
     parser.add_argument(

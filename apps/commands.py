@@ -39,7 +39,27 @@ def _session(options: Namespace, tables: dict[str, Table]) -> Answer:
 
     _lay_options(tables, options)
     windows, obstacle = _windows(options)
-    return _answer(Application(tables, windows=windows, obstacle=obstacle).run())
+    streams = _streams(options)
+    return _answer(Application(tables, windows=windows, streams=streams, obstacle=obstacle).run())
+
+
+def _streams(options: Namespace) -> list[Callable[[], FrontEnd]]:
+    """Return what starts the streams that are wanted.
+
+    Raises
+    ------
+    ConfigurationError
+        If one cannot begin.
+    """
+    if not options.streams:
+        return []
+    from apps.stream.address import parse_stream, require_usable
+    from apps.stream.launch import open_stream
+
+    streams = [parse_stream(text) for text in options.streams]
+    for stream in streams:
+        require_usable(stream)
+    return [partial(open_stream, stream) for stream in streams]
 
 
 def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:

@@ -55,8 +55,10 @@ class Application:
         The tables of the first session; see `apps.settings.config`.
     windows : sequence of callables
         Each opens a window on the sessions, or another front end with a key that can be held.
+    streams : sequence of callables
+        Each starts one that only listens.
     obstacle : str
-        Why there are none. Unless that is `HEADLESS`, the person is told.
+        Why there are no windows. Unless that is `HEADLESS`, the person is told.
     tell : callable
         Takes lines for the person.
     """
@@ -66,11 +68,12 @@ class Application:
         tables: dict[str, Table],
         *,
         windows: Sequence[Callable[[], FrontEnd]] = (),
+        streams: Sequence[Callable[[], FrontEnd]] = (),
         obstacle: str = HEADLESS,
         tell: Callable[[str], None] = tell_stderr,
     ) -> None:
         self._tables = tables
-        self._windows, self._obstacle = windows, obstacle
+        self._windows, self._streams, self._obstacle = windows, streams, obstacle
         self._tell = tell
         self._service = Service(tell)
         self._interrupted = False
@@ -87,6 +90,9 @@ class Application:
             if demands_key and not self._windows:
                 raise _no_key(config, f"there is none: {self._obstacle}")
             stack.enter_context(_signals(self._interrupt))
+            stack.callback(self._service.streams.close)
+            for started in self._streams:
+                self._service.streams.add(started())
             if self._windows:
                 stack.callback(self._service.fronts.close)
                 for opened in self._windows:

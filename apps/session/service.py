@@ -31,6 +31,8 @@ class Service:
     ----------
     fronts : FrontEnds
         Those that are there; add others at any time.
+    streams : FrontEnds
+        Those that only listen: no run goes on or ends because of them.
     session : Session or None
         The present run.
     mouse : Mouse or None
@@ -41,7 +43,7 @@ class Service:
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self.fronts = FrontEnds(self._greeting)
+        self.fronts, self.streams = FrontEnds(self._greeting), FrontEnds(self._greeting)
         self.session: Session | None = None
         self.mouse: Mouse | None = None
         self.wish: say.Start | None = None
@@ -51,12 +53,14 @@ class Service:
     def begin(self, session: Session) -> None:
         """Let the front ends know of a run that is about to begin, and serve them for it."""
         self.session, self._holder = session, None
-        self.fronts.tell(self._greeting())
+        for listeners in (self.fronts, self.streams):
+            listeners.tell(self._greeting())
 
     def end(self, message: say.SessionEnded) -> None:
         """Let them know that it is over."""
         self.session = None
-        self.fronts.tell(message)
+        for listeners in (self.fronts, self.streams):
+            listeners.tell(message)
 
     def refuse_start(self, why: str) -> None:
         """Tell whoever wished for another session that there will be none."""
@@ -74,6 +78,9 @@ class Service:
         for front in self.fronts.lost():
             self._without(front)
             self._go_on_after_loss()
+        self.streams.messages()
+        for _ in self.streams.lost():
+            self._tell("a stream ended unexpectedly; the run goes on without it.")
         if self.mouse is not None:
             self.mouse.refresh()
 

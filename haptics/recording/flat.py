@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haptics.recording.columns import CHANNEL
+from haptics.records import Rows
 
 if TYPE_CHECKING:
     from haptics.recording.recording import Recording
@@ -26,12 +27,18 @@ def flat_columns(recording: Recording) -> dict[str, NDArray[Any]]:
     ``velocity_y_m_per_s``, ``channel_joint_angles_2_rad``. What has no unit, such as ``tick``, has none in its name.
     The unit of a command is N on an impedance device and m on an admittance device.
     """
-    rows, units = recording.rows, recording.metadata.get("columns", {})
-    causality = str(recording.metadata.get("device", {}).get("causality", ""))
+    metadata = recording.metadata
+    causality = str(metadata.get("device", {}).get("causality", ""))
+    known = metadata.get("columns", {})
+    return flatten(recording.rows, {name: known.get(name, "") for name in recording.rows.dtype.names or ()}, causality)
+
+
+def flatten(rows: Rows, units: Mapping[str, Any], causality: str) -> dict[str, NDArray[Any]]:
+    """Return `rows` as `flat_columns` does; `units` has those of the columns that are wanted, by name."""
     flat: dict[str, NDArray[Any]] = {}
-    for name in rows.dtype.names or ():
+    for name in (name for name in rows.dtype.names or () if name in units):
         column = np.asarray(rows[name])
-        suffix = unit_suffix(_unit(str(units.get(name, "")), causality))
+        suffix = unit_suffix(_unit(str(units[name]), causality))
         for part, values in _parts(name, column):
             flat[f"{part}{suffix}"] = np.ascontiguousarray(values)
     return flat

@@ -1,0 +1,96 @@
+"""What ``--stream`` asks for: a kind of stream, and where it goes."""
+
+from __future__ import annotations
+
+import re
+import socket
+from dataclasses import dataclass
+
+from haptics.errors import ConfigurationError
+
+UDP, WEBSOCKET = "udp", "websocket"
+
+DEFAULTS = {UDP: 9870, WEBSOCKET: 8765}
+"""Kind of stream to its port unless another is given: PlotJuggler's own, and one that is customary."""
+
+_HERE = "127.0.0.1"
+_FORM = re.compile(r"(?P<kind>[a-z]+)(=((?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]=]+):)?(?P<port>[0-9]{1,5}))?")
+_ALLOWED = "udp, websocket, udp=HOST:PORT or websocket=HOST:PORT, such as websocket=127.0.0.1:8765"
+
+
+@dataclass(frozen=True)
+class StreamAddress:
+    """A stream.
+
+    Attributes
+    ----------
+    kind : str
+        ``udp``: datagrams to that address; ``websocket``: a server at that address.
+    host : str
+        Name or address of a machine.
+    port : int
+        1 to 65535.
+    """
+
+    kind: str
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"{self.kind}={f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
+
+
+def parse_stream(text: str) -> StreamAddress:
+    """Return what ``--stream`` asks for.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is of no form that is allowed.
+    """
+    found = _FORM.fullmatch(text)
+    if found is None or found["kind"] not in DEFAULTS:
+        raise ConfigurationError(f"--stream {text!r}: must be {_ALLOWED}.")
+    port = int(found["port"] or DEFAULTS[found["kind"]])
+    if not 1 <= port <= 65535:
+        raise ConfigurationError(f"--stream {text!r}: the port must be from 1 to 65535.")
+    return StreamAddress(found["kind"], (found["host"] or _HERE).strip("[]"), port)
+
+
+def require_usable(stream: StreamAddress) -> None:
+    """See that a stream can begin, before anything moves.
+
+    Raises
+    ------
+    ConfigurationError
+        If its address is unknown or taken, or a package is missing.
+    """
+    is_server = stream.kind == WEBSOCKET
+    if is_server:
+        _require_websockets()
+    try:
+        family, kind, _, _, address = resolved(stream)
+        with socket.socket(family, kind) as line:
+            if is_server:
+                line.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+                line.bind(address)
+    except OSError as error:
+        remedy = "choose another port" if is_server else "choose a machine that is known here"
+        raise ConfigurationError(
+            f"--stream {stream}: cannot be used ({error.strerror or error}); {remedy}, or leave it out."
+        ) from error
+
+
+def resolved(stream: StreamAddress) -> tuple[int, int, int, str, tuple[object, ...]]:
+    """Return family, kind and address of a socket for `stream`, as `socket.getaddrinfo` gives them."""
+    kind = socket.SOCK_DGRAM if stream.kind == UDP else socket.SOCK_STREAM
+    return socket.getaddrinfo(stream.host, stream.port, type=kind)[0]
+
+
+def _require_websockets() -> None:
+    try:
+        import websockets.sync.server  # noqa: F401
+    except ImportError as error:
+        raise ConfigurationError(
+            "--stream websocket needs the package websockets: pip install 'haptics[stream]', or take --stream udp."
+        ) from error
