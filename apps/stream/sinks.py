@@ -68,7 +68,7 @@ class UdpSink:
 
     def _send(self, fields: dict[str, Any]) -> None:
         with contextlib.suppress(OSError):  # nobody is there yet, or no more
-            self._socket.sendto(as_json(fields).encode(), self._address)  # type: ignore[arg-type]
+            self._socket.sendto(as_json(fields).encode(), self._address)
 
 
 class _Client:
