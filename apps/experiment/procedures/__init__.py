@@ -20,6 +20,7 @@ from apps.experiment.procedures.order import (
     williams_order,
 )
 from apps.experiment.procedures.procedure import Procedure
+from apps.experiment.procedures.settings import possible_levels
 from apps.experiment.procedures.tracks import Tracks
 
 __all__ = [
@@ -31,6 +32,7 @@ __all__ = [
     "longest_repeat",
     "make_procedure",
     "permuted_blocks",
+    "possible_levels",
     "procedure_settings",
     "trial_seed",
     "williams",

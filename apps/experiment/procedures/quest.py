@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.experiment.procedures.quest_kernels import SHAPES, entropies, information, probabilities, update
-from apps.experiment.procedures.settings import QuestSettings
+from apps.experiment.procedures.settings import QuestSettings, possible_levels
 
 Array = NDArray[np.float64]
 
@@ -31,7 +31,7 @@ class _Tables:
 
     def __init__(self, settings: QuestSettings, guess: float) -> None:
         self.shape = SHAPES.index(settings.shape)
-        self.levels = np.geomspace(settings.minimum, settings.maximum, settings.count)
+        self.levels = np.array(possible_levels(settings))
         thresholds = np.log(np.geomspace(settings.minimum, settings.maximum, settings.thresholds))
         cells = itertools.product(thresholds, settings.slopes, settings.lapses, settings.guesses or (guess,))
         self.parameters = np.array(list(cells))

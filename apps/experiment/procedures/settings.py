@@ -6,6 +6,8 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, flag, free
 
@@ -198,3 +200,15 @@ class SeriesSettings:
 ProcedureSettings = (
     StaircaseSettings | QuestSettings | ConstantSettings | AdjustmentSettings | EstimationSettings | SeriesSettings
 )
+
+
+def possible_levels(settings: ProcedureSettings) -> tuple[float, ...]:
+    """Return all levels that a procedure may choose, in rising order; none where they are countless."""
+    match settings:
+        case QuestSettings():
+            return tuple(map(float, np.geomspace(settings.minimum, settings.maximum, settings.count)))
+        case ConstantSettings() | EstimationSettings():
+            return tuple(sorted(set(settings.levels)))
+        case SeriesSettings():
+            return (settings.level,)
+    return ()

@@ -1,0 +1,172 @@
+"""Simulated people who do an experiment without a device: procedures, answers and fits, one person after the other."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from statistics import NormalDist
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.experiment.observers import SimulatedObserver, make_observer
+from apps.experiment.procedures import (
+    Procedure,
+    child,
+    make_procedure,
+    possible_levels,
+    procedure_settings,
+    trial_seed,
+)
+from apps.experiment.trial import TASKS, TrialView
+
+if TYPE_CHECKING:
+    from calibration.psychometric import Tables
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Arm:
+    """A condition as it is simulated.
+
+    Attributes
+    ----------
+    name, task, axis : str
+        Of the condition and the experiment.
+    reference : float
+        Value of the reference.
+    tracks : int
+        Runs of the procedure, whose answers are fitted together.
+    procedure : mapping
+        The table of the procedure.
+    factor : float
+        What the increments that the typical person tells are multiplied by: the effect.
+    spread : float
+        Standard deviation of the logarithm of that between people.
+    """
+
+    name: str
+    task: str
+    axis: str
+    reference: float
+    tracks: int
+    procedure: Mapping[str, Any]
+    factor: float = 1.0
+    spread: float = 0.0
+
+    @property
+    def guess(self) -> float:
+        """Proportion correct by chance."""
+        return TASKS[self.task].guess or 0.0
+
+
+@dataclass(frozen=True)
+class Study:
+    """What every simulated person does.
+
+    Attributes
+    ----------
+    arms : tuple of Arm
+        The conditions.
+    observer : mapping
+        The table of the observer.
+    shape : str
+        The psychometric function that is fitted to the logarithm of the level.
+    proportion : float
+        Where thresholds are read off.
+    seed : int
+        Of everything; a person's numbers depend on it and the person's own only.
+    """
+
+    arms: tuple[Arm, ...]
+    observer: Mapping[str, Any]
+    shape: str
+    proportion: float
+    seed: int
+
+
+def simulate_people(study: Study, first: int, count: int) -> Array:
+    """Return what the people with the numbers from `first` on came to, (count, arms, 3).
+
+    For each condition the logarithm of the fitted threshold, the logarithm of the threshold in truth at the same
+    proportion without lapses, and the number of trials. A threshold that is only a bound is not a number.
+    """
+    found = np.empty((count, len(study.arms), 3))
+    for row, number in enumerate(range(first, first + count)):
+        person = make_observer(study.observer, seed=trial_seed(study.seed, number, 0, 0, 1))
+        for place, arm in enumerate(study.arms):
+            found[row, place] = _done(study, arm, number, place + 1, person)
+    return found
+
+
+def _done(study: Study, arm: Arm, number: int, block: int, typical: SimulatedObserver) -> tuple[float, float, float]:
+    """Let a person do a condition."""
+    seed = trial_seed(study.seed, number, 1, block, 0)
+    rng = child(seed, 0)
+    person = copy.copy(typical)
+    person.acuity_factor *= arm.factor * math.exp(arm.spread * float(rng.standard_normal()))
+    levels: list[float] = []
+    correct: list[bool] = []
+    for track in range(arm.tracks):
+        track_seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, track))
+        procedure = make_procedure(arm.procedure, guess=arm.guess, seed=track_seed)
+        _run(procedure, arm, person, rng, levels, correct)
+    increment = person.truth(arm.axis, arm.reference)["increment_75"]
+    return _fitted(study, arm, levels, correct), math.log(increment * _beyond_75(study.proportion)), len(levels)
+
+
+def _beyond_75(proportion: float) -> float:
+    """Return the increment at a proportion over that at 75 %, in two intervals with constant noise."""
+    normal = NormalDist()
+    return normal.inv_cdf(proportion) / normal.inv_cdf(0.75)
+
+
+def _run(
+    procedure: Procedure,
+    arm: Arm,
+    person: SimulatedObserver,
+    rng: np.random.Generator,
+    levels: list[float],
+    correct: list[bool],
+) -> None:
+    """Run a track to its end; add its levels and answers to the lists."""
+    while not procedure.finished:
+        level = procedure.level()
+        order = 1 + int(rng.random() < 0.5)
+        values = (arm.reference, arm.reference + level)
+        trial = TrialView(arm.task, arm.axis, arm.reference, level, values if order == 2 else values[::-1], order)
+        right = bool(person.answer(trial, rng).correct(trial))
+        procedure.take(level, right)
+        levels.append(level)
+        correct.append(right)
+
+
+def _fitted(study: Study, arm: Arm, levels: list[float], correct: list[bool]) -> float:
+    """Return the logarithm of the threshold that is fitted to answers."""
+    from calibration.psychometric import fit_psychometric
+
+    settings = procedure_settings(arm.procedure)
+    grid = possible_levels(settings)
+    distinct, place = np.unique(levels, return_inverse=True)
+    right, total = np.bincount(place, correct), np.bincount(place)
+    if not grid:
+        fit = fit_psychometric(distinct, right, total, guess=arm.guess, shape=study.shape, scale="log")
+        estimate = fit.threshold(study.proportion)
+        return math.nan if estimate.bound else math.log(estimate.value)
+    all_right, all_total = np.zeros((2, len(grid)))
+    rows = np.searchsorted(grid, distinct)
+    all_right[rows], all_total[rows] = right, total
+    estimate = _tables(grid, arm.guess, study.shape).threshold(all_right, all_total, study.proportion)
+    return math.log(estimate.value)
+
+
+@lru_cache(maxsize=16)
+def _tables(levels: tuple[float, ...], guess: float, shape: str) -> Tables:
+    from calibration.psychometric import psychometric_tables
+
+    return psychometric_tables(levels, guess=guess, shape=shape, scale="log")

@@ -1,0 +1,160 @@
+"""What simulated people are to do, by the file of an experiment, and how long people would take for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from apps.experiment.design import ConditionSettings, Design
+from apps.experiment.observers import ObserverSettings
+from apps.experiment.power.people import Arm, Array, Study
+from apps.experiment.power.planning import enough, plan
+from apps.experiment.power.settings import PowerSettings
+from haptics.errors import ConfigurationError
+from haptics.settings import build, unknown
+
+_TASKS = ("discrimination", "detection-2ifc")
+"""Tasks of two intervals: they have a threshold that does not depend on a criterion."""
+
+_PROCEDURES = ("staircase", "quest+", "constant")
+
+
+def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, Any]) -> Study:
+    """Return what simulated people do.
+
+    Raises
+    ------
+    ConfigurationError
+        If the experiment has no threshold to be found, or a condition is not there.
+    """
+    if design.experiment.task not in _TASKS:
+        raise ConfigurationError(
+            f"experiment.task = {design.experiment.task!r}: power is known for {' and '.join(_TASKS)} only."
+        )
+    conditions = _conditions(design, settings)
+    typical = build(ObserverSettings, {**observer, "level": 1}, "observer")
+    arms = [_arm(design, condition) for condition in conditions]
+    if settings.question == "difference":
+        first, second = (typical.acuity(arm.axis).increment(arm.reference) / (arm.reference or 1.0) for arm in arms)
+        spread = math.sqrt(math.log1p(settings.ratio_spread**2))
+        arms[1] = replace(arms[1], factor=settings.ratio * first / second, spread=spread)
+    table = {**observer, "level": 1}
+    return Study(tuple(arms), table, settings.shape, settings.proportion, settings.seed)
+
+
+def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettings]:
+    """Return the one or two conditions that the question is about."""
+    names = [one.name for one in design.conditions]
+    wanted = 1 if settings.question == "precision" else 2
+    chosen = [settings.first or names[0]]
+    if wanted == 2:
+        others = [name for name in names if name != chosen[0]]
+        if not settings.second and not others:
+            raise ConfigurationError(
+                "power.question = 'difference': needs two conditions, and the file has one; ask for 'precision'."
+            )
+        chosen.append(settings.second or others[0])
+    for name in chosen:
+        if name not in names:
+            raise unknown("condition", name, names)
+    if len(set(chosen)) < len(chosen):
+        raise ConfigurationError(f"power.second = {chosen[1]!r}: must be another condition than power.first.")
+    return [design.condition(name) for name in chosen]
+
+
+def _arm(design: Design, condition: ConditionSettings) -> Arm:
+    table = design.procedure_of(condition)
+    if table["kind"] not in _PROCEDURES:
+        raise ConfigurationError(
+            f"procedure.kind = {table['kind']!r}: finds no threshold; power is known for {', '.join(_PROCEDURES)}."
+        )
+    task, axis = design.experiment.task, design.axis
+    return Arm(condition.name, task, axis, condition.reference, condition.tracks, table)
+
+
+def minutes(design: Design, trials: Mapping[str, float], reaction_time: float) -> float:
+    """Return how long a participant takes, at most: intervals may end earlier, after so many strokes [min].
+
+    Parameters
+    ----------
+    design : Design
+        The experiment: its times, breaks, catch trials and practice.
+    trials : mapping
+        Trials of each condition that was simulated; the others are taken to have as many as these have on average.
+    reaction_time : float
+        Median time to an answer [s].
+    """
+    average = sum(trials.values()) / len(trials)
+    tests = sum(trials.get(one.name, average * one.tracks) for one in design.conditions)
+    count = tests / (1.0 - design.catch.null - design.catch.easy) + design.practice.window
+    times, intervals = design.trials, design.task.intervals
+    trial = intervals * (times.interval + design.exploration.rest) + (intervals - 1) * times.gap + reaction_time
+    breaks = max(math.ceil(count / times.block) - 1, 0)
+    return (count * trial + breaks * times.rest) / 60.0
+
+
+def outcome(
+    design: Design, study: Study, settings: PowerSettings, results: Array, reaction_time: float
+) -> dict[str, Any]:
+    """Return the plan that follows from simulated people, for JSON.
+
+    Parameters
+    ----------
+    design, study, settings
+        The experiment, what was done, and the question.
+    results : (people, arms, 3) float array
+        As of `apps.experiment.power.people.simulate_people`.
+    reaction_time : float
+        Median time to an answer [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If most people have no threshold.
+    """
+    found, truth = (_effects(study, results[:, :, column]) for column in (0, 1))
+    known = ~np.isnan(found)
+    if known.mean() < LEAST_KNOWN:
+        raise ConfigurationError(
+            f"{np.sum(~known)} of {len(known)} simulated people have no threshold within the levels of the procedure; "
+            "give it other levels or more trials."
+        )
+    rows = plan(found[known], settings)
+    trials = {arm.name: float(count) for arm, count in zip(study.arms, results[:, :, 2].mean(axis=0), strict=True)}
+    asked = (
+        "question",
+        "ratio",
+        "ratio_spread",
+        "precision",
+        "proportion",
+        "shape",
+        "alpha",
+        "wanted",
+        "people",
+        "seed",
+    )
+    return {
+        "experiment": design.experiment.name,
+        **{name: getattr(settings, name) for name in asked},
+        "found": math.exp(float(found[known].mean())),
+        "truth": math.exp(float(truth[known].mean())),
+        "left_out": int(np.sum(~known)),
+        "trials": trials,
+        "minutes": minutes(design, trials, reaction_time),
+        "power": [vars(row) for row in rows],
+        "enough": enough(rows, settings.wanted),
+    }
+
+
+LEAST_KNOWN = 0.5
+"""Share of people that must have a threshold for a plan to mean anything."""
+
+
+def _effects(study: Study, logs: Array) -> Array:
+    """Return the logarithm of each person's Weber fraction, or of the ratio of two; `logs` (people, arms)."""
+    fractions = logs - np.log([arm.reference or 1.0 for arm in study.arms])
+    return np.asarray(fractions[:, 1] - fractions[:, 0] if len(study.arms) > 1 else fractions[:, 0])
