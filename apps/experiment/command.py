@@ -11,6 +11,7 @@ WORK: dict[str, tuple[str, str]] = {
     "run": ("apps.experiment.engine.run_command", "run a session of an experiment"),
     "resume": ("apps.experiment.engine.resume_command", "go on with a session that was interrupted"),
     "export": ("apps.experiment.exports.command", "write the data of sessions as other programs read them"),
+    "power": ("apps.experiment.power.command", "plan how many participants an experiment needs, with simulated ones"),
     "decode": ("apps.experiment.journal.decode_command", "open the sealed codes of blind sessions that have ended"),
 }
 """Sub-command to the module that does it, with ``add_options`` and ``run``, and what it does. The modules are imported

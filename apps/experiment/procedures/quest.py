@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.procedures.quest_kernels import SHAPES, entropies, information, probabilities, update
+from apps.experiment.procedures.quest_kernels import entropies, information, probabilities, update
 from apps.experiment.procedures.settings import QuestSettings, possible_levels
+from calibration.psychometric.shapes import make_shape
 
 Array = NDArray[np.float64]
 
@@ -24,17 +25,22 @@ class _Tables:
     levels : (n,) float array
         All levels.
     parameters : (m, 4) float array
-        ln(threshold), slope, lapse and guess of each cell of the posterior.
+        ln(threshold), width, lapse and guess of each cell of the posterior.
+    slopes : (m,) float array
+        Slope of each cell.
     right, entropy_of : (m, n) float arrays
         Probability of a correct answer, and the entropy of that answer.
     """
 
     def __init__(self, settings: QuestSettings, guess: float) -> None:
-        self.shape = SHAPES.index(settings.shape)
+        shape = make_shape(settings.shape, "log")
+        self.shape = shape.code
         self.levels = np.array(possible_levels(settings))
         thresholds = np.log(np.geomspace(settings.minimum, settings.maximum, settings.thresholds))
-        cells = itertools.product(thresholds, settings.slopes, settings.lapses, settings.guesses or (guess,))
+        widths = [shape.exponent_span / slope for slope in settings.slopes]
+        cells = itertools.product(thresholds, widths, settings.lapses, settings.guesses or (guess,))
         self.parameters = np.array(list(cells))
+        self.slopes = shape.exponent_span / self.parameters[:, 1]
         self.right = self.columns(self.levels)
         self.entropy_of = np.empty_like(self.right)
         entropies(self.right, self.entropy_of)
@@ -125,7 +131,7 @@ class QuestPlus:
         low, high = self._interval()
         guess, guess_sd = _moments(tables.parameters[:, 3], posterior)
         lapse, lapse_sd = _moments(tables.parameters[:, 2], posterior)
-        log_slope, log_slope_sd = _moments(np.log(tables.parameters[:, 1]), posterior)
+        log_slope, log_slope_sd = _moments(np.log(tables.slopes), posterior)
         return {
             "kind": "quest+",
             "estimate": math.exp(mean),

@@ -7,58 +7,25 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.psychometric.kernels import clamped, sigmoid
 from haptics.jit import kernel
 
 Array = NDArray[np.float64]
-
-SHAPES = ("weibull", "phi", "logistic", "dprime")
-"""Sigmoids by the number that kernels know them by."""
-
-_WEIBULL, _PHI, _LOGISTIC, _DPRIME = range(4)
-_LOG_2 = math.log(2.0)
-_ROOT_HALF = math.sqrt(0.5)
-_Z75 = 0.6744897501960817
-_FARTHEST = 700.0
-"""Beyond exp of this there is no float."""
-
-_SMALLEST = 1e-12
-"""Probabilities stay this far from 0 and 1: an impossible answer makes a parameter improbable, never not a number."""
 
 _NEGLIGIBLE = 1e-15
 """Parameters less probable than this change what a trial is worth by less than 1e-9, all together."""
 
 
 @kernel
-def sigmoid(shape: int, z: float) -> float:
-    """Return F at z = slope (ln level - ln threshold); 1/2 at z = 0.
-
-    ``dprime`` is 2 Phi((x/a)^b) - 1: in two intervals an observer whose d' grows with the power b of the level.
-    """
-    if shape == _PHI:
-        return 0.5 * math.erfc(-z * _ROOT_HALF)
-    if shape == _LOGISTIC:
-        return 1.0 / (1.0 + math.exp(min(-z, _FARTHEST)))
-    if shape == _DPRIME:
-        return math.erf(_Z75 * _ROOT_HALF * math.exp(min(z, _FARTHEST)))
-    return -math.expm1(-_LOG_2 * math.exp(min(z, _FARTHEST)))
-
-
-@kernel
-def clamped(p: float) -> float:
-    """Return a probability away from 0 and 1."""
-    return min(max(p, _SMALLEST), 1.0 - _SMALLEST)
-
-
-@kernel
 def probabilities(right: Array, shape: int, positions: Array, parameters: Array) -> None:
     """Fill the probability of a correct answer (cells, levels).
 
-    `positions` (levels,) are ln(level); `parameters` (cells, 4) are ln(threshold), slope, lapse and guess.
+    `positions` (levels,) are ln(level); `parameters` (cells, 4) are ln(threshold), width, lapse and guess.
     """
     for cell in range(len(parameters)):
-        threshold, slope, lapse, guess = parameters[cell]
+        threshold, width, lapse, guess = parameters[cell]
         for place in range(len(positions)):
-            f = sigmoid(shape, slope * (positions[place] - threshold))
+            f = sigmoid(shape, (positions[place] - threshold) / width)
             right[cell, place] = clamped(guess + (1.0 - guess - lapse) * f)
 
 
