@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from apps.shared.answer import Answer
 from apps.shared.progress import Line, bar
+from apps.shared.words import wrapped
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -117,7 +118,7 @@ def describe(result: dict[str, Any]) -> str:
         f"{row['half_width']:>7.0%}"
         for row in result["power"]
     ]
-    return "\n".join([*head, *rows, "", _advice(result), STATEMENT])
+    return "\n".join([*map(wrapped, head), *rows, "", _advice(result), wrapped(STATEMENT)])
 
 
 def _advice(result: dict[str, Any]) -> str:

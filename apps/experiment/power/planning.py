@@ -15,7 +15,7 @@ Array = NDArray[np.float64]
 _STUDIES = 4000
 """Studies that are drawn for each number of participants."""
 
-_POOLS, _STUDIES_OF_A_POOL = 100, 500
+_POOLS, _STUDIES_OF_A_POOL = 300, 300
 """Pools drawn from the simulated people, and studies drawn from each of them, for the interval of the power."""
 
 _CONFIDENCE = 0.95
@@ -61,12 +61,13 @@ def plan(results: Array, settings: PowerSettings) -> list[Row]:
 
 
 def _row(results: Array, count: int, settings: PowerSettings) -> Row:
-    rng = child(trial_seed(settings.seed, 0, 0, 0, 0), count)
-    found, half = _studies(results, count, _STUDIES, settings, rng)
+    seed = trial_seed(settings.seed, 0, 0, 0, 0)
+    found, half = _studies(results, count, _STUDIES, settings, child(seed, 0, count))
     powers = []
-    for _ in range(_POOLS):
-        pool = results[rng.integers(len(results), size=len(results))]
-        powers.append(float(_studies(pool, count, _STUDIES_OF_A_POOL, settings, rng)[0].mean()))
+    for number in range(_POOLS):  # the same pools for all numbers of participants: the intervals go along
+        pool = results[child(seed, 1, number).integers(len(results), size=len(results))]
+        drawn, _ = _studies(pool, count, _STUDIES_OF_A_POOL, settings, child(seed, 2, number))
+        powers.append(float(drawn.mean()))
     power = float(found.mean())
     low, high = np.quantile(powers, (0.025, 0.975))
     return Row(count, power, min(float(low), power), max(float(high), power), float(np.expm1(np.mean(half))))
