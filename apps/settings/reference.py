@@ -6,6 +6,11 @@ import dataclasses
 import sys
 from collections.abc import Iterator
 
+from apps.experiment.design.design import OWN_TABLES
+from apps.experiment.design.settings import ConditionSettings
+from apps.experiment.observers import ObserverSettings
+from apps.experiment.power.settings import PowerSettings
+from apps.experiment.procedures import KINDS
 from apps.settings.config import SessionSettings
 from apps.settings.models import element_defaults, law_defaults
 from devices.arm.body import ArmBody
@@ -59,6 +64,12 @@ def rubber(speed, static=4.0, kinetic=3.0, width=0.2):
 """
 
 
+_EXPERIMENTS = """## Experiments
+
+The file of an experiment has the tables of a session, above, and those that follow. See
+[Procedures, observers and power](experiments/procedures.md).
+"""
+
 _EMULATION = (
     "With `device.emulated=true` the real driver talks to an emulated device and takes these settings besides its own."
 )
@@ -90,6 +101,18 @@ def pages() -> Iterator[str]:
     yield from _devices()
     for name, hand in HANDS.items():
         yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
+    yield from _experiments()
+
+
+def _experiments() -> Iterator[str]:
+    yield _EXPERIMENTS
+    for name, cls in OWN_TABLES.items():
+        yield _section(name, f"Experiment: `{name}`", cls)
+    yield _section("conditions", "Experiment: each of `conditions`", ConditionSettings)
+    for kind, procedure in KINDS.items():
+        yield _section("procedure", f'Experiment: `procedure.kind = "{kind}"`', procedure)
+    yield _section("observer", "Experiment: `observer`", ObserverSettings)
+    yield _section("power", "Experiment: `power`", PowerSettings)
 
 
 def _devices() -> Iterator[str]:

@@ -52,7 +52,7 @@ class StaircaseSettings:
     maximum: float = bounded(above=0.0, unit="of the axis", doc="highest level")
     down: int = bounded(3, minimum=1, maximum=4, doc="correct answers in a row before a step down")
     scale: str = choice("dB", SCALES, doc="what steps are: units of the axis, decades, or dB (20 to a decade)")
-    steps: tuple[float, ...] = free((4.0, 4.0, 2.0), _NUMBERS, doc="steps up; as many reversals, as far on in the list")
+    steps: tuple[float, ...] = free((4.0, 4.0, 2.0), _NUMBERS, doc="steps up; the next in the list after each reversal")
     ratio: float = bounded(
         0.0,
         minimum=0.0,
