@@ -1,0 +1,154 @@
+"""Felt: what the hand met while it slid, from what is known of the hand itself; never from our own commands alone.
+
+What reaches the hand is the work that it does along its way, less what went into the moving mass. Where the hand's
+force is known (a virtual hand, a force sensor), that is the work. Where it is not, it is that of the commands and of
+what is left of the device's own friction, by the identified model and its interval. The value of the axis that makes a
+law do this work, all else being as it was set, is what was felt, in the unit of the axis.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.device import Causality, DeviceSpec
+from haptics.friction.law import Law
+from haptics.records import Rows
+
+SLIDING_SPEED = 0.01
+"""Slower motion is not sliding, whose friction is looked for [m/s]."""
+
+_LEAST_WAY = 2e-3
+"""A stretch of sliding shorter than this tells nothing [m]."""
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Stretch:
+    """A stretch of motion without a stop.
+
+    Attributes
+    ----------
+    work : float
+        Work of the hand against what it met, without that which went into the moving mass [J].
+    way : (n,) float array
+        Way of each tick [m].
+    speed : (n,) float array
+        Its speed [m/s].
+    """
+
+    work: float
+    way: Array
+    speed: Array
+
+
+@dataclass(frozen=True)
+class Felt:
+    """What was felt in an interval.
+
+    Attributes
+    ----------
+    value, low, high : float
+        In the unit of the axis, with a 95 % interval.
+    source : str
+        ``truth``, ``sensor`` or ``model``.
+    speed : float
+        Mean speed of sliding [m/s].
+    """
+
+    value: float
+    low: float
+    high: float
+    source: str
+    speed: float
+
+
+class Unknown(Exception):
+    """What was felt is not known; the text says why."""
+
+
+def felt(rows: Rows, law: Law, other: Law, step: float, value: float, spec: DeviceSpec) -> Felt:
+    """Return what was felt in the rows of an interval.
+
+    Parameters
+    ----------
+    rows : structured array
+        The rows of the interval, one tick after the other.
+    law, other : Law
+        The law in force, and the same with the axis `step` larger.
+    step, value : float
+        In the unit of the axis: the step, and what was set.
+    spec : DeviceSpec
+        The device.
+
+    Raises
+    ------
+    Unknown
+        If it is not known, in words.
+    """
+    forces, source, doubt = _forces(rows, spec)
+    stretches = [one for one in _stretches(rows, forces, spec) if one.way.sum() >= _LEAST_WAY]
+    if not stretches:
+        raise Unknown("the hand did not slide")
+    way, speed = np.concatenate([one.way for one in stretches]), np.concatenate([one.speed for one in stretches])
+    per_unit = float(np.dot(_levels(other, speed) - _levels(law, speed), way)) / step
+    if not abs(per_unit) > 1e-9 * way.sum():
+        raise Unknown("the axis does not show while the hand slides")
+    by_law = float(np.dot(_levels(law, speed), way))
+    found = float(value + (sum(one.work for one in stretches) - by_law) / per_unit)
+    spread = _spread(stretches, law, per_unit / way.sum())
+    bound = math.hypot(spread, doubt * float(way.sum()) / abs(per_unit))
+    return Felt(found, found - bound, found + bound, source, float(way.sum() / (len(way) * _period(rows))))
+
+
+def _forces(rows: Rows, spec: DeviceSpec) -> tuple[Array, str, float]:
+    """Return the force of the hand at each tick (n, 2) [N], where it is from, and the doubt about its level [N]."""
+    if np.isfinite(rows["hand_force"]).all():
+        return rows["hand_force"], "truth", 0.0
+    if spec.causality is Causality.ADMITTANCE:
+        return rows["force"], "sensor", 0.0
+    if spec.least_friction is None:
+        raise Unknown("the device's own friction is not known: haptics calibrate friction")
+    return -rows["command"], "model", spec.least_friction
+
+
+def _stretches(rows: Rows, forces: Array, spec: DeviceSpec) -> list[Stretch]:
+    """Return the stretches in which the hand slid."""
+    moving = np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1]) > SLIDING_SPEED
+    moving &= rows["sticking"] == 0
+    edges = np.flatnonzero(np.diff(np.concatenate(([0], moving.view(np.int8), [0]))))
+    period, found = _period(rows), []
+    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+        if end - begin < 3:
+            continue
+        steps = np.diff(rows["position"][begin:end], axis=0)
+        mean = 0.5 * (forces[begin : end - 1] + forces[begin + 1 : end])
+        speed = np.hypot(rows["velocity"][begin:end, 0], rows["velocity"][begin:end, 1])
+        kinetic = 0.5 * (spec.mass or 0.0) * (speed[-1] ** 2 - speed[0] ** 2)
+        way = np.hypot(steps[:, 0], steps[:, 1])
+        found.append(Stretch(float((mean * steps).sum()) - kinetic, way, way / period))
+    return found
+
+
+def _levels(law: Law, speed: Array) -> Array:
+    """Return the friction of a law at these speeds [N]."""
+    forces: Any = law(np.column_stack((speed, np.zeros_like(speed))))
+    levels: Array = np.asarray(forces)[:, 0]
+    return levels
+
+
+def _spread(stretches: list[Stretch], law: Law, force_per_unit: float) -> float:
+    """Return half the width of a 95 % interval of the mean over stretches; 0 where there is one only."""
+    if len(stretches) < 2:
+        return 0.0
+    residuals = [(one.work - float(np.dot(_levels(law, one.speed), one.way))) / one.way.sum() for one in stretches]
+    return float(1.96 * np.std(residuals, ddof=1) / math.sqrt(len(residuals)) / abs(force_per_unit))
+
+
+def _period(rows: Rows) -> float:
+    return float(np.median(np.diff(rows["time"])))

@@ -1,0 +1,140 @@
+"""What a recording has of a trial: delivered and felt in each interval, and how punctual its ticks were.
+
+All intervals of a recording are measured at once and kept beside it, in ``stimulus.json``, with the hash of its ticks.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apps.experiment.stimulus.delivered import delivered
+from apps.experiment.stimulus.felt import Unknown, felt
+from haptics.elements.tables import make_law
+from haptics.errors import HapticError
+from haptics.files import write_whole
+from haptics.recording.recording import Recording
+from haptics.recording.replay import spec_of
+from haptics.records import Rows, Status
+
+CACHE = "stimulus.json"
+
+FORMAT = 1
+"""Of what is kept; of another one all is measured anew."""
+
+_LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
+_STEP = 1e-3
+"""Step of the axis for the derivative of the work, relative."""
+
+_NAMES = ("delivered", "delivered_flagged", "felt", "felt_low", "felt_high", "ticks", "speed")
+
+
+def measure(recording: Path, trial: dict[str, Any]) -> dict[str, Any]:
+    """Return what a recording has of a trial.
+
+    Parameters
+    ----------
+    recording : Path
+        Folder of the block's recording.
+    trial : dict
+        The record ``trial_start`` of the journal.
+
+    Returns
+    -------
+    dict
+        The columns `apps.experiment.journal.columns.STIMULUS_COLUMNS`, as far as they are known.
+
+    Raises
+    ------
+    RecordingError
+        If it is no recording.
+    """
+    intervals = _intervals(recording, str(trial["axis"]))
+    found: dict[str, Any] = {}
+    parts = []
+    for number, (marker, asked) in enumerate(zip(trial["markers"], trial["values"], strict=True), 1):
+        part = intervals.get(str(marker))
+        if part is None:
+            found["stimulus_missing"] = "the recording has no such interval"
+            continue
+        parts.append(part)
+        found |= {f"{name}_{number}": part[name] for name in _NAMES}
+        part["exact"] = part["exact"] and part["set"] == asked
+        if part["missing"]:
+            found["stimulus_missing"] = part["missing"]
+    if parts:
+        found["delivered_exact"] = all(part["exact"] for part in parts)
+        found["felt_source"] = parts[0]["source"]
+        found["late_share"] = sum(part["late"] for part in parts) / max(sum(part["ticks"] for part in parts), 1)
+        found["longest_gap_s"] = max(part["gap"] for part in parts)
+    return found
+
+
+def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
+    """Return what is known of every interval of a recording, by its marker."""
+    cache = folder / CACHE
+    with contextlib.suppress(OSError, ValueError, LookupError, TypeError):
+        kept = json.loads(cache.read_text(encoding="utf-8"))
+        if kept["format"] == FORMAT and kept["axis"] == axis and kept["ticks_sha256"] == _sealed(folder):
+            return dict(kept["intervals"])
+    found = _measured(folder, axis)
+    digest = _sealed(folder)
+    if digest:  # rows may still be added to one that was not closed
+        kept = {"format": FORMAT, "axis": axis, "ticks_sha256": digest, "intervals": found}
+        with contextlib.suppress(OSError):
+            write_whole(cache, json.dumps(kept, allow_nan=False) + "\n")
+    return found
+
+
+def _sealed(folder: Path) -> str:
+    """Return the hash of the ticks of a recording that was closed; empty for others."""
+    told = json.loads((folder / "recording.json").read_text(encoding="utf-8")).get("ticks_sha256")
+    return str(told or "")
+
+
+def _measured(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
+    """Measure every interval of a recording."""
+    recording = Recording(folder)
+    rows = recording.rows
+    markers = np.array(rows["marker"])
+    edges = [0, *(np.flatnonzero(np.diff(markers)) + 1).tolist(), len(markers)]
+    found = {}
+    for begin, end in itertools.pairwise(edges):
+        if end > begin and markers[begin] % 10:
+            found[str(int(markers[begin]))] = _interval(recording, np.array(rows[begin:end]), axis)
+    return found
+
+
+def _interval(recording: Recording, rows: Rows, axis: str) -> dict[str, Any]:
+    spec = spec_of(recording.metadata)
+    entry = next(one for one in recording.settings if one["version"] == int(rows["settings_version"][-1]))
+    table, _, name = axis.partition(".")
+    value = float(entry[table][name])
+    given = delivered(rows, spec.causality)
+    starts = rows["time"] + rows["period_error"]
+    told: dict[str, Any] = {
+        "set": value,
+        "delivered": None if given.share is None else value * given.share,
+        "delivered_flagged": given.flagged,
+        "exact": given.exact and len(np.unique(rows["settings_version"])) == 1,
+        "ticks": len(rows),
+        "late": int(np.count_nonzero(rows["status"] & _LATE)),
+        "gap": float(np.diff(starts).max()) if len(rows) > 1 else 0.0,
+        "missing": "",
+        **dict.fromkeys(("felt", "felt_low", "felt_high", "speed", "source")),
+    }
+    try:
+        if table != "law":
+            raise Unknown("an element's parameter does not show in the work of the hand")
+        law = make_law(entry["law"])
+        step = _STEP * (value or 1.0)
+        got = felt(rows, law, make_law({**entry["law"], name: value + step}), step, value, spec)
+    except (Unknown, HapticError) as error:
+        return {**told, "missing": str(error)}
+    bounds = {"felt": got.value, "felt_low": got.low, "felt_high": got.high}
+    return {**told, **bounds, "speed": got.speed, "source": got.source}
