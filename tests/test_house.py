@@ -58,6 +58,7 @@ CALLED_FROM_OUTSIDE = {
     *("get_cache_path", "get_source_stamp", "get_disambiguator", "cache_path", "from_function", "_index_key"),
     *("visit_Constant", "visit_Compare", "visit_UnaryOp", "do_GET", "log_message", "intr_read", "intr_write"),
     *("print_help", "_check_value", "sizeHint", "boundingRect", "get_parent", "get_endpoint_descriptor"),
+    *("is_precise", "get_audio_data"),
     # by the name of a fault
     *("lose_request_byte", "lose_reply_byte", "shorten_reply", "delay_replies"),
 }

@@ -22,6 +22,11 @@ class Link:
         self._connection = connection
         self.gone = False
 
+    @property
+    def waitable(self) -> tuple[Connection[Any, Any], ...]:
+        """What to wait for (`multiprocessing.connection.wait`)."""
+        return () if self.gone else (self._connection,)
+
     def receive(self) -> list[Any]:
         """Return the messages that have come since the last call, oldest first; never waits."""
         messages: list[Any] = []

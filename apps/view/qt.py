@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import time
 from collections.abc import Callable
 from typing import cast
 
@@ -13,6 +12,7 @@ os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 import pyqtgraph as pg
 from PySide6 import QtCore, QtGui, QtWidgets
 
+from apps.shared.stamps import instant_of
 from apps.shared.theme import Theme, by_name
 
 __all__ = [
@@ -87,21 +87,6 @@ def label(text: str = "", size: float = POINT_SIZE, bold: bool = False, faint: b
 _KEYS = (QtCore.QEvent.Type.KeyPress, QtCore.QEvent.Type.KeyRelease)
 
 
-_LATEST = 0.5
-"""A window that draws and a machine that is busy see a key this much too late at most [s]."""
-
-
-def _instant_of(event: QtGui.QInputEvent) -> float:
-    """Return when an input event happened, on the monotonic clock [s].
-
-    A display on this machine stamps events by the same clock, in milliseconds of 32 bits: then the time for which the
-    event waited while the window was drawn does not count. Other stamps are of no use, and it happened just now.
-    """
-    now = time.monotonic()
-    waited = 1e-3 * ((int(now * 1e3) - event.timestamp()) % 2**32)
-    return now - waited if event.timestamp() and waited < _LATEST else now
-
-
 class KeyFilter(QtCore.QObject):
     """Sees every key of the application before any widget does, spin boxes and lists included.
 
@@ -136,7 +121,7 @@ class KeyFilter(QtCore.QObject):
         """Hand keys on (Qt calls this)."""
         if event.type() not in _KEYS or not isinstance(event, QtGui.QKeyEvent):
             return False
-        self.at = _instant_of(event)
+        self.at = instant_of(event.timestamp())
         down = event.type() == QtCore.QEvent.Type.KeyPress
         if event.isAutoRepeat() and not (down and self._repeats):
             return event.key() == QtCore.Qt.Key.Key_Space

@@ -50,6 +50,20 @@ class Screen:
             time.sleep(0.2)
         raise AssertionError(f"no window named {title!r} appeared")
 
+    def close(self, window: str) -> None:
+        """Ask a window to close, as a window manager does when somebody clicks on its cross."""
+        from pyglet.libs.x11 import xlib
+
+        display = xlib.XOpenDisplay(self.environment["DISPLAY"].encode())
+        event = xlib.XEvent()
+        event.type = xlib.ClientMessage
+        event.xclient.window = int(window)
+        event.xclient.message_type = xlib.XInternAtom(display, b"WM_PROTOCOLS", False)
+        event.xclient.format = 32
+        event.xclient.data.l[0] = xlib.XInternAtom(display, b"WM_DELETE_WINDOW", False)
+        xlib.XSendEvent(display, int(window), False, 0, event)
+        xlib.XCloseDisplay(display)
+
     def trace_path(self, points: Sequence[tuple[int, int]], interval: float) -> None:
         """Move the pointer along `points`, one every `interval` seconds."""
         self.xdotool(script="".join(f"mousemove {x} {y}\nsleep {interval}\n" for x, y in points))

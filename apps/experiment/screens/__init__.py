@@ -3,6 +3,7 @@
 Importing this package imports neither Qt nor pyglet.
 """
 
+from apps.experiment.screens.launch import open_participant
 from apps.experiment.screens.messages import (
     KINDS,
     Abort,
@@ -47,4 +48,5 @@ __all__ = [
     "ScreenSettings",
     "Show",
     "StartBox",
+    "open_participant",
 ]

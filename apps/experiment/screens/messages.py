@@ -98,8 +98,8 @@ class Show:
         When a count-down ends.
     share : float or None
         How much of the session is done, 0 to 1, for the bar; None: no bar.
-    hold : bool
-        Whether to remind of the space bar that must be held.
+    hold : str
+        What reminds of the space bar that must be held; empty: nothing.
     dark : bool
         Nothing but black, whatever else is said here (eyes-free).
     noise : bool
@@ -125,7 +125,7 @@ class Show:
     pacing: Pacing | None = None
     until: float | None = None
     share: float | None = None
-    hold: bool = False
+    hold: str = ""
     dark: bool = False
     noise: bool = False
     tone: bool = False

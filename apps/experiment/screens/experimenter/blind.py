@@ -1,0 +1,41 @@
+"""What the experimenter may see in blind mode: nothing from which level, track or outcome could be told. No Qt.
+
+The force is left out, too, and so is where the proxy is, for the distance between it and the hand shows the force.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+from apps.experiment.screens.messages import Certificate, Outcome, Progress
+from apps.front_ends.messages import SessionStarted
+from apps.view.feed import LiveFeed
+from haptics.records import Rows
+
+
+def hidden(message: Any) -> Any:
+    """Return a message without what must not be seen."""
+    match message:
+        case Progress():
+            return replace(message, kind="", track=None, level=None)
+        case Outcome():
+            return replace(message, kind="", track=None, level=None, correct=None)
+        case Certificate(figures):
+            return Certificate(tuple(figure for figure in figures if not figure.telling))
+        case SessionStarted():
+            return replace(message, parameters=(), force_scale=1.0)
+    return message
+
+
+class BlindFeed(LiveFeed):
+    """Follows the trace of a run, without its forces."""
+
+    def take(self, rows: Rows, unseen: int = 0) -> None:
+        """Add rows of which only the motion is left."""
+        rows = rows.copy()
+        for name in ("command", "force", "friction_force"):
+            rows[name] = 0.0
+        rows["proxy"] = rows["position"]
+        rows["sticking"] = 0
+        super().take(rows, unseen)

@@ -1,0 +1,96 @@
+"""The last answers, and the certificate so far, as tables of text."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apps.experiment.screens.messages import Certificate, Outcome
+from apps.view.panels.charts import Panel
+from apps.view.qt import QtCore, QtWidgets, label
+
+ANSWERS = 9
+"""So many of the last trials are listed."""
+
+_BELOW = 100
+"""The row below all rows: it takes the room that is left."""
+
+_SIGNS = {True: "✓ right", False: "✗ wrong", None: ""}
+_VERDICTS = {"good": "✓", "doubtful": "?", "bad": "✗", "": ""}
+
+
+class Table(QtWidgets.QWidget):
+    """Rows of text in columns; the first row may be headings."""
+
+    def __init__(self, columns: Sequence[str] = ()) -> None:
+        super().__init__()
+        self._grid = QtWidgets.QGridLayout(self)
+        self._grid.setContentsMargins(0, 0, 0, 0)
+        self._grid.setHorizontalSpacing(14)
+        self._grid.setVerticalSpacing(3)
+        self._first = 1 if columns else 0
+        self._cells: dict[tuple[int, int], QtWidgets.QLabel] = {}
+        for number, words in enumerate(columns):
+            self._grid.addWidget(label(words, 10, faint=True), 0, number)
+        self._grid.setColumnStretch(len(columns) - 1 if columns else 2, 1)
+        self._grid.setRowStretch(_BELOW, 1)
+
+    def fill(self, rows: Sequence[Sequence[str]]) -> None:
+        """Show other rows."""
+        for cell in self._cells.values():
+            cell.setText("")
+        for number, row in enumerate(rows):
+            for column, words in enumerate(row):
+                self._cell(number, column).setText(words)
+
+    @property
+    def texts(self) -> list[str]:
+        """All that can be read."""
+        return [cell.text() for cell in self._cells.values() if cell.text()]
+
+    def _cell(self, row: int, column: int) -> QtWidgets.QLabel:
+        if (row, column) not in self._cells:
+            cell = label("", 10.5)
+            cell.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.NoTextInteraction)
+            self._grid.addWidget(cell, self._first + row, column)
+            self._cells[row, column] = cell
+        return self._cells[row, column]
+
+
+class AnswersPanel(Panel):
+    """The last trials, newest first."""
+
+    def __init__(self) -> None:
+        super().__init__("Last answers")
+        self.table = Table(("trial", "answer", "", "reaction", "kind", "condition", "remark"))
+        self._rows: list[tuple[str, ...]] = []
+        self.body.addWidget(self.table, 1)
+
+    def clear(self) -> None:
+        """Begin another session."""
+        self._rows = []
+        self.table.fill([])
+
+    def take(self, outcome: Outcome) -> None:
+        """Add a trial."""
+        time = "" if outcome.reaction_time is None else f"{outcome.reaction_time:.2f} s"
+        remark = "" if outcome.outcome == "ok" else f"{outcome.outcome}: {', '.join(outcome.reasons)}".rstrip(": ")
+        name = f"{outcome.trial}" + (f" ({outcome.attempt})" if outcome.attempt > 1 else "")
+        sign = _SIGNS[outcome.correct]
+        self._rows.insert(0, (name, outcome.response, sign, time, outcome.kind, outcome.condition, remark))
+        del self._rows[ANSWERS:]
+        self.table.fill(self._rows)
+
+
+class CertificatePanel(Panel):
+    """How well the stimuli have been rendered so far."""
+
+    def __init__(self) -> None:
+        super().__init__("Certificate so far")
+        self.table = Table()
+        self.body.addWidget(self.table, 1)
+        self.show_figures(Certificate(()))
+
+    def show_figures(self, certificate: Certificate) -> None:
+        """Show other figures."""
+        rows = [(_VERDICTS[figure.verdict], figure.name, figure.value) for figure in certificate.figures]
+        self.table.fill(rows or [("", "none yet", "")])

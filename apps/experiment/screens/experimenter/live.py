@@ -1,0 +1,65 @@
+"""What the hand does now: force and speed against time, and where it is on the plane."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.shared.theme import Theme
+from apps.view.feed import Feed
+from apps.view.history import Column, every
+from apps.view.panels.charts import Panel, brush, chart, curve, dress_chart, pen
+from apps.view.qt import pg
+from apps.view.run import RunInfo
+from apps.view.series import SeriesPanel
+
+_PATH_STEP = 0.008
+
+
+class PlacePanel(Panel):
+    """The workspace with the path of the last seconds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._rate = 1000.0
+        self.chart: Any = chart("y [mm]", "x [mm]")
+        self.chart.getPlotItem().setAspectLocked(True)
+        self._outline, self.path = curve(self.chart), curve(self.chart)
+        self.effector = pg.ScatterPlotItem(pxMode=True, symbol="o", size=11)
+        self.chart.addItem(self.effector, ignoreBounds=True)
+        self.body.addWidget(self.chart, 1)
+
+    def configure(self, info: RunInfo) -> None:
+        """Show another run, empty."""
+        self._rate = info.rate
+        (left, low), (right, high) = [[1e3 * part for part in corner] for corner in info.workspace]
+        self._outline.setData([left, right, right, left, left], [low, low, high, high, low])
+        self.chart.getViewBox().setRange(xRange=(left, right), yRange=(low, high), padding=0.06)
+        self.path.setData([], [])
+        self.effector.setData([], [])
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        dress_chart(self.chart, theme)
+        self._outline.setPen(pen(theme.faint, 1.5))
+        self.path.setPen(pen(theme.motion, 2))
+        self.effector.setPen(pen(theme.panel, 1))
+        self.effector.setBrush(brush(theme.text))
+
+    def refresh(self, feed: Feed) -> None:
+        """Draw the newest rows."""
+        history = feed.history
+        if not len(history):
+            return
+        x, y = history.column(Column.X), history.column(Column.Y)
+        chosen = every(history.first, len(x), max(round(_PATH_STEP * self._rate), 1))
+        self.path.setData(x[chosen], y[chosen])
+        self.effector.setData([x[-1]], [y[-1]])
+
+
+class MotionPanel(SeriesPanel):
+    """Force and speed against time; in blind mode the speed alone."""
+
+    def blind(self, blind: bool) -> None:
+        """Hide all that is about force, or show it."""
+        self.forces.chart.setVisible(not blind)
+        self._key.setVisible(not blind)

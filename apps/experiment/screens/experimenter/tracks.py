@@ -1,0 +1,52 @@
+"""The tracks of a session so far: which level came when, and where the direction turned. No Qt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from apps.experiment.screens.messages import Outcome
+
+
+@dataclass
+class Track:
+    """One run of a procedure: trials, their levels, and whether the answers were right."""
+
+    trials: list[int] = field(default_factory=list)
+    levels: list[float] = field(default_factory=list)
+    correct: list[bool] = field(default_factory=list)
+
+
+def reversals(levels: list[float]) -> list[int]:
+    """Return the indices at which a row of levels turned from going down to going up, or back.
+
+    A level that stays the same turns nothing: the index is that of the last level before the other direction.
+    """
+    found, before = [], 0
+    for index in range(len(levels) - 1):
+        step = levels[index + 1] - levels[index]
+        direction = (step > 0) - (step < 0)
+        if direction and before and direction != before:
+            found.append(index)
+        before = direction or before
+    return found
+
+
+class Tracks:
+    """All tracks by name; one trial that was done again takes the place of the first attempt."""
+
+    def __init__(self) -> None:
+        self.all: dict[str, Track] = {}
+
+    def take(self, outcome: Outcome) -> bool:
+        """Take note of how a trial ended; tell whether it belongs to a track."""
+        if outcome.outcome != "ok" or outcome.kind != "test" or outcome.track is None or outcome.level is None:
+            return False
+        name = f"{outcome.condition}, track {outcome.track + 1}".removeprefix(", ")
+        track = self.all.setdefault(name, Track())
+        if track.trials and track.trials[-1] == outcome.trial:
+            for row in (track.trials, track.levels, track.correct):
+                del row[-1]
+        track.trials.append(outcome.trial)
+        track.levels.append(outcome.level)
+        track.correct.append(bool(outcome.correct))
+        return True

@@ -1,0 +1,182 @@
+"""The experimenter's window: messages and rows in, wishes and notes out."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.screens.experimenter.blind import BlindFeed, hidden
+from apps.experiment.screens.experimenter.controls import Buttons, NotesPanel
+from apps.experiment.screens.experimenter.head import HeadPanel
+from apps.experiment.screens.experimenter.lists import AnswersPanel, CertificatePanel
+from apps.experiment.screens.experimenter.live import MotionPanel, PlacePanel
+from apps.experiment.screens.experimenter.track import TrackPanel
+from apps.experiment.screens.messages import (
+    Abort,
+    Certificate,
+    GoOn,
+    Note,
+    Notice,
+    Outcome,
+    Pause,
+    Plan,
+    Progress,
+    Redo,
+)
+from apps.front_ends.messages import AskShown, Close, Quit, SessionEnded, SessionStarted, Shown
+from apps.shared.theme import Theme, other
+from apps.view.feed import LiveFeed
+from apps.view.link import Link
+from apps.view.panels import notice
+from apps.view.qt import QtCore, QtGui, QtWidgets, dress, fit
+from apps.view.run import from_message
+from haptics.errors import ConfigurationError
+
+FRAME_MS = 40
+"""The window is drawn this often [ms]."""
+
+_NOTICE_SECONDS = 30.0
+
+
+class ExperimenterWindow(QtWidgets.QWidget):
+    """All that whoever runs the experiment sees and does.
+
+    Parameters
+    ----------
+    link : Link
+        The session.
+    theme : Theme
+        Colours at the start.
+    """
+
+    def __init__(self, link: Link, theme: Theme) -> None:
+        super().__init__()
+        self._link = link
+        self._feed: LiveFeed | None = None
+        self._blind = False
+        self._told_to_quit = False
+        self.theme = theme
+        self.head, self.notice = HeadPanel(), notice.Notice()
+        self.track, self.answers = TrackPanel(), AnswersPanel()
+        self.motion, self.place = MotionPanel(), PlacePanel()
+        self.certificate, self.notes, self.buttons = CertificatePanel(), NotesPanel(), Buttons()
+        self._lay_out()
+        self._connect()
+        self.apply(theme)
+        self._timer = QtCore.QTimer(self)
+        self._timer.timeout.connect(self.frame)
+        self._timer.start(FRAME_MS)
+
+    def _lay_out(self) -> None:
+        left, right = QtWidgets.QVBoxLayout(), QtWidgets.QVBoxLayout()
+        below = QtWidgets.QHBoxLayout()
+        for line in (left, right, below):
+            line.setSpacing(8)
+        left.addWidget(self.track, 5)
+        left.addWidget(self.answers, 4)
+        below.addWidget(self.place, 1)
+        below.addWidget(self.certificate, 1)
+        right.addWidget(self.motion, 5)
+        right.addLayout(below, 4)
+        right.addWidget(self.notes)
+        right.addWidget(self.buttons)
+        sides = QtWidgets.QHBoxLayout()
+        sides.setSpacing(8)
+        sides.addLayout(left, 1)
+        sides.addLayout(right, 1)
+        column = QtWidgets.QVBoxLayout(self)
+        column.setContentsMargins(8, 8, 8, 8)
+        column.setSpacing(8)
+        column.addWidget(self.head)
+        column.addWidget(self.notice)
+        column.addLayout(sides, 1)
+        self.setMinimumSize(1000, 640)
+        fit(self, 1264, 672)
+        self.setWindowTitle("haptics: experimenter")
+
+    def _connect(self) -> None:
+        self.head.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
+        self.notes.written.connect(lambda text: self._link.send(Note(text)))
+        self.buttons.pause_asked.connect(lambda: self._link.send(Pause()))
+        self.buttons.go_on_asked.connect(lambda: self._link.send(GoOn()))
+        self.buttons.redo_asked.connect(lambda: self._link.send(Redo()))
+        self.buttons.abort_asked.connect(lambda: self._link.send(Abort()))
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.theme = theme
+        dress(self, theme)
+        for panel in (self.head, self.track, self.motion, self.place):
+            panel.apply(theme)
+
+    def frame(self) -> None:
+        """Take messages and rows and draw them; the timer calls this."""
+        for message in self._link.receive():
+            self._take(hidden(message) if self._blind else message)
+        if self._feed is not None:
+            self._feed.pull(time.monotonic())
+            self.motion.refresh(self._feed.history)
+            self.place.refresh(self._feed)
+        if self._link.gone and not self._told_to_quit:
+            self._say_farewell()
+
+    def _take(self, message: Any) -> None:
+        match message:
+            case Plan():
+                self._begin(message)
+            case Progress():
+                self.head.show_progress(message)
+                self.buttons.show_paused(message.paused)
+            case Outcome():
+                self.track.take(message)
+                self.answers.take(message)
+            case Certificate():
+                self.certificate.show_figures(message)
+            case Notice(words):
+                self.notice.tell(words, _NOTICE_SECONDS)
+            case SessionStarted():
+                self._follow(message)
+            case SessionEnded():
+                self._feed = None
+            case AskShown():
+                self._link.send(Shown())
+            case Quit():
+                self._told_to_quit = True
+                self.close()
+
+    def _begin(self, plan: Plan) -> None:
+        self._blind = plan.blind
+        self.head.configure(plan)
+        self.track.configure(plan)
+        self.answers.clear()
+        self.certificate.show_figures(Certificate(()))
+        self.motion.blind(plan.blind)
+        self.buttons.allow(True)
+
+    def _follow(self, message: SessionStarted) -> None:
+        """Read the trace of a block that begins."""
+        info = from_message(message)
+        self.motion.configure(info)
+        self.place.configure(info)
+        kind = BlindFeed if self._blind else LiveFeed
+        try:
+            self._feed = kind(Path(message.trace), message.rate_hz, message.causality)
+        except ConfigurationError as error:
+            self._feed = None
+            self.notice.tell(f"The hand cannot be shown: {error}", _NOTICE_SECONDS)
+
+    def _say_farewell(self) -> None:
+        """Tell that the experiment is gone; what it wrote is safe."""
+        self._told_to_quit = True
+        self._feed = None
+        self.buttons.allow(False)
+        self.head.phase.setText("the experiment has ended")
+        self.notice.tell("The experiment has ended or was killed; its journal has all answers. Close this window.", 1e6)
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
+        """Leave (Qt calls this)."""
+        self._timer.stop()
+        if not self._told_to_quit:
+            self._link.send(Close())
+        event.accept()

@@ -1,0 +1,104 @@
+"""What moves on the participant's screen: the hand's place on the workspace, the start box, and the target."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from apps.experiment.screens.messages import Pacing, Show
+from apps.experiment.screens.participant import pictures
+from apps.experiment.screens.participant.layout import Plane
+from apps.experiment.screens.participant.paint import Brush
+from apps.shared.theme import Theme
+
+CURSOR = 3.4
+"""Diameter of the disc at the hand's place, in hundredths of the window's height."""
+
+
+def pacing_share(pacing: Pacing, now: float) -> float:
+    """Return where the target is between its ends, 0 to 1; at the first one until it leaves."""
+    strokes = max(now - pacing.since, 0.0) / pacing.stroke
+    within = strokes % 2.0
+    return within if within <= 1.0 else 2.0 - within
+
+
+def turns(pacing: Pacing, now: float) -> int:
+    """Return how often the target has left an end: each time there is a tone."""
+    return int((now - pacing.since) // pacing.stroke) + 1 if now >= pacing.since else 0
+
+
+class Field:
+    """The workspace of one `Show`, with what moves on it."""
+
+    def __init__(self, show: Show, plane: Plane, unit: float, theme: Theme) -> None:
+        self._show, self._plane, self._theme = show, plane, theme
+        self._brush = Brush()
+        self._at_rest = False
+        self._draw_ground(unit)
+        self._start = self._draw_start(unit)
+        self._target = self._draw_target(unit)
+        size = round(CURSOR * unit)
+        self._cursor = self._brush.picture(pictures.disc(size), (0, 0), theme.text, front=True)
+        self._cursor.visible = False
+
+    def draw(self) -> None:
+        """Draw it."""
+        self._brush.draw()
+
+    def refresh(self, position: tuple[float, float] | None, now: float) -> bool:
+        """Put hand and target where they are; tell whether anything has moved on the window."""
+        changed = self._move(self._cursor, position if self._show.cursor else None)
+        if self._target is not None and self._show.pacing is not None:
+            share = pacing_share(self._show.pacing, now)
+            (x, y), (end_x, end_y) = self._show.pacing.ends
+            changed |= self._move(self._target, (x + share * (end_x - x), y + share * (end_y - y)))
+        if self._start is not None:
+            outline, filled = self._start
+            inside = position is not None and self._rests(position)
+            changed |= filled.visible != inside
+            outline.visible, filled.visible = not inside, inside
+        return changed
+
+    def _rests(self, position: tuple[float, float]) -> bool:
+        """Tell whether the hand is in the start box."""
+        box = self._show.start
+        if box is None:
+            return False
+        return max(abs(position[0] - box.centre[0]), abs(position[1] - box.centre[1])) <= box.reach
+
+    def _move(self, sprite: Any, place: tuple[float, float] | None) -> bool:
+        """Show a picture at a place of the plane, or not at all; tell whether that differs by a pixel or more."""
+        before = (sprite.visible, sprite.x, sprite.y)
+        if place is None:
+            after = (False, before[1], before[2])
+        else:
+            x, y = self._plane.to_window(*place)
+            after = (True, round(x), round(y))
+        if after == before:
+            return False
+        sprite.visible = after[0]
+        sprite.position = (after[1], after[2], 0)
+        return True
+
+    def _draw_ground(self, unit: float) -> None:
+        outline = self._plane.outline
+        line = max(0.3 * unit, 1.5)
+        width, height = max(round(outline.width), 8), max(round(outline.height), 8)
+        self._brush.picture(pictures.box(width, height), outline.middle, self._theme.panel)
+        self._brush.picture(pictures.box(width, height, line), outline.middle, self._theme.faint)
+
+    def _draw_start(self, unit: float) -> tuple[Any, Any] | None:
+        """Draw the start box: an outline that is filled while the hand is in it."""
+        if self._show.start is None:
+            return None
+        place = self._plane.to_window(*self._show.start.centre)
+        size = max(round(2 * self._show.start.reach * self._plane.scale), round(2.0 * unit), 8)
+        outline = self._brush.picture(pictures.box(size, size, max(0.45 * unit, 2.0)), place, self._theme.stick)
+        filled = self._brush.picture(pictures.box(size, size), place, self._theme.stick)
+        filled.visible = False
+        return outline, filled
+
+    def _draw_target(self, unit: float) -> Any:
+        if self._show.pacing is None or not self._show.pacing.shown:
+            return None
+        size = round(1.9 * CURSOR * unit)
+        return self._brush.picture(pictures.disc(size, max(0.5 * unit, 2.0)), (0, 0), self._theme.motion)

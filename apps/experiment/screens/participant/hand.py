@@ -1,0 +1,58 @@
+"""The mouse over the participant's window where it is the hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyglet
+
+from apps.experiment.screens.participant.layout import Plane
+from apps.front_ends.messages import HandButtons, HandTarget
+
+
+class Hand:
+    """Says where the mouse is on the plane and which of its buttons are held, while it is the hand.
+
+    Parameters
+    ----------
+    window : pyglet Window
+        Over which the mouse moves.
+    send : callable
+        Gets `HandTarget` and `HandButtons`.
+    """
+
+    def __init__(self, window: Any, send: Callable[[Any], None]) -> None:
+        self._send = send
+        self._plane: Plane | None = None
+        self._wanted = False
+        self._buttons = 0
+        mouse = pyglet.window.mouse
+        self._bits = {mouse.LEFT: 1 << 1, mouse.RIGHT: 1 << 2, mouse.MIDDLE: 1 << 3}
+        window.push_handlers(
+            on_mouse_motion=lambda x, y, dx, dy: self._move(x, y),
+            on_mouse_drag=lambda x, y, dx, dy, buttons, modifiers: self._move(x, y),
+            on_mouse_press=lambda x, y, button, modifiers: self._hold(self._buttons | self._bits.get(button, 0)),
+            on_mouse_release=lambda x, y, button, modifiers: self._hold(self._buttons & ~self._bits.get(button, 0)),
+            on_deactivate=lambda: self._hold(0),
+        )
+
+    def want(self, plane: Plane | None) -> None:
+        """Take the mouse for the hand on a plane, or not."""
+        self._hold(0)
+        self._wanted = plane is not None
+        self._plane = plane
+
+    def place(self, plane: Plane) -> None:
+        """Take note that the plane lies elsewhere on the window."""
+        if self._wanted:
+            self._plane = plane
+
+    def _move(self, x: float, y: float) -> None:
+        if self._plane is not None:
+            self._send(HandTarget(*self._plane.to_plane(x, y)))
+
+    def _hold(self, buttons: int) -> None:
+        if self._plane is not None and buttons != self._buttons:
+            self._buttons = buttons
+            self._send(HandButtons(buttons))

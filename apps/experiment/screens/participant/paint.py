@@ -1,0 +1,130 @@
+"""What everything on the participant's screen is drawn with: texts and pictures in a batch of pyglet's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyglet
+
+from apps.experiment.screens.participant.layout import Area
+from apps.experiment.screens.participant.pictures import Cover
+
+Colour = tuple[int, int, int, int]
+
+_FONTS = ("DejaVu Sans", "Noto Sans", "Segoe UI", "Helvetica", "Arial")
+"""The first of these that there is; they all have the arrows."""
+
+_PIXELS = 72
+"""At so many dots per inch a point is a pixel."""
+
+
+def rgba(colour: str) -> Colour:
+    """Return the numbers of a colour like ``#e8eaed``."""
+    red, green, blue = bytes.fromhex(colour[1:])
+    return red, green, blue, 255
+
+
+class Brush:
+    """Draws into one batch, and remembers where its texts are.
+
+    Attributes
+    ----------
+    labels : list
+        All texts drawn.
+    """
+
+    def __init__(self) -> None:
+        self._batch = pyglet.graphics.Batch()
+        self._back = pyglet.graphics.Group(0)
+        self._front = pyglet.graphics.Group(1)
+        self._sprites: list[Any] = []
+        self.labels: list[Any] = []
+
+    def draw(self) -> None:
+        """Draw all."""
+        self._batch.draw()
+
+    def text(self, words: str, place: tuple[float, float], size: float, colour: str, bold: bool = False) -> Any:
+        """Put one line of text with its middle at a place; letters are `size` pixels high."""
+        label = pyglet.text.Label(
+            words,
+            x=place[0],
+            y=place[1],
+            font_name=_FONTS,
+            font_size=size,
+            weight="bold" if bold else "normal",
+            color=rgba(colour),
+            anchor_x="center",
+            anchor_y="center",
+            dpi=_PIXELS,
+            batch=self._batch,
+            group=self._front,
+        )
+        self.labels.append(label)
+        return label
+
+    def paragraphs(self, words: str, area: Area, sizes: tuple[float, float], colour: str, left: bool) -> float:
+        """Put wrapped text into the middle of an area, in the largest letters of `sizes` (largest, least) that fit.
+
+        Parameters
+        ----------
+        left : bool
+            Whether lines begin below each other, as in longer texts, or are centred.
+
+        Returns
+        -------
+        float
+            The size of the letters; less than the least where that did not suffice [pixel].
+        """
+        size, least = sizes
+        width = min(area.width, 34 * size)
+        label = self._wrapped(words, area, size, width, colour, left)
+        while (label.content_height > area.height or label.content_width > width) and size > 0.3 * least:
+            size *= 0.94
+            label.begin_update()
+            label.font_size = size
+            label.width = width = min(area.width, 40 * size) if size > least else area.width
+            label.end_update()
+        label.x = area.middle[0] - 0.5 * (label.content_width if left else width)
+        self.labels.append(label)
+        return size
+
+    def _wrapped(self, words: str, area: Area, size: float, width: float, colour: str, left: bool) -> Any:
+        return pyglet.text.Label(
+            words,
+            x=area.middle[0] - 0.5 * width,
+            y=area.middle[1],
+            width=width,
+            multiline=True,
+            align="left" if left else "center",
+            font_name=_FONTS,
+            font_size=size,
+            color=rgba(colour),
+            anchor_x="left",
+            anchor_y="center",
+            dpi=_PIXELS,
+            batch=self._batch,
+            group=self._front,
+        )
+
+    def picture(self, cover: Cover, place: tuple[float, float], colour: str, front: bool = False) -> Any:
+        """Put a picture in one colour with its middle at a place; return it, so that it can be moved."""
+        height, width = cover.shape
+        pixels = np.full((height, width, 4), 255, np.uint8)
+        pixels[..., 3] = np.round(255 * cover)
+        image = pyglet.image.ImageData(width, height, "RGBA", pixels.tobytes(), pitch=4 * width)
+        image.anchor_x, image.anchor_y = width // 2, height // 2
+        sprite = pyglet.sprite.Sprite(
+            image, round(place[0]), round(place[1]), batch=self._batch, group=self._front if front else self._back
+        )
+        sprite.color = rgba(colour)
+        self._sprites.append(sprite)
+        return sprite
+
+    def bar(self, area: Area, colour: str) -> None:
+        """Fill an area."""
+        shape = pyglet.shapes.Rectangle(
+            area.x, area.y, area.width, area.height, color=rgba(colour), batch=self._batch, group=self._back
+        )
+        self._sprites.append(shape)

@@ -1,0 +1,63 @@
+"""Entry of the process that shows the participant's screen."""
+
+from __future__ import annotations
+
+import gc
+import signal
+import sys
+from multiprocessing.connection import Connection
+from typing import Any
+
+from apps.experiment.screens.messages import Cannot
+from apps.experiment.screens.settings import ScreenSettings
+from apps.view.link import Link
+
+
+def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
+    """Show the participant's screen until the session says `Quit`, the pipe ends or a person closes the window.
+
+    Where no window can be opened it says `Cannot`, and the process ends with the same words.
+    """
+    # Ctrl-C in the terminal reaches the whole group; the session decides what it means and says Quit.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    link = Link(connection)
+    try:
+        window = _open(settings)
+        from apps.experiment.screens.participant.window import ParticipantWindow
+
+        screen = ParticipantWindow(link, window, settings)
+    except Exception as error:  # whatever the graphics libraries raise: the session must hear of it, in words
+        words = _why(error)
+        link.send(Cannot("window", words))
+        link.close()
+        sys.exit(words)
+    gc.collect()
+    gc.freeze()
+    screen.run()
+    link.close()
+
+
+def _open(settings: ScreenSettings) -> Any:
+    """Open the window on the screen that was asked for, or on the last one there is."""
+    import pyglet
+
+    pyglet.options.shadow_window = False
+    pyglet.options.audio = ("pulse", "openal", "xaudio2", "directsound", "silent")
+    from apps.experiment.screens.participant.keys import open_window
+
+    screens = pyglet.display.get_display().get_screens()
+    where = screens[min(settings.screen, len(screens) - 1)]
+    options: dict[str, Any] = {"caption": "haptics: participant", "vsync": False, "resizable": True}
+    if not settings.full_screen:
+        options |= {"width": settings.width, "height": settings.height}
+    options["config"] = pyglet.gl.Config(double_buffer=True)
+    return open_window(screen=where, fullscreen=settings.full_screen, **options)
+
+
+def _why(error: Exception) -> str:
+    """Say why there is no window, and what to do."""
+    reason = str(error) or type(error).__name__
+    return (
+        f"the participant's screen cannot be shown: {reason}. It needs a display (DISPLAY) with OpenGL 3.3 or later; "
+        "where there is no graphics card, Debian's libgl1-mesa-dri does it in software."
+    )

@@ -1,0 +1,143 @@
+"""Masking noise and tones on the participant's screen, where there is a sound device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+RATE = 44100
+"""Samples a second."""
+
+NOISE_LENGTH = 1 << 19
+"""Samples of noise (12 s) before it begins again."""
+
+_LOWEST, _HIGHEST = 40.0, 16000.0
+_TONE, _LONG, _EDGE, _PAUSE = 880.0, 0.08, 0.005, 0.08
+
+
+def pink_noise(length: int, seed: int = 1) -> NDArray[np.float64]:
+    """Return noise whose power falls as 1/f between 40 Hz and 16 kHz; its peak is 1.
+
+    It is made of whole periods, so its end fits its beginning: repeated, it has no click.
+
+    Parameters
+    ----------
+    length : int
+        Number of samples.
+    """
+    frequency = np.fft.rfftfreq(length, 1 / RATE)
+    within = (frequency >= _LOWEST) & (frequency <= _HIGHEST)
+    amplitude = np.zeros(len(frequency))
+    amplitude[within] = 1 / np.sqrt(frequency[within])
+    phase = np.random.default_rng(seed).uniform(0, 2 * np.pi, len(frequency))
+    noise = np.fft.irfft(amplitude * np.exp(1j * phase), length)
+    return np.asarray(noise / np.abs(noise).max())
+
+
+def tones(count: int) -> NDArray[np.float64]:
+    """Return so many short tones, one after the other, with soft edges; their peak is 1."""
+    time = np.arange(round(_LONG * RATE)) / RATE
+    edge = np.clip(np.minimum(time, _LONG - time) / _EDGE, 0, 1)
+    one = np.sin(2 * np.pi * _TONE * time) * edge
+    pause = np.zeros(round(_PAUSE * RATE))
+    return np.concatenate([part for _ in range(count) for part in (one, pause)])
+
+
+def samples(wave: NDArray[np.float64], level: float) -> bytes:
+    """Return a wave at an amplitude, as a share of full scale, in whole numbers of 16 bits."""
+    return np.round(32767 * level * wave).astype("<i2").tobytes()
+
+
+class Sound:
+    """Plays the noise and the tones.
+
+    Parameters
+    ----------
+    noise_level, tone_level : float
+        Amplitudes, as shares of full scale.
+
+    Attributes
+    ----------
+    obstacle : str
+        Why nothing can be heard; empty where it can.
+    """
+
+    def __init__(self, noise_level: float, tone_level: float) -> None:
+        self._noise_level, self._tone_level = noise_level, tone_level
+        self.obstacle = _why_no_sound()
+        self._noise: Any = None
+        self._tones: dict[int, Any] = {}
+
+    def noise(self, on: bool) -> None:
+        """Let the noise play, or not."""
+        if self.obstacle or not self._noise_level:
+            return
+        if on and self._noise is None:
+            self._noise = _endless(samples(pink_noise(NOISE_LENGTH), self._noise_level))
+        if self._noise is not None:
+            (self._noise.play if on else self._noise.pause)()
+
+    def tone(self, count: int = 1) -> None:
+        """Play so many short tones."""
+        if self.obstacle or not self._tone_level:
+            return
+        if count not in self._tones:
+            self._tones[count] = _source(samples(tones(count), self._tone_level))
+        self._tones[count].play()
+
+    def close(self) -> None:
+        """End the noise."""
+        if self._noise is not None:
+            self._noise.delete()
+
+
+def _why_no_sound() -> str:
+    """Return why there is no sound, or nothing if there is."""
+    try:
+        import pyglet.media
+        from pyglet.media.drivers.silent import SilentDriver
+
+        driver = pyglet.media.get_audio_driver()
+    except Exception as error:  # pyglet lets through whatever the system's libraries raise
+        return f"no sound can be played here: {error}."
+    if driver is None or isinstance(driver, SilentDriver):
+        return "no sound can be played here: there is no sound device that pyglet can use (PulseAudio or OpenAL)."
+    return ""
+
+
+def _source(data: bytes) -> Any:
+    from pyglet.media.codecs.base import AudioFormat, StaticMemorySource
+
+    return StaticMemorySource(data, AudioFormat(channels=1, sample_size=16, sample_rate=RATE))
+
+
+def _endless(data: bytes) -> Any:
+    """Return a player that repeats a wave without end."""
+    from pyglet.media import Player
+    from pyglet.media.codecs.base import AudioData, AudioFormat, Source
+
+    class Endless(Source):  # type: ignore[misc]
+        """The wave, again and again."""
+
+        def __init__(self) -> None:
+            self.audio_format = AudioFormat(channels=1, sample_size=16, sample_rate=RATE)
+            self._at = 0
+
+        def is_precise(self) -> bool:
+            """Tell that as much comes as is asked for."""
+            return True
+
+        def get_audio_data(self, num_bytes: float, compensation_time: float = 0.0) -> Any:
+            """Return the next part."""
+            size = int(num_bytes)
+            start = self._at % len(data)
+            part = (data[start:] + data * (size // len(data) + 1))[:size]
+            stamp = self._at / (2 * RATE)
+            self._at += size
+            return AudioData(part, size, stamp, size / (2 * RATE), [])
+
+    player = Player()
+    player.queue(Endless())
+    return player

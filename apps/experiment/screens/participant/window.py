@@ -1,0 +1,247 @@
+"""The participant's window: messages and rows in, pictures, keys and the hand out."""
+
+from __future__ import annotations
+
+import string
+import time
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+import pyglet
+
+from apps.experiment.screens.messages import Cannot, Choice, Corners, Pause, Show
+from apps.experiment.screens.participant.field import Field, turns
+from apps.experiment.screens.participant.hand import Hand
+from apps.experiment.screens.participant.keys import Keyboard
+from apps.experiment.screens.participant.layout import Plane, arrange
+from apps.experiment.screens.participant.scene import Scene
+from apps.experiment.screens.participant.sound import Sound
+from apps.experiment.screens.settings import ScreenSettings
+from apps.front_ends.messages import (
+    HOLD_EVERY,
+    AskShown,
+    Close,
+    HoldKey,
+    Key,
+    Quit,
+    SessionEnded,
+    SessionStarted,
+    Shown,
+)
+from apps.shared.theme import Theme, by_name
+from apps.view.link import Link
+from haptics.errors import ConfigurationError
+from haptics.trace import Ring
+
+LOOK = 0.008
+"""The window looks for messages, keys and the hand this often [s]."""
+
+FRAME = 1 / 60
+"""It is drawn no more often than this [s]."""
+
+_SHARE = 3.0
+"""Where OpenGL is done in software: after a picture it rests so many times as long as that took."""
+
+_NOWHERE: Corners = ((-0.1, -0.1), (0.1, 0.1))
+_BLACK = "#000000"
+
+
+class ParticipantWindow:
+    """What the participant sees, hears and presses.
+
+    Parameters
+    ----------
+    link : Link
+        The session.
+    window : pyglet Window
+        An open one.
+
+    Attributes
+    ----------
+    frames : int
+        Pictures drawn.
+    """
+
+    def __init__(self, link: Link, window: Any, settings: ScreenSettings) -> None:
+        self._link, self._window, self._settings = link, window, settings
+        self._theme: Theme = by_name(settings.theme)
+        self._sound: Sound | None = None
+        self._ring: Ring | None = None
+        self._workspace = _NOWHERE
+        self._show = Show("pause")
+        self._keys_down: set[str] = set()
+        self._wants_hold = False
+        self._said_hold = 0.0
+        self._turns = 0
+        self._rest_until = 0.0
+        self._closed = False
+        self.frames = 0
+        self._hand = Hand(window, link.send)
+        self._keyboard = Keyboard(window, self._key)
+        window.set_mouse_visible(False)
+        window.push_handlers(on_close=self._close, on_resize=self._resized, on_expose=self._exposed)
+        self._warm_up()
+        self._lay_out()
+
+    def run(self) -> None:
+        """Show what the session says until it says `Quit`, its pipe ends, or a person closes the window."""
+        while not self._closed and not self._link.gone:
+            wait(self._link.waitable, LOOK)
+            self.step()
+        self._keyboard.forget()
+        if self._sound is not None:
+            self._sound.close()
+        self._window.close()
+
+    def step(self) -> None:
+        """Take what has come and draw what has changed."""
+        self._window.dispatch_events()
+        for message in self._link.receive():
+            self._take(message)
+        now = time.monotonic()
+        self._repeat_hold(now)
+        self._keep_pace(now)
+        if now >= self._rest_until and not self._closed:
+            self._draw(now)
+
+    def _warm_up(self) -> None:
+        """Load letters and compile what draws them, so that the first pictures are not late by half a second."""
+        letters = string.ascii_letters + string.digits + string.punctuation + "←→↑↓↵"
+        sample = Show("interval", letters, letters, interval=1, of=2, keys=(Choice("1", letters),), field=True)
+        layout = arrange(self._window.width, self._window.height)
+        Scene(sample, layout, self._theme, self._settings.text_scale).draw()
+        Field(sample, Plane(layout.field, _NOWHERE), layout.unit, self._theme).draw()
+
+    # --- what comes in
+
+    def _take(self, message: Any) -> None:
+        match message:
+            case Show():
+                self._begin(message)
+            case SessionStarted():
+                self._follow(message)
+            case SessionEnded():
+                self._ring, self._wants_hold = None, False
+                self._hand.want(None)
+                self._dirty = True
+            case AskShown():
+                self._link.send(Shown())
+            case Quit():
+                self._closed = True
+
+    def _begin(self, show: Show) -> None:
+        self._show = show
+        self._turns = turns(show.pacing, time.monotonic()) if show.pacing is not None else 0
+        self._lay_out()
+        self._play(show)
+        if self._scene.small:
+            words = f"a text for {show.kind!r} is too long to be read at 1 m; divide it into pages, or shorten it."
+            self._link.send(Cannot("window", words))
+
+    def _play(self, show: Show) -> None:
+        """Play what belongs to a `Show`; the sound device is looked for when the first one asks for it."""
+        heard = show.noise or show.tone or (show.pacing is not None and show.pacing.heard)
+        if self._sound is None and heard:
+            self._sound = Sound(self._settings.noise_level, self._settings.tone_level)
+            if self._sound.obstacle:
+                self._link.send(Cannot("sound", self._sound.obstacle))
+        if self._sound is not None:
+            self._sound.noise(show.noise)
+            if show.tone:
+                self._sound.tone(2 if show.interval == 2 else 1)
+
+    def _follow(self, message: SessionStarted) -> None:
+        """Read the trace of a block that begins."""
+        self._workspace = message.workspace
+        self._wants_hold = message.dead_man == "key"
+        try:
+            self._ring = Ring.attach(Path(message.trace))
+        except ConfigurationError as error:
+            self._ring = None
+            self._link.send(Cannot("trace", f"the hand cannot be shown: {error}"))
+        self._lay_out()
+        self._hand.want(self._plane if message.mouse else None)
+
+    # --- what goes out
+
+    def _key(self, name: str, down: bool, at: float) -> None:
+        (self._keys_down.add if down else self._keys_down.discard)(name)
+        if name == "space" and self._wants_hold:
+            self._link.send(HoldKey(down, at))
+            self._said_hold = time.monotonic()
+        elif name == "escape":
+            if down:
+                self._link.send(Pause())
+        else:
+            self._link.send(Key(name, down, at))
+
+    @property
+    def _held(self) -> bool:
+        return "space" in self._keys_down
+
+    def _repeat_hold(self, now: float) -> None:
+        """Say again that the dead-man's key is held."""
+        if self._wants_hold and self._held and now - self._said_hold >= HOLD_EVERY:
+            self._link.send(HoldKey(True))
+            self._said_hold = now
+
+    def _close(self) -> bool:
+        self._link.send(Close())
+        self._closed = True
+        return True
+
+    # --- what is drawn and heard
+
+    def _resized(self, width: int, height: int) -> None:
+        self._lay_out()
+
+    def _exposed(self) -> None:
+        self._dirty = True
+
+    def _lay_out(self) -> None:
+        show, window = self._show, self._window
+        window.switch_to()
+        layout = arrange(window.width, window.height)
+        self._plane = Plane(layout.field, show.workspace or self._workspace)
+        self._hand.place(self._plane)
+        self._scene = Scene(show, layout, self._theme, self._settings.text_scale)
+        drawn = show.field and not show.dark
+        self._field = Field(show, self._plane, layout.unit, self._theme) if drawn else None
+        self._dirty = True
+
+    def _position(self) -> tuple[float, float] | None:
+        """Return where the hand is [m], if a block runs."""
+        if self._ring is None or not self._ring.count:
+            return None
+        x, y = self._ring.slots[(self._ring.count - 1) % self._ring.capacity]["position"].tolist()
+        return x, y
+
+    def _keep_pace(self, now: float) -> None:
+        """Give a tone when the target turns."""
+        pacing = self._show.pacing
+        if pacing is None or not pacing.heard or self._sound is None:
+            return
+        count = turns(pacing, now)
+        if count > self._turns:
+            self._sound.tone()
+        self._turns = count
+
+    def _draw(self, now: float) -> None:
+        changed = self._scene.refresh(now, self._held)
+        if self._field is not None:
+            changed |= self._field.refresh(self._position(), now)
+        if not (changed or self._dirty):
+            return
+        self._dirty = False
+        self._window.switch_to()
+        ground = _BLACK if self._show.dark else self._theme.ground
+        pyglet.gl.glClearColor(*(part / 255 for part in bytes.fromhex(ground[1:])), 1.0)
+        self._window.clear()
+        if self._field is not None:
+            self._field.draw()
+        self._scene.draw()
+        self._window.flip()
+        self.frames += 1
+        done = time.monotonic()
+        self._rest_until = max(now + FRAME, done + _SHARE * (done - now) if done - now > 0.25 * FRAME else 0.0)

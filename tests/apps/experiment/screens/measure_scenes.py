@@ -1,0 +1,37 @@
+"""Lays out every `Show` on a real display and prints, as JSON, where its texts are: a program, run by a test."""
+
+from __future__ import annotations
+
+import json
+import sys
+
+import pyglet
+
+from apps.experiment.screens import Show
+from apps.experiment.screens.participant.layout import arrange
+from apps.experiment.screens.participant.scene import Scene
+from apps.shared.theme import DARK
+from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
+
+SIZES = ((1280, 720), (1024, 768), (1920, 1080))
+
+
+def main() -> None:
+    """Print one entry for each size and `Show`."""
+    pyglet.window.Window(64, 64, visible=False)
+    found = []
+    long = {"too long": Show("instructions", "Long", 12 * INSTRUCTIONS)}
+    for width, height in SIZES:
+        for name, show in (shows() | long).items():
+            scene = Scene(show, arrange(width, height), DARK, 1.0)
+            scene.refresh(0.0, held=False)
+            labels = scene.brush.labels
+            boxes = [(each.left, each.bottom, each.content_width, each.content_height) for each in labels]
+            words = [label.text for label in labels]
+            entry = {"size": (width, height), "show": name, "words": words, "boxes": boxes, "small": scene.small}
+            found.append(entry)
+    json.dump(found, sys.stdout)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,45 @@
+"""One `Show` of every kind, as an experiment would say them."""
+
+from __future__ import annotations
+
+import time
+
+from apps.experiment.screens import Choice, Pacing, Show, StartBox
+
+INSTRUCTIONS = """You will feel the handle resist as you move it. In each trial you move it twice, first in \
+interval 1, then in interval 2.
+
+One of the two resists more than the other. Say which one: press 1 for the first, 2 for the second. If you are not \
+sure, guess.
+
+Move at an even pace, from one side to the other and back, and wait in the small square until the next interval begins.\
+"""
+GO_ON = Choice("space", "go on")
+DONE = (Choice("return", "done"),)
+TWO = (Choice("1", "first"), Choice("2", "second"))
+START = StartBox((-0.06, 0.0), 0.008)
+
+
+def shows() -> dict[str, Show]:
+    """Return them by name."""
+    now = time.monotonic()
+    pacing = Pacing(((-0.06, 0.0), (0.06, 0.0)), 1.0, now)
+    arrows = (Choice("left", "back"), Choice("right", "go on"))
+    return {
+        "instructions": Show("instructions", "How it goes", INSTRUCTIONS, page=2, pages=4, keys=arrows, share=0.0),
+        "practice": Show("practice", "Practice", "You will be told whether you were right.", keys=(GO_ON,)),
+        "park": Show("park", text="Move to the square and wait", of=2, field=True, start=START, share=0.1, hold="Hold"),
+        "first": Show("interval", interval=1, of=2, field=True, share=0.3, pacing=pacing),
+        "second": Show("interval", interval=2, of=2, field=True, cursor=False, share=0.3),
+        "third": Show("interval", interval=3, of=3, field=True, share=0.3),
+        "unseen": Show("interval", interval=2, of=2),
+        "gap": Show("gap", text="Move back to the square", of=2, field=True, start=START, share=0.3),
+        "response": Show("response", "Which one resisted more?", of=2, keys=TWO, share=0.3),
+        "number": Show("response", "How rough was it?", "Type any number", entry="12.5", keys=DONE, share=0.3),
+        "right": Show("feedback", text="Right", feedback="right", share=0.3),
+        "wrong": Show("feedback", text="It was the second", feedback="wrong", keys=(GO_ON,), share=0.3),
+        "break": Show("break", "Have a rest", "Shake your hand out.", until=now + 95, share=0.5, keys=(GO_ON,)),
+        "pause": Show("pause", "Pause", keys=(GO_ON, Choice("q", "end the session"))),
+        "end": Show("end", "Thank you", "The session is over. Please call the experimenter.", share=1.0),
+        "dark": Show("interval", "Unseen", interval=1, of=2, dark=True),
+    }

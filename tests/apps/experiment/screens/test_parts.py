@@ -1,0 +1,98 @@
+"""Parts of the participant's screen that need no display: places, shapes, pace, sounds."""
+
+from __future__ import annotations
+
+import itertools
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apps.experiment.screens import Pacing, ScreenSettings
+from apps.experiment.screens.participant import pictures
+from apps.experiment.screens.participant.layout import Plane, arrange
+from apps.experiment.screens.participant.sound import RATE, pink_noise, samples, tones
+from haptics.errors import ConfigurationError
+
+SIZES = st.tuples(st.integers(640, 4000), st.integers(480, 2400))
+
+
+@given(SIZES, st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0, 1), st.floats(0, 1))
+def test_places_go_to_the_window_and_back(
+    size: tuple[int, int], width: float, height: float, u: float, v: float
+) -> None:
+    workspace = ((-0.3 * width, -0.6 * height), (0.7 * width, 0.4 * height))
+    layout = arrange(*size)
+    plane = Plane(layout.field, workspace)
+    place = workspace[0][0] + u * width, workspace[0][1] + v * height
+    pixel = plane.to_window(*place)
+    assert plane.to_plane(*pixel) == pytest.approx(place, abs=1e-9)
+    assert layout.field.holds(plane.outline)
+    outside = plane.to_plane(pixel[0] + 1e5, pixel[1] - 1e5)
+    assert outside == pytest.approx((workspace[1][0], workspace[0][1]))
+
+
+@given(SIZES)
+def test_areas_lie_in_the_window_and_apart(size: tuple[int, int]) -> None:
+    layout = arrange(*size)
+    rows = [layout.bar, layout.keys, layout.hint, layout.field, layout.lead, layout.title]
+    assert all(layout.window.holds(row) for row in rows)
+    assert all(below.y + below.height <= above.y for below, above in itertools.pairwise(rows))
+    columns = [layout.left, layout.field, layout.right]
+    assert all(one.x + one.width <= other.x + 1e-6 for one, other in itertools.pairwise(columns))
+
+
+def test_intervals_differ_by_shape_and_answers_too() -> None:
+    size = 60
+    shapes = [pictures.badge(number, size) for number in (1, 2, 3)] + [pictures.tick(size), pictures.cross(size)]
+    for number, one in enumerate(shapes):
+        for other in shapes[:number]:
+            assert np.abs(one - other).mean() > 0.1
+    assert shapes[0].sum() == pytest.approx(np.pi * (0.5 * size) ** 2, rel=0.04)
+    assert shapes[2].sum() == pytest.approx(0.5 * size**2, rel=0.06)
+    line = pictures.badge(1, size, 3.0)
+    assert line.sum() == pytest.approx(3 * np.pi * (size - 4), rel=0.03)
+
+
+@given(st.floats(0.2, 5), st.floats(0, 60))
+def test_the_target_moves_at_constant_speed_and_a_tone_marks_each_end(stroke: float, after: float) -> None:
+    from apps.experiment.screens.participant import field
+
+    pacing = Pacing(((0, 0), (0.1, 0)), stroke, 100.0)
+    now = 100.0 + after
+    assert field.pacing_share(pacing, 99.0) == 0.0
+    assert field.turns(pacing, 99.0) == 0
+    assert abs(field.pacing_share(pacing, now + 1e-3) - field.pacing_share(pacing, now)) <= 1e-3 / stroke + 1e-9
+    end = 100.0 + stroke * field.turns(pacing, now)
+    assert end - stroke - 1e-9 <= now <= end + 1e-9
+    assert field.pacing_share(pacing, end) == pytest.approx(field.turns(pacing, now) % 2, abs=1e-6)
+
+
+def test_the_noise_is_pink_and_has_no_seam() -> None:
+    noise = pink_noise(1 << 18)
+    power = np.abs(np.fft.rfft(noise)) ** 2
+    frequency = np.fft.rfftfreq(len(noise), 1 / RATE)
+    octaves = [power[(frequency >= low) & (frequency < 2 * low)].sum() for low in (50, 200, 1000, 4000, 7000)]
+    assert max(octaves) / min(octaves) < 1.02  # the same power in every octave
+    assert power[frequency < 39].sum() < 1e-12 * power.sum()
+    steps = np.abs(np.diff(noise))
+    assert abs(noise[0] - noise[-1]) < steps.max()
+    assert np.abs(noise).max() == 1.0
+
+
+def test_levels_are_shares_of_full_scale() -> None:
+    wave = np.frombuffer(samples(tones(2), 0.25), "<i2")
+    assert np.abs(wave).max() == pytest.approx(0.25 * 32767, rel=1e-3)
+    loud = np.flatnonzero(np.abs(wave) > 800)
+    assert np.diff(loud).max() > 0.05 * RATE  # two tones with a pause between them
+    with pytest.raises(ConfigurationError, match=r"screen.noise_level = 1.5: must be .* at most 1"):
+        ScreenSettings(noise_level=1.5)
+
+
+def test_an_experiment_opens_its_screens_without_loading_what_draws_them() -> None:
+    code = f"import sys; sys.path[:0] = {sys.path!r}; import apps.experiment.screens"
+    code += "; sys.exit(any(name.split('.')[0] in ('PySide6', 'pyqtgraph', 'pyglet', 'numba') for name in sys.modules))"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
