@@ -3,7 +3,7 @@
 Importing this package imports neither Qt nor pyglet.
 """
 
-from apps.experiment.screens.launch import open_participant
+from apps.experiment.screens.launch import open_experimenter, open_participant
 from apps.experiment.screens.messages import (
     KINDS,
     Abort,
@@ -48,5 +48,6 @@ __all__ = [
     "ScreenSettings",
     "Show",
     "StartBox",
+    "open_experimenter",
     "open_participant",
 ]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from apps.experiment.screens.experimenter.process import main as show_experimenter
-from apps.experiment.screens.participant.process import main as show_participant
+from typing import TYPE_CHECKING
+
 from apps.experiment.screens.settings import ScreenSettings
-from apps.front_ends.front_end import FrontEnd, ProcessFrontEnd
+
+if TYPE_CHECKING:
+    from apps.front_ends.front_end import FrontEnd
 
 
 def open_participant(settings: ScreenSettings) -> FrontEnd:
     """Open the participant's screen; where that fails it says `messages.Cannot` and is gone (`FrontEnd.open`)."""
-    return ProcessFrontEnd(show_participant, (settings,), name="haptics participant")
+    from apps.experiment.screens.participant.process import main
+    from apps.front_ends.front_end import ProcessFrontEnd
+
+    return ProcessFrontEnd(main, (settings,), name="haptics participant")
 
 
 def open_experimenter(theme: str = "auto") -> FrontEnd:
@@ -18,4 +23,7 @@ def open_experimenter(theme: str = "auto") -> FrontEnd:
 
     `apps.view.launch.why_no_window` says beforehand whether Qt can show a window.
     """
-    return ProcessFrontEnd(show_experimenter, (theme,), name="haptics experimenter", holds_key=False)
+    from apps.experiment.screens.experimenter.process import main
+    from apps.front_ends.front_end import ProcessFrontEnd
+
+    return ProcessFrontEnd(main, (theme,), name="haptics experimenter", holds_key=False)

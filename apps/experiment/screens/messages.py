@@ -178,8 +178,8 @@ class Progress:
         How many trials there will be.
     kind, condition : str
         Kind of the trial, and its condition (in blind mode a code, and no kind).
-    track : int or None
-        Which one; None where it is hidden.
+    track : str or None
+        What it is called; None where it is hidden.
     level : float or None
         In units of the axis; None where it is hidden.
     attempt : int
@@ -196,7 +196,7 @@ class Progress:
     block: int = 0
     kind: str = ""
     condition: str = ""
-    track: int | None = None
+    track: str | None = None
     level: float | None = None
     attempt: int = 1
     remaining: float | None = None
@@ -226,7 +226,7 @@ class Outcome:
     reasons: tuple[str, ...] = ()
     kind: str = ""
     condition: str = ""
-    track: int | None = None
+    track: str | None = None
     level: float | None = None
     response: str = ""
     correct: bool | None = None

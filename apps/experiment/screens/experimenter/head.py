@@ -68,9 +68,7 @@ class HeadPanel(Panel):
         self.bar.setValue(min(max(progress.trial - 1, 0), of or 1))
 
     def _stimulus(self, progress: Progress) -> list[str]:
-        words = [progress.kind, progress.condition]
-        if progress.track is not None:
-            words.append(f"track {progress.track + 1}")
+        words = [progress.kind, progress.track or progress.condition]
         if progress.level is not None:
             words.append(f"level {progress.level:.4g} {self._plan.unit}".strip())
         return [word for word in words if word]

@@ -14,6 +14,9 @@ from apps.view.series import SeriesPanel
 
 _PATH_STEP = 0.008
 
+_LEAST_HEIGHTS = 78, 92
+"""Of the plots against time: less than in the live view, for there is more beside them [pixel]."""
+
 
 class PlacePanel(Panel):
     """The workspace with the path of the last seconds."""
@@ -58,6 +61,11 @@ class PlacePanel(Panel):
 
 class MotionPanel(SeriesPanel):
     """Force and speed against time; in blind mode the speed alone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        for strip, least in zip((self.forces, self.speeds), _LEAST_HEIGHTS, strict=True):
+            strip.chart.setMinimumHeight(least)
 
     def blind(self, blind: bool) -> None:
         """Hide all that is about force, or show it."""

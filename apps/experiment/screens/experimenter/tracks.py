@@ -41,8 +41,7 @@ class Tracks:
         """Take note of how a trial ended; tell whether it belongs to a track."""
         if outcome.outcome != "ok" or outcome.kind != "test" or outcome.track is None or outcome.level is None:
             return False
-        name = f"{outcome.condition}, track {outcome.track + 1}".removeprefix(", ")
-        track = self.all.setdefault(name, Track())
+        track = self.all.setdefault(outcome.track, Track())
         if track.trials and track.trials[-1] == outcome.trial:
             for row in (track.trials, track.levels, track.correct):
                 del row[-1]

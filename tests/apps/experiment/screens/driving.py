@@ -23,8 +23,8 @@ WORKSPACE = ((-0.1, -0.08), (0.1, 0.08))
 class Participant:
     """An open screen, and what it has said."""
 
-    def __init__(self, front: FrontEnd, screen: Screen) -> None:
-        self.front, self.screen = front, screen
+    def __init__(self, front: FrontEnd, screen: Screen, pid: int) -> None:
+        self.front, self.screen, self.pid = front, screen, pid
         self.said: list[Any] = []
 
     def until(self, condition: Callable[[list[Any]], bool], seconds: float = 30.0) -> list[Any]:
@@ -53,8 +53,11 @@ class Participant:
 def opened(screen: Screen, settings: ScreenSettings = WINDOW) -> Iterator[Participant]:
     display = os.environ.get("DISPLAY")
     os.environ["DISPLAY"] = screen.environment["DISPLAY"]  # what the process inherits
+    before = {child.pid for child in multiprocessing.active_children()}
     try:
-        participant = Participant(open_participant(settings), screen)
+        front = open_participant(settings)
+        (pid,) = {child.pid for child in multiprocessing.active_children()} - before
+        participant = Participant(front, screen, pid or 0)
     finally:
         os.environ.pop("DISPLAY")
         if display is not None:
@@ -83,10 +86,3 @@ def started(trace: Path, mouse: bool = False, dead_man: str = "none") -> Session
         force_scale=4.0,
         dead_man=dead_man,
     )
-
-
-def process_of(name: str) -> int:
-    """Return the newest process of a screen."""
-    found = [child.pid for child in multiprocessing.active_children() if child.name == name]
-    assert found[-1] is not None
-    return found[-1]

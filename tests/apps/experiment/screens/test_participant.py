@@ -17,7 +17,7 @@ from apps.experiment.screens.participant.layout import Plane, arrange
 from apps.front_ends.messages import Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded
 from haptics.records import ROW
 from haptics.trace import Trace
-from tests.apps.experiment.screens.driving import WORKSPACE, Participant, opened, process_of, started
+from tests.apps.experiment.screens.driving import WORKSPACE, Participant, opened, started
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 from tests.apps.screen import WHY_NOT, Screen, virtual_screen
 
@@ -54,15 +54,14 @@ def test_keys_come_once_with_the_instant_at_which_they_went_down(participant: Pa
 
 
 def test_a_key_keeps_its_instant_while_the_window_is_busy(participant: Participant) -> None:
-    process = process_of("haptics participant")
-    os.kill(process, signal.SIGSTOP)
+    os.kill(participant.pid, signal.SIGSTOP)
     try:
         before = time.monotonic()
         participant.screen.xdotool("key", "1")
         after = time.monotonic()
         time.sleep(0.2)
     finally:
-        os.kill(process, signal.SIGCONT)
+        os.kill(participant.pid, signal.SIGCONT)
     down, _ = participant.until(lambda said: Key("1", False) in said)
     assert before - 0.001 <= down.at <= after + 0.001
 
@@ -120,7 +119,7 @@ def test_a_trace_that_is_not_there_is_told(participant: Participant, tmp_path: P
 def test_one_that_dies_is_missed(screen: Screen) -> None:
     with opened(screen) as one:
         one.until_shown()
-        os.kill(process_of("haptics participant"), signal.SIGKILL)
+        os.kill(one.pid, signal.SIGKILL)
         one.until(lambda said: not one.front.open)
         assert one.front.messages() == []
 
