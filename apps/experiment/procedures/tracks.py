@@ -45,7 +45,6 @@ class Tracks:
         """Take the outcome of a trial of `track`, as `Procedure.take`."""
         self.procedures[track].take(level, correct)
         self._left.remove(track)
-        self._left = [number for number in self._left if not self.procedures[number].finished]
         if not self._left and not self.finished:
             self._round += 1
             self._left = self._drawn()
