@@ -49,6 +49,7 @@ _TOOLS = {
     "experiment": "psychophysics: run an experiment from one file, resume it, report and export what it found",
     "export": "write a recording as CSV, Parquet, MATLAB or MCAP file",
     "reproduce": "reproduce figures and tables of the papers, with the papers' numbers beside ours",
+    "sweep": "parameter studies: many simulated sessions, on all processors or on a cluster",
 }
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
 

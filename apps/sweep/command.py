@@ -1,0 +1,87 @@
+"""The command ``haptics sweep``: parameter studies in simulated time."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import time
+from argparse import Namespace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.shared.answer import Answer
+from apps.shared.progress import Line, bar
+
+if TYPE_CHECKING:
+    from apps.sweep.design import Sweep
+    from apps.sweep.results import Results
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command."""
+    parser.add_argument("file", metavar="FILE.toml", type=Path, help="the sweep: a session, its axes, its outcomes")
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, required=True, help="folder of the results; run again on it, it goes on"
+    )
+    parser.add_argument("--workers", metavar="N", type=int, default=0, help="processes; default: one a processor")
+    parser.add_argument(
+        "--executor", choices=("processes", "threads"), default="processes", help="what runs the jobs here"
+    )
+    parser.add_argument("--cluster", metavar="ADDRESS|local", help="a scheduler of Dask's, or one started here")
+    parser.set_defaults(command=run)
+
+
+def run(options: Namespace) -> Answer:
+    """Run a sweep, or what is left of it."""
+    from apps.sweep.design import read_sweep
+    from apps.sweep.picture import draw
+    from apps.sweep.results import Results, write_tables
+    from haptics.errors import ConfigurationError
+
+    if options.workers < 0:
+        raise ConfigurationError(f"--workers {options.workers}: must be at least 1.")
+    sweep = read_sweep(options.file)
+    results = Results(options.out, sweep)
+    begun, before = time.monotonic(), len(results.done)
+    with contextlib.closing(results):
+        failed = _run(sweep, results, options)
+    table, files = write_tables(sweep, results)
+    result: dict[str, Any] = {
+        "folder": str(options.out),
+        "jobs": sweep.count,
+        "done": len(results.done),
+        "new": len(results.done) - before,
+        "failed": failed,
+        "results": files[0],
+        "files": files,
+        "picture": draw(sweep, table, options.out),
+        "seconds": round(time.monotonic() - begun, 3),
+    }
+    return Answer(result, _describe(result, results.failures))
+
+
+def _run(sweep: Sweep, results: Results, options: Namespace) -> int:
+    """Run what is left, with a line on the terminal; return how many jobs have failed."""
+    from apps.sweep.running import describe_time, run_sweep
+
+    begun, before = time.monotonic(), len(results.done)
+    with Line() as line:
+
+        def show(done: int, failed: int, total: int) -> None:
+            words = describe_time(begun, before, done, total)
+            trouble = f", {failed} failed" if failed else ""
+            line.show(f"{bar(done / total)} {done}/{total}{trouble}  {words}")
+
+        return run_sweep(sweep, results, options.cluster or options.executor, options.workers, show)
+
+
+def _describe(result: dict[str, Any], failures: list[str]) -> str:
+    lines = [
+        f"{result['done']} of {result['jobs']} jobs done, {result['new']} of them now, in {result['seconds']:.1f} s",
+        *(f"failed: {words}" for words in failures[:10]),
+        *([f"... and {len(failures) - 10} more"] if len(failures) > 10 else []),
+        *(f"table: {file}" for file in result["files"]),
+    ]
+    if result["picture"]:
+        lines.append(f"picture: {result['picture']}")
+    return "\n".join(lines)

@@ -1,0 +1,79 @@
+"""Sums over the ticks of a session, in one pass, so that no rows are kept."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from haptics.jit import kernel
+from haptics.records import Rows
+from haptics.rendering.envelope import UNUSABLE
+
+SUMS = np.dtype(
+    [
+        *((name, "<i8") for name in ("seen", "ticks", "sticking", "sliding", "unusable", "flags", "known", "opposed")),
+        *((name, "<f8") for name in ("decay", "settle")),
+        *((name, "<f8", (2,)) for name in ("last_command", "high", "last_position")),
+        *((name, "<f8") for name in ("buzz", "rest_buzz", "slide", "slide_square", "friction_max", "command_max")),
+        *((name, "<f8") for name in ("felt", "path", "speed_max", "energy_max")),
+        *((name, "<f8") for name in ("t", "t_square")),
+        *((name, "<f8", (2,)) for name in ("x", "x_t")),
+    ]
+)
+"""Sums of a session. ``decay`` is the factor of the high-pass filter in a tick; until ``settle`` [s] nothing counts."""
+
+
+@kernel
+def reduce_rows(sums: Rows, slots: Rows, first: int, following: int) -> None:
+    """Add the rows number `first` to `following` - 1 of a trace, whose ring is `slots`, to `sums` (1,)."""
+    s = sums[0]
+    for k in range(first, following):
+        row = slots[k % len(slots)]
+        usable = row.status & UNUSABLE == 0
+        for i in range(2):
+            command = row.command[i] if usable else s.last_command[i]
+            s.high[i] = s.decay * (s.high[i] + command - s.last_command[i]) if s.seen > 0 else 0.0
+            s.last_command[i] = command
+        s.seen += 1
+        if row.time < s.settle:
+            continue
+        s.flags |= row.status
+        if not usable:
+            s.unusable += 1
+            continue
+        _add(s, row)
+
+
+@kernel
+def _add(s: Any, row: Any) -> None:
+    """Add one usable row."""
+    friction = math.hypot(row.friction_force[0], row.friction_force[1])
+    square = s.high[0] ** 2 + s.high[1] ** 2
+    s.buzz += square
+    s.friction_max = max(s.friction_max, friction)
+    s.command_max = max(s.command_max, math.hypot(row.command[0], row.command[1]))
+    s.speed_max = max(s.speed_max, math.hypot(row.velocity[0], row.velocity[1]))
+    s.energy_max = max(s.energy_max, row.injected_energy)
+    if s.ticks > 0:
+        s.path += math.hypot(row.position[0] - s.last_position[0], row.position[1] - s.last_position[1])
+    for i in range(2):
+        s.last_position[i] = row.position[i]
+        s.x[i] += row.position[i]
+        s.x_t[i] += row.position[i] * row.time
+    s.t += row.time
+    s.t_square += row.time**2
+    s.ticks += 1
+    if row.sticking != 0:
+        s.sticking += 1
+        s.rest_buzz += square
+        return
+    s.sliding += 1
+    s.slide += friction
+    s.slide_square += friction * friction
+    v = math.hypot(row.sliding_velocity[0], row.sliding_velocity[1])
+    if v > 0.0 and not math.isnan(row.hand_force[0]):
+        along = row.hand_force[0] * row.sliding_velocity[0] + row.hand_force[1] * row.sliding_velocity[1]
+        s.known += 1
+        s.felt += along / v

@@ -1,0 +1,131 @@
+"""Outcomes: what is kept of a simulated session."""
+
+from __future__ import annotations
+
+import importlib
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from haptics.device import Causality
+from haptics.errors import ConfigurationError
+from haptics.records import Rows, Status
+
+LOWEST_BUZZ = 10.0
+"""The command is a buzz above this frequency [Hz]; that of the filter of first order in `apps.sweep.kernels`."""
+
+UNSTABLE = int(Status.NOT_FINITE | Status.IMPLAUSIBLE | Status.SPEED | Status.ENERGY | Status.ASTRAY)
+"""Flags that a stable session does not have."""
+
+OUTCOMES: dict[str, str] = {
+    "stable": "1 where no flag of trouble was set and the buzz is below sweep.buzz_limit; else 0",
+    "stick_fraction": "share of the ticks in which the contact sticks",
+    "friction_mean_n": "friction force while the contact slides, mean [N]",
+    "friction_std_n": "friction force while the contact slides, standard deviation [N]",
+    "friction_max_n": "largest friction force [N]",
+    "felt_mean_n": "force of the hand along the sliding, mean [N]; none on an admittance device",
+    "felt_error": "how far felt_mean_n is from friction_mean_n, relative to that",
+    "buzz": "command above 10 Hz, root mean square [N or m]",
+    "rest_buzz": "the same while the contact sticks [N or m]",
+    "drift_m_per_s": "slope of the straight line that fits the position best [m/s]",
+    "path_m": "path of the end effector [m]",
+    "largest_speed_m_per_s": "largest speed of the end effector [m/s]",
+    "largest_command": "largest command [N or m]",
+    "injected_energy_j": "largest energy that the loop had injected [J]",
+    "unusable_ticks": "ticks without a usable sample",
+    "flags": "all flags that were set, as bits (haptics.Status)",
+}
+"""Name to what it is."""
+
+Function = Callable[[Rows], Any]
+
+
+def outcomes_of(sums: Any, causality: Causality, buzz_limit: float) -> dict[str, float | int | None]:
+    """Return all outcomes of a session from its sums (`apps.sweep.kernels.SUMS`, one record)."""
+    n, sliding = max(int(sums["ticks"]), 1), int(sums["sliding"])
+    mean = _ratio(sums["slide"], sliding)
+    square = _ratio(sums["slide_square"], sliding)
+    impedance = causality is Causality.IMPEDANCE
+    felt = _ratio(sums["felt"], int(sums["known"])) if impedance else None
+    buzz, friction_max = math.sqrt(float(sums["buzz"]) / n), float(sums["friction_max"])
+    quiet = not impedance or buzz <= buzz_limit * friction_max
+    return {
+        "stable": int(quiet and not int(sums["flags"]) & UNSTABLE and int(sums["ticks"]) > 0),
+        "stick_fraction": float(sums["sticking"]) / n,
+        "friction_mean_n": mean,
+        "friction_std_n": None if mean is None or square is None else math.sqrt(max(square - mean * mean, 0.0)),
+        "friction_max_n": friction_max,
+        "felt_mean_n": felt,
+        "felt_error": None if felt is None or not mean else felt / mean - 1.0,
+        "buzz": buzz,
+        "rest_buzz": _root(_ratio(sums["rest_buzz"], int(sums["sticking"]))),
+        "drift_m_per_s": _drift(sums),
+        "path_m": float(sums["path"]),
+        "largest_speed_m_per_s": float(sums["speed_max"]),
+        "largest_command": float(sums["command_max"]),
+        "injected_energy_j": float(sums["energy_max"]),
+        "unusable_ticks": int(sums["unusable"]),
+        "flags": int(sums["flags"]),
+    }
+
+
+def _ratio(total: Any, count: int) -> float | None:
+    return float(total) / count if count else None
+
+
+def _root(value: float | None) -> float | None:
+    return None if value is None else math.sqrt(value)
+
+
+def _drift(sums: Any) -> float:
+    """Return the speed of the straight line that fits the positions best."""
+    n, t, square = float(sums["ticks"]), float(sums["t"]), float(sums["t_square"])
+    spread = n * square - t * t
+    if spread <= 0.0:
+        return 0.0
+    return math.hypot(*((n * float(sums["x_t"][i]) - t * float(sums["x"][i])) / spread for i in range(2)))
+
+
+# --- a function of one's own ----------------------------------------------------------------------------------------
+
+
+def load_function(place: str) -> Function | None:
+    """Return the function at ``MODULE:NAME``; None for an empty text.
+
+    Raises
+    ------
+    ConfigurationError
+        If there is none.
+    """
+    if not place:
+        return None
+    module, colon, name = place.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name) if colon else None
+    except (ImportError, AttributeError, ValueError) as error:
+        raise ConfigurationError(
+            f"sweep.function = {place!r}: cannot be loaded ({error}); start where Python finds the module."
+        ) from error
+    if not callable(found):
+        raise ConfigurationError(f"sweep.function = {place!r}: must be MODULE:NAME of a function of a session's rows.")
+    result: Function = found
+    return result
+
+
+def numbers_of(place: str, value: Any) -> dict[str, float | None]:
+    """Return what a function of one's own has returned as outcomes: a number by its name, or a table of numbers.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is neither.
+    """
+    name = place.partition(":")[2]
+    table = value if isinstance(value, Mapping) else {name: value}
+    try:
+        numbers = {str(key): float(number) for key, number in table.items()}
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"sweep.function = {place!r}: must return a number or a table of numbers ({error})."
+        ) from error
+    return {key: number if math.isfinite(number) else None for key, number in numbers.items()}

@@ -1,0 +1,107 @@
+"""The picture of a sweep: each outcome over one axis as curves, over two as a map; means over what else varies."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.shared.theme import LIGHT
+from apps.sweep.design import Sweep
+from apps.sweep.settings import AxisSettings
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+PICTURE = "sweep.png"
+MOST_PANELS = 9
+_CURVES = 6
+_NOT_DRAWN = {"seed", "flags", "unusable_ticks"}
+
+Table = dict[str, NDArray[Any]]
+
+
+def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
+    """Draw the table of a sweep; return the file, or None where there is nothing to draw."""
+    axes = [axis for axis in sweep.axes if _is_number(table[axis.setting]) and len(np.unique(table[axis.setting])) > 1]
+    axis_names = {axis.setting for axis in sweep.axes}
+    names = [name for name in table if name not in _NOT_DRAWN | axis_names and _has_numbers(table[name])][:MOST_PANELS]
+    if not axes or not names:
+        return None
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    columns = min(3, len(names))
+    lines = math.ceil(len(names) / columns)
+    figure = Figure(figsize=(4.6 * columns, 3.6 * lines), dpi=100, facecolor="white", layout="constrained")
+    FigureCanvasAgg(figure)
+    panels = np.atleast_1d(figure.subplots(lines, columns)).ravel()
+    for panel, name in zip(panels, names, strict=False):
+        if len(axes) > 1 and sweep.settings.design == "grid":
+            _map(panel, table, name, axes[0], axes[1])
+        elif sweep.settings.design == "grid":
+            _curve(panel, table, name, axes[0])
+        else:
+            _points(panel, table, name, axes)
+        panel.set_title(name.replace("_", " "), fontsize=10)
+    for panel in panels[len(names) :]:
+        panel.set_axis_off()
+    path = folder / PICTURE
+    figure.savefig(path, format="png")
+    return str(path)
+
+
+def _is_number(values: NDArray[Any]) -> bool:
+    return values.dtype.kind in "fiub"
+
+
+def _has_numbers(values: NDArray[Any]) -> bool:
+    return _is_number(values) and bool(np.isfinite(values.astype(float)).any())
+
+
+def _scale(axes: Axes, across: AxisSettings, up: AxisSettings | None = None) -> None:
+    axes.set_xlabel(across.setting)
+    axes.set_xscale(across.scale)
+    if up is not None:
+        axes.set_ylabel(up.setting)
+        axes.set_yscale(up.scale)
+
+
+def _mean(table: Table, name: str, places: NDArray[np.bool_]) -> float:
+    values = table[name][places].astype(float)
+    values = values[np.isfinite(values)]
+    return float(values.mean()) if len(values) else math.nan
+
+
+def _curve(axes: Axes, table: Table, name: str, axis: AxisSettings) -> None:
+    """Draw means over the axis, and every job as a pale dot."""
+    x = table[axis.setting].astype(float)
+    levels = np.unique(x)
+    axes.plot(x, table[name].astype(float), ".", color=LIGHT.border, markersize=3)
+    axes.plot(levels, [_mean(table, name, x == level) for level in levels], "-", color=LIGHT.motion, linewidth=1.6)
+    _scale(axes, axis)
+
+
+def _map(axes: Axes, table: Table, name: str, across: AxisSettings, up: AxisSettings) -> None:
+    x, y = table[across.setting].astype(float), table[up.setting].astype(float)
+    columns, lines = np.unique(x), np.unique(y)
+    means = np.array([[_mean(table, name, (x == a) & (y == b)) for a in columns] for b in lines])
+    mesh = axes.pcolormesh(columns, lines, means, shading="nearest", cmap="viridis")
+    axes.figure.colorbar(mesh, ax=axes)
+    _scale(axes, across, up)
+
+
+def _points(axes: Axes, table: Table, name: str, names: list[AxisSettings]) -> None:
+    """Draw a design that was drawn: dots, over two axes coloured by the outcome."""
+    values = table[name].astype(float)
+    if len(names) == 1:
+        axes.plot(table[names[0].setting].astype(float), values, ".", color=LIGHT.motion, markersize=4)
+        _scale(axes, names[0])
+        return
+    x, y = (table[axis.setting].astype(float) for axis in names[:2])
+    dots = axes.scatter(x, y, c=values, s=12, cmap="viridis")
+    axes.figure.colorbar(dots, ax=axes)
+    _scale(axes, names[0], names[1])

@@ -1,0 +1,290 @@
+from __future__ import annotations
+
+import contextlib
+import json
+import math
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.cli import main
+from apps.sweep.design import Sweep, read_sweep
+from apps.sweep.outcomes import OUTCOMES
+from apps.sweep.results import LINES, Results, table_of
+from apps.sweep.running import run_sweep
+from apps.sweep.simulation import simulate_job
+from devices import create_device
+from haptics.errors import ConfigurationError
+from haptics.servo.offline import run_offline
+from tests.apps.sweep.sweeps import SMALL, written
+
+ROOT = Path(__file__).parents[3]
+HERE = "tests.apps.sweep.sweeps"
+
+
+def ran(path: Path, out: Path, kind: str = "threads", count: int = 1) -> dict[str, np.ndarray]:
+    """Run a sweep and return its table."""
+    sweep = read_sweep(path)
+    results = Results(out, sweep)
+    try:
+        run_sweep(sweep, results, kind, count, lambda done, failed, total: None)
+    finally:
+        results.close()
+    return table_of(sweep, results)
+
+
+def require_equal(one: dict[str, np.ndarray], other: dict[str, np.ndarray]) -> None:
+    assert list(one) == list(other)
+    for name, values in one.items():
+        np.testing.assert_array_equal(values, other[name], err_msg=name)
+
+
+# --- the design ---------------------------------------------------------------------------------------------------
+
+
+def test_a_grid_has_every_combination_and_each_job_a_seed(tmp_path: Path) -> None:
+    sweep = read_sweep(written(tmp_path, "[sweep]", "[sweep]\nrepeats = 2"))
+    jobs = list(sweep.jobs())
+    assert len(jobs) == sweep.count == 18
+    assert len({(job.point["law.force"], job.point["element.stiffness"]) for job in jobs}) == 9
+    assert sorted({job.point["element.stiffness"] for job in jobs}) == pytest.approx([1000.0, 2000.0, 4000.0])
+    assert len({job.seed for job in jobs}) == 18
+    assert [job.number for job in jobs] == list(range(18))
+
+
+@pytest.mark.parametrize("design", ["random", "sobol"])
+def test_drawn_points_fill_the_axes_and_do_not_depend_on_their_number(design: str, tmp_path: Path) -> None:
+    few, many = (
+        [
+            job.point
+            for job in read_sweep(written(tmp_path, "[sweep]", f'[sweep]\ndesign = "{design}"\npoints = {n}')).jobs()
+        ]
+        for n in (8, 16)
+    )
+    assert few == many[:8]
+    stiffness = sorted(math.log(point["element.stiffness"] / 1000.0) / math.log(4.0) for point in many)
+    assert 0.0 <= stiffness[0] < 0.3 and 0.7 < stiffness[-1] <= 1.0
+    assert {point["law.force"] for point in many} == {1.0, 2.0, 4.0}
+
+
+def test_a_result_is_known_by_what_was_run(tmp_path: Path) -> None:
+    one = read_sweep(written(tmp_path))
+    longer = read_sweep(written(tmp_path, "duration = 0.4", "duration = 0.5"))
+    other = read_sweep(written(tmp_path, "force = 2.0\n\n", 'force = 2.0\n\n[hand]\nname = "minimum-jerk"\n\n'))
+    keys = {next(iter(sweep.jobs())).key(sweep.common) for sweep in (one, longer, other)}
+    assert len(keys) == 3
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        ("values = [1.0, 2.0, 4.0]", "values = []", "either values, or start and stop"),
+        ("values = [1.0, 2.0, 4.0]", "start = 2.0\nstop = 1.0", "must be less than stop"),
+        ("values = [1.0, 2.0, 4.0]", "values = [-1.0]", "law.force"),
+        ('setting = "law.force"', 'setting = "law.farce"', "farce"),
+        ('setting = "law.force"', 'setting = "servo.priority"', "must be a setting of"),
+        ('setting = "law.force"', 'setting = "element.stiffness"', "twice"),
+        ("duration = 0.4", "duration = 0.05", "must be less than sweep.duration"),
+        ("duration = 0.4", 'outcomes = ["stabel"]\nduration = 0.4', "stable"),
+        ("duration = 0.4", 'function = "nowhere:f"\nduration = 0.4', "cannot be loaded"),
+        ("start = 1000.0", "start = 0.0", "greater than 0 on a log scale"),
+        ("count = 3", "count = 1", "count"),
+        ("count = 3", "count = 90000\nvalues = 3", "values"),
+        ("[session]", "[sesion]", "session"),
+    ],
+)
+def test_mistakes_are_named(old: str, new: str, words: str, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=words):
+        read_sweep(written(tmp_path, old, new))
+
+
+# --- what comes of a session -----------------------------------------------------------------------------------------
+
+
+def test_outcomes_are_what_the_rows_say(tmp_path: Path) -> None:
+    """The rows of the same session, kept and reduced by NumPy."""
+    sweep = read_sweep(written(tmp_path, "duration = 0.4", "duration = 2.0"))
+    job = list(sweep.jobs())[4]
+    found = simulate_job(sweep, job)["outcomes"]
+    config = sweep.config(job)
+    run = run_offline(
+        lambda clock: create_device(config.device, config.device_settings, clock=clock),
+        config.built_element,
+        2.0,
+        limits=config.limits,
+        keep_rows=True,
+    )
+    assert run.rows is not None
+    rows = run.rows[run.rows["time"] >= 0.1]
+    sliding = rows[rows["sticking"] == 0]
+    force = np.hypot(*sliding["friction_force"].T)
+    direction = sliding["sliding_velocity"] / np.hypot(*sliding["sliding_velocity"].T)[:, None]
+    felt = np.sum(sliding["hand_force"] * direction, axis=1)
+    slope = np.polyfit(rows["time"], rows["position"], 1)[0]
+    assert set(found) == set(OUTCOMES)
+    assert found["stick_fraction"] == pytest.approx(1.0 - len(sliding) / len(rows))
+    assert found["friction_mean_n"] == pytest.approx(force.mean())
+    assert found["friction_std_n"] == pytest.approx(force.std(), abs=1e-6)
+    assert found["felt_mean_n"] == pytest.approx(np.nanmean(felt))
+    assert found["felt_error"] == pytest.approx(np.nanmean(felt) / force.mean() - 1.0)
+    assert found["drift_m_per_s"] == pytest.approx(np.hypot(*slope))
+    assert found["path_m"] == pytest.approx(np.hypot(*np.diff(rows["position"], axis=0).T).sum())
+    assert found["injected_energy_j"] == rows["injected_energy"].max()
+    assert found["largest_command"] == pytest.approx(np.hypot(*rows["command"].T).max())
+    assert found["flags"] == int(np.bitwise_or.reduce(rows["status"]))
+
+
+def test_a_coupling_that_is_too_stiff_is_not_stable(tmp_path: Path) -> None:
+    text = SMALL.replace("duration = 0.4", "duration = 2.0").replace(
+        "start = 1000.0\nstop = 4000.0", "start = 2000.0\nstop = 80000.0"
+    )
+    table = ran(written(tmp_path, "values = [1.0, 2.0, 4.0]", "values = [4.0]", text), tmp_path / "out")
+    assert table["stable"].tolist() == [1, table["stable"][1], 0]
+    assert table["buzz"][2] > 3.0 * table["buzz"][0]
+
+
+def test_a_function_of_ones_own_gets_the_rows(tmp_path: Path) -> None:
+    path = written(
+        tmp_path, "duration = 0.4", f'duration = 0.4\noutcomes = ["stable"]\nfunction = "{HERE}:largest_force"'
+    )
+    table = ran(path, tmp_path / "out")
+    assert list(table) == ["law.force", "element.stiffness", "seed", "stable", "largest_force_n", "rows"]
+    assert (table["rows"] == 400).all()
+    assert (table["largest_force_n"] > 0.0).all()
+
+
+# --- running ---------------------------------------------------------------------------------------------------------
+
+
+def test_threads_and_processes_come_to_the_same(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    one = ran(path, tmp_path / "one")
+    require_equal(one, ran(path, tmp_path / "threads", "threads", 3))
+    require_equal(one, ran(path, tmp_path / "processes", "processes", 2))
+
+
+def test_a_cluster_of_dask_comes_to_the_same(tmp_path: Path) -> None:
+    pytest.importorskip("distributed")
+    path = written(tmp_path)
+    command = [sys.executable, "-m", "apps", "sweep", str(path), "--out", str(tmp_path / "dask"), "--json"]
+    done = subprocess.run(
+        [*command, "--cluster", "local", "--workers", "2"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        timeout=110,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = np.load(json.loads(done.stdout)["results"])
+    require_equal(ran(path, tmp_path / "one"), {name: found[name] for name in found.files})
+
+
+def test_a_job_that_fails_is_reported_and_the_others_are_done(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = written(tmp_path, "duration = 0.4", f'duration = 0.4\nfunction = "{HERE}:fails_at_four"')
+    text = path.read_text().replace("values = [1.0, 2.0, 4.0]", "values = [1.0, 4.0]")
+    path.write_text(text.replace("duration = 0.4", "duration = 1.5"))
+    assert main(["sweep", str(path), "--out", str(tmp_path / "out"), "--executor", "threads"]) == 0
+    out = capsys.readouterr().out
+    assert "3 of 6 jobs done" in out
+    assert "law.force = 4.0" in out and "nobody thought of that" in out
+
+
+def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HAPTICS_TEST_MARK", str(tmp_path / "mark"))
+    path = written(tmp_path, "duration = 0.4", f'duration = 0.4\nfunction = "{HERE}:kills_its_worker_once"')
+    table = ran(path, tmp_path / "out", "processes", 2)
+    assert (tmp_path / "mark").exists()
+    assert table["kills_its_worker_once"].tolist() == [400.0] * 9
+
+
+def test_a_sweep_that_is_killed_and_resumed_equals_one_that_was_not(tmp_path: Path) -> None:
+    path = written(tmp_path, "[sweep]", "[sweep]\nrepeats = 20")
+    out = tmp_path / "killed"
+    command = [sys.executable, "-m", "apps", "sweep", str(path), "--out", str(out), "--executor", "threads"]
+    kept = 0
+    for moment in (5, 60):
+        with subprocess.Popen([*command, "--workers", "1"], cwd=ROOT, stderr=subprocess.DEVNULL) as process:
+            latest = time.monotonic() + 60.0
+            while lines_in(out) < kept + moment and time.monotonic() < latest:
+                time.sleep(0.002)
+            os.kill(process.pid, signal.SIGKILL)
+        kept = lines_in(out)
+        assert 0 < kept < 180
+        with (out / LINES).open("ab") as file:
+            file.write(b'{"key": "cut short')
+    resumed = ran(path, out)
+    assert lines_in(out) == 180
+    require_equal(ran(path, tmp_path / "whole"), resumed)
+
+
+def lines_in(folder: Path) -> int:
+    with contextlib.suppress(FileNotFoundError):
+        return (folder / LINES).read_bytes().count(b"\n")
+    return 0
+
+
+# --- the folder ------------------------------------------------------------------------------------------------------
+
+
+def test_a_folder_is_that_of_one_sweep(tmp_path: Path) -> None:
+    ran(written(tmp_path), tmp_path / "out")
+    with pytest.raises(ConfigurationError, match="results of another sweep"):
+        ran(written(tmp_path, "settle = 0.1", "settle = 0.2"), tmp_path / "out")
+
+
+def test_an_axis_may_grow(tmp_path: Path) -> None:
+    """The seed of a job is that of its place: a grid whose last axis stays keeps what it has."""
+    ran(written(tmp_path), tmp_path / "out")
+    before = lines_in(tmp_path / "out")
+    table = ran(written(tmp_path, "[1.0, 2.0, 4.0]", "[1.0, 2.0, 4.0, 5.0]"), tmp_path / "out")
+    assert (before, lines_in(tmp_path / "out"), len(table["seed"])) == (9, 12, 12)
+
+
+def test_two_programs_do_not_write_into_one_folder(tmp_path: Path) -> None:
+    sweep = read_sweep(written(tmp_path))
+    results = Results(tmp_path / "out", sweep)
+    with pytest.raises(ConfigurationError, match="another program runs this sweep"):
+        Results(tmp_path / "out", sweep)
+    results.close()
+
+
+def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
+    sweep = read_sweep(written(tmp_path))
+    Results(tmp_path / "out", sweep).close()
+    (tmp_path / "out" / LINES).write_text('{"key": "a", "outcomes": {}}\n[1]\n')
+    with pytest.raises(ConfigurationError, match="line 2"):
+        Results(tmp_path / "out", sweep)
+
+
+def test_the_example_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pandas = pytest.importorskip("pandas")
+    out = tmp_path / "out"
+    text = (ROOT / "examples" / "sweeps" / "quick.toml").read_text(encoding="utf-8")
+    path = written(tmp_path, "count = 12", "count = 4", text)
+    assert main(["sweep", str(path), "--out", str(out), "--executor", "threads", "--json"]) == 0
+    answer: dict[str, Any] = json.loads(capsys.readouterr().out)
+    assert (answer["jobs"], answer["done"], answer["new"], answer["failed"]) == (40, 40, 40, 0)
+    assert Path(answer["picture"]).read_bytes().startswith(b"\x89PNG")
+    frame = pandas.read_parquet(answer["files"][1])
+    assert len(frame) == 40 and frame["friction_mean_n"].to_numpy() == pytest.approx(3.0, abs=1e-9)
+    assert main(["sweep", str(path), "--out", str(out), "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["new"] == 0
+
+
+def test_sweep_is_a_plain_value(tmp_path: Path) -> None:
+    """It goes to workers as it is."""
+    import pickle
+
+    sweep = read_sweep(written(tmp_path))
+    again: Sweep = pickle.loads(pickle.dumps(sweep))
+    assert again.common == sweep.common
