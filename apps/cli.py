@@ -50,6 +50,7 @@ _TOOLS = {
     "export": "write a recording as CSV, Parquet, MATLAB or MCAP file",
     "reproduce": "reproduce figures and tables of the papers, with the papers' numbers beside ours",
     "sweep": "parameter studies: many simulated sessions, on all processors or on a cluster",
+    "verify": "check a recording by the equations, independently of what made it, with one verdict",
 }
 """Commands with a package of their own: its module ``command`` has ``add_options`` and ``run``."""
 

@@ -1,0 +1,150 @@
+"""The laws and equations of an element, put to the recorded ticks of a stretch with the same settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.verify.contact.inclusion import inclusion, slides_though_it_could_stick
+from apps.verify.contact.laws import Law, law_of
+from apps.verify.contact.models import MODELS, Step, mobility
+from apps.verify.contact.text_law import NotUnderstood
+from apps.verify.envelope.admittance import blur, braking, output_of
+from apps.verify.envelope.history import History
+from apps.verify.facts import EPS, MOTION
+from apps.verify.findings import Findings
+from apps.verify.recorded import Recorded, Stretch
+
+Floats = NDArray[np.float64]
+
+
+@dataclass
+class Contact:
+    """Checks contacts, and keeps what their elements stored.
+
+    Attributes
+    ----------
+    run, history, findings
+        The recording, what its envelope remembered, and where findings go.
+    stored, doubt : (n,) array
+        What the element stored in each tick [J], and how far that may be off; nan where it cannot be told.
+    """
+
+    run: Recorded
+    history: History
+    findings: Findings
+
+    def __post_init__(self) -> None:
+        self.stored, self.doubt = np.full(self.run.count, np.nan), np.zeros(self.run.count)
+
+    def check(self, stretch: Stretch) -> None:
+        """Check the ticks of a stretch."""
+        settings = stretch.settings
+        if settings.get("model") == MOTION:
+            return
+        self._columns(stretch)
+        model, element = str(settings.get("model")), _numbers(settings.get("element", {}))
+        law = self._law(settings)
+        if model not in MODELS:
+            self._classic(stretch, model, element, law)
+            return
+        step = self._step(stretch, model)
+        try:
+            equations = MODELS[model](step, element, self.run.period)
+            Z = mobility(model, element, self.run.period)
+        except (KeyError, ZeroDivisionError) as error:
+            self.findings.lack("settings", f"version {stretch.version} of the settings lacks {error} of the element.")
+            return
+        for one in equations:
+            self.findings.residual(
+                "equations", one.name, stretch.tick, one.residual, one.bound, one.unit, one.words, stretch.good
+            )
+        if law is not None:
+            self._on_the_law(stretch, law, Z)
+        self._keep(stretch, model, element, step)
+
+    def _law(self, settings: dict[str, Any]) -> Law | None:
+        try:
+            return law_of(settings.get("law", {}))
+        except NotUnderstood as error:
+            package = settings.get("law_package")
+            whose = f", which is that of the package {str(package)[:80]!r}" if package else ""
+            self.findings.lack("law", f"the law cannot be checked{whose}: {error}.")
+            return None
+
+    def _on_the_law(self, stretch: Stretch, law: Law, Z: float) -> None:
+        """Check that forces are those of the law, and that what could stick did."""
+        force, velocity = stretch["friction_force"], stretch["sliding_velocity"]
+        try:
+            residual, bound = inclusion(law, force, velocity, Z)
+        except NotUnderstood as error:
+            self.findings.lack("law", f"the law cannot be checked: {error}.")
+            return
+        rests = ~velocity.any(axis=1)
+        good, tick = stretch.good, stretch.tick
+        words = "the friction force is more than the law holds at rest"
+        self.findings.residual("law", "law at rest", tick, residual, bound, "N", words, good & rests)
+        words = "the friction force is not that of the law at this velocity"
+        self.findings.residual("law", "law while sliding", tick, residual, bound, "N", words, good & ~rests)
+        wrong = good & slides_though_it_could_stick(law, force, velocity, Z)
+        self.findings.where("law", tick, wrong, "the contact slides, though it could stick")
+        stuck = stretch["sticking"] != 0
+        self.findings.where(
+            "sticking", tick, good & (stuck != rests), "the contact is said to stick or not, and its velocity differs"
+        )
+
+    def _columns(self, stretch: Stretch) -> None:
+        """Check that the proxy is where displacement or reference say."""
+        if self.run.impedance:
+            proxy, words = stretch["position"] - stretch["displacement"], "position less displacement"
+        else:
+            proxy, words = stretch["command"], "the reference"
+        other = (stretch["proxy"] != proxy) & ~(np.isnan(proxy) & np.isnan(stretch["proxy"]))
+        self.findings.where("proxy", stretch.tick, other.any(axis=1), f"the proxy is not {words}")
+
+    def _step(self, stretch: Stretch, model: str) -> Step:
+        """Return what the equations are about, as far as rows and history tell it."""
+        history, rows, T = self.history, stretch.rows, self.run.period
+        fresh = history.fresh[rows][:, None]
+        force, velocity = stretch["friction_force"], stretch["sliding_velocity"]
+        stretch_before = np.where(fresh, 0.0, stretch.back("displacement", 1))
+        none = np.zeros((len(stretch), 1))
+        if self.run.impedance:
+            given, output, blurred = stretch["velocity"], -stretch["command_unlimited"], none
+            anew = fresh | (history.after_bad[rows] > 0)[:, None]
+            before = np.where(anew, given, stretch.back("sliding_velocity", 1))
+            return Step(given, output, blurred, before, stretch_before, stretch["displacement"], force, velocity)
+        heard = np.where(braking(history, rows), 1.0, history.share[rows])[:, None]
+        given, output, blurred = heard * stretch["force"], output_of(stretch), blur(stretch)
+        stretched = stretch["displacement"]
+        if model == "D":  # anti-windup has let go of what the reference could not follow
+            stuck = ((stretch["sticking"] != 0) & stretch.good)[:, None]
+            stretched = stretched + np.where(stuck, stretch["command_unlimited"] - stretch["command"], 0.0)
+            relaxed = (history.share[rows] == 0.0)[:, None]
+            stretched = np.where(relaxed, stretch_before + T * (output - velocity), stretched)
+        return Step(given, output, blurred, stretch.last, stretch_before, stretched, force, velocity)
+
+    def _keep(self, stretch: Stretch, model: str, element: dict[str, float], step: Step) -> None:
+        """Keep what the element stores: K |e|^2/2 + M |v|^2/2."""
+        K, M = element.get("stiffness", 0.0), element.get("mass", 0.0)
+        moving = step.output if model == "D" else step.velocity
+        e, v = (step.stretch**2).sum(axis=1), (moving**2).sum(axis=1)
+        self.stored[stretch.rows] = 0.5 * K * e + 0.5 * M * v
+        slack = M * np.sqrt(v) * step.blur[:, 0]
+        if model == "D":
+            size = np.sqrt((stretch["command"] ** 2).sum(axis=1))
+            slack = slack + K * np.sqrt(e) * 8.0 * EPS * np.where(np.isfinite(size), size, 0.0)
+        self.doubt[stretch.rows] = 4.0 * slack
+
+    def _classic(self, stretch: Stretch, model: str, element: dict[str, float], law: Law | None) -> None:
+        self.findings.lack("equations", f"the equations of the model {model[:40]!r} are not known here.")
+
+
+def _numbers(table: Any) -> dict[str, float]:
+    """Return the numbers of a table of settings."""
+    if not isinstance(table, dict):
+        return {}
+    return {name: float(value) for name, value in table.items() if isinstance(value, int | float)}

@@ -1,0 +1,172 @@
+r"""The sets of friction forces that a law allows: at rest, and at a sliding velocity (Kikuuwe et al. 2006, (2), (24)).
+
+An isotropic law is a level g(s) [N] at the speed s [m/s] and a static level: the force is :math:`g(|v|) v/|v|` while
+it slides, and any vector up to the static level at rest. A directional one is a set of forces at rest; while it slides,
+the force is the point of that set which takes the most power, and viscosity comes on top.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.verify.contact.text_law import NotUnderstood, levels
+
+Floats = NDArray[np.float64]
+
+APPROXIMATE = "-closed-form"
+"""What the name of a law ends with that is solved by the approximation of the paper."""
+
+AT_REST = 1e-12
+"""Speed at which a level that jumps at rest has its static value [m/s]."""
+
+TEXT_ROUNDING = 1e-10
+"""Relative accuracy of a level that is a text: its author decides what cancels in it."""
+
+
+@dataclass(frozen=True)
+class Isotropic:
+    """A level over speed.
+
+    Attributes
+    ----------
+    static : float
+        Largest force at rest [N].
+    identity : tuple
+        What makes it this law; another one with the same behaves the same.
+    level : callable
+        Level [N] at speeds [m/s].
+    loose : float
+        Relative accuracy of the level, where it is less than that of arithmetic.
+    approximate : bool
+        Whether it was solved by the closed form (46), (57).
+    """
+
+    static: float
+    identity: tuple[Any, ...]
+    level: Callable[[Floats], Floats] = field(compare=False, repr=False)
+    loose: float = 0.0
+    approximate: bool = False
+
+
+@dataclass(frozen=True)
+class Quarters:
+    """A set of quarters of ellipses, in axes that are turned by `angle` [rad], and a viscosity [N s/m].
+
+    Attributes
+    ----------
+    axes : tuple of float
+        Semi-axes [N] forwards, backwards and sideways.
+    """
+
+    axes: tuple[float, float, float]
+    angle: float
+    viscosity: float
+    approximate: bool = False
+
+    @property
+    def static(self) -> float:
+        """Largest force at rest [N]."""
+        return max(self.axes)
+
+    @property
+    def identity(self) -> tuple[Any, ...]:
+        """What makes it this law."""
+        return ("quarters", *self.axes, self.angle, self.viscosity, self.approximate)
+
+    def turned(self, vectors: Floats) -> Floats:
+        """Return vectors, (n, 2), in the law's own axes."""
+        c, s = math.cos(self.angle), math.sin(self.angle)
+        return np.stack((c * vectors[:, 0] + s * vectors[:, 1], c * vectors[:, 1] - s * vectors[:, 0]), axis=1)
+
+    def semi_axes(self, own: Floats) -> Floats:
+        """Return the semi-axes [N] of the quarter into which vectors in the law's own axes point, (n, 2)."""
+        forward, backward, sideways = self.axes
+        return np.stack((np.where(own[:, 0] >= 0.0, forward, backward), np.full(len(own), sideways)), axis=1)
+
+
+Law = Isotropic | Quarters
+
+
+def law_of(table: Mapping[str, Any]) -> Law:
+    """Return the law of a recorded table.
+
+    Raises
+    ------
+    NotUnderstood
+        If there is no such law here.
+    """
+    name = str(table.get("name", ""))
+    try:
+        if isinstance(table.get("source"), str):
+            return _text_law(table)
+        exact = name.removesuffix(APPROXIMATE)
+        if exact not in _LAWS:
+            raise NotUnderstood(f"the law {name[:40]!r} is none that the equations are known of")
+        return _LAWS[exact]({key: float(value) for key, value in table.items() if key != "name"}, exact != name)
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotUnderstood(f"the law {name[:40]!r} lacks a parameter, or has a wrong one ({error})") from error
+
+
+def _viscous(p: Mapping[str, float], approximate: bool) -> Law:
+    """Return F + D s; (2), (24)."""
+    F, D = p["force"], p.get("viscosity", 0.0)
+    return Isotropic(F, ("viscous", F, D, approximate), lambda s: F + D * s, approximate=approximate)
+
+
+def _peaked(power: int) -> Callable[[Mapping[str, float], bool], Law]:
+    """Return what makes F_c + (F_s - F_c) exp(-(s/v_s)^power) + D s."""
+
+    def make(p: Mapping[str, float], approximate: bool) -> Law:
+        Fc, Fs, vs, D = p["kinetic_force"], p["static_force"], p["stribeck_velocity"], p.get("viscosity", 0.0)
+        identity = (f"peaked {power}", Fc, Fs, vs, D, approximate)
+        return Isotropic(
+            Fs, identity, lambda s: Fc + (Fs - Fc) * np.exp(-((s / vs) ** power)) + D * s, approximate=approximate
+        )
+
+    return make
+
+
+def _dead_zone(p: Mapping[str, float], approximate: bool) -> Law:
+    """Return F + D max(s - w, 0)."""
+    F, D, w = p["force"], p["viscosity"], p["dead_zone"]
+    identity = ("dead zone", F, D, w, approximate)
+    return Isotropic(F, identity, lambda s: F + D * np.maximum(s - w, 0.0), approximate=approximate)
+
+
+def _elliptic(p: Mapping[str, float], approximate: bool) -> Law:
+    axes = (p["force_x"], p["force_x"], p["force_y"])
+    return Quarters(axes, p.get("angle", 0.0), p.get("viscosity", 0.0), approximate)
+
+
+def _asymmetric(p: Mapping[str, float], approximate: bool) -> Law:
+    axes = (p["forward_force"], p["backward_force"], p["sideways_force"])
+    return Quarters(axes, p.get("angle", 0.0), p.get("viscosity", 0.0), approximate)
+
+
+_LAWS: dict[str, Callable[[Mapping[str, float], bool], Law]] = {
+    "coulomb": _viscous,
+    "coulomb-viscous": _viscous,
+    "stribeck": _peaked(1),
+    "gaussian-stribeck": _peaked(2),
+    "dead-zone-viscous": _dead_zone,
+    "elliptic": _elliptic,
+    "asymmetric": _asymmetric,
+}
+
+
+def _text_law(table: Mapping[str, Any]) -> Law:
+    source = str(table["source"])
+    values = {key: float(value) for key, value in table.items() if key not in {"name", "source"}}
+
+    def level(speeds: Floats) -> Floats:
+        return levels(source, values, speeds)
+
+    at_zero, at_rest = level(np.array([0.0, AT_REST]))
+    static = at_zero if math.isclose(at_zero, at_rest, rel_tol=1e-9, abs_tol=1e-12) else at_rest
+    return Isotropic(float(static), ("text", source, *sorted(values.items())), level, loose=TEXT_ROUNDING)

@@ -1,0 +1,146 @@
+"""The passivity controller: the damping that rule 4 added, from a ledger of its own; see `docs/passivity.md`.
+
+The ledger adds up what the loop gave the hand beyond what the element stored and what a late force lends, less what the
+device's damping took. It is in no column, and is followed here from the rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.verify.envelope.energy import REMEMBERED, entered_in, force_in_effect
+from apps.verify.envelope.history import History
+from apps.verify.facts import MOTION
+from apps.verify.recorded import Recorded
+
+Floats = NDArray[np.float64]
+
+LINGERING = 0.03
+"""Time constant with which credit and damping fade [s]."""
+
+_COUNT = 1.01
+"""A handle has certainly moved after this many counts of its encoder."""
+
+_LEAST = 1e-3
+"""Less than this part of the largest damping is none."""
+
+
+@dataclass
+class _Device:
+    """What the controller knows of the device: delays in periods, damping, encoder."""
+
+    spring_late: float
+    all_late: float
+    most: float
+    damping: float
+    count: float
+
+    @classmethod
+    def of(cls, run: Recorded) -> _Device:
+        T, delay, lag = run.period, float(run.sheet("delay")), float(run.sheet("velocity_lag"))
+        applied = min(delay / T, REMEMBERED - 2.0)
+        late = applied + min(lag / T, REMEMBERED - 2.0 - applied)
+        mass = float(run.sheet("mass") or 0.0)
+        return cls(
+            T * (late + 0.5),
+            late,
+            0.25 * math.pi * mass / (delay + lag + T),
+            float(run.sheet("damping")),
+            float(run.sheet("position_resolution")),
+        )
+
+
+def damping(run: Recorded, history: History, stored: Floats) -> Floats:
+    """Return the damping that the controller adds in every tick, (n,) [N s/m]; 0 where it does nothing.
+
+    Parameters
+    ----------
+    run, history
+        The recording, and what the envelope remembered.
+    stored : (n,) array
+        What the element stored [J].
+    """
+    added = np.zeros(run.count)
+    if not run.impedance or not run.limit("passivity_control", False):
+        return added
+    device, T = _Device.of(run), run.period
+    K, B, u = run.parameter("stiffness"), run.parameter("damping"), run.column("velocity")
+    entered = entered_in(run, history)
+    gained = (_gained(run, device, stored, K, B)).tolist()
+    feigned = _feigned(device, K, T * u, entered).tolist()
+    power, moving = (u * u).sum(axis=1).tolist(), _moving(run, device.count)
+    sticking = (run.column("sticking") != 0).tolist()
+    opposite = 2.0 * K * device.spring_late
+    bound = np.maximum(np.minimum(opposite, device.most - B), 0.0).tolist()
+    threshold = ((K + B / T) * device.count**2).tolist()
+    motion = [version for version, entry in run.journal.items() if entry.get("model") == MOTION]
+    acts = (run.good & ~np.isin(run.column("settings_version"), motion)).tolist()
+    excess = last = 0.0
+    alarmed = False
+    for k in range(run.count):
+        if entered[k]:
+            excess = _next_excess(excess, gained[k], feigned[k], sticking[k], T)
+        if not acts[k]:
+            continue
+        alarmed = excess > threshold[k] or (alarmed and excess > 0.0)
+        wanted = min(excess / (T * power[k]), bound[k]) if alarmed and power[k] > 0.0 else 0.0
+        if sticking[k]:
+            wanted = max(wanted, last * math.exp(-T / LINGERING))
+        last = min(wanted, bound[k])
+        last = last if last > _LEAST * device.most else 0.0
+        added[k] = last if moving[k] and power[k] > 0.0 else 0.0
+    return added
+
+
+def _next_excess(excess: float, gained: float, feigned: float, sticking: bool, T: float) -> float:
+    """Return the ledger after a tick: an excess stays, but for what quantisation feigned; credit fades."""
+    after = excess + gained
+    if after > 0.0:
+        return max(0.0, after - feigned)
+    if not sticking:  # what friction takes ends an excess, and is no credit
+        after = max(after, min(excess, 0.0))
+    return after * math.exp(-T / LINGERING)
+
+
+def _gained(run: Recorded, device: _Device, stored: Floats, K: Floats, B: Floats) -> Floats:
+    """Return what the handle gained in the period before each tick beyond what the element stored [J]."""
+    u, v = run.column("velocity"), run.column("sliding_velocity")
+    apart = ((u - v) ** 2).sum(axis=1)
+    late = device.spring_late
+    lent = 0.5 * (B * (late + 0.5 * run.period) - 0.5 * K * late * late) * apart
+    kept = stored - lent
+    growth = np.diff(kept, prepend=kept[:1])
+    way = run.period * u
+    force = force_in_effect(run, device.all_late, np.ones(run.count, np.int64))
+    return np.asarray(growth + (force * way).sum(axis=1) - device.damping * (u * way).sum(axis=1))
+
+
+def _feigned(device: _Device, K: Floats, way: Floats, entered: NDArray[np.bool_]) -> Floats:
+    """Return what quantisation can feign in a period [J]."""
+    index = np.where(entered, np.arange(len(K)), -1)
+    latest = np.concatenate(([-1], np.maximum.accumulate(index)[:-1]))
+    before = np.where((latest >= 0)[:, None], way[np.maximum(latest, 0)], 0.0)
+    step = np.minimum(np.minimum(np.abs(way), np.abs(way - before)), device.count)
+    return np.asarray((0.5 * K[:, None] * step * step).sum(axis=1))
+
+
+def _moving(run: Recorded, count: float) -> list[bool]:
+    """Return in which ticks the handle has certainly moved: to and fro by one count is nothing."""
+    if count == 0.0:
+        return [True] * run.count
+    moving, anchor = [], [0.0, 0.0]
+    motion = [version for version, entry in run.journal.items() if entry.get("model") == MOTION]
+    observed = (run.good & ~np.isin(run.column("settings_version"), motion)).tolist()
+    for seen, place in zip(observed, run.column("position").tolist(), strict=True):
+        moved = False
+        for i in range(2):
+            way = place[i] - anchor[i]
+            if seen and abs(way) > _COUNT * count:
+                anchor[i] = place[i] - math.copysign(count, way)
+                moved = True
+        moving.append(moved)
+    return moving

@@ -1,0 +1,267 @@
+"""Honest recordings of all kinds, planned by a seeded program and made without processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apps.session.record import journal_entry, new_recorder
+from apps.settings.config import complete
+from devices.faults import create_faulty, parse_fault
+from haptics.clock import Clock
+from haptics.errors import HapticError
+from haptics.recording.ending import Ending
+from haptics.rendering.rendering import Rendering
+from haptics.servo.job import CONTROL
+from haptics.servo.lane import Lane
+from haptics.servo.servo import Servo
+from haptics.servo.supervision import Supervision
+from haptics.trace import Reader, Trace
+
+RUBBER = """
+def rubber(speed, static=4.0, kinetic=3.0, width=0.1):
+    peak = static - kinetic
+    if speed < 0.5 * width:
+        return kinetic + peak / (1.0 + speed / width)
+    return kinetic + peak / (1.0 + speed / width) + 0.4 * math.tanh(speed - 0.5 * width)
+"""
+
+STEPS = """
+def steps(speed, low=2.0, high=3.0):
+    level = low if speed < 0.03 and not speed > 1e3 else high
+    level += min(0.5 * abs(speed), 0.4, math.exp(-speed)) * (speed >= 0.06)
+    return max(level, 0.1)
+"""
+
+LAWS: dict[str, dict[str, Any]] = {
+    "coulomb": {"name": "coulomb", "force": 2.5},
+    "weak": {"name": "coulomb", "force": 0.4},
+    "viscous": {"name": "coulomb-viscous", "force": 1.5, "viscosity": 8.0},
+    "stribeck": {"name": "stribeck", "kinetic_force": 2.0, "static_force": 3.0, "stribeck_velocity": 0.2},
+    "stribeck-viscous": {
+        "name": "stribeck",
+        "kinetic_force": 1.0,
+        "static_force": 2.0,
+        "stribeck_velocity": 0.1,
+        "viscosity": 4.0,
+    },
+    "gaussian": {
+        "name": "gaussian-stribeck",
+        "kinetic_force": 2.0,
+        "static_force": 2.8,
+        "stribeck_velocity": 0.15,
+        "viscosity": 2.0,
+    },
+    "dead-zone": {"name": "dead-zone-viscous", "force": 1.5, "viscosity": 12.0, "dead_zone": 0.05},
+    "elliptic": {"name": "elliptic", "force_x": 3.0, "force_y": 1.5, "angle": 0.4, "viscosity": 2.0},
+    "asymmetric": {
+        "name": "asymmetric",
+        "forward_force": 3.0,
+        "backward_force": 2.0,
+        "sideways_force": 1.5,
+        "angle": -0.3,
+    },
+    "rubber": {"name": "custom", "source": RUBBER, "static": 3.5},
+    "steps": {"name": "custom", "source": STEPS},
+    "closed-form": {
+        "name": "stribeck-closed-form",
+        "kinetic_force": 2.0,
+        "static_force": 2.2,
+        "stribeck_velocity": 0.5,
+    },
+}
+
+ELEMENTS: dict[str, dict[str, float]] = {
+    "A": {"mass": 2.0},
+    "B": {"mass": 0.1, "stiffness": 4000.0, "damping": 8.0},
+    "C": {"stiffness": 4000.0, "damping": 8.0},
+    "D": {"mass": 2.0, "stiffness": 2e4, "damping": 400.0},
+}
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a recording is to be of.
+
+    Attributes
+    ----------
+    tables : dict
+        Settings of the session.
+    ticks : int
+        Its length.
+    changes : dict
+        Tick to the tables that come into force soon after it.
+    shut : tuple of (int, int)
+        Ticks from which and to which the gate is closed.
+    skips : tuple of int
+        Ticks that come 2.3 periods late.
+    faults : tuple of str
+        What goes wrong with the device.
+    """
+
+    tables: dict[str, dict[str, Any]]
+    ticks: int = 500
+    changes: dict[int, dict[str, dict[str, Any]]] = field(default_factory=dict)
+    shut: tuple[tuple[int, int], ...] = ()
+    skips: tuple[int, ...] = ()
+    faults: tuple[str, ...] = ()
+
+    @property
+    def period(self) -> float:
+        return 1.0 / float(self.tables["session"].get("rate", 1000.0))
+
+
+class Lazy(Clock):
+    """Is late now and then, by a known time, and misses two deadlines before some ticks."""
+
+    def __init__(self, period: float, skips: tuple[int, ...]) -> None:
+        super().__init__(period)
+        self.skips, self.late = skips, 0.0
+
+    def wait(self, tick: int) -> float:
+        super().wait(tick)
+        self.late = (2.3 if tick in self.skips else 0.09 * (tick % 7)) * self.period
+        return self.late
+
+    def elapsed(self) -> float:
+        return self.time + self.late % self.period + 2e-5
+
+
+def make(folder: Path, plan: Plan) -> Path:
+    """Make the recording of a plan in a new folder in `folder`; return where it is."""
+    folder.mkdir(parents=True)
+    session = {"duration": plan.ticks * plan.period, "record": str(folder / "recordings"), "seed": 5}
+    config = complete({**plan.tables, "session": {**session, **plan.tables["session"]}})
+    clock, trace = Lazy(plan.period, plan.skips), Trace.create(folder / "trace")
+    lane = Lane(folder / "control", CONTROL, create=True)
+    faults = [parse_fault(text) for text in plan.faults]
+    device = create_faulty(config.device, config.device_settings, faults, 5, clock=clock)
+    recorder = new_recorder(config, [])
+    recorder.follow(Reader(trace))
+    recorder.note(real_time={"scheduling": "other"})
+    present, number, version = config, 0, 0
+
+    def before_tick(_: Rendering) -> None:
+        nonlocal present, number, version
+        lane.record["gate_closed"] = any(start <= clock.tick < stop for start, stop in plan.shut)
+        tables = plan.changes.get(clock.tick)
+        if tables is not None:
+            following = present.with_tables(tables)
+            number += following.session.model != present.session.model
+            version, present = version + 1, following
+            recorder.journal_settings(version, {**journal_entry(present), "program": number})
+            servo.take(present.built_element, number, version)
+
+    supervision = Supervision(lane)
+    servo = Servo(
+        device, config.built_element, trace, clock=clock, limits=config.limits, supervision=supervision,
+        before_tick=before_tick, key_held=lambda: clock.tick % 200 < 150,
+    )  # fmt: skip
+    ending, reason = Ending(recorder, trace, lambda line: None), "completed"
+    try:
+        servo.run(plan.ticks * plan.period)
+    except HapticError as error:
+        ending.fail(error)
+    recorder.drain()
+    rows = ending.settle(reason, complete=True)
+    planned = plan.ticks if ending.fault is None else None
+    ending.certify(
+        rows, plan.period, config.causality, fitness=config.fitness, planned=planned, granted={"scheduling": "other"}
+    )
+    return recorder.folder
+
+
+def _hand(choose: np.random.Generator, admittance: bool) -> dict[str, Any]:
+    if choose.random() < (0.5 if admittance else 0.25):
+        times = np.linspace(0.0, 1.0, 9)
+        forces = choose.uniform(-8.0, 8.0, (9, 2)).round(2)
+        forces[choose.integers(0, 9, 2)] = 0.0
+        script = np.column_stack((times, forces)).tolist()
+        return {"name": "scripted-force", "script": script}
+    points = choose.uniform(-0.05, 0.05, (4, 2)).round(3).tolist()
+    speed = round(float(choose.uniform(0.1, 0.9)), 2)
+    return {"name": "minimum-jerk", "points": points, "pause": 0.02, "rest": 0.0, "speed": speed}
+
+
+def _envelope(choose: np.random.Generator, admittance: bool) -> dict[str, Any]:
+    """Return limits that act, or none."""
+    kind = choose.integers(0, 6)
+    if kind == 0:
+        return {}
+    if admittance:
+        options: list[dict[str, Any]] = [
+            {"max_speed": 0.05},
+            {"max_acceleration": 1.0},
+            {"max_energy": 1e-5},
+            {"fade_in": 0.3},
+            {"max_speed": 0.08, "max_acceleration": 3.0},
+        ]
+    else:
+        options = [
+            {"max_force": 1.7},
+            {"max_force_rate": 200.0},
+            {"max_speed": 0.15},
+            {"max_energy": 1e-6},
+            {"fade_in": 0.3, "max_force": 2.0, "max_speed": 0.2},
+        ]
+    return options[kind - 1]
+
+
+_FAULTS = ("nan@0.2+0.01", "jump@0.3+0.003", "duplicate@0.1", "out-of-order@0.2", "late@0.1", "dropout@0.25+0.03",
+           "stale@0.4", "stuck@0.2+0.05", "nan@0.3", "delay-5ms@0.2", "infinite@0.15+0.02")  # fmt: skip
+
+
+def plan_of(number: int) -> Plan:
+    """Return plan `number`: every law with every model in turn, disturbed in ways that its seed decides."""
+    choose = np.random.default_rng((18, number))
+    models = "CABD"
+    model = models[number % 4]
+    names = list(LAWS)
+    law = LAWS[names[(number // 4) % len(names)]]
+    admittance = model in "AD"
+    device: dict[str, Any] = {"name": "virtual-arm" if admittance else "virtual-joystick"}
+    rate = float(choose.choice([1000.0, 1000.0, 1000.0, 500.0, 2000.0]))
+    tables: dict[str, dict[str, Any]] = {
+        "device": device,
+        "session": {"model": model, "rate": rate},
+        "law": law,
+        "element": dict(ELEMENTS[model]),
+        "hand": _hand(choose, admittance),
+        "envelope": _envelope(choose, admittance),
+    }
+    if not admittance and choose.random() < 0.3:
+        tables["envelope"]["passivity_control"] = True
+        tables["element"]["stiffness"] = 16000.0
+    if choose.random() < 0.25:
+        tables["envelope"]["dead_man"] = "key" if choose.random() < 0.5 else "button"
+    return Plan(tables, 500, _changes(choose, model), *_disturbances(choose))
+
+
+def _disturbances(choose: np.random.Generator) -> tuple[Any, ...]:
+    shut = ((150, 280),) if choose.random() < 0.3 else ()
+    if choose.random() < 0.15:
+        shut = (*shut, (300, 310), (330, 331))
+    skips = tuple(int(tick) for tick in choose.integers(10, 490, 3)) if choose.random() < 0.3 else ()
+    faults = (str(choose.choice(_FAULTS)),) if choose.random() < 0.35 else ()
+    return shut, skips, faults
+
+
+def _changes(choose: np.random.Generator, model: str) -> dict[int, dict[str, dict[str, Any]]]:
+    """Return changes of law, parameters and model in mid-run."""
+    changes: dict[int, dict[str, dict[str, Any]]] = {}
+    if choose.random() < 0.4:
+        changes[int(choose.integers(50, 200))] = {"law": dict(LAWS[str(choose.choice(list(LAWS)))])}
+    if choose.random() < 0.3:
+        stiffness = {"mass": 3.0} if model == "A" else {"stiffness": 6000.0, "damping": 10.0}
+        changes[int(choose.integers(200, 350))] = {"element": stiffness}
+    if choose.random() < 0.2:
+        other = {"A": "D", "D": "A", "B": "C", "C": "B"}[model]
+        changes[int(choose.integers(350, 450))] = {"session": {"model": other}, "element": dict(ELEMENTS[other])}
+    return changes
+
+
+Change = Callable[[Any], Any]
