@@ -12,6 +12,7 @@ WORK: dict[str, tuple[str, str]] = {
     "resume": ("apps.experiment.engine.resume_command", "go on with a session that was interrupted"),
     "export": ("apps.experiment.exports.command", "write the data of sessions as other programs read them"),
     "power": ("apps.experiment.power.command", "plan how many participants an experiment needs, with simulated ones"),
+    "preregister": ("apps.experiment.preregister.command", "say what the file of an experiment fixes beforehand"),
     "decode": ("apps.experiment.journal.decode_command", "open the sealed codes of blind sessions that have ended"),
 }
 """Sub-command to the module that does it, with ``add_options`` and ``run``, and what it does. The modules are imported

@@ -32,7 +32,7 @@ def run(options: argparse.Namespace) -> Answer:
     from apps.experiment.exports.sessions import read_sessions
 
     module, _, name = FORMATS[options.to].partition(":")
-    sessions = read_sessions(options.folders, None)
+    sessions = read_sessions(options.folders)
     with new_export(options.out) as folder:
         getattr(importlib.import_module(module), name)(folder, sessions)
     trials = sum(len(session.rows) for session in sessions)

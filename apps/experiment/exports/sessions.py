@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.journal import SessionFolder, SessionState, read_journal, replay, sessions_below, trial_rows
-from apps.experiment.journal.tables import Measure, Row
+from apps.experiment.journal.tables import Row
 from haptics.errors import ConfigurationError
 
 
@@ -42,7 +42,7 @@ class Session:
         return [name for name in dict.fromkeys(named) if self.place.inside(name).is_dir()]
 
 
-def read_sessions(folders: Iterable[Path], measure: Measure | None) -> list[Session]:
+def read_sessions(folders: Iterable[Path]) -> list[Session]:
     """Return the sessions in `folders`, each once, by participant and number.
 
     Raises
@@ -62,5 +62,5 @@ def read_sessions(folders: Iterable[Path], measure: Measure | None) -> list[Sess
                 f"{place.folder} is blind and has not ended: its levels stay sealed until then. Leave it out, or end "
                 f"it: haptics experiment resume {place.folder}"
             )
-        found[place.stem] = Session(place, state, trial_rows(place, measure))
+        found[place.stem] = Session(place, state, trial_rows(place))
     return [found[stem] for stem in sorted(found)]

@@ -97,6 +97,12 @@ class SessionState:
         """Attempts that ended and do not count."""
         return sum(one.end is not None and not one.counts for one in self.attempts)
 
+    def recordings_of(self, attempt: Attempt) -> list[str]:
+        """Return the recordings that may have an attempt: that of its block then, and those made after it."""
+        block = attempt.start["block"]
+        named = [one["recording"] for one in self.block_starts if one["block"] == block and one["recording"]]
+        return named[named.index(attempt.recording) :] if attempt.recording in named else []
+
     def attempts_at(self, trial: int) -> int:
         """Return how often a trial has been begun."""
         return len(self._of_trial.get(trial, ()))

@@ -10,12 +10,13 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from apps.experiment.journal.columns import COLUMNS, TRIAL_COLUMNS, cells_of, text_of
+from apps.experiment.journal.columns import COLUMNS, STIMULUS_COLUMNS, TRIAL_COLUMNS, cells_of, text_of
 from apps.experiment.journal.names import SessionFolder
 from apps.experiment.journal.own_files import put
 from apps.experiment.journal.reading import read_journal
 from apps.experiment.journal.schema import Record
 from apps.experiment.journal.state import Attempt, SessionState, replay
+from haptics.errors import HapticError
 
 Row = dict[str, Any]
 
@@ -25,15 +26,27 @@ Measure = Callable[[Path, Record], dict[str, Any]]
 _BREAKS = re.compile(r"[\t\r\n\v\f\x1c-\x1e\x85\u2028\u2029]+")
 
 
-def trial_rows(session: Path | SessionFolder, measure: Measure | None = None) -> list[Row]:
+def from_recordings(folder: Path, trial: Record) -> Row:
+    """Return what a recording has of a trial; where it cannot be measured, why (the column ``stimulus_missing``)."""
+    from apps.experiment.stimulus import measure  # it needs compiled parts
+
+    try:
+        return measure(folder, trial)
+    except (HapticError, OSError) as error:
+        return {"stimulus_missing": str(error)}
+    except (ArithmeticError, AttributeError, LookupError, RuntimeError, StopIteration, TypeError, ValueError) as error:
+        return {"stimulus_missing": f"the recording is not as it should be ({type(error).__name__}: {error})"}
+
+
+def trial_rows(session: Path | SessionFolder, measure: Measure | None = from_recordings) -> list[Row]:
     """Return a row for every attempt at a trial that ended, in order: `COLUMNS`, None where nothing is known.
 
     Parameters
     ----------
     session : Path or SessionFolder
         The session.
-    measure : callable, optional
-        Fills the columns of the stimulus; without it they are empty.
+    measure : callable or None
+        Fills the columns of the stimulus; with None they are empty.
 
     Raises
     ------
@@ -44,7 +57,7 @@ def trial_rows(session: Path | SessionFolder, measure: Measure | None = None) ->
     state = replay(read_journal(place.journal).records)
     unit_of = _units()
     ended = [one for one in state.attempts if one.end is not None]
-    return [_row(state, one, unit_of(one.start["axis"])) | _stimulus(place, one, measure) for one in ended]
+    return [_row(state, one, unit_of(one.start["axis"])) | _stimulus(state, place, one, measure) for one in ended]
 
 
 def _row(state: SessionState, attempt: Attempt, unit: str) -> Row:
@@ -77,15 +90,24 @@ def _two(name: str, values: list[Any]) -> Row:
     return {f"{name}_{number}": values[number - 1] if len(values) >= number else None for number in (1, 2)}
 
 
-def _stimulus(place: SessionFolder, attempt: Attempt, measure: Measure | None) -> Row:
-    empty = {column.name: None for column in COLUMNS[len(TRIAL_COLUMNS) :]}
+def _stimulus(state: SessionState, place: SessionFolder, attempt: Attempt, measure: Measure | None) -> Row:
+    """Return the columns of the stimulus, from the first recording of the trial's block that has it.
+
+    A block without a clock that is taken up again is computed, and recorded, from its beginning once more.
+    """
+    empty: Row = dict.fromkeys(column.name for column in STIMULUS_COLUMNS)
     if measure is None or attempt.recording is None:
         return empty | {"stimulus_missing": "not recorded" if attempt.recording is None else "not measured"}
-    folder = place.inside(attempt.recording)
-    if not folder.is_dir():
-        return empty | {"stimulus_missing": "the recording is not there"}
-    found = measure(folder, attempt.start)
-    return empty | {name: found[name] for name in empty if name in found}
+    tried = []
+    for relative in state.recordings_of(attempt):
+        folder = place.inside(relative)
+        found = (
+            measure(folder, attempt.start) if folder.is_dir() else {"stimulus_missing": "the recording is not there"}
+        )
+        tried.append(empty | {name: found[name] for name in empty if name in found} | {"recording": relative})
+        if found.get("stimulus_missing") is None or found.get("ticks_1") is not None:
+            return tried[-1]
+    return tried[0]
 
 
 def _units() -> Callable[[str], str]:
@@ -116,7 +138,7 @@ def _declared_unit(axis: str) -> str:
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
-def write_table(place: SessionFolder, measure: Measure | None = None) -> Path:
+def write_table(place: SessionFolder, measure: Measure | None = from_recordings) -> Path:
     """Make the session's table and its description anew (``_beh.tsv``, ``_beh.json``); return the table's file.
 
     Raises

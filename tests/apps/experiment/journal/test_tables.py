@@ -55,10 +55,24 @@ def test_the_columns_of_the_stimulus_come_from_the_recording_or_say_why_not(tmp_
         return {"delivered_1": float(trial["markers"][0]), "delivered_exact": True}
 
     first, _, again = trial_rows(where, measure)
+    assert (first["recording"], again["recording"]) == ("blocks/block-01", "blocks/block-01_2")
     assert (first["delivered_1"], first["delivered_exact"], first["felt_1"]) == (111.0, True, None)
     assert first["stimulus_missing"] is None
     assert again["stimulus_missing"] == "the recording is not there"
-    assert {row["stimulus_missing"] for row in trial_rows(where)} == {"not measured"}
+    assert {row["stimulus_missing"] for row in trial_rows(where, None)} == {"not measured"}
+    assert "not a readable recording" in trial_rows(where)[0]["stimulus_missing"]
+
+
+def test_a_trial_is_looked_for_in_the_recordings_made_when_its_block_was_resumed(tmp_path: Path) -> None:
+    where = session(tmp_path)
+    for name in ("block-01", "block-01_2"):
+        (where.folder / "blocks" / name).mkdir(parents=True)
+
+    def measure(folder: Path, _trial: dict[str, Any]) -> dict[str, Any]:
+        return {"ticks_1": 5} if folder.name == "block-01_2" else {"stimulus_missing": "no such interval"}
+
+    first, *_ = trial_rows(where, measure)
+    assert (first["recording"], first["ticks_1"], first["stimulus_missing"]) == ("blocks/block-01_2", 5, None)
 
 
 def test_a_recording_outside_the_session_is_not_opened(tmp_path: Path) -> None:

@@ -1,0 +1,1 @@
+"""``haptics experiment preregister``: what an experiment fixes before its first participant."""
