@@ -79,7 +79,7 @@ class Show:
     interval, of : int
         Which interval of the trial, of how many.
     keys : tuple of Choice
-        What can be pressed now.
+        What can be pressed; where there is a count-down, as soon as that is over.
     feedback : str
         ``right``, ``wrong`` or empty.
     entry : str or None
@@ -147,8 +147,8 @@ class Plan:
     axis, unit : str
         What is varied (``law.force``) and the unit of its levels.
     blind : bool
-        Whether level, track, kind of trial, outcome and force stay hidden. Then the experiment leaves them out of all
-        that it says, and the screen shows none even if it is told.
+        Whether condition, level, track, kind of trial, outcome and force stay hidden. Then the experiment leaves them
+        out of all that it says, and the screen shows none even if it is told.
     staircase : bool
         Whether reversals mean something.
     """
@@ -177,7 +177,7 @@ class Progress:
     of : int or None
         How many trials there will be.
     kind, condition : str
-        Kind of the trial, and its condition (in blind mode a code, and no kind).
+        Kind of the trial, and its condition.
     track : str or None
         What it is called; None where it is hidden.
     level : float or None

@@ -1,4 +1,4 @@
-"""What the experimenter may see in blind mode: nothing from which level, track or outcome could be told. No Qt.
+"""What the experimenter may see in blind mode: nothing that tells condition, level, track or outcome. No Qt.
 
 The force is left out, too, and so is where the proxy is, for the distance between it and the hand shows the force.
 """
@@ -18,9 +18,9 @@ def hidden(message: Any) -> Any:
     """Return a message without what must not be seen."""
     match message:
         case Progress():
-            return replace(message, kind="", track=None, level=None)
+            return replace(message, kind="", condition="", track=None, level=None)
         case Outcome():
-            return replace(message, kind="", track=None, level=None, correct=None)
+            return replace(message, kind="", condition="", track=None, level=None, correct=None)
         case Certificate(figures):
             return Certificate(tuple(figure for figure in figures if not figure.telling))
         case SessionStarted():

@@ -14,7 +14,7 @@ from apps.view.qt import QtCore, label, pg
 _SYMBOLS = ("o", "s", "t", "d")
 _ROLES = ("motion", "stick", "friction", "force")
 
-HIDDEN = "Blind: level, track, outcome and force stay hidden until the session is decoded."
+HIDDEN = "Blind: condition, level, track, outcome and force stay hidden until the session is decoded."
 
 
 class TrackPanel(Panel):

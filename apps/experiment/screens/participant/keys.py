@@ -12,17 +12,26 @@ import pyglet
 from apps.shared.stamps import instant_of
 
 _SAME = {
+    "enter": "return",  # pyglet has two names for one key, and takes this one
+    "num_enter": "enter",
+    "num_decimal": "period",
+    "num_separator": "comma",
+    "num_subtract": "minus",
+    "num_add": "plus",
+    "num_multiply": "asterisk",
+    "num_divide": "slash",
+    "num_page_up": "pageup",
+    "num_page_down": "pagedown",
+    "exclamation": "exclam",
+    "doublequote": "quotedbl",
+    "pound": "numbersign",
+    "grave": "quoteleft",
     "lshift": "shift",
     "rshift": "shift",
     "lctrl": "control",
     "rctrl": "control",
     "lalt": "alt",
     "ralt": "alt",
-    "num_enter": "enter",
-    "num_decimal": "period",
-    "num_separator": "comma",
-    "num_subtract": "minus",
-    "num_add": "plus",
 }
 """Names of pyglet's, and what the live view calls the same keys."""
 
@@ -44,9 +53,10 @@ def _window_class() -> type:
     from pyglet.libs.x11 import xlib
 
     class StampedWindow(pyglet.window.Window):  # type: ignore[misc]
-        """Notes the stamp of each key before pyglet makes an event of it."""
+        """Notes stamp and number of each key before pyglet makes an event of it."""
 
         stamp = 0
+        code = 0
 
         def dispatch_platform_event(self, e: Any) -> None:
             """Take an event of the window."""
@@ -60,7 +70,10 @@ def _window_class() -> type:
 
         def _note(self, e: Any) -> None:
             if e.type in (xlib.KeyPress, xlib.KeyRelease):
-                self.stamp = int(e.xkey.time)
+                self.stamp, self.code = int(e.xkey.time), int(e.xkey.keycode)
+                # pyglet remembers keys by what they stand for, which another key may change before they come up: then
+                # it would swallow the next press. `Keyboard` goes by their numbers.
+                self.pressed_keys.clear()
 
     return StampedWindow
 
@@ -94,13 +107,14 @@ class Keyboard:
         window.push_handlers(on_key_press=self._press, on_key_release=self._release, on_deactivate=self.forget)
 
     def _press(self, symbol: int, modifiers: int) -> bool:
-        if symbol not in self._down:
-            self._down[symbol] = name_of(symbol)
-            self._say(self._down[symbol], True, instant(self._window))
+        code = getattr(self._window, "code", symbol)
+        if code not in self._down:
+            self._down[code] = name_of(symbol)
+            self._say(self._down[code], True, instant(self._window))
         return True  # Esc closes a window of pyglet unless somebody has dealt with it
 
     def _release(self, symbol: int, modifiers: int) -> bool:
-        name = self._down.pop(symbol, None)
+        name = self._down.pop(getattr(self._window, "code", symbol), None)
         if name is not None:
             self._say(name, False, instant(self._window))
         return True
@@ -110,4 +124,3 @@ class Keyboard:
         for name in self._down.values():
             self._say(name, False, time.monotonic())
         self._down.clear()
-        getattr(self._window, "pressed_keys", set()).clear()

@@ -46,6 +46,7 @@ class Scene:
         self.small = False
         self._count: Any = None
         self._hint: tuple[Any, ...] = ()
+        self._waiting: list[Any] = []
         if show.dark:
             return
         self._write()
@@ -67,12 +68,20 @@ class Scene:
             changed = words != self._count.text
             if changed:
                 self._count.text = words
+            if now >= self._show.until:
+                changed |= bool(self._waiting)
+                self._let_keys_appear()
         if self._hint:
             changed |= self._hint[0].visible == held
             loud, quiet, label = self._hint
             loud.visible, quiet.visible = not held, held
             label.color = (*bytes.fromhex((self._theme.text if held else self._theme.on_alarm)[1:]), 255)
         return changed
+
+    def _let_keys_appear(self) -> None:
+        for part in self._waiting:
+            part.visible = True
+        self._waiting = []
 
     def _size(self, share: float) -> float:
         return share * self._scale * self._layout.unit
@@ -158,8 +167,12 @@ class Scene:
             cap.position, words.position = (x, y, 0), (x, y - 0.5 * height - 3.4 * layout.unit, 0)
             frame = pictures.box(round(cap_width), round(height), 0.35 * layout.unit, 1.6 * layout.unit)
             ground = pictures.box(round(cap_width), round(height), 0.0, 1.6 * layout.unit)
-            self.brush.picture(ground, (x, y), self._theme.panel)
-            self.brush.picture(frame, (x, y), self._theme.text, front=True)
+            parts = [cap, words, self.brush.picture(ground, (x, y), self._theme.panel)]
+            parts.append(self.brush.picture(frame, (x, y), self._theme.text, front=True))
+            if self._count is not None:
+                self._waiting += parts
+        for part in self._waiting:
+            part.visible = False
 
     def _key_labels(self, choice: Choice, cap_size: float, size: float) -> tuple[Any, Any]:
         theme = self._theme

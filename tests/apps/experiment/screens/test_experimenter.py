@@ -114,15 +114,15 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
     desk.app.processEvents()
 
 
-def outcomes(levels: tuple[float, ...], correct: bool) -> list[Outcome]:
+def outcomes(levels: tuple[float, ...], correct: bool, condition: str = "A") -> list[Outcome]:
     """Return trials of two tracks in turn."""
     return [
         Outcome(
             trial=number + 1,
             outcome="ok",
             kind="test" if number != 2 else "catch-easy",
-            condition="A",
-            track=f"A/{number % 2 + 1 if correct else 1}",
+            condition=condition,
+            track=f"{condition}/{number % 2 + 1 if correct else 1}",
             level=level,
             response="1",
             correct=correct,
@@ -160,9 +160,9 @@ def test_in_blind_mode_nothing_depends_on_level_track_outcome_or_force(tmp_path:
         folder.mkdir()
         desk = Desk(folder)
         desk.move(force)
-        desk.tell(BLIND, started(desk.trace.path), *outcomes(levels, correct))
+        desk.tell(BLIND, started(desk.trace.path), *outcomes(levels, correct, f"{force} N"))
         kind = "test" if correct else "catch-null"
-        desk.tell(Progress("interval 1 of 2", 4, 80, 2, kind, "A", f"A/{int(correct)}", levels[0], 1, 780.0))
+        desk.tell(Progress("interval 1 of 2", 4, 80, 2, kind, f"{force} N", f"A/{int(correct)}", levels[0], 1, 780.0))
         desk.tell(Certificate((Figure("late ticks", "0.02 %"), Figure("felt", f"{force} N", telling=True))))
         seen.append(desk.seen())
         assert desk.window.track.tracks == {}
