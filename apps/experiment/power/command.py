@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -118,10 +119,22 @@ def describe(result: dict[str, Any]) -> str:
         f"{row['half_width']:>7.0%}"
         for row in result["power"]
     ]
-    return "\n".join([*map(wrapped, head), *rows, "", _advice(result), wrapped(STATEMENT)])
+    return "\n".join([*map(wrapped, head), *rows, "", *map(wrapped, (*_advice(result), STATEMENT))])
 
 
-def _advice(result: dict[str, Any]) -> str:
+def _advice(result: dict[str, Any]) -> Iterator[str]:
+    """Yield what follows from the plan."""
     if result["enough"] is None:
-        return f"None of these numbers has a power of {result['wanted']:g}: take more participants or trials."
-    return f"{result['enough']} participants are enough for a power of {result['wanted']:g}."
+        yield f"None of these numbers has a power of {result['wanted']:g}: take more participants or trials."
+    else:
+        yield f"{result['enough']} participants are enough for a power of {result['wanted']:g}."
+    if result["left_out"] > _MANY * result["people"]:
+        yield (
+            f"Of {result['left_out'] / result['people']:.0%} of the people only a bound is known at a proportion of "
+            f"{result['proportion']:g}. They are left out, which makes the plan doubtful: read thresholds off where "
+            "the procedure presents its trials (power.proportion), or give it more trials or other levels."
+        )
+
+
+_MANY = 0.05
+"""Share of people without a threshold that is worth a word."""

@@ -99,6 +99,14 @@ def test_without_an_effect_nothing_is_found(tmp_path: Path) -> None:
     assert "take more participants or trials" in answer.text
 
 
+def test_many_people_without_a_threshold_are_worth_a_word(tmp_path: Path) -> None:
+    """A staircase that settles at 86 % presents little near 71 %."""
+    procedure = 'kind = "staircase"\nstart = 0.5\ndown = 4\nreversals = 8\nsteps = [2.0]'
+    text = 'kind = "quest+"\nminimum = 0.04\nmaximum = 2.0\ncount = 16\nthresholds = 20\ntrials = 30'
+    answer = plan(tmp_path, old=text, new=f"{procedure}\nminimum = 0.04\nmaximum = 2.0")
+    assert answer.result["left_out"] > 3 and "power.proportion" in answer.text.replace("\n", " ")
+
+
 def test_a_plan_of_a_precision(tmp_path: Path) -> None:
     answer = plan(tmp_path, old="[power]", new='[power]\nquestion = "precision"\nfirst = "high"\nprecision = 0.3')
     assert answer.result["truth"] == pytest.approx(math.hypot(0.2, 0.05) / 2.0, rel=0.15)
