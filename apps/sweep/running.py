@@ -4,20 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import itertools
-import os
 import time
-from collections.abc import Callable, Iterator
-from concurrent.futures import (
-    FIRST_COMPLETED,
-    BrokenExecutor,
-    Executor,
-    Future,
-    ProcessPoolExecutor,
-    ThreadPoolExecutor,
-    wait,
-)
-from multiprocessing import get_context
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 
+from apps.shared.workers import workers
 from apps.sweep.design import Job, Sweep
 from apps.sweep.results import Results
 from apps.sweep.simulation import Result, simulate_job
@@ -43,57 +34,6 @@ def simulate_batch(sweep: Sweep, batch: Batch) -> tuple[float, list[Result]]:
     begun = time.perf_counter()
     results = [simulate_job(sweep, job) for job in batch]
     return time.perf_counter() - begun, results
-
-
-@contextlib.contextmanager
-def workers(kind: str, count: int) -> Iterator[tuple[Executor, int]]:
-    """Give an executor and its number of workers.
-
-    Parameters
-    ----------
-    kind : str
-        ``processes``, ``threads``, ``local`` for a cluster of Dask's on this machine, or the address of one.
-    count : int
-        Workers; 0 for one a processor. A cluster that is there has its own.
-
-    Raises
-    ------
-    ConfigurationError
-        If there is no such cluster, or Dask is not installed.
-    """
-    count = count or len(os.sched_getaffinity(0))
-    if kind == "threads":
-        with ThreadPoolExecutor(count, "haptics sweep") as threads:
-            yield threads, count
-    elif kind == "processes":
-        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as processes:
-            try:
-                yield processes, count
-            except BaseException:
-                processes.shutdown(wait=False, cancel_futures=True)
-                raise
-    else:
-        with _cluster(kind, count) as found:
-            yield found
-
-
-@contextlib.contextmanager
-def _cluster(address: str, count: int) -> Iterator[tuple[Executor, int]]:
-    try:
-        from distributed import Client, LocalCluster
-    except ImportError as error:
-        raise ConfigurationError("--cluster needs Dask: pip install 'haptics[cluster]', or leave it out.") from error
-    with contextlib.ExitStack() as stack:
-        try:
-            if address == "local":
-                own = LocalCluster(n_workers=count, threads_per_worker=1, dashboard_address=None)
-                client = stack.enter_context(Client(stack.enter_context(own)))
-            else:
-                client = stack.enter_context(Client(address, timeout=10.0))
-        except (OSError, ValueError, TimeoutError) as error:
-            raise ConfigurationError(f"--cluster {address}: no scheduler answers there ({error}).") from error
-        known = sum(client.nthreads().values())
-        yield client.get_executor(pure=False, retries=3), max(known, 1)
 
 
 def run_sweep(sweep: Sweep, results: Results, kind: str, count: int, show: Progress) -> int:

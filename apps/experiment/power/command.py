@@ -35,6 +35,10 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=int, help="seed of the simulation, in place of power.seed")
     parser.add_argument("--workers", metavar="N", type=int, default=0, help="processes; default: one a processor")
+    parser.add_argument(
+        "--executor", choices=("processes", "threads"), default="processes", help="what simulates people here"
+    )
+    parser.add_argument("--cluster", metavar="ADDRESS|local", help="a scheduler of Dask's, or one started here")
 
 
 def run(options: argparse.Namespace) -> Answer:
@@ -45,7 +49,7 @@ def run(options: argparse.Namespace) -> Answer:
         raise ConfigurationError(f"--workers {options.workers}: must be at least 0; 0 is one a processor.")
     design, settings, study, reaction_time = _read(options)
     start = time.monotonic()
-    results = _simulated(study, settings.people, options.workers)
+    results = _simulated(study, settings.people, options)
     seconds = time.monotonic() - start
     result = outcome(design, study, settings, results, reaction_time)
     result |= {"seconds": seconds, "statement": STATEMENT}
@@ -84,18 +88,27 @@ def _numbers(text: str) -> list[int]:
         ) from error
 
 
-def _simulated(study: Study, people: int, workers: int) -> Array:
+def _simulated(study: Study, people: int, options: argparse.Namespace) -> Array:
     """Simulate people on all processors, with a bar on the terminal."""
-    from apps.experiment.power.pool import processes, simulate_pool
+    from concurrent.futures import BrokenExecutor
 
-    executor = processes(workers)
-    with Line() as line, executor or contextlib.nullcontext():
-        return simulate_pool(
-            study,
-            people,
-            executor=executor,
-            progress=lambda share: line.show(f"{bar(share)} {round(share * people)} of {people} simulated people"),
-        )
+    from apps.experiment.power.pool import simulate_pool
+    from apps.shared.workers import workers
+
+    with Line() as line:
+
+        def show(share: float) -> None:
+            line.show(f"{bar(share)} {round(share * people)} of {people} simulated people")
+
+        if options.workers == 1 and not options.cluster:
+            return simulate_pool(study, people, progress=show)
+        try:
+            with workers(options.cluster or options.executor, options.workers) as (executor, _):
+                return simulate_pool(study, people, executor=executor, progress=show)
+        except BrokenExecutor as error:
+            raise ConfigurationError(
+                "a worker has died, perhaps for want of memory: take fewer of them, such as --workers 1."
+            ) from error
 
 
 def describe(result: dict[str, Any]) -> str:

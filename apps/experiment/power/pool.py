@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import multiprocessing
-import os
 from collections.abc import Callable
-from concurrent.futures import Executor, ProcessPoolExecutor, as_completed
+from concurrent.futures import Executor, as_completed
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,11 +54,3 @@ def simulate_pool(
             future.cancel()
         raise
     return found
-
-
-def processes(workers: int) -> Executor | None:
-    """Return an executor of so many processes, 0: one a processor; None where one is enough."""
-    workers = workers or len(os.sched_getaffinity(0))
-    if workers == 1:
-        return None
-    return ProcessPoolExecutor(workers, mp_context=multiprocessing.get_context("spawn"))

@@ -113,6 +113,14 @@ def test_a_plan_of_a_precision(tmp_path: Path) -> None:
     assert list(answer.result["trials"]) == ["high"] and "within 30%" in answer.text
 
 
+def test_threads_come_to_the_same_plan(tmp_path: Path) -> None:
+    alone, threads = (
+        plan(tmp_path, "--people", "30", *more).result["power"]
+        for more in ((), ("--executor", "threads", "--workers", "2"))
+    )
+    assert threads == alone
+
+
 def test_the_same_seed_is_the_same_plan(tmp_path: Path) -> None:
     def rows(*arguments: str) -> list[Any]:
         return plan(tmp_path, "--people", "20", *arguments).result["power"]

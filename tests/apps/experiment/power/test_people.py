@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 from apps.experiment.power.people import Arm, Study, simulate_people
-from apps.experiment.power.pool import processes, simulate_pool
+from apps.experiment.power.pool import simulate_pool
+from apps.shared.workers import workers
 
 QUEST: dict[str, Any] = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "trials": 40, "count": 20, "thresholds": 20}
 WEAK = Arm("weak", "discrimination", "law.force", 1.0, 1, QUEST)
@@ -35,9 +36,8 @@ def test_the_results_do_not_depend_on_the_workers() -> None:
 
 @pytest.mark.slow
 def test_nor_on_processes() -> None:
-    executor = processes(2)
-    assert executor is not None and processes(1) is None
-    with executor:
+    with workers("processes", 2) as (executor, count):
+        assert count == 2
         assert (simulate_pool(STUDY, 45, executor=executor) == simulate_pool(STUDY, 45)).all()
 
 
