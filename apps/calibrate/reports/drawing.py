@@ -1,8 +1,7 @@
-"""What the figures of a calibration's report share: size, colours of dots, legends, and that they are SVG."""
+"""What the figures of a calibration's report share: units, dots, legends."""
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
@@ -10,31 +9,10 @@ from numpy.typing import NDArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
 
 Array = NDArray[np.float64]
 
 _MOST_POINTS = 6000
-
-
-def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of that size [inch]."""
-    from matplotlib.backends.backend_svg import FigureCanvasSVG
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, height), dpi=150, facecolor="white", layout="constrained")
-    FigureCanvasSVG(figure)
-    return figure
-
-
-def svg(figure: Figure) -> str:
-    """Return a figure as SVG, the same for the same figure."""
-    import matplotlib as mpl
-
-    text = io.StringIO()
-    with mpl.rc_context({"svg.hashsalt": "haptics"}):
-        figure.savefig(text, format="svg", metadata={"Date": None})
-    return text.getvalue()
 
 
 def units_of(rotary: bool) -> tuple[str, str]:

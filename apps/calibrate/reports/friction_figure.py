@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.calibrate.reports.drawing import dots, legend, new_figure, svg, units_of
+from apps.calibrate.reports.drawing import dots, legend, units_of
 from apps.calibrate.reports.results import effort_word
 from apps.reproduce.style import BLUE, GREEN, INK, ORANGE, PALE, PINK, dress
+from apps.shared.figure import new_figure, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
@@ -11,39 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from apps.calibrate.reports.friction_figure import friction_figure
 from apps.calibrate.reports.motor_figure import motor_figure
+from apps.shared.html import document, picture, table, warnings
 
 if TYPE_CHECKING:
     from calibration.identification import Identified
     from calibration.motor.gain import MotorFit
     from calibration.parameters.parameters import Found, JointParameters, ParameterFile
-
-_STYLE = """
-body { font: 14px/1.45 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #222222; }
-body { margin: 0; background: #f2f2f2; }
-section { max-width: 1060px; margin: 24px auto; padding: 28px 36px; background: white; box-shadow: 0 1px 4px #0003; }
-h1 { font-size: 24px; margin: 0 0 2px; }
-h2 { font-size: 16px; margin: 22px 0 6px; }
-p.lead { color: #555555; margin: 0 0 14px; }
-table { border-collapse: collapse; margin: 4px 0; }
-th, td { padding: 3px 18px 3px 0; text-align: left; border-bottom: 1px solid #e6e6e6; vertical-align: top; }
-td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
-th.number { text-align: right; }
-td.name { white-space: nowrap; }
-span.hash { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 11px; overflow-wrap: anywhere; }
-ul.warnings { background: #fdf1e7; border-left: 4px solid #D55E00; margin: 10px 0; padding: 8px 8px 8px 28px; }
-img { width: 100%; height: auto; margin-top: 10px; }
-div.columns { display: flex; flex-wrap: wrap; gap: 0 48px; }
-@media print {
-  body { background: white; font-size: 10px; }
-  section { box-shadow: none; margin: 0; padding: 0; break-after: page; }
-  section:last-child { break-after: auto; }
-  th, td { padding: 1px 14px 1px 0; }
-  h2 { font-size: 12px; margin: 8px 0 3px; }
-  span.hash { font-size: 7px; }
-  img { width: 74%; margin: 4px 13% 0; }
-}
-@page { size: A4; margin: 12mm; }
-"""
 
 _WORDS = {
     "samples": "samples",
@@ -122,29 +94,23 @@ def write_report(path: Path, file: ParameterFile, pages: Sequence[Page]) -> None
 
 def _document(file: ParameterFile, pages: Sequence[Page]) -> str:
     title = f"Calibration of {file.provenance.device or ', '.join(page.joint.name for page in pages)}"
-    body = "\n".join(_section(page, file) for page in pages)
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f"<title>{escape(title)}</title>\n<style>{_STYLE}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
-    )
+    return document(title, [_section(page, file) for page in pages])
 
 
 def _section(page: Page, file: ParameterFile) -> str:
     found = page.found
     word = {"friction": f"friction, {found.model}", "motor": "motor"}[page.kind]
-    image = base64.b64encode(page.figure.encode()).decode()
     return "\n".join(
         (
             "<section>",
             f"<h1>{escape(page.joint.name)}: {escape(word)}</h1>",
             f'<p class="lead">{escape(page.lead)}</p>',
-            _warnings(found.warnings),
+            warnings(found.warnings),
             '<div class="columns">',
             f"<div><h2>Parameters</h2>{_parameters(page)}</div>",
             f"<div><h2>Fit</h2>{_facts(page)}</div>",
             "</div>",
-            f'<img alt="Figures of {escape(page.joint.name)}" src="data:image/svg+xml;base64,{image}">',
+            picture(page.figure, f"Figures of {page.joint.name}"),
             f"<h2>Where it comes from</h2>{_origin(file)}",
             "</section>",
         )
@@ -167,25 +133,6 @@ def _motor_lead(fit: MotorFit) -> str:
     return f"{how} while its motor was driven for {fit.recording.duration:.0f} s{known}."
 
 
-def _warnings(warnings: Sequence[str]) -> str:
-    if not warnings:
-        return ""
-    items = "".join(f"<li>{escape(warning)}</li>" for warning in warnings)
-    return f'<ul class="warnings">{items}</ul>'
-
-
-def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first column is words and whose others are numbers."""
-    first = "".join(f"<th{' class=number' if k else ''}>{escape(cell)}</th>" for k, cell in enumerate(head))
-    body = "".join(
-        "<tr>"
-        + "".join(f'<td class="{"number" if k else "name"}">{escape(cell)}</td>' for k, cell in enumerate(row))
-        + "</tr>"
-        for row in rows
-    )
-    return f"<table>{f'<tr>{first}</tr>' if head else ''}{body}</table>"
-
-
 def _parameters(page: Page) -> str:
     from calibration.parameters.keys import parameter_unit
 
@@ -196,14 +143,14 @@ def _parameters(page: Page) -> str:
         unit = parameter_unit(name, page.joint.rotary, found.model)
         word = "mass" if name == "inertia" and not page.joint.rotary else name.replace("_", " ")
         rows.append([word, f"{value:.4g} {unit}", interval])
-    return _table(["", "value", "95 % interval"], rows)
+    return table(["", "value", "95 % interval"], rows)
 
 
 def _facts(page: Page) -> str:
     facts = page.found.facts.items()
     rows = [[_fact_name(name), _fact(name, value)] for name, value in facts if not (_excluded(name) and value == 0)]
     rows += [[f"error on {name}", f"{error:.1%}"] for name, error in page.checks.items()]
-    return _table([], rows)
+    return table([], rows)
 
 
 def _excluded(name: str) -> bool:

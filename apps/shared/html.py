@@ -1,0 +1,82 @@
+"""A report as one HTML file that holds all it shows: its style, tables, warnings and figures."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Sequence
+from html import escape
+
+STYLE = """
+body { font: 14px/1.45 system-ui, "Segoe UI", "DejaVu Sans", sans-serif; color: #222222; }
+body { margin: 0; background: #f2f2f2; }
+section { max-width: 1060px; margin: 24px auto; padding: 28px 36px; background: white; box-shadow: 0 1px 4px #0003; }
+h1 { font-size: 24px; margin: 0 0 2px; }
+h2 { font-size: 16px; margin: 22px 0 6px; }
+p.lead { color: #555555; margin: 0 0 14px; }
+table { border-collapse: collapse; margin: 4px 0; }
+th, td { padding: 3px 18px 3px 0; text-align: left; border-bottom: 1px solid #e6e6e6; vertical-align: top; }
+td.number { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
+th.number { text-align: right; }
+td.name { white-space: nowrap; }
+span.hash { font-family: ui-monospace, "DejaVu Sans Mono", monospace; font-size: 11px; overflow-wrap: anywhere; }
+ul.warnings { background: #fdf1e7; border-left: 4px solid #D55E00; margin: 10px 0; padding: 8px 8px 8px 28px; }
+img { width: 100%; height: auto; margin-top: 10px; }
+div.columns { display: flex; flex-wrap: wrap; gap: 0 48px; }
+@media print {
+  body { background: white; font-size: 10px; }
+  section { box-shadow: none; margin: 0; padding: 0; break-after: page; }
+  section:last-child { break-after: auto; }
+  th, td { padding: 1px 14px 1px 0; }
+  h2 { font-size: 12px; margin: 8px 0 3px; }
+  span.hash { font-size: 7px; }
+  img { width: 74%; margin: 4px 13% 0; }
+}
+@page { size: A4; margin: 12mm; }
+"""
+"""For the screen and for A4."""
+
+
+def document(title: str, sections: Sequence[str], style: str = "") -> str:
+    """Return the file.
+
+    Parameters
+    ----------
+    title : str
+        Of the window.
+    sections : sequence of str
+        HTML, a page each when it is printed.
+    style : str
+        What a report adds to the common style.
+    """
+    body = "\n".join(sections)
+    return (
+        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f"<title>{escape(title)}</title>\n<style>{STYLE}{style}</style>\n</head>\n<body>\n{body}\n</body>\n</html>\n"
+    )
+
+
+def picture(svg: str, words: str) -> str:
+    """Return a figure, with words for who cannot see it."""
+    image = base64.b64encode(svg.encode()).decode()
+    return f'<img alt="{escape(words)}" src="data:image/svg+xml;base64,{image}">'
+
+
+def warnings(words: Sequence[str]) -> str:
+    """Return a list of warnings that stands out; nothing where there are none."""
+    if not words:
+        return ""
+    items = "".join(f"<li>{escape(warning)}</li>" for warning in words)
+    return f'<ul class="warnings">{items}</ul>'
+
+
+def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table whose first column is words and whose others are numbers."""
+    first = "".join(f"<th{' class=number' if k else ''}>{escape(cell)}</th>" for k, cell in enumerate(head))
+    body = "".join(
+        "<tr>"
+        + "".join(f'<td class="{"number" if k else "name"}">{escape(cell)}</td>' for k, cell in enumerate(row))
+        + "</tr>"
+        for row in rows
+    )
+    return f"<table>{f'<tr>{first}</tr>' if head else ''}{body}</table>"
