@@ -11,6 +11,7 @@ from apps.experiment.design.settings import ConditionSettings
 from apps.experiment.observers import ObserverSettings
 from apps.experiment.power.settings import PowerSettings
 from apps.experiment.procedures import KINDS
+from apps.experiment.report.settings import AnalysisSettings
 from apps.settings.config import SessionSettings
 from apps.settings.models import element_defaults, law_defaults
 from devices.arm.body import ArmBody
@@ -113,6 +114,7 @@ def _experiments() -> Iterator[str]:
         yield _section("procedure", f'Experiment: `procedure.kind = "{kind}"`', procedure)
     yield _section("observer", "Experiment: `observer`", ObserverSettings)
     yield _section("power", "Experiment: `power`", PowerSettings)
+    yield _section("analysis", "Experiment: `analysis`", AnalysisSettings)
 
 
 def _devices() -> Iterator[str]:

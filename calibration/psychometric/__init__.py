@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from calibration.psychometric.discrimination import OrderBias, jnd, order_bias, pse, weber_fraction
     from calibration.psychometric.estimate import Estimate, proportion
     from calibration.psychometric.fit import Curve, PsychometricFit, fit_psychometric
-    from calibration.psychometric.group import Group, group_estimate
+    from calibration.psychometric.group import Group, group_estimate, mean_and_spread
     from calibration.psychometric.karber import spearman_karber
     from calibration.psychometric.magnitude import Magnitude, magnitude_exponent
     from calibration.psychometric.priors import RatePrior, WidthPrior
@@ -29,7 +29,7 @@ _HOMES = {
     "discrimination": ("OrderBias", "jnd", "order_bias", "pse", "weber_fraction"),
     "estimate": ("Estimate", "proportion"),
     "fit": ("Curve", "PsychometricFit", "fit_psychometric"),
-    "group": ("Group", "group_estimate"),
+    "group": ("Group", "group_estimate", "mean_and_spread"),
     "magnitude": ("Magnitude", "magnitude_exponent"),
     "priors": ("RatePrior", "WidthPrior"),
     "karber": ("spearman_karber",),
@@ -54,6 +54,7 @@ __all__ = [
     "group_estimate",
     "jnd",
     "magnitude_exponent",
+    "mean_and_spread",
     "order_bias",
     "proportion",
     "pse",

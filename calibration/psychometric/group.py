@@ -65,6 +65,23 @@ def group_estimate(estimates: Sequence[Estimate], probability: float = USUAL_PRO
     return Group(mean, _cv(variance), _cv(max(0.0, variance - own)), len(known), len(estimates) - len(known))
 
 
+def mean_and_spread(values: Sequence[float], probability: float = USUAL_PROBABILITY) -> tuple[Estimate, Estimate]:
+    """Return the mean of normal values and their standard deviation, with the intervals of t and of chi squared.
+
+    Raises
+    ------
+    ConfigurationError
+        If there are fewer than two values.
+    """
+    from scipy.special import chdtri
+
+    if len(values) < 2:
+        raise ConfigurationError(f"{len(values)} values: a standard deviation needs at least two.")
+    free, tail, sd = len(values) - 1, 0.5 * (1.0 - probability), float(np.std(values, ddof=1))
+    low, high = (sd * math.sqrt(free / float(chdtri(free, share))) for share in (tail, 1.0 - tail))
+    return mean_with_interval(list(values), probability), Estimate(sd, low, high, probability)
+
+
 def _exp(x: float) -> float:
     return math.inf if math.isinf(x) and x > 0.0 else math.exp(x)
 

@@ -14,6 +14,7 @@ from calibration.psychometric import (
     group_estimate,
     jnd,
     magnitude_exponent,
+    mean_and_spread,
     order_bias,
     pse,
     spearman_karber,
@@ -137,3 +138,12 @@ def test_a_group_is_the_mean_of_logs_with_the_interval_of_t() -> None:
     alone = group_estimate([Estimate(0.1, 0.08, 0.13)])
     assert math.isnan(alone.cv)
     assert (alone.mean.low, alone.mean.high) == (0.0, math.inf)
+
+
+def test_adjustments_have_a_mean_and_a_spread_whose_intervals_hold() -> None:
+    rng, held = np.random.default_rng(4), np.zeros(2)
+    for _ in range(400):
+        mean, spread = mean_and_spread(list(rng.normal(2.0, 0.3, 9)))
+        held += (mean.low <= 2.0 <= mean.high, spread.low <= 0.3 <= spread.high)
+    assert (held / 400 >= 0.92).all()
+    assert (held / 400 <= 0.98).all()

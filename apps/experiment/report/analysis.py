@@ -1,0 +1,158 @@
+"""The analysis of a participant: what is fitted to the trials of each task, and what is true of simulated observers."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from apps.experiment.journal.tables import Row
+from apps.experiment.observers import make_observer
+from apps.experiment.procedures import make_procedure, trial_seed
+from apps.experiment.report.results import CatchResult, ConditionResult, PersonResult
+from apps.experiment.report.sessions import Experiment, Person
+from apps.experiment.report.settings import AnalysisSettings
+from apps.experiment.report.tasks import adjusted, answered_words, chosen
+from calibration.psychometric import Magnitude, magnitude_exponent, proportion
+from haptics.errors import ConfigurationError
+
+_USUAL_ERRORS = 0.2
+"""Share of easy catch trials that may be wrong, where the experiment's file says nothing."""
+
+Truth = Mapping[str, Any]
+
+
+def analyse(experiment: Experiment, person: Person, settings: AnalysisSettings) -> PersonResult:
+    """Return what was found of a participant."""
+    catches = catch_trials(person, settings.probability)
+    truth = {name: _truth(experiment, person, reference) for name, reference in conditions_of(person).items()}
+    found = [
+        _condition(experiment, person, name, reference, settings, truth[name])
+        for name, reference in conditions_of(person).items()
+    ]
+    return PersonResult(
+        person.code,
+        tuple(found),
+        catches,
+        _magnitude(experiment, person, settings),
+        {name: one for name, one in truth.items() if one},
+        tuple(_exclusions(experiment, catches, person)),
+        repeated_trials(person),
+    )
+
+
+def conditions_of(person: Person) -> dict[str, float]:
+    """Return the conditions of a participant's trials with their references, in their order."""
+    found = {str(row["condition"]): float(row["reference"] or 0.0) for row in person.tested}
+    return dict(sorted(found.items(), key=lambda one: (one[1], one[0])))
+
+
+def _condition(
+    experiment: Experiment, person: Person, name: str, reference: float, settings: AnalysisSettings, truth: Truth
+) -> ConditionResult:
+    rows = [row for row in person.tested if str(row["condition"]) == name]
+    procedures = tuple(_procedures(experiment, person, name))
+    if experiment.task_name == "estimation":
+        return ConditionResult(name, reference, rows)
+    if experiment.task_name == "adjustment":
+        return adjusted(name, reference, rows, settings, truth)
+    if experiment.task.guess is None:
+        null = [row for row in person.of_kind("catch-null") if str(row["condition"]) == name]
+        return answered_words(name, reference, rows, null, experiment.task_name, settings, procedures)
+    return chosen(name, reference, rows, experiment.task.guess, settings, procedures, truth)
+
+
+def catch_trials(person: Person, probability: float) -> CatchResult:
+    """Return what the catch trials say."""
+    easy, null = person.of_kind("catch-easy"), person.of_kind("catch-null")
+    wrong = sum(not row["correct"] for row in easy)
+    second = sum(str(row["response"]) in {"2", "yes", "different"} for row in null)
+    return CatchResult(
+        len(easy),
+        wrong,
+        len(null),
+        second,
+        proportion(wrong, len(easy), probability) if easy else None,
+        proportion(second, len(null), probability) if null else None,
+    )
+
+
+def repeated_trials(person: Person) -> dict[str, int]:
+    """Return how many attempts do not count, by reason."""
+    reasons: Counter[str] = Counter()
+    for row in person.rows:
+        if row["outcome"] != "ok":
+            reasons.update(str(row["reasons"] or row["outcome"]).split("; "))
+        elif not row["counts"]:
+            reasons["asked for by the participant"] += 1
+    return dict(sorted(reasons.items()))
+
+
+def _exclusions(experiment: Experiment, catches: CatchResult, person: Person) -> list[str]:
+    """Return by which rules of the experiment's file a participant does not count for the group."""
+    most = float(experiment.table("catch").get("most_errors", _USUAL_ERRORS))
+    found = []
+    if catches.easy and catches.easy_wrong / catches.easy > most:
+        found.append(
+            f"{catches.easy_wrong} of {catches.easy} easy catch trials were answered wrongly, more than {most:.0%}"
+        )
+    if not person.tested:
+        found.append("no trial counts")
+    return found
+
+
+def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
+    """Return what is true of a simulated observer; empty for a person.
+
+    The observer is made anew from the settings in the journal and the seed, as the session did.
+    """
+    header = person.sittings[0].header
+    if header["observer"] is None:
+        return {}
+    table = {key: value for key, value in header["observer"].items() if key != "name"}
+    seed = trial_seed(int(header["seed"]), person.code, 0, 0, 1)
+    return make_observer(table, seed=seed).truth(experiment.axis, reference)
+
+
+def _procedures(experiment: Experiment, person: Person, condition: str) -> list[dict[str, Any]]:
+    """Return what each track's procedure says itself, by giving it its answers once more."""
+    table = _procedure_table(experiment, condition)
+    if table.get("kind") not in {"staircase", "quest+"}:
+        return []
+    found = []
+    for sitting in person.sittings:
+        rows = [row for row in sitting.counted if row["kind"] == "test" and str(row["condition"]) == condition]
+        for track in sorted({str(row["track"]) for row in rows}):
+            own = [row for row in rows if str(row["track"]) == track]
+            found.append({"session": sitting.place.session, "track": track, **_replayed(experiment, table, own)})
+    return found
+
+
+def _procedure_table(experiment: Experiment, condition: str) -> dict[str, Any]:
+    given = experiment.design.get("conditions")
+    named = given if isinstance(given, list) else []
+    own = next((one.get("procedure") or {} for one in named if str(one.get("name")) == condition), {})
+    return {**experiment.table("procedure"), **own}
+
+
+def _replayed(experiment: Experiment, table: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:
+    procedure = make_procedure(table, guess=experiment.task.guess or 0.0, seed=trial_seed(0, 0, 0, 0, 0))
+    for row in rows:
+        procedure.take(float(row["level"]), bool(row["correct"]))
+    return procedure.report()
+
+
+def _magnitude(experiment: Experiment, person: Person, settings: AnalysisSettings) -> Magnitude | None:
+    if experiment.task_name != "estimation":
+        return None
+    stimuli, estimates = estimates_of(person)
+    try:
+        return magnitude_exponent(stimuli, estimates, probability=settings.probability)
+    except ConfigurationError:
+        return None  # too few different stimuli so far; the trials are told all the same
+
+
+def estimates_of(person: Person) -> tuple[list[float], list[float]]:
+    """Return the stimuli of magnitude estimation, and the numbers that were given."""
+    rows = [row for row in person.tested if row["response"] is not None and row["asked_1"]]
+    return [float(row["asked_1"]) for row in rows], [float(row["response"]) for row in rows]

@@ -1,0 +1,228 @@
+"""What the report is made of: sessions of one experiment, their trials and the certificates of their recordings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.journal import SessionFolder, decode, read_journal, replay, sessions_below, trial_rows
+from apps.experiment.journal.schema import Record
+from apps.experiment.journal.state import SessionState
+from apps.experiment.journal.tables import Measure, Row
+from apps.experiment.trial import TASKS, Task
+from haptics.errors import ConfigurationError, RecordingError
+from haptics.recording.json_files import parsed_json, small_text
+
+Table = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Sitting:
+    """One session.
+
+    Attributes
+    ----------
+    place : SessionFolder
+        Its folder.
+    state : SessionState
+        What its journal says.
+    rows : list of dict
+        Its table of trials: every attempt that ended.
+    certificates : list of dict
+        Of its recordings, each with the name of the recording.
+    damaged : list of str
+        What is wrong with recordings that cannot be read; the answers are in the journal all the same.
+    """
+
+    place: SessionFolder
+    state: SessionState
+    rows: list[Row]
+    certificates: list[dict[str, Any]]
+    damaged: list[str]
+
+    @property
+    def header(self) -> dict[str, Any]:
+        """The first record of its journal."""
+        return self.state.header
+
+    @cached_property
+    def counted(self) -> list[Row]:
+        """Attempts that count, in the order of the trials."""
+        return sorted((row for row in self.rows if row["counts"]), key=lambda row: int(row["trial"]))
+
+
+@dataclass(frozen=True)
+class Person:
+    """A participant with all sessions.
+
+    Attributes
+    ----------
+    code : str
+        Code.
+    sittings : tuple of Sitting
+        In order.
+    """
+
+    code: str
+    sittings: tuple[Sitting, ...]
+
+    @property
+    def rows(self) -> list[Row]:
+        """Every attempt of all sessions."""
+        return [row for sitting in self.sittings for row in sitting.rows]
+
+    @property
+    def tested(self) -> list[Row]:
+        """Trials that count for the result."""
+        return self.of_kind("test")
+
+    def of_kind(self, kind: str) -> list[Row]:
+        """Return the trials of a kind that count."""
+        return [row for sitting in self.sittings for row in sitting.counted if row["kind"] == kind]
+
+    @property
+    def observer(self) -> dict[str, Any] | None:
+        """The table of the simulated observer; None for a person."""
+        found: dict[str, Any] | None = self.sittings[0].header["observer"]
+        return found
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """All sessions of one experiment.
+
+    Attributes
+    ----------
+    name : str
+        Its name.
+    people : tuple of Person
+        By code.
+    """
+
+    name: str
+    people: tuple[Person, ...]
+
+    @property
+    def sittings(self) -> list[Sitting]:
+        """All sessions."""
+        return [sitting for person in self.people for sitting in person.sittings]
+
+    @property
+    def design(self) -> dict[str, Any]:
+        """The tables of the experiment's file, of the first session."""
+        found: dict[str, Any] = self.sittings[0].header["design"]
+        return found
+
+    def table(self, name: str) -> Table:
+        """Return a table of the experiment's file; empty if it has none."""
+        found = self.design.get(name)
+        return found if isinstance(found, dict) else {}
+
+    @property
+    def task_name(self) -> str:
+        """Which task."""
+        return str(self.table("experiment").get("task", "discrimination"))
+
+    @property
+    def task(self) -> Task:
+        """The task.
+
+        Raises
+        ------
+        ConfigurationError
+            If this version knows none of that name.
+        """
+        if self.task_name not in TASKS:
+            raise ConfigurationError(f"experiment.task = {self.task_name!r}: must be one of {', '.join(TASKS)}.")
+        return TASKS[self.task_name]
+
+    @property
+    def axis(self) -> str:
+        """The setting that varied."""
+        found = next((row["axis"] for row in self._rows()), None)
+        return str(found or self.table("stimulus").get("axis", "law.force"))
+
+    @property
+    def unit(self) -> str:
+        """Its unit."""
+        return str(next((row["axis_unit"] for row in self._rows()), ""))
+
+    @property
+    def simulated(self) -> bool:
+        """Whether a simulated observer answered in any session."""
+        return any(sitting.header["observer"] is not None for sitting in self.sittings)
+
+    def _rows(self) -> Sequence[Row]:
+        return next((sitting.rows for sitting in self.sittings if sitting.rows), [])
+
+
+def read_experiment(folders: Sequence[Path], measure: Measure | None = None) -> Experiment:
+    """Return the sessions in the folders.
+
+    Parameters
+    ----------
+    folders : sequence of Path
+        Folders of sessions, or above them.
+    measure : callable, optional
+        Fills the columns of the stimulus from recordings.
+
+    Raises
+    ------
+    RecordingError
+        If a journal is none.
+    ConfigurationError
+        If they are of several experiments, or a blind session has not ended.
+    """
+    places = {place.folder.resolve(): place for folder in folders for place in sessions_below(folder)}
+    sittings = [_sitting(place, measure) for place in places.values()]
+    names = sorted({str(sitting.header["experiment"]) for sitting in sittings})
+    if len(names) > 1:
+        raise ConfigurationError(
+            f"The folders hold sessions of {len(names)} experiments ({', '.join(names)}); name folders of one of them."
+        )
+    people: dict[str, list[Sitting]] = {}
+    for sitting in sittings:
+        people.setdefault(sitting.place.participant, []).append(sitting)
+    in_order = [Person(code, tuple(_by_number(found))) for code, found in sorted(people.items())]
+    return Experiment(names[0], tuple(in_order))
+
+
+def _by_number(sittings: list[Sitting]) -> list[Sitting]:
+    return sorted(sittings, key=lambda one: one.place.session)
+
+
+def _sitting(place: SessionFolder, measure: Measure | None) -> Sitting:
+    state = replay(read_journal(place.journal).records)
+    rows = trial_rows(place, None if measure is None else partial(_measured, measure))
+    if state.header["blind"] is not None:
+        rows = [row | decode(place).stimuli.get(str(row["condition"]), {}) for row in rows]
+    return Sitting(place, state, rows, *_certificates(place, state))
+
+
+def _measured(measure: Measure, recording: Path, trial: Record) -> dict[str, Any]:
+    """Return what a recording has of a trial; of one that cannot be read, why."""
+    try:
+        return measure(recording, trial)
+    except RecordingError as error:
+        return {"stimulus_missing": str(error)}
+
+
+def _certificates(place: SessionFolder, state: SessionState) -> tuple[list[dict[str, Any]], list[str]]:
+    """Return the certificates of the recordings that are there, and what is wrong with those that cannot be read."""
+    found, damaged = [], []
+    for block in state.block_starts:
+        if block["recording"] is None:
+            continue
+        file = place.inside(block["recording"]) / "recording.json"
+        if not file.is_file():
+            continue
+        try:
+            certificate = parsed_json(small_text(file)).get("certificate") or {}
+        except (OSError, ValueError, AttributeError, RecursionError) as error:
+            damaged.append(f"{place.stem}, {block['recording']}: cannot be read ({error}).")
+            continue
+        found.append({"recording": block["recording"], "block": block["block"], **certificate})
+    return found, damaged

@@ -1,0 +1,46 @@
+"""The table ``analysis`` of an experiment file: how the answers are fitted."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, build, check, choice, documented, free
+
+SHAPES = ("dprime", "weibull", "phi", "logistic")
+STIMULI = ("asked", "delivered", "felt")
+
+
+@documented
+@dataclass(frozen=True)
+class AnalysisSettings:
+    """The table ``analysis``: what is fitted to the answers, and at which percentages differences are read off."""
+
+    shape: str = choice("dprime", SHAPES, doc="psychometric function, of the logarithm of the level")
+    percent: Any = free((75.0,), "a list of percentages", doc="correct answers at which differences are read off")
+    stimulus: str = choice("asked", STIMULI, doc="which levels are fitted")
+    probability: float = bounded(0.95, minimum=0.5, maximum=0.999, doc="probability of the intervals")
+
+    def __post_init__(self) -> None:
+        check(self, "analysis")
+        given = self.percent if isinstance(self.percent, list | tuple) else [self.percent]
+        plain = all(isinstance(one, int | float) and not isinstance(one, bool) and 50.0 < one < 100.0 for one in given)
+        if not given or not plain:
+            raise ConfigurationError(
+                f"analysis.percent = {self.percent!r}: must be percentages between 50 and 100, such as [75, 84]."
+            )
+        object.__setattr__(self, "percent", tuple(float(one) for one in given))
+
+    @classmethod
+    def of(cls, table: Mapping[str, Any], percent: Sequence[float] | None = None) -> Self:
+        """Return the settings in a table ``analysis``, which may hold texts for a preregistration as well.
+
+        Raises
+        ------
+        ConfigurationError
+            If a value is not allowed.
+        """
+        own = {one.name: table[one.name] for one in fields(cls) if one.name in table}
+        return build(cls, own | ({"percent": list(percent)} if percent else {}), "analysis")

@@ -1,0 +1,166 @@
+"""The tables of the report: differences, fits, d', catch trials, repeated trials, the group."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from apps.experiment.report.results import ConditionResult, GroupResult, PersonResult
+from apps.shared.html import table
+from calibration.psychometric import Estimate, Group
+
+_HELD = {True: "yes", False: "no", None: ""}
+
+
+def number(one: Estimate | None, scale: float = 1.0, form: str = ".3g") -> list[str]:
+    """Return value and interval as two cells; an end that is not known as a word."""
+    if one is None:
+        return ["", ""]
+    sign = {"": "", "above": "> ", "below": "< "}[one.bound]
+    low, high = ("open" if math.isinf(end) else format(end * scale, form) for end in (one.low, one.high))
+    return [f"{sign}{one.value * scale:{form}}", f"{low} to {high}"]
+
+
+def with_interval(one: Estimate | None, scale: float = 1.0) -> str:
+    """Return value and interval in one cell."""
+    if one is None:
+        return ""
+    value, ends = number(one, scale, ".2g")
+    return f"{value} ({ends})"
+
+
+def bracket(unit: str) -> str:
+    """Return a unit as a heading has it."""
+    return f" [{unit}]" if unit else ""
+
+
+def _heads(unit: str) -> list[str]:
+    return [
+        "condition",
+        "correct",
+        f"difference{bracket(unit)}",
+        "95 % interval",
+        "Weber fraction [%]",
+        "95 % interval",
+    ]
+
+
+def difference_table(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return just noticeable differences with the percentage that each stands for."""
+    every = [(condition, one) for condition in conditions for one in condition.differences]
+    truth = any(one.true_jnd is not None for _, one in every)
+    rows = []
+    for condition, one in every:
+        row = [condition.name, f"{one.percent:g} %", *number(one.jnd), *number(one.weber, 100.0)]
+        if truth:
+            row += [
+                "" if one.true_jnd is None else f"{one.true_jnd:.3g}",
+                "" if one.true_weber is None else f"{100.0 * one.true_weber:.3g}",
+                _HELD[one.holds_truth],
+            ]
+        rows.append(row)
+    return table(_heads(unit) + ([f"true{bracket(unit)}", "true [%]", "held"] if truth else []), rows)
+
+
+def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return slope, lapses and goodness of fit of every condition, and the checks beside it."""
+    head = ["condition", "trials", "exponent", "lapses [%]", "deviance", "p", f"Spearman-Karber{bracket(unit)}"]
+    head += [f"second seems more by{bracket(unit)}", "second preferred by [%]"]
+    rows = []
+    for one in conditions:
+        fit = one.fit
+        if fit is None:
+            continue
+        order = ("", "")
+        if one.order is not None:
+            order = with_interval(one.order.level), with_interval(one.order.preference, 100.0)
+        cells = [with_interval(fit.exponent or fit.slope), with_interval(fit.lapse, 100.0)]
+        cells += [f"{fit.deviance:.1f}", f"{fit.deviance_p:.2g}", with_interval(one.check), *order]
+        rows.append([one.name, str(len(one.rows)), *cells])
+    return table(head, rows)
+
+
+def detectability_table(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return d' and criterion by level."""
+    rows = [
+        [condition.name, f"{level:.3g} {unit}".strip(), *number(one.d_prime), *number(one.criterion)]
+        for condition in conditions
+        for level, one in condition.detectability.items()
+    ]
+    return table(["condition", "level", "d'", "95 % interval", "criterion", "95 % interval"], rows)
+
+
+def procedure_table(conditions: Sequence[ConditionResult], unit: str) -> str:
+    """Return what each track's procedure says itself; nothing where there are no such procedures."""
+    rows = []
+    for condition in conditions:
+        for one in condition.procedures:
+            kind = f"{one['kind']} {one.get('rule', '')}".strip()
+            estimate = "" if one["estimate"] is None else f"{one['estimate']:.3g}"
+            reversals = str(len(one["reversals"])) if "reversals" in one else ""
+            clamped = str(len(one["clamped"])) if one.get("clamped") else ""
+            percent = f"{one['target_percent']:.1f} %"
+            rows.append([one["track"], kind, str(one["trials"]), estimate, percent, reversals, clamped])
+    head = ["track", "procedure", "trials", f"its estimate{bracket(unit)}", "correct", "reversals", "at an end"]
+    used = [k for k in range(len(head)) if any(row[k] for row in rows)]
+    return table([head[k] for k in used], [[row[k] for k in used] for row in rows]) if rows else ""
+
+
+def group_table(group: GroupResult, unit: str) -> str:
+    """Return means over participants."""
+    truth = any(one.simulated for one in group.conditions)
+    head = [*_heads(unit), "between people (CV)", "participants"]
+    head += ["true [%]", "intervals that hold it"] if truth else []
+    rows = []
+    for one in group.conditions:
+        jnd, weber = (None if which is None else which.mean for which in (one.jnd, one.weber))
+        row = [one.name, f"{one.percent:g} %", *number(jnd), *number(weber, 100.0), *_spread(one.jnd)]
+        if truth:
+            row.append("" if one.true_weber is None else f"{100.0 * one.true_weber:.3g}")
+            row.append(f"{one.held} of {one.simulated}")
+        rows.append(row)
+    return table(head, rows)
+
+
+def _spread(group: Group | None) -> list[str]:
+    if group is None:
+        return ["", "0"]
+    between = "" if math.isnan(group.cv_between) else f"{group.cv_between:.0%}"
+    return [between, f"{group.count}" + (f" and {group.bounds} bounds" if group.bounds else "")]
+
+
+def people_table(people: Sequence[PersonResult]) -> str:
+    """Return a row for every participant."""
+    rows = []
+    for one in people:
+        trials = sum(len(condition.rows) for condition in one.conditions)
+        wrong = f"{one.catches.easy_wrong} of {one.catches.easy}" if one.catches.easy else ""
+        told = [difference.holds_truth for condition in one.conditions for difference in condition.differences]
+        held = [each for each in told if each is not None]
+        holding = f"{sum(held)} of {len(held)}" if held else ""
+        counts = "no" if one.excluded else "yes"
+        rows.append([one.code, str(trials), wrong, str(sum(one.repeated.values())), holding, counts])
+    head = ["participant", "trials", "easy catch trials wrong", "repeated", "intervals that hold the truth", "counts"]
+    return table(head, rows)
+
+
+def catch_table(result: PersonResult) -> str:
+    """Return what the catch trials say."""
+    catches, rows = result.catches, []
+    if catches.easy:
+        rows.append(["easy ones, wrong", f"{catches.easy_wrong} of {catches.easy}", *_percent(catches.lapse)])
+    if catches.null:
+        said = "none at all: second, yes or different"
+        rows.append([said, f"{catches.null_second} of {catches.null}", *_percent(catches.preference)])
+    return table(["", "trials", "share [%]", "95 % interval"], rows) if rows else "<p>There were none.</p>"
+
+
+def _percent(share: Estimate | None) -> list[str]:
+    return number(share, 100.0, ".2g")
+
+
+def repeated_table(result: PersonResult) -> str:
+    """Return why attempts did not count."""
+    if not result.repeated:
+        return "<p>No trial was repeated.</p>"
+    return table(["why", "attempts"], [[reason, str(count)] for reason, count in result.repeated.items()])
