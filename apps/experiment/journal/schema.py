@@ -16,6 +16,7 @@ LONGEST_TEXT = 20_000
 """Characters that a text in a record may have."""
 
 Record = dict[str, Any]
+"""A line of a journal, as an object of JSON."""
 
 RESPONSES = ("1", "2", "yes", "no", "same", "different")
 KINDS_OF_TRIAL = ("test", "practice", "catch-null", "catch-easy")
@@ -179,6 +180,7 @@ COMMON: dict[str, Field] = {
     "utc": _text("when it was written"),
     "monotonic_ns": _whole("the same by the monotonic clock, which recordings have too", unit="ns"),
 }
+"""Fields that every record has."""
 
 
 def checked(record: Any) -> Record:

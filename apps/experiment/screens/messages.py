@@ -20,6 +20,7 @@ Kind = Literal["instructions", "practice", "park", "interval", "gap", "response"
 """What a screen is for: `park` leads the hand to the start box, `gap` lies between two intervals."""
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
+"""All of them."""
 
 
 # --- to the participant's screen
