@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import Any
 
 from apps.session.counsel import Counsel
@@ -38,6 +39,8 @@ class Session(Run):
         Shows how far the run is; a line on the terminal by default.
     prepare : callable, optional
         Takes what is done before the first tick, in words; empty when that is over.
+    folder : Path, optional
+        Where the recording is to be; by default a new folder in the one for recordings.
 
     Attributes
     ----------
@@ -54,6 +57,7 @@ class Session(Run):
         warn: Callable[[str], None] | None = None,
         progress: Progress | None = None,
         prepare: Callable[[str], None] = lambda words: None,
+        folder: Path | None = None,
     ) -> None:
         self.config = config
         self._spec, self._limits = config.spec, config.limits
@@ -67,7 +71,7 @@ class Session(Run):
         self._attend: Callable[[], None] = lambda: None
         self._progress = progress or Progress(config.session.duration)
         self._preparation = Preparation(config.device, self._progress, tell, prepare)
-        recorder = new_recorder(config, self._counsel.record)
+        recorder = new_recorder(config, self._counsel.record, folder)
         self.folder = recorder.folder
         super().__init__(recorder, make_job(config, self._faults, self.folder), config.device, tell)
         self._key = HeldKey(self.servo.job.paths.control.path)

@@ -146,14 +146,41 @@ def require_reference(design: Design, condition: ConditionSettings) -> None:
             )
 
 
+USUAL_KEYS: dict[str, tuple[str, ...]] = {
+    "1": ("1", "left"),
+    "2": ("2", "right"),
+    "yes": ("y",),
+    "no": ("n",),
+    "same": ("s",),
+    "different": ("d",),
+    "up": ("up",),
+    "down": ("down",),
+    "compare": ("c",),
+    "done": ("return",),
+}
+"""Keys of answers to which an experiment gives none."""
+
+
+def answers_of(design: Design) -> tuple[str, ...]:
+    """Return what a key or button can mean in a trial."""
+    adjusted = ("up", "down", "compare", "done") if design.experiment.task == "adjustment" else ()
+    return design.task.responses or adjusted
+
+
+def keys_of(design: Design) -> dict[str, str]:
+    """Return the answer that each key stands for."""
+    named = {answer: design.response.keys.get(answer, USUAL_KEYS[answer]) for answer in answers_of(design)}
+    return {key: answer for answer, keys in named.items() for key in keys}
+
+
 def check_responses(source: Source, design: Design) -> None:
     """Raise where keys or buttons are for answers that the task does not have, or two have the same."""
     for table, given in (("keys", design.response.keys), ("buttons", design.response.buttons)):
         taken: dict[Any, str] = {}
         for answer, marks in given.items():
             where = ("response", table, answer)
-            if answer not in design.task.responses:
-                allowed = ", ".join(design.task.responses) or "none: a number is entered"
+            if answer not in answers_of(design):
+                allowed = ", ".join(answers_of(design)) or "none: a number is entered"
                 raise source.error(where, f"response.{table}.{answer}: is no answer to this task; allowed: {allowed}.")
             for mark in marks if table == "keys" else (marks,):
                 if taken.setdefault(mark, answer) != answer:

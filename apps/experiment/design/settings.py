@@ -191,6 +191,7 @@ class ResponseSettings:
         default_factory=dict,
         metadata=_table("a table of buttons, 1 to 31, by answer", "buttons of the device, or foot switches"),
     )
+    step: float = bounded(0.05, above=0.0, maximum=1.0, doc="adjustment: part of the value that a key changes")
     redo: str = string("backspace", allowed="a key", doc="key with which a participant asks to repeat the last trial")
     debounce: float = bounded(0.02, minimum=0.0, maximum=1.0, unit="s", doc="contacts may bounce for so long")
 

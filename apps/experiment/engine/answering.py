@@ -26,6 +26,10 @@ class Simulated:
         self._observer, self._course = observer, course
         self.needs_rows = needs_rows
 
+    def explore(self, stage: Stage, plan: Plan) -> bool | None:
+        """Feel, and do nothing; an adjustment is answered with the value that would have been set."""
+        return None
+
     def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
         """Return the observer's answer; a reaction time is a whole number of ticks."""
         answer = self._observer.answer(view, self._course.generator(plan))

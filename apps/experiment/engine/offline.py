@@ -47,6 +47,11 @@ class OfflineStage:
         Where its recording is made.
     journal : callable
         Writes a record of the journal.
+
+    Attributes
+    ----------
+    folder : Path
+        Where the recording is: beside `folder`, where there was one.
     """
 
     def __init__(self, config: SessionConfig, folder: Path, journal: Any) -> None:
@@ -55,6 +60,7 @@ class OfflineStage:
         counsel = Counsel(config.spec)
         counsel.consider(config.built_element, 0)
         self._recorder = new_recorder(self._config, counsel.record, folder)
+        self.folder = self._recorder.folder
         self._journal = journal
         self._file = SharedFile("trace")
         clock = Clock(self.period)

@@ -36,6 +36,8 @@ class Request:
         What is known of the participant.
     simulated : bool
         Whether an observer in software answers.
+    live : bool
+        Whether that is by the wall's clock.
     """
 
     code: str
@@ -44,6 +46,7 @@ class Request:
     out: Path
     fields: dict[str, str]
     simulated: bool
+    live: bool = False
 
 
 def begin(design: Design, request: Request) -> tuple[Journal, Participant]:

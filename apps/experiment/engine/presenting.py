@@ -58,6 +58,10 @@ class Respondent(Protocol):
 
     needs_rows: bool
 
+    def explore(self, stage: Stage, plan: Plan) -> bool | None:
+        """Do what is done while a stimulus is felt, as to adjust it; tell whether that is over, None for no wish."""
+        ...
+
     def reply(self, stage: Stage, plan: Plan, view: TrialView, since: int) -> Script[Reply | None]:
         """Wait for the answer to a trial whose last interval ended with tick `since`; None if it did not come."""
         ...
@@ -105,7 +109,7 @@ class Presenter:
         since = -1
         for number, marker in enumerate(markers):
             first = stage.count
-            reasons, since = yield from self._interval(plan, number, marker, markers[0] - 1)
+            reasons, since = yield from self._interval(plan, number, marker, respondent)
             if reasons:
                 return Outcome(None, reasons)
             if respondent.needs_rows:
@@ -115,9 +119,11 @@ class Presenter:
         reply = yield from respondent.reply(stage, plan, view, since)
         return Outcome(reply, () if reply is not None else ("no answer in time",))
 
-    def _interval(self, plan: Plan, number: int, marker: int, between: int) -> Script[tuple[tuple[str, ...], int]]:
+    def _interval(
+        self, plan: Plan, number: int, marker: int, respondent: Respondent
+    ) -> Script[tuple[tuple[str, ...], int]]:
         """Present one interval; return what was wrong with it, and its last tick."""
-        stage, design = self._stage, self._design
+        stage, design, between = self._stage, self._design, marker - marker % 10
         stage.mark(between)
         stage.take(design.config(plan.condition, plan.values[number]))
         yield self._settle
@@ -128,7 +134,7 @@ class Presenter:
         stage.mark(marker)
         self._audience.interval(plan, number)
         watch = Watch(design.exploration, stage.period, stage.count, marker)
-        yield from self._explored(watch)
+        yield from self._explored(watch, plan, respondent)
         stage.mark(between)
         stage.gate(True)
         self._audience.gap(plan, number)
@@ -159,12 +165,15 @@ class Presenter:
             watch.look(stage.slots, stage.count)
         return True
 
-    def _explored(self, watch: Watch) -> Script[None]:
-        """Wait until enough was felt."""
+    def _explored(self, watch: Watch, plan: Plan, respondent: Respondent) -> Script[None]:
+        """Wait until enough was felt, or whoever answers has done what is to be done."""
         stage, wanted = self._stage, self._design.exploration.strokes
         longest = self._ticks(self._design.trials.interval)
-        while watch.rows < longest and not (wanted and watch.strokes >= wanted):
-            yield min(LOOK if wanted else longest, longest - watch.rows)
+        while watch.rows < longest:
+            done = respondent.explore(stage, plan)
+            if done or (done is None and wanted and watch.strokes >= wanted):
+                return
+            yield min(longest if done is None and not wanted else LOOK, longest - watch.rows)
             watch.look(stage.slots, stage.count)
 
     def _judged(self, watch: Watch) -> tuple[str, ...]:

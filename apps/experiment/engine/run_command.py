@@ -19,6 +19,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--observer", choices=("simulated",), help="let an observer in software answer, without a clock"
     )
+    parser.add_argument(
+        "--clock",
+        choices=("wall", "off"),
+        help="of an observer: off: as fast as the machine can, as a rule on virtual devices; wall: real time",
+    )
     parser.add_argument("--participant", metavar="CODE", help="code of the participant, never a name")
     parser.add_argument("--participants", metavar="N", type=int, help="so many simulated participants, sim01 and so on")
     parser.add_argument(
@@ -73,7 +78,9 @@ def _requests(options: argparse.Namespace) -> list[Request]:
     seed = with_seed(read_design(options.file), options.seed)
     codes = [f"sim{number + 1:02d}" for number in range(count)] if count else [options.participant or "sim01"]
     fields = dict(_field(text) for text in options.fields)
-    return [Request(code, options.session, seed, options.out, fields, simulated) for code in codes]
+    return [
+        Request(code, options.session, seed, options.out, fields, simulated, options.clock == "wall") for code in codes
+    ]
 
 
 def _field(text: str) -> tuple[str, str]:

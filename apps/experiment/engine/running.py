@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import multiprocessing
 import os
 import time
@@ -14,33 +15,41 @@ from apps.experiment.design import Design, read_design
 from apps.experiment.engine.answering import Simulated
 from apps.experiment.engine.audience import Audience
 from apps.experiment.engine.course import Course, Participant
+from apps.experiment.engine.live.attended import require_display, sit_with_person
+from apps.experiment.engine.live.stage import Followers, LiveStage
 from apps.experiment.engine.offline import OfflineStage
 from apps.experiment.engine.opening import Request, begin, take_up
 from apps.experiment.engine.presenting import Respondent
-from apps.experiment.engine.sitting import Sitting
+from apps.experiment.engine.sitting import Sitting, StageMaker
 from apps.experiment.journal import Journal, reserve_slot
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import trial_seed
 from devices import is_virtual
-from haptics.errors import ConfigurationError
 
 
 def run_session(design: Design, request: Request) -> dict[str, Any]:
     """Run a session; return what the command prints of it."""
-    _require_possible(design, request.simulated)
+    if not request.simulated:
+        require_display()
     journal, who = begin(design, request)
     with journal:
-        return _sit(design, journal, who, simulated=request.simulated)
+        return _sit(design, journal, who, live=_is_live(design, request.simulated, request.live))
 
 
-def resume_session(folder: Path) -> dict[str, Any]:
+def resume_session(folder: Path, *, live: bool = False) -> dict[str, Any]:
     """Go on with a session that was interrupted."""
     design, journal, who = take_up(folder)
     with journal:
         simulated = journal.records[0]["observer"] is not None
-        _require_possible(design, simulated)
+        if not simulated:
+            require_display()
         journal.append("event", name="resumed", torn_bytes=journal.torn)
-        return _sit(design, journal, who, simulated=simulated)
+        return _sit(design, journal, who, live=_is_live(design, simulated, live))
+
+
+def _is_live(design: Design, simulated: bool, wanted: bool) -> bool:
+    """Tell whether a session follows the wall's clock: a person does, and so does a device that is not virtual."""
+    return wanted or not simulated or not is_virtual(design.session.device)
 
 
 def run_sessions(file: Path, requests: Sequence[Request], workers: int) -> list[dict[str, Any]]:
@@ -60,31 +69,26 @@ def _run_one(file: Path, request: Request) -> dict[str, Any]:
     return run_session(read_design(file), request)
 
 
-def _require_possible(design: Design, simulated: bool) -> None:
-    if not simulated:
-        raise ConfigurationError(
-            "--observer is missing: no screen for a participant can be shown; say --observer simulated."
-        )
-    if not is_virtual(design.session.device):
-        raise ConfigurationError(
-            f"device.name = {design.session.device!r} with --observer simulated: must be a virtual device, which an "
-            "observer in software can hold."
-        )
-
-
-def _sit(design: Design, journal: Journal, who: Participant, *, simulated: bool) -> dict[str, Any]:
+def _sit(design: Design, journal: Journal, who: Participant, *, live: bool) -> dict[str, Any]:
     begun = time.monotonic()
+    if journal.records[0]["observer"] is None:
+        sitting, reason = sit_with_person(design, journal, who)
+        return _told(sitting, who, reason, time.monotonic() - begun)
 
     def respondent(course: Course) -> Respondent:
         seed = trial_seed(who.seed, who.code, 0, 0, 1)
         observer = make_observer(design.tables.get("observer", {}), seed=seed)
         return Simulated(observer, course, needs_rows=observer.needs_rows)
 
-    sitting = Sitting(
-        design, journal=journal, who=who, respondent=respondent, stage=OfflineStage, audience=Audience(), again=True
-    )
+    stage: StageMaker = functools.partial(LiveStage, follow=Followers()) if live else OfflineStage
+    sitting = Sitting(design, who, journal, respondent=respondent, stage=stage, audience=Audience(), again=not live)
     reason = sitting.run()
-    took = time.monotonic() - begun
+    return _told(sitting, who, reason, time.monotonic() - begun)
+
+
+def _told(sitting: Sitting, who: Participant, reason: str, took: float) -> dict[str, Any]:
+    """Return what the command prints of a session."""
+    journal = sitting.journal
     return {
         "folder": str(journal.place.folder),
         "participant": who.code,
@@ -95,6 +99,6 @@ def _sit(design: Design, journal: Journal, who: Participant, *, simulated: bool)
         "reason": reason,
         "blocks": len(sitting.state.blocks),
         "tracks": dict(sitting.course.tracks()),
-        "simulated": simulated,
+        "simulated": journal.records[0]["observer"] is not None,
         "elapsed_s": round(took, 3),
     }

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 from apps.experiment.design import Design
 from apps.experiment.engine.audience import Audience
 from apps.experiment.engine.course import Course, Participant, Plan
 from apps.experiment.engine.presenting import Outcome, Presenter, Respondent
+from apps.experiment.engine.records import require_same, start_of
 from apps.experiment.engine.stage import Script, Stage
 from apps.experiment.journal import Journal, replay
 from apps.experiment.journal.state import take
@@ -29,8 +31,30 @@ class TooManyRepeated(DeviceFault):
     """More trials had to be repeated than an experiment allows."""
 
 
+FEEDBACK = 0.7
+"""Time for which is shown whether an answer was right [s]."""
+
+_WAITING = 20
+"""Ticks between two looks whether a pause is over."""
+
+PAUSED, REDONE, ABORTED = "pause", "redo", "session ended"
+"""Why a trial was broken off by a person."""
+
+
+class Ended(Exception):
+    """Somebody has ended the session."""
+
+
 class RunningStage(Stage, Protocol):
-    """A stage that has not run yet."""
+    """A stage that has not run yet.
+
+    Attributes
+    ----------
+    folder : Path
+        Of its recording.
+    """
+
+    folder: Path
 
     def run(self, script: Script[None]) -> None:
         """Run a script to its end, and close the recording."""
@@ -60,6 +84,8 @@ class Sitting:
         Who is shown what happens.
     again : bool
         Whether an interrupted block is computed again from its beginning, which takes a stage without a clock.
+    before : callable, optional
+        Called before every block with this object and its first trial: instructions, breaks.
     """
 
     def __init__(
@@ -72,13 +98,14 @@ class Sitting:
         stage: StageMaker,
         audience: Audience,
         again: bool,
+        before: Callable[[Sitting, Plan], None] = lambda sitting, plan: None,
     ) -> None:
         self.design, self.journal, self.audience = design, journal, audience
         self.state = replay(journal.records)
-        self.course = Course(design, who)
-        self._stage, self._again = stage, again
+        self._who, self._stage, self._again, self._before = who, stage, again, before
         self._expected: deque[dict[str, Any]] = deque()
         self._complete()
+        self.course = Course(design, who)
         self._catch_up()
         self._respondent = respondent(self.course)
 
@@ -87,6 +114,11 @@ class Sitting:
         cut = self.state.interrupted
         if cut is not None and cut.response is not None:
             self._append("trial_end", trial=cut.trial, attempt=cut.number, outcome="ok", reasons=[])
+        block = max(self.state.blocks, default=0)
+        if self.design.resume.policy == "block" and not self._is_over(block):
+            for trial, one in self.state.answered.items():
+                if one.start["block"] == block:
+                    self._append("event", name="redo", trial=trial, why="the block begins again")
 
     def _catch_up(self) -> None:
         """Tell the course what was answered before, and find out what a block that is computed again has to do."""
@@ -95,12 +127,12 @@ class Sitting:
         while (plan := self.course.next()) is not None and plan.trial in answered:
             if self._again and plan.block == last and not self._is_over(last):
                 break
-            _require_same(plan, answered[plan.trial].start)
+            require_same(plan, answered[plan.trial].start)
             response = answered[plan.trial].response or {}
             self.course.take(plan, response.get("response", 0.0), response.get("correct"))
         if plan is not None and self._again:
             for attempt in self.state.attempts:
-                if attempt.start["block"] == plan.block and attempt.end is not None:
+                if attempt.start["block"] == plan.block and attempt.end is not None and not attempt.redone:
                     self._expected += [one for one in (attempt.start, attempt.response, attempt.end) if one]
 
     def _is_over(self, block: int) -> bool:
@@ -115,42 +147,95 @@ class Sitting:
         HapticError
             What stopped it. The session can be taken up again.
         """
-        while (plan := self.course.next()) is not None:
-            self._block(plan)
-        reason = "practice not passed" if self.course.failed else "completed"
+        try:
+            while (plan := self.course.next()) is not None:
+                self._before(self, plan)
+                self._block(plan)
+            reason = "practice not passed" if self.course.failed else "completed"
+        except Ended:
+            reason = "ended by a person"
         counted = sum(one.start["kind"] != "practice" for one in self.state.answered.values())
         self.journal.append("end", reason=reason, trials=counted, repeated=self.state.repeated)
         return reason
 
     def _block(self, plan: Plan) -> None:
         attempt = self.state.blocks.get(plan.block, 0) + 1
-        folder = self.journal.place.recording(plan.block, attempt)
         config = self.design.config(plan.condition, plan.condition.reference)
-        stage = self._stage(config, folder, self._write)
-        relative = folder.relative_to(self.journal.place.folder).as_posix()
+        stage = self._stage(config, self.journal.place.recording(plan.block, attempt), self._write)
+        relative = stage.folder.relative_to(self.journal.place.folder).as_posix()
         conditions = self.course.conditions_of(plan)
         self._append("block_start", block=plan.block, conditions=conditions, recording=relative, attempt=attempt)
         stage.run(self._trials(stage, plan.block))
-        if not self._is_over(plan.block):
+        if self.audience.aborted:
+            raise Ended
+        following = self.course.next()
+        if not self._is_over(plan.block) and (following is None or following.block > plan.block):
             self._append("event", name="block-end", block=plan.block)
+
+    def event(self, name: str, **fields: Any) -> None:
+        """Write down that something happened."""
+        self._append("event", name=name, **fields)
+
+    def note(self, text: str) -> None:
+        """Write down what the experimenter has noted."""
+        self._append("note", text=text, by="experimenter")
 
     def _trials(self, stage: Stage, block: int) -> Script[None]:
         presenter = Presenter(self.design, stage, self.audience)
-        while (plan := self.course.next()) is not None and plan.block == block:
+        while (plan := self.course.next()) is not None and plan.block == block and not self.audience.aborted:
             yield from self._trial(presenter, stage, plan)
+            yield from self._wishes(stage)
 
     def _trial(self, presenter: Presenter, stage: Stage, plan: Plan) -> Script[None]:
         attempt = self._next_attempt(plan)
-        stage.note("trial_start", attempt=attempt, **_start_of(plan, self.design, attempt))
-        outcome = yield from presenter.present(plan, attempt, self._respondent)
+        stage.note("trial_start", attempt=attempt, **start_of(plan, self.design, attempt))
+        outcome = yield from self._attended(presenter.present(plan, attempt, self._respondent), stage)
         correct = self._answered(stage, plan, attempt, outcome)
-        result = "repeat" if outcome.reasons else "ok"
+        result = "aborted" if ABORTED in outcome.reasons else "repeat" if outcome.reasons else "ok"
         stage.note("trial_end", trial=plan.trial, attempt=attempt, outcome=result, reasons=list(outcome.reasons))
-        self.audience.ended(plan, attempt, correct, outcome.reasons)
+        self.audience.ended(plan, attempt, correct, outcome.reasons, outcome.reply)
         if outcome.reply is not None and not outcome.reasons:
             self.course.take(plan, outcome.reply.response, correct)
+            yield from self._feedback(stage, plan, correct)
         else:
             self._require_few_repeated()
+
+    def _attended(self, script: Script[Outcome], stage: Stage) -> Script[Outcome]:
+        """Run the script of a trial until it ends, or somebody wants something else."""
+        while True:
+            try:
+                yield next(script)
+            except StopIteration as end:
+                found: Outcome = end.value
+                return found
+            audience = self.audience
+            if audience.paused or audience.aborted or audience.redo:
+                script.close()
+                stage.gate(True)
+                return Outcome(None, (ABORTED if audience.aborted else REDONE if audience.redo else PAUSED,))
+
+    def _wishes(self, stage: Stage) -> Script[None]:
+        """Wait while there is a pause, and let the last answered trial be run again where that was asked for."""
+        if self.audience.waits():
+            stage.note("event", name="pause")
+            self.audience.pause("")
+            while self.audience.waits():
+                yield _WAITING
+            stage.note("event", name="go on")
+        if self.audience.redo:
+            self.audience.redo = False
+            answered = self.state.answered
+            if answered:
+                stage.note("event", name="redo", trial=max(answered))
+                self.course = Course(self.design, self._who)
+                self._catch_up()
+
+    def _feedback(self, stage: Stage, plan: Plan, correct: bool | None) -> Script[None]:
+        """Say whether the answer was right, where that is part of the experiment."""
+        wanted = self.design.practice.feedback if plan.kind == "practice" else self.design.trials.feedback
+        if wanted and correct is not None and self.audience.present:
+            self.audience.feedback(correct)
+            yield round(FEEDBACK / stage.period)
 
     def _next_attempt(self, plan: Plan) -> int:
         if self._expected:
@@ -178,9 +263,10 @@ class Sitting:
 
     def _require_few_repeated(self) -> None:
         """Raise if too many trials were repeated: something is wrong with the machine, the hand or the design."""
-        repeated, begun = self.state.repeated, len(self.state.attempts)
+        ended = [one.end["reasons"] for one in self.state.attempts if one.end and one.end["outcome"] == "repeat"]
+        begun, repeated = len(self.state.attempts), sum(not {PAUSED, REDONE} & set(reasons) for reasons in ended)
         if repeated > max(self.design.trials.most_repeated * begun, LEAST_REPEATED):
-            reasons = sorted({word for one in self.state.attempts if one.end for word in one.end["reasons"]})
+            reasons = sorted({word for one in ended for word in one})
             raise TooManyRepeated(
                 f"{repeated} of {begun} trials had to be repeated ({', '.join(reasons)}), more than "
                 f"trials.most_repeated = {self.design.trials.most_repeated:g}: the session was stopped. Check the "
@@ -203,30 +289,3 @@ class Sitting:
 
     def _append(self, kind: str, /, **fields: Any) -> None:
         take(self.state, self.journal.append(kind, **fields))
-
-
-def _start_of(plan: Plan, design: Design, attempt: int) -> dict[str, Any]:
-    return {
-        "trial": plan.trial,
-        "block": plan.block,
-        "kind": plan.kind,
-        "condition": plan.condition.name,
-        "track": plan.label,
-        "reference": plan.condition.reference,
-        "level": plan.level,
-        "comparison_interval": plan.comparison,
-        "values": list(plan.values),
-        "axis": design.axis,
-        "markers": list(plan.markers(attempt)),
-    }
-
-
-def _require_same(plan: Plan, start: dict[str, Any]) -> None:
-    """Raise if a trial is not what the journal says that it was."""
-    told = plan.condition.name, plan.level, list(plan.values), plan.kind
-    if told != (start["condition"], start["level"], start["values"], start["kind"]):
-        raise RecordingError(
-            f"trial {plan.trial} of the journal was {start['kind']} at {start['level']} in {start['condition']!r}, and "
-            f"would now be {plan.kind} at {plan.level} in {plan.condition.name!r}: the file of the experiment or the "
-            "program is not what it was."
-        )

@@ -1,0 +1,109 @@
+"""A session with a person: the screens, their hand on the device, by the wall's clock."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.design import Design
+from apps.experiment.engine.course import Participant
+from apps.experiment.engine.live.screens import Screens
+from apps.experiment.engine.live.stage import LiveStage
+from apps.experiment.engine.sitting import Sitting
+from apps.experiment.journal import Journal
+from apps.experiment.procedures import procedure_settings
+from apps.experiment.screens import open_experimenter, open_participant
+from apps.experiment.screens.audience import ScreenAudience
+from apps.session.application import MOUSE, WINDOW_PATIENCE
+from apps.session.mouse import Mouse
+from apps.settings.config import SessionConfig
+from haptics.errors import ConfigurationError
+
+
+def require_display() -> None:
+    """Raise unless a screen can be shown to a person.
+
+    Raises
+    ------
+    ConfigurationError
+        Saying why not.
+    """
+    from apps.view.launch import why_no_window
+
+    obstacle = why_no_window()
+    if obstacle is not None:
+        raise ConfigurationError(
+            f"a session with a person needs a screen, but there is none: {obstacle}. For a rehearsal without one say "
+            "--observer simulated."
+        )
+
+
+def sit_with_person(design: Design, journal: Journal, who: Participant) -> tuple[Sitting, str]:
+    """Run a session with a person; return it, and why it ended.
+
+    Raises
+    ------
+    ConfigurationError
+        If the participant's screen does not open.
+    HapticError
+        What stopped it; it can be taken up again.
+    """
+    with ExitStack() as stack:
+        mouse = stack.enter_context(Mouse()) if design.session.hand == MOUSE else None
+        participant, experimenter = open_participant(design.screen), open_experimenter()
+        trials = expected_trials(design)
+        audience = ScreenAudience(
+            design,
+            participant,
+            experimenter,
+            code=who.code,
+            session=who.session,
+            blocks=math.ceil((trials or design.trials.block) / design.trials.block),
+            trials=trials,
+        )
+        screens = Screens(design, audience, participant, experimenter, mouse)
+        stack.callback(screens.fronts.close)
+        if not screens.fronts.await_key(WINDOW_PATIENCE, lambda: not participant.open):
+            raise ConfigurationError("the participant's screen could not be opened; 'haptics doctor' names the remedy.")
+        sitting = Sitting(
+            design,
+            who,
+            journal,
+            respondent=lambda course: screens.person,
+            stage=_stage(screens, mouse),
+            audience=audience,
+            again=False,
+            before=screens.before,
+        )
+        reason = sitting.run()
+        screens.finish()
+        return sitting, reason
+
+
+def _stage(screens: Screens, mouse: Mouse | None) -> Callable[[SessionConfig, Path, Callable[..., Any]], LiveStage]:
+    """Return what makes the stage of a block."""
+
+    def make(config: SessionConfig, folder: Path, journal: Callable[..., Any]) -> LiveStage:
+        if mouse is not None:
+            hand = {**config.device_settings["hand"], "target": mouse.path}
+            config = dataclasses.replace(config, device_settings={**config.device_settings, "hand": hand})
+        return LiveStage(config, folder, journal, screens)
+
+    return make
+
+
+def expected_trials(design: Design) -> int | None:
+    """Return how many trials there will be, catch trials too and practice not; None where the answers decide that."""
+    total = 0
+    for condition in design.conditions:
+        procedure: Any = procedure_settings(design.procedure_of(condition))
+        values = getattr(procedure, "levels", getattr(procedure, "starts", None))
+        if hasattr(procedure, "reversals"):
+            return None
+        total += condition.tracks * (len(values) * procedure.repeats if values else procedure.trials)
+    share = design.catch.null + design.catch.easy if design.task.responses else 0.0
+    return round(total / (1.0 - share))

@@ -1,0 +1,187 @@
+"""A session with a person: what the screens say is done, instructions and breaks are shown, between blocks too."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from multiprocessing.connection import wait
+from typing import Any
+
+from apps.experiment.design import Design
+from apps.experiment.engine.audience import Audience
+from apps.experiment.engine.course import Plan
+from apps.experiment.engine.live.person import Person
+from apps.experiment.engine.live.stage import Followers
+from apps.experiment.engine.sitting import Ended, Sitting
+from apps.experiment.screens import Abort, Cannot, GoOn, Note, Pause, Redo
+from apps.front_ends import messages as say
+from apps.front_ends.front_end import FrontEnd
+from apps.session.application import tell_stderr
+from apps.session.events import KeyEvent
+from apps.session.mouse import Mouse
+from apps.session.run import Session
+from apps.session.service import Service
+from haptics.errors import DeviceFault
+
+GO_ON = ("space", "return")
+"""Keys that turn a page, and end a break."""
+
+LINGER = 4.0
+"""The last page is shown this long [s]."""
+
+_LOOK_EVERY = 0.02
+
+
+class Screens(Followers, Service):
+    """Serves the screens of an experiment, in its blocks and between them.
+
+    Parameters
+    ----------
+    design : Design
+        The experiment.
+    audience : Audience
+        Says to the screens what happens.
+    participant : FrontEnd
+        The participant's screen; without it there is no session.
+    experimenter : FrontEnd or None
+        The experimenter's.
+    mouse : Mouse or None
+        Where the mouse is put that is the hand.
+    """
+
+    def __init__(
+        self,
+        design: Design,
+        audience: Audience,
+        participant: FrontEnd,
+        experimenter: FrontEnd | None,
+        mouse: Mouse | None = None,
+    ) -> None:
+        super().__init__(tell_stderr)
+        self._design, self._audience, self._participant = design, audience, participant
+        self.mouse = mouse
+        self.person = Person(design, audience)
+        self.sitting: Sitting | None = None
+        self._down: set[str] = set()
+        self._shown = False
+        for front in (participant, experimenter):
+            if front is not None:
+                self.fronts.add(front)
+
+    # --- what looks on at a block ---------------------------------------------------------------------------------
+
+    def begin(self, session: Session) -> None:
+        """Let the screens know of a block."""
+        Service.begin(self, session)
+
+    def end(self, message: say.SessionEnded | None = None) -> None:
+        """Let them know that it is over."""
+        Service.end(self, message or say.SessionEnded("stopped"))
+
+    def connections(self) -> tuple[Any, ...]:
+        """Return what to wait for."""
+        return Service.connections(self)
+
+    def attend(self) -> None:
+        """Do what has been asked for.
+
+        Raises
+        ------
+        DeviceFault
+            If the participant's screen is gone.
+        """
+        Service.attend(self)
+        if not self._participant.open:
+            raise DeviceFault(
+                "the participant's screen ended: the session was stopped, nothing that was answered is lost."
+            )
+
+    def key(self, event: KeyEvent) -> None:
+        """Take note of a key with its tick."""
+        if event.down and event.name == self._design.response.redo and self._design.task.responses:
+            self._audience.redo = True
+        else:
+            self.person.key(event)
+
+    def _do(self, front: FrontEnd, message: Any) -> None:
+        match message:
+            case Pause():
+                self._audience.paused = not self._audience.paused
+            case GoOn():
+                self._audience.paused = False
+            case Redo():
+                self._audience.redo = True
+            case Abort():
+                self._audience.aborted = True
+            case Note(text):
+                self._write(lambda sitting: sitting.note(text))
+            case Cannot(what, words):
+                self._audience.notice(words)
+                self._write(lambda sitting: sitting.event("screen-cannot", what=what, words=words))
+            case say.Key(name, True) if self.session is None:
+                self._down.add(name)
+            case _:
+                super()._do(front, message)
+
+    def _write(self, write: Callable[[Sitting], None]) -> None:
+        """Write into the journal, in a thread while a servo waits for signs of life."""
+        sitting = self.sitting
+        if sitting is not None and self.session is not None:
+            self.session.meanwhile(lambda: write(sitting))
+        elif sitting is not None:
+            write(sitting)
+
+    # --- between blocks ---------------------------------------------------------------------------------------------
+
+    def before(self, sitting: Sitting, plan: Plan) -> None:
+        """Show the instructions before the first block of this run, a break before every other one.
+
+        Raises
+        ------
+        Ended
+            If somebody ends the session.
+        """
+        self.sitting = sitting
+        if not self._shown:
+            self._shown = True
+            self._instruct(sitting)
+        else:
+            self._rest(sitting, plan)
+        if plan.kind == "practice" and self._design.texts.practice:
+            self._audience.practice(self._design.texts.practice)
+            self._await(self._turned)
+
+    def _instruct(self, sitting: Sitting) -> None:
+        pages = self._design.texts.instructions
+        for number, text in enumerate(pages, 1):
+            self._audience.page(number, len(pages), text)
+            self._await(self._turned)
+        sitting.event("instructions", pages=len(pages))
+
+    def _rest(self, sitting: Sitting, plan: Plan) -> None:
+        sitting.event("break", before_block=plan.block)
+        until = time.monotonic() + self._design.trials.rest
+        self._audience.rest(until, self._design.texts.rest)
+        self._await(lambda: time.monotonic() >= until)
+        self._await(self._turned)
+
+    def finish(self) -> None:
+        """Show the last page for a moment."""
+        self._audience.finish(self._design.texts.end)
+        until = time.monotonic() + LINGER
+        self._await(lambda: time.monotonic() >= until or self._turned() or not self._participant.open)
+
+    def _turned(self) -> bool:
+        """Tell whether a key that goes on was pressed since the last look."""
+        return not self._down.isdisjoint(GO_ON)
+
+    def _await(self, over: Callable[[], bool]) -> None:
+        """Hear the screens until it is over."""
+        self._down.clear()
+        while not over():
+            if self._audience.aborted:
+                raise Ended
+            self._down.clear()
+            wait(self.connections(), _LOOK_EVERY)
+            self.attend()
+        self._down.clear()

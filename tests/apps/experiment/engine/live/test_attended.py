@@ -1,0 +1,91 @@
+"""A session with a person, on a virtual screen: from the instructions to the last page, by the keyboard alone."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from apps.experiment.design import read_design
+from apps.experiment.engine.live.attended import expected_trials, require_display
+from apps.experiment.journal import SessionFolder, read_journal, replay, sessions_below
+from haptics.errors import ConfigurationError
+from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.screen import WHY_NOT, Screen, virtual_screen
+from tests.processes import ROOT
+
+LIVE = (
+    WEBER.replace("block = 5", "block = 3\nrest = 0.5\nlate_ticks = 1.0\nlongest_gap = 0.9")
+    .replace("{ most_trials = 3 }", "{}")
+    .replace("easy = 0.2", "easy = 0.0")
+    .replace("most_trials = 4", "most_trials = 3")
+    + '\n[screen]\nfull_screen = false\n\n[texts]\ninstructions = ["First page.", "Second page."]\nend = "Thank you."\n'
+)
+
+
+def test_without_a_display_a_person_is_not_begun_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("DISPLAY", "WAYLAND_DISPLAY"):
+        monkeypatch.delenv(name, raising=False)
+    with pytest.raises(ConfigurationError, match=r"no display.*--observer simulated"):
+        require_display()
+
+
+def test_how_many_trials_there_will_be(tmp_path: Path) -> None:
+    assert expected_trials(read_design(changed(tmp_path))) is None, "of staircases nobody knows"
+    constant = WEBER.replace("{ most_trials = 3 }", "{}").replace('kind = "staircase"', 'kind = "constant"')
+    lines = [
+        line for line in constant.splitlines() if not line.startswith(("start = 0", "mini", "maxi", "reve", "most_"))
+    ]
+    text = "\n".join(lines).replace('kind = "constant"', 'kind = "constant"\nlevels = [0.1, 0.2]\nrepeats = 4')
+    assert expected_trials(read_design(changed(tmp_path, text=text + "\n"))) == 20, "16 and a fifth of all easy ones"
+
+
+@pytest.fixture(scope="module")
+def screen() -> Iterator[Screen]:
+    if WHY_NOT:
+        pytest.skip(WHY_NOT)
+    with virtual_screen() as found:
+        yield found
+
+
+def begin(screen: Screen, *arguments: str) -> subprocess.Popen[str]:
+    pipe = subprocess.PIPE
+    command = [sys.executable, "-m", "apps", "experiment", *arguments, "--json"]
+    return subprocess.Popen(command, env=screen.environment, stdout=pipe, stderr=pipe, text=True, cwd=ROOT)
+
+
+def press_until(screen: Screen, running: subprocess.Popen[str], trials: int, out: Path) -> None:
+    """Press keys that go on and answer, until the session is over or so many trials are answered."""
+    until = time.monotonic() + 180.0
+    while running.poll() is None and time.monotonic() < until:
+        places = sessions_below(out) if list(out.glob("sub-*/ses-*/*_journal.jsonl")) else []
+        if places and len(replay(read_journal(places[0].journal).records).answered) >= trials:
+            return
+        screen.xdotool(script="key space\nsleep 0.2\nkey 2\n")
+        time.sleep(0.2)
+    assert running.poll() is not None, "it neither ended nor went on"
+
+
+@pytest.mark.slow
+def test_a_person_comes_from_the_instructions_to_the_last_trial(screen: Screen, tmp_path: Path) -> None:
+    file, out = changed(tmp_path, text=LIVE), tmp_path / "out"
+    running = begin(screen, "run", str(file), "--participant", "P01", "--out", str(out))
+    press_until(screen, running, 10**6, out)
+    answer, words = running.communicate(timeout=60)
+    assert running.returncode == 0, words
+    result = json.loads(answer)
+    state = replay(read_journal(SessionFolder.of(Path(result["folder"])).journal).records)
+    assert result["trials"] == len(state.answered) == 6 and result["simulated"] is False
+    assert [one["name"] for one in state.events if one["name"] in ("instructions", "break")] == [
+        "instructions",
+        "break",
+    ]
+    for attempt in state.answered.values():
+        assert attempt.response is not None
+        assert (attempt.response["source"], attempt.response["response"]) == ("key", "2")
+        assert attempt.response["reaction_time_s"] > 0.0
