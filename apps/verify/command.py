@@ -1,44 +1,78 @@
-"""The command ``haptics verify``: an independent check of a recording, with one verdict."""
+"""The command ``haptics verify``: an independent check of recordings, with one verdict."""
 
 from __future__ import annotations
 
 import argparse
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.shared.answer import Answer
 from apps.shared.words import wrapped
 
+if TYPE_CHECKING:
+    from apps.verify.findings import Finding, Findings
+
+BLOCKS = "blocks"
+"""Where the session of an experiment has the recordings of its blocks."""
+
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command to its parser."""
-    parser.add_argument("recording", metavar="RECORDING", type=Path, help="folder of the recording")
+    parser.add_argument(
+        "recording",
+        metavar="RECORDING",
+        type=Path,
+        help="folder of a recording, or of a session of an experiment: each of its blocks",
+    )
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Verify a recording; the exit status is 0 only if everything could be checked, and fits."""
     from apps.verify.check import verify
-    from apps.verify.findings import OK
+    from apps.verify.findings import OK, Findings
 
-    recorded, findings = verify(options.recording)
+    folders = recordings_in(options.recording)
+    ticks, each, found = 0, [], Findings()
+    for folder in folders:
+        recorded, one = verify(folder)
+        ticks += recorded.count
+        each.append({"recording": str(folder), "ticks": recorded.count, "verdict": one.verdict})
+        found.add(one, f"{folder.name}: " if len(folders) > 1 else "")
     result: dict[str, Any] = {
         "recording": str(options.recording),
-        "ticks": recorded.count,
-        "violations": [vars(one) for one in findings.violations],
-        "missing": [vars(one) for one in findings.missing],
+        "ticks": ticks,
+        "violations": [vars(one) for one in found.violations],
+        "missing": [vars(one) for one in found.missing],
         "residuals": {
             name: {"ticks": one.ticks, "value": one.value, "bound": one.bound, "unit": one.unit}
-            for name, one in findings.residuals.items()
-            if one.share < float("inf")
+            for name, one in found.residuals.items()
+            if one.value < float("inf")
         },
-        "verdict": findings.verdict,
+        "recordings": each,
+        "verdict": found.verdict,
     }
-    lines = [f"{recorded.count} ticks; largest residuals, of what rounding can leave:"]
-    for name, one in findings.residuals.items():
-        lines.append(f"  {name:<22} {one.value:9.2e} of {one.bound:8.2e} {one.unit:<4} ({one.ticks} ticks)")
-    for kind, found in (("violated", findings.violations), ("missing", findings.missing)):
-        for finding in found:
-            at = f", tick {finding.tick}" if finding.tick is not None else ""
-            lines.append(f"{kind}: {finding.rule}{at}: {finding.words}")
-    lines.append(f"verdict: {findings.verdict}")
-    return Answer(result, wrapped("\n".join(lines), 4), status=0 if findings.verdict == OK else 1)
+    return Answer(result, wrapped(_in_words(ticks, each, found), 4), status=0 if found.verdict == OK else 1)
+
+
+def recordings_in(folder: Path) -> list[Path]:
+    """Return the recordings that a folder stands for: itself, or the blocks of an experiment's session."""
+    blocks = folder / BLOCKS
+    if not blocks.is_dir():
+        return [folder]
+    return sorted(path for path in blocks.iterdir() if path.is_dir() and not path.name.startswith(".")) or [folder]
+
+
+def _in_words(ticks: int, each: Sequence[dict[str, Any]], found: Findings) -> str:
+    lines = [f"{ticks} ticks; largest residuals, and what rounding can leave:"]
+    for name, one in found.residuals.items():
+        lines.append(f"  {name:<24} {one.value:9.2e} of {one.bound:8.2e} {one.unit:<4} ({one.ticks} ticks)")
+    lines += [_said("violated", one) for one in found.violations] + [_said("missing", one) for one in found.missing]
+    if len(each) > 1:
+        lines += [f"{Path(one['recording']).name}: {one['ticks']} ticks, {one['verdict']}" for one in each]
+    return "\n".join([*lines, f"verdict: {found.verdict}"])
+
+
+def _said(kind: str, finding: Finding) -> str:
+    at = f", tick {finding.tick}" if finding.tick is not None else ""
+    return f"{kind}: {finding.rule}{at}: {finding.words}"

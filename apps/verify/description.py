@@ -158,8 +158,9 @@ def check_configuration(run: Recorded, findings: Findings) -> None:
     compared |= {
         "the recording's model": (metadata.get("model"), first.get("model")),
         "rate": (session.get("rate", metadata.get("rate_hz")), metadata.get("rate_hz")),
-        "device": (device.get("name"), metadata["device"].get("name")),
     }
+    if not moves or device:
+        compared["device"] = (device.get("name"), metadata["device"].get("name"))
     differing = [name for name, (one, other) in compared.items() if one != other]
     if differing:
         findings.violate(

@@ -70,6 +70,13 @@ class Findings:
         """One violation violates, else one thing missing leaves it incomplete."""
         return VIOLATED if self.violations else INCOMPLETE if self.missing else OK
 
+    def add(self, other: Findings, where: str) -> None:
+        """Take over what was found elsewhere, and say `where`."""
+        for own, new in ((self.violations, other.violations), (self.missing, other.missing)):
+            own += [Finding(one.rule, one.tick, f"{where}{one.words}") for one in new]
+        for name, residual in other.residuals.items():
+            self._keep(name, residual)
+
     def violate(self, rule: str, words: str, tick: int | None = None) -> None:
         """Enter a violation; one more of a rule that was broken in the same words before adds nothing."""
         if not any(one.rule == rule and one.words == words for one in self.violations):
@@ -110,14 +117,15 @@ class Findings:
         """
         size, most = np.abs(value), np.broadcast_to(bound, np.shape(value))
         if size.ndim == 2:
-            k = np.argmax(size - most, axis=1)[:, None]
+            share = size / np.maximum(most, 1e-300) + 1e-12 * most / max(float(np.nanmax(most, initial=0.0)), 1e-300)
+            k = np.argmax(np.where(np.isfinite(share), share, np.inf), axis=1)[:, None]
             size, most = np.take_along_axis(size, k, 1)[:, 0], np.take_along_axis(most, k, 1)[:, 0]
         held = np.ones(len(size), bool) if where is None else where
         if not held.any():
             return
         share = np.where(held, np.where(size > 0.0, size / np.maximum(most, 1e-300), 0.0), 0.0)
         share = np.where(held & ~np.isfinite(size), np.inf, share)
-        self._keep(name, Residual(unit, int(held.sum()), *_worst(share, size, most)))
+        self._keep(name, Residual(unit, int(held.sum()), *_worst(share, size, np.where(held, most, 0.0))))
         broken = held & ~(size <= most)
         self.where(
             rule, ticks, broken, lambda k: f"{words}: off by {size[k]:.3g} {unit}, rounding explains {most[k]:.1g}"
@@ -129,10 +137,11 @@ class Findings:
             self.residuals[name] = new
             return
         ticks = old.ticks + new.ticks
-        self.residuals[name] = new if new.share > old.share else old
+        worse = new.share > old.share or (new.share == old.share and new.bound > old.bound)
+        self.residuals[name] = new if worse else old
         self.residuals[name].ticks = ticks
 
 
 def _worst(share: Numbers, size: Numbers, most: Numbers) -> tuple[float, float, float]:
-    k = int(np.argmax(share))
+    k = int(np.argmax(share)) if share.any() else int(np.argmax(most))
     return float(share[k]), float(size[k]), float(most[k])

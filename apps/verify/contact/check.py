@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact.inclusion import inclusion, slides_though_it_could_stick
+from apps.verify.contact import bristles, rigid
+from apps.verify.contact.hidden import Momentum
+from apps.verify.contact.inclusion import inclusion, length, slides_though_it_could_stick
 from apps.verify.contact.laws import Law, law_of
-from apps.verify.contact.models import MODELS, Step, mobility
+from apps.verify.contact.models import MODELS, Equation, Step, mobility
+from apps.verify.contact.motion import Motions
 from apps.verify.contact.text_law import NotUnderstood
 from apps.verify.envelope.admittance import blur, braking, output_of
 from apps.verify.envelope.history import History
@@ -38,14 +41,16 @@ class Contact:
     findings: Findings
 
     def __post_init__(self) -> None:
+        self._momentum, self._motions = Momentum(), Motions()
         self.stored, self.doubt = np.full(self.run.count, np.nan), np.zeros(self.run.count)
 
     def check(self, stretch: Stretch) -> None:
         """Check the ticks of a stretch."""
         settings = stretch.settings
-        if settings.get("model") == MOTION:
-            return
         self._columns(stretch)
+        if settings.get("model") == MOTION:
+            self._motions.check(stretch, self.history, self.findings)
+            return
         model, element = str(settings.get("model")), _numbers(settings.get("element", {}))
         law = self._law(settings)
         if model not in MODELS:
@@ -58,10 +63,7 @@ class Contact:
         except (KeyError, ZeroDivisionError) as error:
             self.findings.lack("settings", f"version {stretch.version} of the settings lacks {error} of the element.")
             return
-        for one in equations:
-            self.findings.residual(
-                "equations", one.name, stretch.tick, one.residual, one.bound, one.unit, one.words, stretch.good
-            )
+        self._enter(stretch, equations)
         if law is not None:
             self._on_the_law(stretch, law, Z)
         self._keep(stretch, model, element, step)
@@ -140,7 +142,36 @@ class Contact:
         self.doubt[stretch.rows] = 4.0 * slack
 
     def _classic(self, stretch: Stretch, model: str, element: dict[str, float], law: Law | None) -> None:
-        self.findings.lack("equations", f"the equations of the model {model[:40]!r} are not known here.")
+        """Check the rules of a classic model."""
+        if model not in (*rigid.MODELS, *bristles.MODELS):
+            self.findings.lack("equations", f"the equations of the model {model[:40]!r} cannot be put to the rows.")
+        if law is None or model not in (*rigid.MODELS, *bristles.MODELS):
+            return
+        step, T = self._step(stretch, model), self.run.period
+        try:
+            if model in bristles.MODELS:
+                found = bristles.bristle(model, law, step, element, T)
+            elif "mass" in element:
+                masses = self._momentum.masses(stretch, self.history, step, model, element)
+                found = rigid.with_mass(model, law, step, element, T, masses, self.run.impedance)
+                self.doubt[stretch.rows] = 8.0 * element["mass"] * (length(masses.after) * masses.blur[:, 0])
+            else:
+                found = rigid.without_mass(model, law, step, element)
+        except (KeyError, NotUnderstood) as error:
+            self.findings.lack("settings", f"version {stretch.version} of the settings lacks {error}.")
+            return
+        self._enter(stretch, found.equations)
+        self.stored[stretch.rows] = found.stored
+        wrong = stretch.good & ((stretch["sticking"] != 0) != found.sticks) & ~found.unsure
+        words = "the contact is said to stick or not, and the model's rule says otherwise"
+        self.findings.where("sticking", stretch.tick, wrong, words)
+
+    def _enter(self, stretch: Stretch, equations: list[Equation]) -> None:
+        for one in equations:
+            rule = "law" if one.name == "friction force" else "equations"
+            self.findings.residual(
+                rule, one.name, stretch.tick, one.residual, one.bound, one.unit, one.words, stretch.good
+            )
 
 
 def _numbers(table: Any) -> dict[str, float]:

@@ -77,7 +77,7 @@ def _isotropic(law: Isotropic, force: Floats, velocity: Floats) -> Pair:
     return np.hypot(off, across), np.asarray(rounding(length(force), high)) + law.loose * high
 
 
-def _level_force(law: Law, velocity: Floats) -> Floats:
+def level_force(law: Law, velocity: Floats) -> Floats:
     """Return the force of a law at a velocity that is not zero, (n, 2)."""
     along = units(velocity)
     if isinstance(law, Isotropic):
@@ -97,7 +97,7 @@ def _quarters(law: Quarters, force: Floats, velocity: Floats) -> Pair:
     Where the velocity is small against Z F its direction follows from the force; an error of the force turns it by as
     many roundings as the set is longer than wide, squared.
     """
-    residual = length(force - _level_force(law, velocity))
+    residual = length(force - level_force(law, velocity))
     slender = (max(law.axes) / min(law.axes)) ** 2
     return residual, np.asarray(rounding(length(force), law.static)) * slender
 
@@ -105,13 +105,13 @@ def _quarters(law: Quarters, force: Floats, velocity: Floats) -> Pair:
 def _approximation(law: Law, force: Floats, velocity: Floats, mobility: float) -> Pair:
     """Return the distance of a force to the approximation (46), (57), (59) at x = v + Z f, where it was taken."""
     x = velocity + mobility * force
-    r, phi = length(x), _level_force(law, x)
+    r, phi = length(x), level_force(law, x)
     n = length(phi)
     along = units(x)
     share = (mobility * n / np.maximum(r, 1e-300))[:, None]
     sliding = phi + share * (n[:, None] * along - phi)
     expected = np.where((r <= mobility * n)[:, None], x / mobility, sliding)
-    steep = length(_level_force(law, x * (1.0 + 8.0 * EPS)) - phi)
+    steep = length(level_force(law, x * (1.0 + 8.0 * EPS)) - phi)
     slender = (max(law.axes) / min(law.axes)) ** 2 if isinstance(law, Quarters) else 1.0
     return length(force - expected), np.asarray(rounding(n, length(force))) * slender + 4.0 * steep
 

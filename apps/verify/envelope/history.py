@@ -47,8 +47,10 @@ class History:
     ----------
     before, share : (n,) array
         Part of the output that was let through before the tick, and in it.
+    eases : (n,) array
+        Whether the force eases from another.
     part, left, held : array
-        Where the force eases: the weight of the force that is held, the part of it that is left, and the force [N].
+        Where it does: the weight of the force that is held, the part of it that is left, and the force [N].
     fresh : (n,) array
         Whether a program began in this tick.
     after_bad : (n,) array
@@ -68,6 +70,7 @@ class History:
     part: Floats = field(init=False)
     left: Floats = field(init=False)
     held: Floats = field(init=False)
+    eases: Mask = field(init=False)
     fresh: Mask = field(init=False)
     after_bad: NDArray[np.int64] = field(init=False)
     bad: NDArray[np.int64] = field(init=False)
@@ -77,7 +80,7 @@ class History:
         n = self.count
         self.before, self.share, self.gain, self.part, self.left = (np.zeros(n) for _ in range(5))
         self.held = np.zeros((n, 2))
-        self.fresh, self.started_anew = np.zeros(n, bool), np.zeros(n, bool)
+        self.eases, self.fresh, self.started_anew = (np.zeros(n, bool) for _ in range(3))
         self.after_bad, self.bad = np.zeros(n, np.int64), np.zeros(n, np.int64)
 
 
@@ -179,6 +182,7 @@ def _good(
     share = memory.gain * gate
     found.share[k] = share
     if memory.run.impedance and memory.ease > 0.0:
+        found.eases[k] = True
         found.part[k] = 0.5 - 0.5 * math.cos(math.pi * memory.ease)
         found.left[k] = min(share / memory.held_share, 1.0)
         found.held[k] = memory.held

@@ -70,7 +70,7 @@ def _eased(stretch: Stretch, history: History, state: dict[str, Floats], added: 
     error = np.asarray(rounding(length(asked), length(damped), length(held), length(state["last"])))
     limited = Limited.begin(through + part * (left * held - through), error)
     gate = stretch["gate"]
-    fading = (history.gain[rows] < 1.0) | (gate < 1.0) | (history.part[rows] > 0.0)
+    fading = (history.gain[rows] < 1.0) | (gate < 1.0) | history.eases[rows]
     limited.mark(FADE, fading, np.zeros(len(stretch), bool))
     released = (stretch["permission"].astype(np.int64) & TOLD_RELEASED) != 0
     limited.mark(RELEASED, released, np.zeros(len(stretch), bool))

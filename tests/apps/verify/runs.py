@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -211,6 +210,33 @@ def _envelope(choose: np.random.Generator, admittance: bool) -> dict[str, Any]:
     return options[kind - 1]
 
 
+CLASSICS: tuple[tuple[str, str], ...] = (
+    *((model, "virtual-arm") for model in ("explicit-coulomb", "viscous-ramp", "karnopp", "quinn")),
+    *((model, "virtual-joystick") for model in ("explicit-coulomb", "viscous-ramp", "karnopp", "quinn")),
+    *((model, "virtual-joystick") for model in ("dahl", "lugre", "elastoplastic", "hayward-armstrong")),
+    ("reset-integrator", "virtual-joystick"),
+)
+"""Classic models, and devices for them."""
+
+
+def classic_plan(number: int) -> Plan:
+    """Return a plan of a classic model with a law that is the same in all directions."""
+    choose = np.random.default_rng((19, number))
+    model, device = CLASSICS[number % len(CLASSICS)]
+    names = [name for name in LAWS if name not in {"elliptic", "asymmetric"}]
+    admittance = device == "virtual-arm"
+    tables: dict[str, dict[str, Any]] = {
+        "device": {"name": device},
+        "session": {"model": model, "rate": float(choose.choice([1000.0, 2000.0]))},
+        "law": dict(LAWS[names[(number // len(CLASSICS) + 3 * number) % len(names)]]),
+        "hand": _hand(choose, admittance),
+        "envelope": _envelope(choose, admittance),
+    }
+    law = {"law": dict(LAWS[str(choose.choice(names))])}
+    changes = {int(choose.integers(50, 400)): law} if choose.random() < 0.4 else {}
+    return Plan(tables, 500, changes, *_disturbances(choose))
+
+
 _FAULTS = ("nan@0.2+0.01", "jump@0.3+0.003", "duplicate@0.1", "out-of-order@0.2", "late@0.1", "dropout@0.25+0.03",
            "stale@0.4", "stuck@0.2+0.05", "nan@0.3", "delay-5ms@0.2", "infinite@0.15+0.02")  # fmt: skip
 
@@ -262,6 +288,3 @@ def _changes(choose: np.random.Generator, model: str) -> dict[int, dict[str, dic
         other = {"A": "D", "D": "A", "B": "C", "C": "B"}[model]
         changes[int(choose.integers(350, 450))] = {"session": {"model": other}, "element": dict(ELEMENTS[other])}
     return changes
-
-
-Change = Callable[[Any], Any]

@@ -12,16 +12,17 @@ import pytest
 
 from apps import cli
 from apps.verify.check import verify
+from apps.verify.facts import FLAGS
 from apps.verify.findings import INCOMPLETE, OK, VIOLATED, Findings
 from tests.apps.verify import wrongs_of_contacts, wrongs_of_envelopes, wrongs_of_records  # noqa: F401
 from tests.apps.verify.forging import WRONGS, Expected, Forgery, NotHere, wrongs
-from tests.apps.verify.runs import make, plan_of
+from tests.apps.verify.runs import CLASSICS, LAWS, classic_plan, make, plan_of
 from tests.recordings import KEPT
 
-A_FEW = (0, 6, 10, 13, 16, 23, 25, 30, 33, 40, 43, 47, 51, 58, 65, 69, 78, 84, 95, 104)
+A_FEW = (1, 9, 13, 14, 20, 24, 28, 34, 35, 38, 43, 44, 47, 50, 64, 69, 83, 84, 93, 95, 106, 124, 162)
 """Plans of the default run: every model and kind of law, changes of both, hands, gates, skips and faults among them."""
 
-MANY = range(120)
+MANY = range(240)
 
 
 @pytest.fixture(scope="module")
@@ -46,21 +47,35 @@ def test_honest_recordings_raise_no_alarm(honest: list[Path]) -> None:
     assert max(one.share for each in found for one in each.residuals.values()) < 0.5
 
 
-def test_the_few_plans_are_of_all_kinds() -> None:
+def test_the_few_recordings_are_of_all_kinds(honest: list[Path]) -> None:
     plans = [plan_of(number) for number in A_FEW]
     assert {plan.tables["session"]["model"] for plan in plans} == set("ABCD")
-    assert len({str(plan.tables["law"]) for plan in plans}) >= 9
-    assert {name for plan in plans for name in ("changes", "shut", "skips", "faults") if getattr(plan, name)} == {
-        "changes",
-        "shut",
-        "skips",
-        "faults",
-    }
+    assert {str(plan.tables["law"]) for plan in plans} >= {str(law) for name, law in LAWS.items() if name != "weak"}
+    for name in ("changes", "shut", "skips", "faults"):
+        assert any(getattr(plan, name) for plan in plans)
+    told = [json.loads((folder / "recording.json").read_text()) for folder in honest]
+    flags = {name for one in told for name in one["flags"]}
+    assert flags >= set(FLAGS) - {"ASTRAY", "FOLLOWING_ERROR", "ENDED_LATE"}  # of motions, of a blocked arm
+    assert any(one["error"] for one in told)
+
+
+@pytest.mark.parametrize("number", range(len(CLASSICS)), ids=lambda number: "-".join(CLASSICS[number]))
+def test_classic_models_raise_no_alarm(number: int, tmp_path: Path) -> None:
+    found = sound(make(tmp_path / "run", classic_plan(number)))
+    assert "friction force" in found.residuals
+    assert max(one.share for one in found.residuals.values()) < 0.5
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
-def test_120_honest_recordings_raise_no_alarm(tmp_path: Path) -> None:
+def test_156_runs_of_classic_models_raise_no_alarm(tmp_path: Path) -> None:
+    for number in range(12 * len(CLASSICS)):
+        sound(make(tmp_path / str(number), classic_plan(number)))
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_240_honest_recordings_raise_no_alarm(tmp_path: Path) -> None:
     for number in MANY:
         sound(make(tmp_path / str(number), plan_of(number)))
 
@@ -114,7 +129,7 @@ def test_a_killed_recording_is_incomplete(tmp_path: Path) -> None:
 
 
 def test_the_command_says_the_verdict(honest: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.main(["verify", str(honest[0])]) == 0
+    assert cli.main(["verify", str(honest[A_FEW.index(28)])]) == 0
     said = capsys.readouterr().out
     assert "law while sliding" in said
     assert said.endswith("verdict: ok\n")
@@ -128,6 +143,24 @@ def test_the_command_says_the_verdict(honest: list[Path], tmp_path: Path, capsys
     words = "the time is not the number of the tick times the period"
     assert answer["violations"] == [{"rule": "time", "tick": int(forgery.rows["tick"][7]), "words": words}]
     assert cli.main(["verify", str(tmp_path)]) == 2
+
+
+def test_the_blocks_of_an_experiments_session_are_verified_together(
+    honest: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for number, folder in enumerate(honest[:3], 1):
+        shutil.copytree(folder, tmp_path / "blocks" / f"block-{number:02}")
+    assert cli.main(["verify", str(tmp_path), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    assert [Path(one["recording"]).name for one in answer["recordings"]] == ["block-01", "block-02", "block-03"]
+    assert answer["ticks"] == sum(one["ticks"] for one in answer["recordings"])
+    forgery = Forgery(tmp_path / "blocks" / "block-02", np.random.default_rng(1))
+    forgery.rows["proxy"][100] += 1e-6
+    forgery.save()
+    assert cli.main(["verify", str(tmp_path)]) == 1
+    said = capsys.readouterr().out
+    assert "block-02: the proxy is not" in said
+    assert "block-02: " + str(len(forgery.rows)) + " ticks, violated" in said
 
 
 @pytest.mark.parametrize(
