@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.doctor.checks.can import can_interfaces
 from apps.doctor.checks.service import BACKEND, listens
 from apps.doctor.checks.usb import Plugged, openable, plugged
 from apps.doctor.machine import Machine, program
@@ -35,6 +36,10 @@ _NEEDED = {
 """Backend to what is said if what it needs is not there. The force sensor of an arm may as well be on the network. Of a
 backend that is not here it is not known how to find it; its driver says so when it is opened."""
 
+_CAN = "CAN interface"
+"""What such an interface is called; its ``identity`` is its name."""
+
+_BY_CAN = " --set device.motors.protocol=can --set device.motors.interface="
 _EMULATED = "--set device.emulated=true does without"
 
 
@@ -115,7 +120,7 @@ class Survey:
         """Return what is missing to use a backend that needs something plugged in; nothing where that is not known."""
         if backend not in _NEEDED:
             return []
-        usable = [one for one in self.of(backend) if backend != ARM or one.identity in ODRIVES]
+        usable = [one for one in self.of(backend) if backend != ARM or one.identity in ODRIVES or one.name == _CAN]
         if not usable:
             lacking = [f"{_NEEDED[backend]} ({_EMULATED})"]
         elif any(not one.missing for one in usable):
@@ -141,7 +146,26 @@ def survey(root: Path = Path("/"), backend: Any = None) -> Survey:
     """
     sticks, without = _sticks(root, backend)
     boards = [_board(one) for one in plugged(Machine(root=root)) if one.family.backend in BACKENDS.keys() - {STICK}]
-    return Survey((*sticks, *boards, *_services(root)), without)
+    return Survey((*sticks, *boards, *_buses(root), *_services(root)), without)
+
+
+def _buses(root: Path) -> list[Found]:
+    """Return the CAN interfaces; what is at their other end, it says to those who listen."""
+    machine = Machine(root=root)
+    return [
+        Found(
+            ARM,
+            _CAN,
+            one.name,
+            "",
+            (),
+            missing=() if one.up else (f"it is down: {one.bring_up(machine.sudo)}",),
+            next=_RUNNING_ARM.format(
+                program(), f" --set device.motors.protocol=can --set device.motors.interface={one.name}"
+            ),
+        )
+        for one in can_interfaces(machine)
+    ]
 
 
 def _services(root: Path) -> list[Found]:
@@ -209,7 +233,7 @@ def _calibrating(stick: FoundStick, told_apart: bool) -> str:
 
 
 _RUNNING_ARM = (
-    "{} run --device arm --model A --set device.at_home=true --set device.sensor.name=ati "
+    "{} run --device arm --model A --set device.at_home=true{} --set device.sensor.name=ati "
     "--set device.sensor.address=ADDRESS   # docs/arm.md; a sensor on the network is known by its address only"
 )
 
@@ -232,7 +256,7 @@ def _board(one: Plugged) -> Found:
         tuple(map(str, one.files)),
         missing=missing,
         udev_rules=rules,
-        next=_RUNNING_ARM.format(program()) if one.identity in ODRIVES else "",
+        next=_RUNNING_ARM.format(program(), "") if one.identity in ODRIVES else "",
     )
 
 

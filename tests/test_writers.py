@@ -32,8 +32,8 @@ NOT_THE_CONTRACT = {
     "devices/joystick/streaming.py": "reports, to a session",
     "devices/joystick/usb/usb_transport.py": "reports, to a device of pyusb",
     "devices/arm/motors/line.py": "packets, to the pipes of a drive",
-    "devices/arm/motors/text.py": "lines, to the serial port of a drive",
-    "devices/arm/motors/usb.py": "packets, to a device of pyusb",
+    "devices/arm/motors/usb/text.py": "lines, to the serial port of a drive",
+    "devices/arm/motors/usb/pipes.py": "packets, to a device of pyusb",
 }
 """Methods of the same name that belong to something else."""
 

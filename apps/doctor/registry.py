@@ -71,6 +71,7 @@ _GROUPS: dict[str, dict[str, tuple[str, ...]]] = {
         "udev": ("usb:udev", "USB devices plugged in, and rules that open them", _LINUX),
         "serial-ports": ("serial:serial_ports", "group of the serial ports", _LINUX),
         "modem-manager": ("serial:modem_manager", "whether somebody else talks to serial devices", _LINUX),
+        "can-bus": ("can:can_bus", "whether CAN interfaces are up", _LINUX),
         "haply-service": ("service:haply_service", "whether the service of an Inverse3 runs", _LINUX),
     },
     "language": {

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.device_kernels import aim, new_record, take_force, take_joints
-from devices.arm.motors import MotorStage, OdriveStage
+from devices.arm.motors import MotorStage, make_stage
 from devices.arm.motors.streaming import SILENCE
 from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.force_sensor import ForceSensor
@@ -277,12 +277,12 @@ class Arm:
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
         """Make the motors and the sensor; `resources` gets what undoes it."""
-        backend, sensor = self._far_end(resources)
-        own, period = self.settings, self._clock.period
-        return OdriveStage(own.motor_table, period=period, backend=backend, demands=own.demands), make_sensor(sensor)
+        far_end, sensor = self._far_end(resources)
+        own = self.settings
+        return make_stage(own.motor_table, self._clock.period, own.demands, far_end), make_sensor(sensor)
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
-        """Return what USB is reached by, None for libusb, and the table of the sensor; `resources` undoes it."""
+        """Return what a drive that is none is reached by, and the table of the sensor; `resources` undoes it."""
         return None, self.settings.sensor_table
 
     def _find_home(self, stage: MotorStage) -> None:

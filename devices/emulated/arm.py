@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from devices.arm.device import Arm
+from devices.arm.motors.settings import CAN
 from devices.arm.settings import ArmSettings
 from devices.emulated.settings import EmulationSettings
 from devices.emulators.arm.child import spawn
 from devices.emulators.arm.faults import known_faults
 from devices.emulators.arm.sensors import SENSITIVITY
+from devices.emulators.odrive.child import can_of
 from devices.emulators.odrive.remote import RemoteBackend
+from devices.emulators.odrive.serving.can_port import RemotePort
 from devices.virtual.hands.registry import make_hand
 from haptics.device import State, Vector
 from haptics.errors import DeviceFault, DeviceOpenError
@@ -74,6 +78,7 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
             "arm": dict(self.arm or {}),
             "ratios": (motors.reduction_1, motors.reduction_2),
             "fastest": max(self.demands.speeds),
+            "watchdog": motors.watchdog if motors.protocol == CAN else 0.0,
             "half_width": self.half_width,
             "half_height": self.half_height,
             "hand": self.hand,
@@ -140,7 +145,9 @@ class EmulatedArm(Arm):
         address, found = resources.enter_context(spawn(own.emulation))
         self._emulator = RemoteBackend(address)
         resources.callback(self._look_back)  # when the motors are loose, and before the emulator ends
-        return self._emulator, own.sensor_table | found
+        on_can = own.motor_settings.protocol == CAN
+        far_end = functools.partial(RemotePort, can_of(address)) if on_can else self._emulator
+        return far_end, own.sensor_table | found
 
 
 def _too_busy(lost: float) -> str:

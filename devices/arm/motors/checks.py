@@ -18,13 +18,15 @@ AXES = (0, 1)
 IDLE, CLOSED_LOOP = 1, 8
 """States of an axis."""
 
+POSITION_CONTROL, PASS_THROUGH = 3, 1
+"""Control mode and input mode in which positions are followed as they come."""
+
 _MISLEADING = {
     "config.enable_step_dir": "pulses at its pins would move the motor besides our commands",
     "controller.config.circular_setpoints": "a position would stand for any turn, and the motor could go the other way",
 }
 """Settings of an axis with which an arm cannot be driven, and why."""
 
-_POSITION_CONTROL, _PASS_THROUGH = 3, 1
 _FIRST_ABSOLUTE = 256
 _SETTLE = 1.0
 _POLL = 2e-3
@@ -190,8 +192,8 @@ def energise(drive: Drive, settings: OdriveSettings) -> float:
 
 def _set_up(drive: Drive, axis: int, settings: OdriveSettings) -> None:
     name = f"axis{axis}.controller"
-    drive.set(f"{name}.config.control_mode", _POSITION_CONTROL)
-    drive.set(f"{name}.config.input_mode", _PASS_THROUGH)
+    drive.set(f"{name}.config.control_mode", POSITION_CONTROL)
+    drive.set(f"{name}.config.input_mode", PASS_THROUGH)
     for what, value, set_at_all in (
         ("vel_limit", settings.speed_limit, settings.speed_limit > 0.0),
         ("pos_gain", settings.position_gain, settings.position_gain > 0.0),

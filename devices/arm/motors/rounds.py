@@ -6,17 +6,20 @@ firmware 0.5 takes at a serial port beside it, it is one transfer out and one in
 
 from __future__ import annotations
 
+import contextlib
 import struct
 import time
+from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from devices.arm.motors.checks import AXES
+from devices.arm.motors.checks import AXES, IDLE, trouble
 from devices.arm.motors.drive import Drive
 from devices.arm.motors.endpoints import Endpoint
 from devices.arm.motors.line import Ticket, wait_all
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.text import TextLine
+from devices.arm.motors.usb.text import TextLine
 from devices.common.bus.transfers import TransferError, Trouble
+from haptics.errors import DeviceOpenError
 
 Command = tuple[float, ...]
 """Positions [turn], speeds [turn/s] and torques [N m] of the first and the second motor, in this order."""
@@ -35,8 +38,8 @@ _ROUNDS = 400_000_000
 class Answer(NamedTuple):
     """What came of a round.
 
-    When it was asked for [s, perf_counter], positions [turn] and speeds [turn/s] of both motors, a property that tells
-    whether a motor is still driven, and its value.
+    When it was asked for, or came unasked [s, perf_counter], positions [turn] and speeds [turn/s] of both motors, a
+    property that tells whether a motor is still driven, and its value.
     """
 
     asked: float
@@ -63,6 +66,18 @@ class Rounds(Protocol):
         """Take nothing for known that was sent: a round was lost."""
         ...
 
+    def attend(self, wake: Callable[[], object]) -> None:
+        """Have `wake` called when the drive has said something by itself, if it does."""
+        ...
+
+    def trouble(self) -> str:
+        """Return what is wrong with the drive, in words; empty if nothing is. It is asked for it."""
+        ...
+
+    def let_go(self) -> None:
+        """Say once more that the motors are to be let go, to a drive that may not hear it any more."""
+        ...
+
 
 def states_of(drive: Drive) -> list[Endpoint]:
     """Return the properties that tell whether the motors are driven; one of them is asked for in a round."""
@@ -81,7 +96,7 @@ class NativeRounds:
     """
 
     def __init__(self, drive: Drive, settings: OdriveSettings) -> None:
-        self._line = drive.line
+        self._drive, self._line = drive, drive.line
         self._timeout, self._watchdog = settings.reply_timeout, settings.watchdog
         axes = [f"axis{axis}" for axis in AXES]
         self._positions = [drive.property(f"{axis}.controller.input_pos") for axis in axes]
@@ -135,6 +150,22 @@ class NativeRounds:
         self._told = [None, None]
         self._next_feed = 0.0
 
+    def attend(self, wake: Callable[[], object]) -> None:
+        """See `Rounds.attend`: it says nothing by itself."""
+
+    def trouble(self) -> str:
+        """See `Rounds.trouble`."""
+        return trouble(self._drive)
+
+    def let_go(self) -> None:
+        """See `Rounds.let_go`."""
+        with contextlib.suppress(TransferError, DeviceOpenError):
+            for axis in AXES:
+                speed = self._drive.property(f"axis{axis}.controller.input_vel")
+                state = self._drive.property(f"axis{axis}.requested_state")
+                self._line.post(speed.number, speed.pack(0.0))
+                self._line.post(state.number, state.pack(IDLE))
+
 
 class TextRounds:
     """Rounds by lines of text.
@@ -183,6 +214,17 @@ class TextRounds:
     def forget(self) -> None:
         """See `Rounds.forget`; what the drive still has to say of earlier rounds is passed over."""
         self._native.forget()
+
+    def attend(self, wake: Callable[[], object]) -> None:
+        """See `Rounds.attend`: it says nothing by itself."""
+
+    def trouble(self) -> str:
+        """See `Rounds.trouble`."""
+        return self._native.trouble()
+
+    def let_go(self) -> None:
+        """See `Rounds.let_go`: by the native protocol."""
+        self._native.let_go()
 
 
 def _integer(line: str) -> int:

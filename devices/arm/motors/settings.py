@@ -10,7 +10,7 @@ from haptics.settings import bounded, check, choice, documented, flag, string
 WHERE = "device.motors"
 """How a person names this table."""
 
-AUTOMATIC, TEXT, NATIVE = "auto", "text", "native"
+AUTOMATIC, TEXT, NATIVE, CAN = "auto", "text", "native", "can"
 
 GEAR = "turns of the motor per turn of the joint, negative if it turns the other way"
 
@@ -47,10 +47,14 @@ class OdriveSettings:
     )
     protocol: str = choice(
         AUTOMATIC,
-        (AUTOMATIC, TEXT, NATIVE),
+        (AUTOMATIC, TEXT, NATIVE, CAN),
         doc="how commands and samples go while the motors are driven: as lines of text at the drive's serial port on "
-        "USB (one transfer each way), by its native protocol (about fifteen), or as text where the drive answers it",
+        "USB (one transfer each way), by its native protocol (about fifteen), as text where the drive answers it; or "
+        "all of it on a CAN bus (ODrive with firmware 0.5, Pro, S1)",
     )
+    interface: str = string("can0", doc="with can: the interface of this machine")
+    node_1: int = bounded(0, minimum=0, maximum=63, doc="with can: node of the first motor")
+    node_2: int = bounded(1, minimum=0, maximum=63, doc="with can: node of the second motor")
     clear_errors: bool = flag(
         False, doc="whether to clear errors that an earlier run has left in the drive; that of its watchdog always is"
     )
@@ -64,4 +68,26 @@ class OdriveSettings:
             raise ConfigurationError(
                 f"{WHERE}.min_voltage = {self.min_voltage:g} V: must be less than {WHERE}.max_voltage = "
                 f"{self.max_voltage:g} V."
+            )
+        if self.protocol == CAN:
+            self._check_can()
+
+    def _check_can(self) -> None:
+        """Refuse what CAN Simple cannot do."""
+        if self.node_1 == self.node_2:
+            raise ConfigurationError(f"{WHERE}.node_2 = {self.node_2}: must not be that of the first motor.")
+        if not self.interface:
+            raise ConfigurationError(f"{WHERE}.interface = '': must be the name of a CAN interface, such as can0.")
+        if self.serial:
+            raise ConfigurationError(
+                f"{WHERE}.serial = {self.serial!r}: a drive on CAN is known by its nodes, {WHERE}.node_1 and node_2."
+            )
+        if self.speed_limit > 0.0:
+            raise ConfigurationError(
+                f"{WHERE}.speed_limit = {self.speed_limit:g} turn/s: CAN sets it only together with the limit of the "
+                "current; set it in the drive, with odrivetool: odrv0.axis0.controller.config.vel_limit."
+            )
+        if (self.speed_gain > 0.0) != (self.integrator_gain >= 0.0):
+            raise ConfigurationError(
+                f"{WHERE}.speed_gain and integrator_gain: CAN sets both together; give both, or neither."
             )

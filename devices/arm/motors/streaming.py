@@ -2,8 +2,8 @@
 
 Between the tick and the thread lie two slots that hold the latest value only. A round (`devices.arm.motors.rounds`)
 sends position, speed and torque of both motors, and asks for both positions and speeds and, in turn, for one of the
-states that tell whether the motors are still driven. A round begins when there is a new command, and at a pause without
-one, so that samples stay fresh.
+states that tell whether the motors are still driven. A round begins when there is a new command, when motors that speak
+by themselves have said where they are, and at a pause without either, so that samples stay fresh.
 
 The watchdogs are fed for as long as commands come. When they stay out the motors are told to stand still at once, and
 nothing feeds their watchdogs any more.
@@ -18,12 +18,11 @@ import threading
 import time
 from typing import NamedTuple
 
-from devices.arm.motors.checks import AXES, CLOSED_LOOP, IDLE, trouble
-from devices.arm.motors.drive import Drive
+from devices.arm.motors.checks import CLOSED_LOOP
 from devices.arm.motors.line import PATIENCE
 from devices.arm.motors.rounds import Answer, Command, Rounds
 from devices.common.bus.transfers import TransferError, Trouble
-from haptics.errors import DeviceFault, DeviceOpenError
+from haptics.errors import DeviceFault
 
 PAUSE = 2e-3
 """Without a new command a round begins after so long [s]."""
@@ -65,10 +64,8 @@ class Streaming:
 
     Parameters
     ----------
-    drive : Drive
-        Both of its axes in closed loop; nobody else may use it from `start` to `stop`.
     rounds : Rounds
-        How it is talked to.
+        How the drive is talked to, both of its axes in closed loop; nobody else may do so from `start` to `stop`.
     fastest : float
         No motor turns faster [turn/s].
 
@@ -82,8 +79,8 @@ class Streaming:
         How many rounds there were, and how many lacked an answer.
     """
 
-    def __init__(self, drive: Drive, rounds: Rounds, fastest: float) -> None:
-        self._drive, self._line, self._rounds = drive, drive.line, rounds
+    def __init__(self, rounds: Rounds, fastest: float) -> None:
+        self._rounds = rounds
         self._fastest = fastest
         self.failure = ""
         self.played = self.lost = 0
@@ -104,6 +101,10 @@ class Streaming:
         self._command = command
         self._swiftest = [max(swift, abs(speed)) for swift, speed in zip(self._swiftest, command[2:4], strict=True)]
         self._latest_use = time.perf_counter() + SILENCE
+        self._awake()
+
+    def _awake(self) -> None:
+        """Have the thread play a round."""
         with contextlib.suppress(RuntimeError):  # awake already
             self._wake.release()
 
@@ -114,14 +115,14 @@ class Streaming:
         first = self._rounds.look(PATIENCE)
         self.sample = Sample(first.asked, *first.estimates)
         self._command = *first.estimates[:2], 0.0, 0.0, 0.0, 0.0
-        self._latest_use = first.asked + FIRST_COMMAND
+        self._latest_use = time.perf_counter() + FIRST_COMMAND
+        self._rounds.attend(self._awake)
         self._thread.start()
 
     def stop(self) -> None:
         """End after the round that is going on; the drive is the caller's again."""
         self._stopping = True
-        with contextlib.suppress(RuntimeError):
-            self._wake.release()
+        self._awake()
         if self._thread.ident is not None:
             self._thread.join(_JOIN_TIMEOUT)
 
@@ -135,7 +136,7 @@ class Streaming:
                     self._round()
         except Exception as error:  # of whatever kind: the tick must hear of it
             self.failure = str(error) or type(error).__name__
-            self._let_go()
+            self._rounds.let_go()
 
     def _round(self) -> None:
         self.played += 1
@@ -156,7 +157,7 @@ class Streaming:
         """Make sure that an axis is still in closed loop and has no error."""
         if value == (CLOSED_LOOP if name.endswith("state") else 0):
             return
-        raise DeviceFault(f"the motors are not driven any more: {trouble(self._drive) or f'{name} is {value}'}.")
+        raise DeviceFault(f"the motors are not driven any more: {self._rounds.trouble() or f'{name} is {value}'}.")
 
     def _take(self, answer: Answer) -> None:
         last = self.sample
@@ -172,12 +173,3 @@ class Streaming:
                     "arm and start again."
                 )
         self.sample = Sample(answer.asked, *answer.estimates)
-
-    def _let_go(self) -> None:
-        """Say once more that the motors are to be let go, to a drive that may not hear it any more."""
-        with contextlib.suppress(TransferError, DeviceOpenError):
-            for axis in AXES:
-                speed = self._drive.property(f"axis{axis}.controller.input_vel")
-                state = self._drive.property(f"axis{axis}.requested_state")
-                self._line.post(speed.number, speed.pack(0.0))
-                self._line.post(state.number, state.pack(IDLE))

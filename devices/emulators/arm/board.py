@@ -21,6 +21,9 @@ SPEED_LIMIT = 100.0
 RESERVE = 1.2
 """... so many times what the arm asks of them, where that is more."""
 
+TRIED = 1.5
+"""A watchdog that is tried has let go of its motor after so many times its time-out."""
+
 POSITION_BANDWIDTH, SPEED_BANDWIDTH = 40.0, 300.0
 """Of the drive's loops [rad/s]: as fast as its estimate of the speed allows."""
 
@@ -28,7 +31,8 @@ POSITION_BANDWIDTH, SPEED_BANDWIDTH = 40.0, 300.0
 class ArmBoard(EmulatedOdrive):
     """An emulated drive with an arm behind it, set up as its owner would have done that.
 
-    The hand takes hold when the motors are driven for the first time; all times of faults count from then.
+    The hand takes hold when the motors are driven for the first time, and have been for as long as a watchdog that is
+    tried would let them; all times of faults count from then.
 
     Parameters
     ----------
@@ -44,6 +48,8 @@ class ArmBoard(EmulatedOdrive):
         By default the wall's.
     fastest : float
         What the arm asks of its motors [turn/s].
+    watchdog : float
+        The time-out of its watchdogs, which are on [s]; 0 where the driver switches them on.
     """
 
     plant: ArmPlant
@@ -56,19 +62,25 @@ class ArmBoard(EmulatedOdrive):
         sensor_faults: WireFaults | None = None,
         time: BusTime | None = None,
         fastest: float = 0.0,
+        watchdog: float = 0.0,
     ) -> None:
         super().__init__(plant, time=time, faults=motor_faults)
         self._sensor_faults = sensor_faults or WireFaults({})
         self._begins(math.inf)
+        self._tried, self._driven_since = TRIED * watchdog, math.inf
         for axis in self.inside.axes:
             axis.values |= _set_up(body, max(SPEED_LIMIT, RESERVE * fastest))
+            axis.values |= {"config.watchdog_timeout": watchdog, "config.enable_watchdog": watchdog > 0.0}
 
     def catch_up(self) -> frozenset[str]:
         """Make up for the time that has gone by; return the names of the faults that are there now."""
         with self.lock:
-            if math.isinf(self.faults.origin) and all(axis.driven for axis in self.inside.axes):
-                self._begins(self.now)
-                self.plant.begin()
+            if math.isinf(self.faults.origin):
+                driven = all(axis.driven for axis in self.inside.axes)
+                self._driven_since = min(self._driven_since, self.now) if driven else math.inf
+                if self.now - self._driven_since >= self._tried:
+                    self._begins(self.now)
+                    self.plant.begin()
             return super().catch_up()
 
     def _begins(self, instant: float) -> None:

@@ -25,9 +25,10 @@ def spawn(table: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     ----------
     table : mapping
         ``arm`` (`devices.arm.body.ArmBody`), ``ratios``, ``half_width``, ``half_height``, ``hand`` and ``seed`` as for
-        `devices.emulators.arm.plant.ArmPlant`; ``fastest``, how fast its motors must turn [turn/s]; ``sensor``, the
-        driver's settings of its sensor, and ``mounting``, how that really sits on the flange; ``faults``
-        (`devices.emulators.arm.faults`); ``log``, a file for what became of the motors.
+        `devices.emulators.arm.plant.ArmPlant`; ``fastest``, how fast its motors must turn [turn/s]; ``watchdog``,
+        the time-out of its watchdogs that are on [s], or 0; ``sensor``, the driver's settings of its sensor, and
+        ``mounting``, how that really sits on the flange; ``faults`` (`devices.emulators.arm.faults`); ``log``, a file
+        for what became of the motors.
 
     Raises
     ------
@@ -59,7 +60,8 @@ def _build(table: dict[str, Any]) -> tuple[Any, Any, dict[str, Any]]:
     plant = ArmPlant(body, table["ratios"], workspace, table["hand"], table["seed"], mounting)
     sensor = table["sensor"]
     faults = WireFaults(sensor_faults(sensor["name"]), of_part(SENSOR, table["faults"]))
-    board = ArmBoard(plant, body, of_part(MOTORS, table["faults"]), faults, fastest=table["fastest"])
+    asked = {"fastest": table["fastest"], "watchdog": table["watchdog"]}
+    board = ArmBoard(plant, body, of_part(MOTORS, table["faults"]), faults, **asked)
     box, found = make_sensor(sensor["name"], sensor, board.wrench, board.sensor_faults)
     return EmulatedOdriveBackend(board), box, found
 

@@ -5,7 +5,7 @@
 
 - `table`: what it says it can do. `firmware`: packets in and out. `axis` and its `values`: what an axis holds.
 - `control_kernels`: its encoder, control law, watchdog and errors, compiled.
-- `text`: lines in and out, on its serial port. `pipes`: both pairs of endpoints.
+- `text`: lines in and out, on its serial port. `pipes`: both pairs of endpoints. `can_simple`: frames on a CAN bus.
 - `plant`: what the motors turn. `board`: all of it at its place on the bus, with its `faults`.
 - `usb_backend`: the bus, for pyusb. `child`: the same in a process of its own, `serving` it to others, and
   `remote` the backend for pyusb in front of it.

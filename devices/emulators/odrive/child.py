@@ -94,8 +94,20 @@ class _Life:
         return not driven or now > self._latest
 
 
+def can_of(address: str) -> str:
+    """Return where the CAN bus is reached of an emulated drive whose USB is reached at `address`."""
+    return f"{address}-can"
+
+
+def _listen(ends: contextlib.ExitStack, address: str) -> socket.socket:
+    listener = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
+    listener.bind(address)
+    listener.listen()
+    return listener
+
+
 def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "", sensor: Any = None) -> None:
-    """Serve a backend until standard input ends and the motors are loose.
+    """Serve a backend, and the CAN bus of its drive, until standard input ends and the motors are loose.
 
     Parameters
     ----------
@@ -110,16 +122,15 @@ def serve(backend: EmulatedOdriveBackend, log: str, priority: int, also: str = "
     sensor : RdtBox or OptoForceUnit, optional
         A force sensor that is served besides.
     """
+    from devices.emulators.odrive.serving.can_bus import CanBus, CanServer
     from devices.emulators.odrive.serving.server import BusServer, observe
 
     loop = Loop()
     with contextlib.ExitStack() as ends:
         folder = ends.enter_context(tempfile.TemporaryDirectory())
-        listener = ends.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET))
         address = f"{folder}/drive"
-        listener.bind(address)
-        listener.listen()
-        BusServer(backend, loop, listener)
+        BusServer(backend, loop, _listen(ends, address))
+        CanServer(CanBus(backend.boards[0]), loop, _listen(ends, can_of(address)))
         if sensor is not None:
             ends.enter_context(sensor.within(loop))
         life = _Life(backend, loop)

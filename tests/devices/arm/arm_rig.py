@@ -80,7 +80,8 @@ class ArmHere(EmulatedArm):
         resources.enter_context(living_by(self.time, LIVE_BY_IT))
         self.sensor_faults = WireFaults(sensor_faults(name), of_part(SENSOR, told["faults"]))
         faults = of_part(MOTORS, told["faults"])
-        self.board = ArmBoard(plant, body, faults, self.sensor_faults, self.time, told["fastest"])
+        asked = {"fastest": told["fastest"], "watchdog": told["watchdog"]}
+        self.board = ArmBoard(plant, body, faults, self.sensor_faults, self.time, **asked)
         unit, found = sensors.make_sensor(name, told["sensor"], self.board.wrench, self.board.sensor_faults)
         resources.enter_context(unit)
         return EmulatedOdriveBackend(self.board), told["sensor"] | found

@@ -5,6 +5,7 @@ and so do sleeps and time limits of the test itself.
 """
 
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
@@ -12,12 +13,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import OdriveStage, checks, line, rounds, streaming, text
-from devices.arm.motors.usb import pipes
+from devices.arm.motors import CanStage, OdriveStage, checks, line, rounds, streaming
+from devices.arm.motors.can import checks as can_checks
+from devices.arm.motors.can import line as can_line
+from devices.arm.motors.can import rounds as can_rounds
+from devices.arm.motors.streamed import StreamedStage
+from devices.arm.motors.usb import pipes, text
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.board import EmulatedOdrive
+from devices.emulators.odrive.can_simple import CanSimple
 from devices.emulators.odrive.firmware import Firmware
 from devices.emulators.odrive.plant import Flywheels
+from devices.emulators.odrive.serving.can_bus import CanBus
 from devices.emulators.odrive.table import rows
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.device import Vector
@@ -29,6 +36,9 @@ LATE = 2.5e-3
 """An answer that has not come after so long is lost, or its drive is slow [s]."""
 PATIENCE = 10.0
 """For what happens soon, on a machine that has nothing else to do [s]."""
+
+LIVE_BY_IT = (checks, line, rounds, streaming, text, pipes, can_checks, can_line, can_rounds)
+"""What of the stages looks at the time."""
 
 HOME = np.array((0.25, -0.5))
 IDS = {row.path: row.number for row in rows()}
@@ -56,9 +66,61 @@ def living_by(own: SteppedTime, modules: Iterable[Any] = ()) -> Iterator[None]:
         own.await_until(None)
         return ticket.reply
 
-    with own.seen_by((checks, line, rounds, streaming, text, pipes, *modules)), pytest.MonkeyPatch.context() as patch:
+    with own.seen_by((*LIVE_BY_IT, *modules)), pytest.MonkeyPatch.context() as patch:
         patch.setattr(line.Ticket, "wait", wait)
         yield
+
+
+class BusPort:
+    """An interface in the same process (`devices.arm.motors.can.port.Port`).
+
+    Parameters
+    ----------
+    bus : CanBus
+        What is behind it; no one else may use it.
+    """
+
+    def __init__(self, bus: CanBus) -> None:
+        self._bus = bus
+        self._waiting: deque[bytes] = deque()
+        self._closed = False
+
+    def send(self, frame: bytes) -> None:
+        """Send a frame."""
+        self._bus.send(frame)
+        with self._bus.board.changed:
+            self._bus.board.changed.notify_all()
+
+    def receive(self, timeout: float) -> bytes | None:
+        """Return the next frame, None if there was none for `timeout` [s] of the bus's own time."""
+        board = self._bus.board
+        latest = board.time.now() + timeout
+        while not self._waiting:
+            self._waiting.extend(self._bus.poll())
+            if self._closed or (not self._waiting and board.time.now() >= latest):
+                return None
+            if not self._waiting:
+                with board.changed:
+                    board.changed.wait(LOOK)
+        return self._waiting.popleft()
+
+    def close(self) -> None:
+        """Give it back: whoever waits for a frame waits no more, for a time that is over stands still."""
+        self._closed = True
+
+
+def make_on_can(
+    *faults: str, watchdog: float = 0.5, version: tuple[int, int, int] = (0, 5, 6), **settings: Any
+) -> tuple[CanStage, EmulatedOdrive, CanSimple]:
+    """A stage on a CAN bus, and its drive, which was set up for it: with watchdogs and rates."""
+    board = EmulatedOdrive(faults=faults, time=Place.time)
+    Place.boards = (*Place.boards, board)
+    for axis in board.inside.axes:
+        axis.values |= {"config.watchdog_timeout": watchdog, "config.enable_watchdog": True}
+    drive = CanSimple(board.inside, version=version)
+    bus = CanBus(board, drive)
+    told = {"protocol": "can", "watchdog": watchdog} | settings
+    return CanStage(told, period=PERIOD, port=lambda: BusPort(bus)), board, drive
 
 
 def make(*faults: str, latency: float = 0.0, **settings: Any) -> tuple[OdriveStage, EmulatedOdrive]:
@@ -85,7 +147,7 @@ def armed(
             stage.close()
 
 
-def run(stage: OdriveStage, duration: float, command: Callable[[float], Vector] = lambda _: HOME) -> list[Vector]:
+def run(stage: StreamedStage, duration: float, command: Callable[[float], Vector] = lambda _: HOME) -> list[Vector]:
     """Tick for a while; return the angles."""
     start, angles = time.perf_counter(), []
     while (now := time.perf_counter() - start) < duration:
@@ -94,7 +156,7 @@ def run(stage: OdriveStage, duration: float, command: Callable[[float], Vector] 
     return angles
 
 
-def go_on(stage: OdriveStage) -> None:
+def go_on(stage: StreamedStage) -> None:
     """Let a tick go by, and in a stepped time as much of the machine's as stage and drive need for it."""
     own, stream = Place.time, stage._streaming
     if own is None or stream is None:

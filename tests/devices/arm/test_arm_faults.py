@@ -146,5 +146,6 @@ def test_the_tests_know_all_faults() -> None:
     elsewhere = {  # in the tests of the drive, before anything is driven, and of delays in those of the device
         *("motors.encoder-jump", "motors.reset-comes-anew", "motors.no-permission", "motors.busy"),
         *("motors.delay-20ms", "sensor.delay-1ms", "sensor.delay-20ms"),
+        *("motors.link-down", "motors.bus-off", "motors.wrong-bit-rate", "motors.lost-frames"),  # of CAN, there
     }
     assert known == tried | elsewhere

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.arm.motors.text import LONGEST, TextLine
+from devices.arm.motors.usb.text import LONGEST, TextLine
 from devices.common.bus.transfers import TransferError, Trouble
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from devices.arm.motors.rounds import TextRounds
 from devices.arm.motors.settings import OdriveSettings
-from devices.arm.motors.text import TextLine
+from devices.arm.motors.usb.text import TextLine
 from devices.common.bus.transfers import TransferError, Trouble
 
 TURNS = st.floats(-2e3, 2e3)

@@ -1,5 +1,6 @@
-"""Serving the bus of an emulated drive to other processes.
+"""Serving the buses of an emulated drive to other processes.
 
 - `packets`: what goes over the sockets. `connection`: a client with its requests. `server`: all of them, in an event
   loop (`devices.emulators.loop`).
+- `can_bus`: the CAN bus, with its faults, and what serves that; `can_port`: an interface in another process.
 """

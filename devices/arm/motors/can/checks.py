@@ -1,0 +1,267 @@
+"""Checks of two axes on a CAN bus before their motors may move; arming and disarming them."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+
+from devices.arm.motors.can import codec
+from devices.arm.motors.can.codec import Frame, Heartbeat
+from devices.arm.motors.can.generations import OLD, Generation, new
+from devices.arm.motors.can.line import CanLine
+from devices.arm.motors.can.port import BIT_RATE
+from devices.arm.motors.checks import AXES, CLOSED_LOOP, IDLE, PASS_THROUGH, POSITION_CONTROL
+from devices.arm.motors.settings import WHERE, OdriveSettings
+from devices.common.bus.transfers import TransferError
+from haptics.errors import DeviceFault, DeviceOpenError
+
+LISTEN = 0.3
+"""So long it is listened to what axes say by themselves [s]: three heartbeats of a drive as it is delivered."""
+
+ESTIMATES = 750.0
+"""Positions and speeds per second that are needed: a drive that says them every millisecond, not every second one."""
+
+HEARTBEATS = 50.0
+"""Heartbeats per second that are needed: by them an axis that was let go of is known."""
+
+_SETTLE = 1.0
+_OBEYS = 0.3
+"""A motor that is not let go of so soon gets an emergency stop [s]: some heartbeats."""
+
+_POLL = 2e-3
+_UNPUNCTUAL = 0.05
+"""A watchdog is seen to have expired so much later at most, by a heartbeat [s]."""
+
+
+def beat(line: CanLine, axis: int) -> Heartbeat:
+    """Return the latest heartbeat of an axis; raises `TransferError` if there was none."""
+    node = line.nodes[axis]
+    found = codec.heartbeat(line.latest(node, codec.HEARTBEAT).data)
+    if found is None:
+        raise line.silent(node)
+    return found
+
+
+def words_of(line: CanLine, generation: Generation, hidden: int = 0) -> str:
+    """Return what is wrong with both axes, in one line, but for the bits `hidden`. They are asked for it."""
+    told = []
+    for axis in AXES:
+        error = beat(line, axis).error
+        with contextlib.suppress(TransferError):
+            told.append(generation.words(line.ask, axis, line.nodes[axis], error, hidden))
+            continue
+        told.append(f"axis {axis}: error {error:#x}" if error else "")
+    return "; ".join(filter(None, told))
+
+
+# --- at opening ------------------------------------------------------------------------------------------------------
+
+
+def listen(line: CanLine) -> dict[str, float]:
+    """Return how often the slower axis says by itself where it is and how it is [Hz]; nothing is sent meanwhile.
+
+    Raises
+    ------
+    DeviceOpenError
+        If an axis is not heard, or another program commands it.
+    """
+    kinds = {"estimates_hz": codec.ESTIMATES, "heartbeats_hz": codec.HEARTBEAT}
+    begin = time.perf_counter()
+    before = {kind: [line.latest(node, kind).total for node in line.nodes] for kind in kinds.values()}
+    line.wait(lambda: False, LISTEN)
+    duration = time.perf_counter() - begin
+    for axis, node in enumerate(line.nodes):
+        if not line.latest(node, codec.HEARTBEAT).total:
+            raise DeviceOpenError(_unheard(line, axis, node))
+        if node in line.rivals:
+            raise DeviceOpenError(
+                f"another program commands node {node} on {line.name}: end it (candump {line.name} shows its frames)."
+            )
+    return {
+        name: min(line.latest(node, kind).total - was for node, was in zip(line.nodes, before[kind], strict=True))
+        / duration
+        for name, kind in kinds.items()
+    }
+
+
+def _unheard(line: CanLine, axis: int, node: int) -> str:
+    heard = f"; there is {', '.join(map(str, sorted(line.others)))}" if line.others else ""
+    own = [other for other in line.nodes if line.latest(other, codec.HEARTBEAT).total]
+    heard = heard or (f"; there is only {own[0]}" if own else "")
+    why = f" {line.warning[0].upper()}{line.warning[1:]}." if line.warning else ""
+    return (
+        f"axis {axis} was not heard as node {node} of {line.name}{heard}.{why} Switch the drive's supply on, choose "
+        f"the nodes with {WHERE}.node_1 and node_2, and have both ends at {BIT_RATE} bit/s: "
+        f"sudo ip link set {line.name} up type can bitrate {BIT_RATE}; odrv0.can.config.baud_rate = {BIT_RATE}."
+    )
+
+
+def generation_of(line: CanLine) -> Generation:
+    """Return what firmware the drive has: one of 0.5 does not answer the question."""
+    try:
+        version = line.ask(line.nodes[0], codec.VERSION, attempts=1)
+    except TransferError:
+        line.require_whole()
+        return OLD
+    return new(version) if len(version) >= 8 else OLD
+
+
+def require_rates(rates: dict[str, float], generation: Generation) -> None:
+    """Make sure that both axes say often enough where they are and how they are.
+
+    Raises
+    ------
+    DeviceOpenError
+        Saying how often they do, and what to type.
+    """
+    if rates["estimates_hz"] >= ESTIMATES and rates["heartbeats_hz"] >= HEARTBEATS:
+        return
+    lines = [
+        f"{axis}.{name} = {period}"
+        for axis in generation.axes
+        for name, period in ((generation.estimate_rate, 1), (generation.heartbeat_rate, 10))
+    ]
+    raise DeviceOpenError(
+        f"an axis says where it is {rates['estimates_hz']:.0f} times a second, and has {rates['heartbeats_hz']:.0f} "
+        f"heartbeats: an arm needs 1000 and 100. Type in odrivetool: {'; '.join(lines)}; odrv0.save_configuration()."
+    )
+
+
+def require_usable(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+    """Make sure that the drive has power and no errors; its motors are let go, whatever they were doing.
+
+    Raises
+    ------
+    DeviceOpenError
+        Saying what is not so, and what to do.
+    """
+    supply = codec.pair(line.ask(line.nodes[0], codec.VOLTAGE))
+    if supply is None:
+        raise line.silent(line.nodes[0])
+    voltage = supply[0]
+    if not settings.min_voltage <= voltage <= settings.max_voltage:
+        raise DeviceOpenError(
+            f"the drive's supply has {voltage:.1f} V, it must have {settings.min_voltage:g} to "
+            f"{settings.max_voltage:g} V: switch it on, or check it."
+        )
+    rest(line)
+    _clear(line, generation, settings.clear_errors)
+
+
+def _clear(line: CanLine, generation: Generation, allowed: bool = False) -> None:
+    """Clear errors, if they are only that watchdogs have expired, which they do while nobody speaks, or if allowed.
+
+    Raises
+    ------
+    DeviceOpenError
+        If there are others, or they do not go away.
+    """
+    errors = [beat(line, axis).error for axis in AXES]
+    if not allowed and any(bits & ~generation.watchdog for bits in errors):
+        raise DeviceOpenError(
+            f"the drive has errors from earlier: {words_of(line, generation, generation.watchdog)}. See to it, then "
+            f"start again with {WHERE}.clear_errors=true."
+        )
+    for node in line.nodes:  # which feeds each of them first: else its watchdog would expire again at once
+        line.send(codec.clear_errors(node))
+    if not _await(line, lambda beat: not beat.error, feed=True):
+        raise DeviceOpenError(f"the drive has errors that do not go away: {words_of(line, generation)}.")
+
+
+# --- arming and disarming --------------------------------------------------------------------------------------------
+
+
+def energise(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+    """Arm both motors where they are.
+
+    Raises
+    ------
+    DeviceOpenError
+        If they do not; they are let go again.
+    """
+    try:
+        _clear(line, generation)
+        for node in line.nodes:
+            line.send(*_set_up(line, node, settings))
+        for node in line.nodes:
+            line.send(codec.requested_state(node, CLOSED_LOOP))
+        _await(line, lambda beat: beat.state == CLOSED_LOOP or bool(beat.error), feed=True)
+        if any(beat(line, axis) != (0, CLOSED_LOOP) for axis in AXES):
+            raise DeviceFault(words_of(line, generation) or "an axis does not go into closed loop")
+    except DeviceFault as error:
+        rest(line)
+        raise DeviceOpenError(f"the motors could not be armed: {error}") from error
+
+
+def _set_up(line: CanLine, node: int, settings: OdriveSettings) -> list[Frame]:
+    """Return what an axis is told before it is armed."""
+    where = codec.pair(line.latest(node, codec.ESTIMATES).data)
+    if where is None:
+        raise line.silent(node)
+    frames = [codec.modes(node, POSITION_CONTROL, PASS_THROUGH)]
+    if settings.position_gain > 0.0:
+        frames.append(codec.position_gain(node, settings.position_gain))
+    if settings.speed_gain > 0.0:
+        frames.append(codec.speed_gains(node, settings.speed_gain, settings.integrator_gain))
+    return [*frames, codec.input_position(node, where[0])]
+
+
+def prove_watchdogs(line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+    """Have both motors hold and say nothing: the drive must let go of them in time.
+
+    A drive does not tell on CAN whether its watchdogs are on, and they cannot be switched on there. So they are tried.
+
+    Raises
+    ------
+    DeviceOpenError
+        If a motor is still driven, with what to type.
+    """
+    energise(line, generation, settings)
+    begin = time.perf_counter()
+    expired = _await(line, lambda beat: bool(beat.error & generation.watchdog), settings.watchdog + _UNPUNCTUAL)
+    took = time.perf_counter() - begin
+    if not expired:
+        rest(line)
+        lines = "; ".join(
+            f"{axis}.config.watchdog_timeout = {settings.watchdog:g}; {axis}.config.enable_watchdog = True"
+            for axis in generation.axes
+        )
+        raise DeviceOpenError(
+            f"a motor was still driven {took:.2g} s after the last frame, {WHERE}.watchdog is {settings.watchdog:g} s: "
+            f"the drive's watchdog is off, or slower. Type in odrivetool: {lines}; odrv0.save_configuration()."
+        )
+
+
+def rest(line: CanLine) -> None:
+    """Disarm both motors and make sure of it; an axis that does not obey gets an emergency stop.
+
+    Raises
+    ------
+    DeviceFault
+        If it is not certain that they are disarmed.
+    """
+    for node in line.nodes:
+        line.send(codec.input_speed(node, 0.0, 0.0), codec.requested_state(node, IDLE))
+    if _await(line, lambda beat: beat.state == IDLE, _OBEYS):
+        return
+    for node in line.nodes:
+        line.send(codec.emergency_stop(node))
+    if not _await(line, lambda beat: beat.state == IDLE):
+        now = [beat(line, axis).state for axis in AXES]
+        raise DeviceFault(f"its axes are in the states {now[0]} and {now[1]}, not in {IDLE}")
+
+
+def _await(line: CanLine, true: Callable[[Heartbeat], bool], timeout: float = _SETTLE, *, feed: bool = False) -> bool:
+    """Wait until new heartbeats of both axes are so; tell whether they are. Meanwhile the watchdogs may be fed."""
+    before = [line.latest(node, codec.HEARTBEAT).total for node in line.nodes]
+    latest = time.perf_counter() + timeout
+    while True:
+        fresh = [line.latest(node, codec.HEARTBEAT).total > was for node, was in zip(line.nodes, before, strict=True)]
+        if all(fresh) and all(true(beat(line, axis)) for axis in AXES):
+            return True
+        if time.perf_counter() > latest:
+            return False
+        if feed:
+            line.send(*(codec.ask(node, codec.ESTIMATES) for node in line.nodes))
+        line.wait(lambda: False, _POLL)

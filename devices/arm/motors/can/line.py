@@ -1,0 +1,179 @@
+"""The conversation with two axes on a CAN bus: what each has said last, heard by a thread that does nothing else.
+
+Axes speak unasked: heartbeats, positions and speeds. The rest they say when they are asked by a remote frame; an
+answer has the same identifier. Every frame to an axis feeds its watchdog.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from devices.arm.motors.can import codec
+from devices.arm.motors.can.codec import Frame
+from devices.arm.motors.can.port import RESTARTED, Port, failure, in_words
+from devices.arm.motors.line import ATTEMPTS, PATIENCE
+from devices.common.bus.transfers import TransferError, Trouble
+
+_READ_TIMEOUT = 0.02
+_JOIN_TIMEOUT = 0.3
+_LOOK = 1e-3
+
+
+class Heard(NamedTuple):
+    """The latest frame of a kind: when it came [s, perf_counter], its data, how many there were."""
+
+    time: float
+    data: bytes
+    total: int
+
+
+NEVER = Heard(float("-inf"), b"", 0)
+
+
+class CanLine:
+    """What two axes say, and what they are told. At any time one thread may tell and ask.
+
+    Parameters
+    ----------
+    port : Port
+        The open interface.
+    name : str
+        What it is called.
+    nodes : (int, int)
+        Nodes of the first and the second axis.
+
+    Attributes
+    ----------
+    nodes : tuple of int
+        The same.
+    others : set of int
+        Nodes that were heard besides.
+    rivals : set of int
+        Those of our nodes that another program commands.
+    """
+
+    def __init__(self, port: Port, name: str, nodes: Sequence[int]) -> None:
+        self.name, self.nodes = name, tuple(nodes)
+        self.others: set[int] = set()
+        self.rivals: set[int] = set()
+        self._port = port
+        self._latest: dict[tuple[int, int], Heard] = {}
+        self._pairs = 0
+        self._warning = 0
+        self._fault: TransferError | None = None
+        self._news = threading.Condition()
+        self._wake: Callable[[], object] = lambda: None
+        self._closing = False
+        self._reader = threading.Thread(target=self._read_on, name="can reader", daemon=True)
+        self._reader.start()
+
+    def attend(self, wake: Callable[[], object]) -> None:
+        """Have `wake` called whenever both axes have said where they are."""
+        self._wake = wake
+
+    def latest(self, node: int, command: int) -> Heard:
+        """Return what a node has said last under a command; `NEVER` if nothing."""
+        return self._latest.get((node, command), NEVER)
+
+    def require_whole(self) -> None:
+        """Raise what went wrong with the interface, if anything did."""
+        if self._fault is not None:
+            raise self._fault
+
+    @property
+    def warning(self) -> str:
+        """What the interface says is wrong with the bus, in words; empty if nothing is."""
+        return in_words(self._warning, self.name)
+
+    def send(self, *frames: Frame) -> None:
+        """Send frames, one after the other; raises `TransferError`."""
+        self.require_whole()
+        try:
+            for frame in frames:
+                self._port.send(codec.pack(frame))
+        except OSError as error:
+            raise self._silence(failure(error, self.name)) from error
+
+    def ask(self, node: int, command: int, attempts: int = ATTEMPTS) -> bytes:
+        """Return what a node answers under a command; raises `TransferError` if it does not."""
+        for _ in range(attempts):
+            before = self.latest(node, command).total
+            self.send(codec.ask(node, command))
+            if self.wait(lambda before=before: self.latest(node, command).total > before, PATIENCE):  # type: ignore[misc]
+                return self.latest(node, command).data
+        raise self.silent(node)
+
+    def silent(self, node: int) -> TransferError:
+        """Return the error that a node says nothing."""
+        words = f"the drive does not answer as node {node} of {self.name}: was it switched off, or its cable pulled?"
+        return self._silence(TransferError(words, Trouble.TIMEOUT))
+
+    def _silence(self, error: TransferError) -> TransferError:
+        """Return why nothing is heard: what the interface says of the bus explains more than `error`."""
+        return TransferError(f"{self.warning}.", error.trouble) if self.warning else error
+
+    def wait(self, done: Callable[[], bool], timeout: float) -> bool:
+        """Wait until it is `done`, `timeout` [s] at most; tell whether it is; raises `TransferError`."""
+        latest = time.perf_counter() + timeout
+        with self._news:
+            while not done():
+                self.require_whole()
+                if time.perf_counter() > latest:
+                    return False
+                self._news.wait(_LOOK)
+        return True
+
+    def close(self) -> None:
+        """End the conversation and give the interface back."""
+        self._closing = True
+        self._reader.join(_JOIN_TIMEOUT)
+        with contextlib.suppress(OSError):
+            self._port.close()
+
+    # --- the thread --------------------------------------------------------------------------------------------------
+
+    def _read_on(self) -> None:
+        """Take note of all that comes, until the end; an error ends it, too."""
+        try:
+            while not self._closing:
+                self._hear(self._port.receive(_READ_TIMEOUT))
+        except OSError as error:
+            self._fault = failure(error, self.name)
+        self._tell()
+
+    def _hear(self, raw: bytes | None) -> None:
+        """Take a frame and those that wait behind it: only the newest of each kind counts."""
+        if raw is None:
+            return
+        now = time.perf_counter()
+        while raw is not None:
+            self._take(raw, now)
+            raw = self._port.receive(0.0)
+        self._tell()
+
+    def _tell(self) -> None:
+        with self._news:
+            self._news.notify_all()
+        pairs = min(self.latest(node, codec.ESTIMATES).total for node in self.nodes)
+        if pairs > self._pairs or self._fault is not None:
+            self._pairs = pairs
+            self._wake()
+
+    def _take(self, raw: bytes, now: float) -> None:
+        frame, error = codec.unpack(raw), codec.error_class(raw)
+        if error is not None:
+            self._warning = 0 if error[0] & RESTARTED else self._warning | error[0]
+        if frame is None:
+            return
+        if frame.node not in self.nodes:
+            self.others.add(frame.node)
+        elif frame.command in codec.COMMANDING:
+            self.rivals.add(frame.node)
+        elif not frame.remote:
+            key = frame.node, frame.command
+            self._latest[key] = Heard(now, frame.data, self._latest.get(key, NEVER).total + 1)
+            self._warning = 0  # the bus works

@@ -1,0 +1,127 @@
+"""Rounds on a CAN bus: a frame with position, speed and torque to each axis; what both have said of themselves.
+
+With two frames of each axis with its position and speed that makes four in a millisecond. Axes speak by themselves, so
+nothing is waited for: a round takes what was heard last.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+from collections.abc import Callable
+
+from devices.arm.motors.can import codec
+from devices.arm.motors.can.checks import words_of
+from devices.arm.motors.can.codec import Frame
+from devices.arm.motors.can.generations import Generation
+from devices.arm.motors.can.line import CanLine
+from devices.arm.motors.checks import AXES, CLOSED_LOOP, IDLE
+from devices.arm.motors.rounds import Answer, Command
+from devices.arm.motors.settings import OdriveSettings
+from devices.common.bus.transfers import TransferError, Trouble
+
+REPEAT = 1e-3
+"""A command that has not changed is sent again after so long [s]: it feeds the watchdogs."""
+
+_HEARTBEATS = 0.2
+"""An axis without a heartbeat for so long is dead, whatever else it says [s]."""
+
+
+class CanRounds:
+    """Rounds with two axes (`devices.arm.motors.rounds.Rounds`).
+
+    Parameters
+    ----------
+    line : CanLine
+        Both of its axes in closed loop.
+    generation : Generation
+        Of their firmware.
+    settings : OdriveSettings
+        How old what was heard may be.
+    """
+
+    def __init__(self, line: CanLine, generation: Generation, settings: OdriveSettings) -> None:
+        self._line, self._generation, self._timeout = line, generation, settings.reply_timeout
+        self._sent: Command | None = None
+        self._next = 0.0
+        self._still = False
+        self._stuck = math.inf
+
+    def attend(self, wake: Callable[[], object]) -> None:
+        """See `devices.arm.motors.rounds.Rounds.attend`."""
+        self._line.attend(wake)
+
+    def play(self, command: Command, *, alive: bool) -> Answer:
+        """See `devices.arm.motors.rounds.Rounds.play`. Motors that are to stand still are told once and not fed."""
+        now = time.perf_counter()
+        if alive and (command is not self._sent or now >= self._next):
+            self._send(command, now)
+            self._sent, self._next, self._still = command, now + REPEAT, False
+        elif not alive and not self._still:
+            self._send((*command[:2], 0.0, 0.0, 0.0, 0.0), now)
+            self._still = True
+        return self._answer(self._timeout)
+
+    def _send(self, command: Command, now: float) -> None:
+        """Send a command; an interface that does not get its frames out is borne with for as long as a silent drive."""
+        try:
+            self._line.send(*_frames(self._line.nodes, command))
+            self._stuck = math.inf
+        except TransferError as error:
+            self._stuck = min(self._stuck, now)
+            if error.trouble is not Trouble.TIMEOUT or now - self._stuck > self._timeout:
+                raise
+
+    def look(self, timeout: float) -> Answer:
+        """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
+        begin = time.perf_counter()
+        nodes = self._line.nodes
+        self._line.wait(lambda: all(self._line.latest(n, codec.ESTIMATES).time >= begin for n in nodes), timeout)
+        return self._answer(timeout)
+
+    def forget(self) -> None:
+        """See `devices.arm.motors.rounds.Rounds.forget`."""
+        self._sent, self._still = None, False
+
+    def trouble(self) -> str:
+        """See `devices.arm.motors.rounds.Rounds.trouble`."""
+        return words_of(self._line, self._generation)
+
+    def let_go(self) -> None:
+        """See `devices.arm.motors.rounds.Rounds.let_go`."""
+        for node in self._line.nodes:
+            with contextlib.suppress(TransferError):
+                self._line.send(codec.input_speed(node, 0.0, 0.0), codec.requested_state(node, IDLE))
+
+    def _answer(self, oldest: float) -> Answer:
+        """Return what was heard; raise `TransferError` if that is older than `oldest` [s]."""
+        self._line.require_whole()
+        now = time.perf_counter()
+        found, when = [], now
+        name, value = "axis0.current_state", CLOSED_LOOP
+        for axis in reversed(AXES):
+            node = self._line.nodes[axis]
+            said, beat = self._line.latest(node, codec.ESTIMATES), self._line.latest(node, codec.HEARTBEAT)
+            numbers, state = codec.pair(said.data), codec.heartbeat(beat.data)
+            if numbers is None or state is None or said.time < now - oldest or beat.time < now - _HEARTBEATS:
+                raise self._line.silent(node)
+            if state.error:
+                name, value = f"axis{axis}.error", state.error
+            elif state.state != CLOSED_LOOP:
+                name, value = f"axis{axis}.current_state", state.state
+            found.append(numbers)
+            when = min(when, said.time)
+        (two, two_speed), (one, one_speed) = found
+        return Answer(when, (one, two, one_speed, two_speed), name, value)
+
+
+def _frames(nodes: tuple[int, ...], command: Command) -> list[Frame]:
+    """Return the frames of a command; one more where a speed or torque is too large to go with the position."""
+    frames = []
+    for axis, node in enumerate(nodes):
+        position, speed, torque = command[axis], command[2 + axis], command[4 + axis]
+        frames.append(codec.input_position(node, position, speed, torque))
+        if max(abs(speed), abs(torque)) > codec.MOST:
+            frames.append(codec.input_speed(node, speed, torque))
+    return frames

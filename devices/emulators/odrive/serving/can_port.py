@@ -1,0 +1,32 @@
+"""A CAN interface whose bus is in another process (`devices.emulators.odrive.serving.can_bus`)."""
+
+from __future__ import annotations
+
+import os
+import socket
+
+from devices.arm.motors.can.port import SocketPort
+from devices.emulators.odrive.serving.can_bus import NUMBER
+
+
+class RemotePort(SocketPort):
+    """Such an interface: the driver's own port, but for the family of its socket and for what that cannot say.
+
+    Parameters
+    ----------
+    address : str
+        Where the other process is reached.
+    """
+
+    def __init__(self, address: str) -> None:
+        wire = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        wire.connect(address)
+        super().__init__(wire)
+
+    def next_frame(self) -> bytes:
+        """Return a frame that has come; raise what the other process says instead."""
+        raw = super().next_frame()
+        if len(raw) == NUMBER.size:
+            (number,) = NUMBER.unpack(raw)
+            raise OSError(number, os.strerror(number))
+        return raw
