@@ -239,7 +239,8 @@ class TextSettings:
 
     def __post_init__(self) -> None:
         check(self, "texts")
-        pages = [self.instructions] if isinstance(self.instructions, str) else self.instructions
+        pages = self.instructions
+        pages = [pages] if isinstance(pages, str) else pages
         if not isinstance(pages, list | tuple) or not all(isinstance(page, str) for page in pages):
             raise ConfigurationError(f"texts.instructions = {pages!r}: must be a list of pages.")
         object.__setattr__(self, "instructions", tuple(pages))
