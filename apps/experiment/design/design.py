@@ -6,7 +6,7 @@ import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.experiment.design.checks import check_against_device, check_responses, require_reference
 from apps.experiment.design.settings import (
@@ -32,6 +32,9 @@ from apps.settings.config import SessionConfig, complete
 from apps.settings.models import Table
 from haptics.errors import ConfigurationError
 from haptics.settings import build, unknown
+
+if TYPE_CHECKING:
+    from apps.session.mouse import Mouse
 
 OWN_TABLES: dict[str, type[Any]] = {
     "experiment": ExperimentSettings,
@@ -227,9 +230,19 @@ def _session(source: Source) -> SessionConfig:
     for table, name in _FILES:
         if isinstance(named := tables.get(table, {}).get(name), str) and named:
             tables[table][name] = str(source.path.parent / named)
+    if tables.get("hand", {}).get("name") == "mouse":
+        tables["hand"]["target"] = _place_of_the_mouse().path
     where = next((name for name in SESSION_TABLES if name in tables), "session")
     with source.telling(where):
         return complete(tables)
+
+
+@functools.cache
+def _place_of_the_mouse() -> Mouse:
+    """Return a place for the mouse that is the hand, without which no device is built; a session puts in its own."""
+    from apps.session.mouse import Mouse
+
+    return Mouse()
 
 
 def _check(source: Source, design: Design) -> None:

@@ -94,6 +94,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
         self.setMinimumSize(1000, 640)
         fit(self, 1264, 672)
         self.setWindowTitle("haptics: experimenter")
+        self.notes.line.setFocus()
 
     def _connect(self) -> None:
         self.head.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
@@ -118,8 +119,8 @@ class ExperimenterWindow(QtWidgets.QWidget):
             self._feed.pull(time.monotonic())
             self.motion.refresh(self._feed.history)
             self.place.refresh(self._feed)
-        if self._link.gone and not self._told_to_quit:
-            self._say_farewell()
+        if self._link.gone:
+            self.close()  # the application has died: whoever takes the session up again opens a window of its own
 
     def _take(self, message: Any) -> None:
         match message:
@@ -165,14 +166,6 @@ class ExperimenterWindow(QtWidgets.QWidget):
         except ConfigurationError as error:
             self._feed = None
             self.notice.tell(f"The hand cannot be shown: {error}", _NOTICE_SECONDS)
-
-    def _say_farewell(self) -> None:
-        """Tell that the experiment is gone; what it wrote is safe."""
-        self._told_to_quit = True
-        self._feed = None
-        self.buttons.allow(False)
-        self.head.phase.setText("the experiment has ended")
-        self.notice.tell("The experiment has ended or was killed; its journal has all answers. Close this window.", 1e6)
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
         """Leave (Qt calls this)."""

@@ -212,15 +212,17 @@ def test_notes_are_told_and_typing_presses_no_button(desk: Desk, qtbot: Any) -> 
     assert desk.window.isVisible()
 
 
-def test_an_experiment_that_is_gone_is_told_of_and_closing_says_so(desk: Desk) -> None:
+def test_closing_the_window_is_told(desk: Desk) -> None:
     desk.tell(PLAN)
     desk.window.close()
     assert desk.said() == [Close()]
-    desk.window.show()
+
+
+def test_it_ends_with_the_experiment_however_that_ended(desk: Desk) -> None:
+    desk.tell(PLAN)
     desk.far.close()
     desk.window.frame()
-    assert "the experiment has ended" in desk.seen()["texts"]
-    assert not desk.window.buttons.abort.isEnabled()
+    assert not desk.window.isVisible()
 
 
 @pytest.mark.parametrize(("plan", "theme"), [(PLAN, DARK), (BLIND, LIGHT)])
