@@ -210,7 +210,8 @@ def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> No
         metavar="KIND[=HOST:PORT]",
         action="append",
         default=[],
-        help="send every tick to other programs: udp (JSON datagrams) or websocket (a server; repeatable)",
+        help="send every tick to other programs: udp (JSON datagrams), websocket (a server) or lsl (Lab Streaming "
+        "Layer; repeatable)",
     )
     parser.add_argument(
         "--seed", metavar="N", type=int, help="seed of everything random in a virtual device (default 1)"

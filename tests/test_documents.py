@@ -22,7 +22,7 @@ from tests.processes import ROOT
 QUICK = ("README.md", "docs/tutorials/calibrate_a_joint.md", "docs/tutorials/own_device.md", "docs/friction_models.md")
 """Pages that are run in the first stage too."""
 
-LANGUAGES = {"sh", "html", "python", "toml", "text"}
+LANGUAGES = {"sh", "html", "python", "r", "toml", "text"}
 OWN_COMMANDS = {"demo", "test", "haptics", "python", "check", "docs", "setup"}
 
 HAPTICS = """#!/bin/sh

@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 from haptics.errors import ConfigurationError
 
-UDP, WEBSOCKET = "udp", "websocket"
+UDP, WEBSOCKET, LSL = "udp", "websocket", "lsl"
 
 DEFAULTS = {UDP: 9870, WEBSOCKET: 8765}
 """Kind of stream to its port unless another is given: PlotJuggler's own, and one that is customary."""
 
 _HERE = "127.0.0.1"
 _FORM = re.compile(r"(?P<kind>[a-z]+)(=((?P<host>\[[0-9a-fA-F:.]+\]|[^:\[\]=]+):)?(?P<port>[0-9]{1,5}))?")
-_ALLOWED = "udp, websocket, udp=HOST:PORT or websocket=HOST:PORT, such as websocket=127.0.0.1:8765"
+_ALLOWED = "udp, websocket, lsl, udp=HOST:PORT or websocket=HOST:PORT, such as websocket=127.0.0.1:8765"
 
 
 @dataclass(frozen=True)
@@ -25,18 +25,21 @@ class StreamAddress:
     Attributes
     ----------
     kind : str
-        ``udp``: datagrams to that address; ``websocket``: a server at that address.
+        ``udp``: datagrams to that address; ``websocket``: a server at that address; ``lsl``: outlets of the Lab
+        Streaming Layer, which finds its receivers itself.
     host : str
-        Name or address of a machine.
+        Name or address of a machine; empty for ``lsl``.
     port : int
-        1 to 65535.
+        1 to 65535; 0 for ``lsl``.
     """
 
     kind: str
-    host: str
-    port: int
+    host: str = ""
+    port: int = 0
 
     def __str__(self) -> str:
+        if self.kind == LSL:
+            return LSL
         return f"{self.kind}={f'[{self.host}]' if ':' in self.host else self.host}:{self.port}"
 
 
@@ -48,6 +51,8 @@ def parse_stream(text: str) -> StreamAddress:
     ConfigurationError
         If it is of no form that is allowed.
     """
+    if text == LSL:
+        return StreamAddress(LSL)
     found = _FORM.fullmatch(text)
     if found is None or found["kind"] not in DEFAULTS:
         raise ConfigurationError(f"--stream {text!r}: must be {_ALLOWED}.")
@@ -65,6 +70,9 @@ def require_usable(stream: StreamAddress) -> None:
     ConfigurationError
         If its address is unknown or taken, or a package is missing.
     """
+    if stream.kind == LSL:
+        require_lsl()
+        return
     is_server = stream.kind == WEBSOCKET
     if is_server:
         _require_websockets()
@@ -93,4 +101,21 @@ def _require_websockets() -> None:
     except ImportError as error:
         raise ConfigurationError(
             "--stream websocket needs the package websockets: pip install 'haptics[stream]', or take --stream udp."
+        ) from error
+
+
+def require_lsl() -> None:
+    """See that the Lab Streaming Layer is there.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is not, with the remedy.
+    """
+    try:
+        import pylsl  # noqa: F401
+    except (ImportError, RuntimeError, OSError) as error:  # RuntimeError: its library is not there
+        raise ConfigurationError(
+            "the Lab Streaming Layer needs the package pylsl: pip install 'haptics[lsl]' (on Linux with glibc 2.35 or "
+            "newer it brings its library)."
         ) from error

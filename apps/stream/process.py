@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import signal
 import sys
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -35,10 +36,21 @@ def main(connection: Connection[Any, Any], stream: StreamAddress) -> None:
         connection.close()
         sys.exit(f"the stream {stream} cannot begin ({error.strerror or error}).")
     with contextlib.closing(sink):
-        _follow(connection, sink)
+        follow(connection, sink)
 
 
-def _follow(connection: Connection[Any, Any], sink: Sink) -> None:
+def follow(connection: Connection[Any, Any], sink: Sink, also: Callable[[], None] = lambda: None) -> None:
+    """Send the ticks of every run to `sink` until the session says `Quit` or is gone.
+
+    Parameters
+    ----------
+    connection : Connection
+        This end of the pipe.
+    sink : Sink
+        Takes them.
+    also : callable
+        What else is done, after each batch.
+    """
     ticks: Ticks | None = None
     while True:
         try:
@@ -46,7 +58,8 @@ def _follow(connection: Connection[Any, Any], sink: Sink) -> None:
         except (EOFError, OSError):
             return
         if ticks is not None:
-            sink.send(ticks.columns, ticks.read())
+            sink.send(ticks.read())
+        also()
         match message:
             case SessionStarted():
                 ticks = _begun(message, sink)

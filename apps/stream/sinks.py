@@ -9,8 +9,8 @@ import threading
 import time
 from typing import Any, Protocol
 
-from apps.stream.address import UDP, StreamAddress, resolved
-from apps.stream.ticks import as_json
+from apps.stream.address import LSL, UDP, StreamAddress, resolved
+from apps.stream.ticks import Batch, as_json
 
 MOST_WAITING = 500
 """So many batches may wait for a client of the WebSocket; one that is slower is sent away."""
@@ -26,7 +26,7 @@ class Sink(Protocol):
         """Take what is known of the run that begins."""
         ...
 
-    def send(self, columns: list[str], ticks: list[tuple[Any, ...]]) -> None:
+    def send(self, batch: Batch) -> None:
         """Take a batch of ticks."""
         ...
 
@@ -41,6 +41,10 @@ class Sink(Protocol):
 
 def make_sink(stream: StreamAddress) -> Sink:
     """Return the sink that `stream` asks for; raise `OSError` if the network refuses it."""
+    if stream.kind == LSL:
+        from apps.stream.lsl import LslSink
+
+        return LslSink()
     return UdpSink(stream) if stream.kind == UDP else WebSocketSink(stream)
 
 
@@ -54,10 +58,10 @@ class UdpSink:
     def begin(self, about: dict[str, Any]) -> None:
         """Say nothing: every datagram stands for itself."""
 
-    def send(self, columns: list[str], ticks: list[tuple[Any, ...]]) -> None:
+    def send(self, batch: Batch) -> None:
         """Send a batch; what nobody takes is lost, as is the way of datagrams."""
-        for tick in ticks:
-            self._send({name: value for name, value in zip(columns, tick, strict=True) if value is not None})
+        for tick in batch.ticks:
+            self._send({name: value for name, value in zip(batch.columns, tick, strict=True) if value is not None})
 
     def end(self, reason: str) -> None:
         """Say nothing: no tick follows."""
@@ -104,10 +108,10 @@ class WebSocketSink:
             self._about = as_json({"kind": "start", **about})
             self._tell(self._about)
 
-    def send(self, columns: list[str], ticks: list[tuple[Any, ...]]) -> None:
+    def send(self, batch: Batch) -> None:
         """Send a batch to all clients."""
-        if self._clients and ticks:
-            message = as_json({"kind": "ticks", "ticks": ticks})
+        if self._clients and batch.ticks:
+            message = as_json({"kind": "ticks", "ticks": batch.ticks})
             with self._lock:
                 self._tell(message)
 

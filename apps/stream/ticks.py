@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,33 @@ from apps.front_ends.messages import SessionStarted
 from haptics.recording.flat import flatten
 from haptics.records import COLUMNS, ROW_UNITS, Rows
 from haptics.trace import Reader, Ring
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Ticks that are sent together.
+
+    Attributes
+    ----------
+    columns : list of str
+        Names of the numbers of a tick.
+    ticks : list of tuple
+        A number for each column, None for what is not a number.
+    origin : float
+        When tick 0 was due, on the monotonic clock [s].
+    lost : int
+        Ticks before these that were overwritten before they could be read.
+    """
+
+    columns: list[str]
+    ticks: list[tuple[float | int | None, ...]]
+    origin: float = 0.0
+    lost: int = 0
+
+
+def columns_of(causality: str) -> list[str]:
+    """Return the names of the numbers of a tick on a device of this causality."""
+    return ["timestamp", *_flat(np.zeros(0, COLUMNS), causality)]
 
 
 class Ticks:
@@ -38,23 +66,21 @@ class Ticks:
     def __init__(self, started: SessionStarted) -> None:
         self._reader = Reader(Ring.attach(Path(started.trace)))
         self._causality = started.causality
-        self.columns = ["timestamp", *self._flat(np.zeros(0, COLUMNS))]
+        self.columns = columns_of(started.causality)
 
-    @property
-    def lost(self) -> int:
-        """Ticks that were overwritten before they could be read."""
-        return self._reader.lost
-
-    def read(self) -> list[tuple[float | int | None, ...]]:
-        """Return the ticks since the last call: a number for each column, None for what is not a number."""
+    def read(self) -> Batch:
+        """Return the ticks since the last call."""
+        lost = self._reader.lost
         rows = self._reader.read()
-        origin = self._reader.origin[1] * 1e-9
-        flat = self._flat(rows)
-        stamps = (origin + flat["time_s"]).tolist()
-        return list(zip(stamps, *(_plain(values) for values in flat.values()), strict=True))
+        monotonic, utc = self._reader.origin
+        flat = _flat(rows, self._causality)
+        stamps = (utc * 1e-9 + flat["time_s"]).tolist()
+        ticks = list(zip(stamps, *(_plain(values) for values in flat.values()), strict=True))
+        return Batch(self.columns, ticks, monotonic * 1e-9, self._reader.lost - lost)
 
-    def _flat(self, rows: Rows) -> dict[str, Any]:
-        return flatten(rows, ROW_UNITS, self._causality)
+
+def _flat(rows: Rows, causality: str) -> dict[str, Any]:
+    return flatten(rows, ROW_UNITS, causality)
 
 
 def _plain(values: Any) -> list[Any]:

@@ -16,6 +16,7 @@ import pytest
 from apps.cli import main
 from apps.stream.address import StreamAddress, parse_stream, require_usable
 from apps.stream.sinks import MOST_WAITING, WebSocketSink, _Client
+from apps.stream.ticks import Batch
 from haptics.errors import ConfigurationError
 from haptics.recording.flat import flat_columns
 from haptics.recording.recording import Recording
@@ -150,7 +151,7 @@ def test_one_that_joins_later_is_told_what_run_it_is() -> None:
     sink.begin({"model": "C", "columns": ["tick"]})
     with client.connect(f"ws://127.0.0.1:{port}") as connection:
         assert json.loads(connection.recv(10.0)) == {"kind": "start", "model": "C", "columns": ["tick"]}
-        sink.send(["tick"], [(1,), (2,)])
+        sink.send(Batch(["tick"], [(1,), (2,)]))
         assert json.loads(connection.recv(10.0)) == {"kind": "ticks", "ticks": [[1], [2]]}
         sink.close()
 
@@ -162,6 +163,7 @@ def test_one_that_joins_later_is_told_what_run_it_is() -> None:
         ("websocket=9000", StreamAddress("websocket", "127.0.0.1", 9000)),
         ("udp=lab-pc.local:1234", StreamAddress("udp", "lab-pc.local", 1234)),
         ("websocket=[::1]:80", StreamAddress("websocket", "::1", 80)),
+        ("lsl", StreamAddress("lsl")),
     ],
 )
 def test_what_can_be_asked_for(text: str, stream: StreamAddress) -> None:
@@ -169,7 +171,9 @@ def test_what_can_be_asked_for(text: str, stream: StreamAddress) -> None:
     assert parse_stream(str(stream)) == stream
 
 
-@pytest.mark.parametrize("text", ["tcp", "udp=", "udp=host", "websocket=host:0", "udp=a:b:1", "udp=host:99999", ""])
+@pytest.mark.parametrize(
+    "text", ["tcp", "lsl=127.0.0.1:80", "udp=", "udp=host", "websocket=host:0", "udp=a:b:1", "udp=host:99999", ""]
+)
 def test_what_cannot_is_refused_in_words(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["run", "--device", "virtual-joystick", "--headless", "--stream", text]) == 2
     assert "--stream" in capsys.readouterr().err
