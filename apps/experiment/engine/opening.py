@@ -38,6 +38,8 @@ class Request:
         Whether an observer in software answers.
     live : bool
         Whether that is by the wall's clock.
+    lsl : bool
+        Whether it is streamed by the Lab Streaming Layer.
     """
 
     code: str
@@ -47,6 +49,7 @@ class Request:
     fields: dict[str, str]
     simulated: bool
     live: bool = False
+    lsl: bool = False
 
 
 def begin(design: Design, request: Request) -> tuple[Journal, Participant]:

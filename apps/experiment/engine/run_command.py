@@ -40,6 +40,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="what is known of a participant",
     )
+    parser.add_argument("--lsl", action="store_true", help="stream ticks and records by the Lab Streaming Layer")
 
 
 def run(options: argparse.Namespace) -> Answer:
@@ -73,14 +74,15 @@ def _requests(options: argparse.Namespace) -> list[Request]:
         raise ConfigurationError(
             f"--participants {count}: must be at least 1, with --observer simulated and without --participant."
         )
+    if options.lsl and count is not None:
+        raise ConfigurationError("--lsl: streams one session; leave out --participants.")
     if not simulated and not options.participant:
         raise ConfigurationError("--participant is missing: the code of the participant, such as P01; never a name.")
     seed = with_seed(read_design(options.file), options.seed)
     codes = [f"sim{number + 1:02d}" for number in range(count)] if count else [options.participant or "sim01"]
     fields = dict(_field(text) for text in options.fields)
-    return [
-        Request(code, options.session, seed, options.out, fields, simulated, options.clock == "wall") for code in codes
-    ]
+    live = options.clock == "wall"
+    return [Request(code, options.session, seed, options.out, fields, simulated, live, options.lsl) for code in codes]
 
 
 def _field(text: str) -> tuple[str, str]:

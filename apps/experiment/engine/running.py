@@ -16,6 +16,7 @@ from apps.experiment.engine.answering import Simulated
 from apps.experiment.engine.audience import Audience
 from apps.experiment.engine.course import Course, Participant
 from apps.experiment.engine.live.attended import require_display, sit_with_person
+from apps.experiment.engine.live.onlookers import Onlookers, lsl_of
 from apps.experiment.engine.live.stage import Followers, LiveStage
 from apps.experiment.engine.offline import OfflineStage
 from apps.experiment.engine.opening import Request, begin, take_up
@@ -24,27 +25,39 @@ from apps.experiment.engine.sitting import Sitting, StageMaker
 from apps.experiment.journal import Journal, reserve_slot
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import trial_seed
+from apps.stream.address import require_lsl
 from devices import is_virtual
+from haptics.errors import ConfigurationError
 
 
 def run_session(design: Design, request: Request) -> dict[str, Any]:
     """Run a session; return what the command prints of it."""
-    if not request.simulated:
-        require_display()
+    live = _is_live(design, request.simulated, request.live)
+    _require_possible(request.simulated, live, request.lsl)
     journal, who = begin(design, request)
     with journal:
-        return _sit(design, journal, who, live=_is_live(design, request.simulated, request.live))
+        return _sit(design, journal, who, live=live, lsl=request.lsl)
 
 
-def resume_session(folder: Path, *, live: bool = False) -> dict[str, Any]:
+def resume_session(folder: Path, *, live: bool = False, lsl: bool = False) -> dict[str, Any]:
     """Go on with a session that was interrupted."""
     design, journal, who = take_up(folder)
     with journal:
         simulated = journal.records[0]["observer"] is not None
-        if not simulated:
-            require_display()
+        live = _is_live(design, simulated, live)
+        _require_possible(simulated, live, lsl)
         journal.append("event", name="resumed", torn_bytes=journal.torn)
-        return _sit(design, journal, who, live=_is_live(design, simulated, live))
+        return _sit(design, journal, who, live=live, lsl=lsl)
+
+
+def _require_possible(simulated: bool, live: bool, lsl: bool) -> None:
+    """Raise, before anything is written, where a screen or a stream that is wanted cannot be."""
+    if not simulated:
+        require_display()
+    if lsl and not live:
+        raise ConfigurationError("--lsl: a session without a clock is not streamed; leave it out, or say --clock wall.")
+    if lsl:
+        require_lsl()
 
 
 def _is_live(design: Design, simulated: bool, wanted: bool) -> bool:
@@ -69,21 +82,31 @@ def _run_one(file: Path, request: Request) -> dict[str, Any]:
     return run_session(read_design(file), request)
 
 
-def _sit(design: Design, journal: Journal, who: Participant, *, live: bool) -> dict[str, Any]:
+def _sit(design: Design, journal: Journal, who: Participant, *, live: bool, lsl: bool) -> dict[str, Any]:
     begun = time.monotonic()
-    if journal.records[0]["observer"] is None:
-        sitting, reason = sit_with_person(design, journal, who)
-        return _told(sitting, who, reason, time.monotonic() - begun)
+    with lsl_of(design, journal, lsl) as streams:
+        if journal.records[0]["observer"] is None:
+            sitting, reason = sit_with_person(design, journal, who, streams)
+        else:
+            sitting, reason = _sit_with_observer(design, journal, who, Onlookers(*streams) if live else None)
+    return _told(sitting, who, reason, time.monotonic() - begun)
+
+
+def _sit_with_observer(
+    design: Design, journal: Journal, who: Participant, follow: Followers | None
+) -> tuple[Sitting, str]:
+    """Run a session with a simulated observer, by the wall's clock where somebody follows it."""
 
     def respondent(course: Course) -> Respondent:
         seed = trial_seed(who.seed, who.code, 0, 0, 1)
         observer = make_observer(design.tables.get("observer", {}), seed=seed)
         return Simulated(observer, course, needs_rows=observer.needs_rows)
 
-    stage: StageMaker = functools.partial(LiveStage, follow=Followers()) if live else OfflineStage
-    sitting = Sitting(design, who, journal, respondent=respondent, stage=stage, audience=Audience(), again=not live)
-    reason = sitting.run()
-    return _told(sitting, who, reason, time.monotonic() - begun)
+    stage: StageMaker = OfflineStage if follow is None else functools.partial(LiveStage, follow=follow)
+    sitting = Sitting(
+        design, who, journal, respondent=respondent, stage=stage, audience=Audience(), again=follow is None
+    )
+    return sitting, sitting.run()
 
 
 def _told(sitting: Sitting, who: Participant, reason: str, took: float) -> dict[str, Any]:

@@ -14,14 +14,17 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apps.cli import main
 from apps.experiment.exports.lsl import start_outlet
 from apps.experiment.journal import Journal, make_codes, seal_codes
 from apps.front_ends.messages import SessionEnded, SessionStarted
 from apps.stream.address import StreamAddress, require_usable
 from apps.stream.launch import open_stream
 from haptics.errors import ConfigurationError
+from haptics.recording.recording import Recording
 from haptics.records import NEUTRAL, Rows
 from haptics.trace import Trace
+from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
 
 try:
@@ -37,7 +40,7 @@ _RECEIVER = """
 import json, sys, time
 import pylsl
 
-ticks, count = int(sys.argv[1]), int(sys.argv[2])
+ticks, count, last = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3]
 inlets = {}
 for name in ("haptics ticks", "haptics markers"):
     found = pylsl.resolve_byprop("name", name, timeout=60.0)
@@ -46,12 +49,14 @@ for name in ("haptics ticks", "haptics markers"):
 print("ready", flush=True)
 samples, stamps, markers = [], [], []
 latest = time.monotonic() + 80.0
-while (len(samples) < ticks or len(markers) < count) and time.monotonic() < latest:
+seen = {""}
+while (len(samples) < ticks or len(markers) < count or last not in seen) and time.monotonic() < latest:
     more, when = inlets["haptics ticks"].pull_chunk(timeout=0.05)
     samples += more
     stamps += when
     more, when = inlets["haptics markers"].pull_chunk(timeout=0.0)
     markers += [[json.loads(text), at] for (text,), at in zip(more, when)]
+    seen |= {what["event"] for what, _ in markers}
 info = inlets["haptics ticks"].info()
 channel, labels = info.desc().child("channels").first_child(), []
 while not channel.empty():
@@ -71,8 +76,9 @@ def on_this_machine_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @contextmanager
-def receiver(ticks: int, markers: int) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-c", _RECEIVER, str(ticks), str(markers)]
+def receiver(ticks: int, markers: int, last: str = "") -> Iterator[subprocess.Popen[str]]:
+    """Receive until there are so many ticks and markers, and one of the event `last`."""
+    command = [sys.executable, "-c", _RECEIVER, str(ticks), str(markers), last]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
             yield process
@@ -202,3 +208,40 @@ def test_without_the_layer_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setitem(sys.modules, "pylsl", None)
     with pytest.raises(ConfigurationError, match=r"pip install 'haptics\[lsl\]'"):
         require_usable(StreamAddress("lsl"))
+
+
+# --- an experiment ----------------------------------------------------------------------------------------------------
+
+_ONE_TRIAL = 'kind = "constant"\nlevels = [0.5, 1.0]\nrepeats = 1\n'
+_PATIENT = "block = 9\nlate_ticks = 1.0\nlongest_gap = 0.9"
+
+
+def short_experiment(folder: Path) -> Path:
+    """Four trials of two conditions, in one block."""
+    head, tail = WEBER.replace("procedure = { most_trials = 3 }\n", "").split('kind = "staircase"')
+    text = head + _ONE_TRIAL + tail[tail.index("[catch]") :]
+    return changed(folder, text=text.replace("easy = 0.2", "easy = 0.0\nnull = 0.0").replace("block = 5", _PATIENT))
+
+
+@pytest.mark.slow
+def test_an_experiment_is_streamed_to_its_last_record(tmp_path: Path) -> None:
+    """Every answer is received, and of the ticks all since the receiver was there, without a gap."""
+    command = [sys.executable, "-m", "apps", "experiment", "run", str(short_experiment(tmp_path)), "--json"]
+    command += ["--observer", "simulated", "--clock", "wall", "--lsl", "--out", str(tmp_path / "out")]
+    with receiver(1000, 0, "end") as process, subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as run:
+        wait_ready(process)
+        answer = json.loads(run.communicate(timeout=100)[0])
+        told = received(process)
+    assert answer["trials"] == 4
+    events = [what["event"] for what, _ in told["markers"] if what["event"] in ("response", "end")]
+    assert events == ["response"] * 4 + ["end"]
+    ticks = np.array(told["samples"])[:, told["labels"].index("tick")].astype(int)
+    recorded = Recording(Path(answer["folder"]) / "blocks" / "block-01").rows["tick"]
+    np.testing.assert_array_equal(ticks, recorded[recorded >= ticks[0]][: len(ticks)])
+
+
+def test_a_session_without_a_clock_is_not_streamed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    command = ["experiment", "run", str(short_experiment(tmp_path)), "--observer", "simulated", "--lsl"]
+    assert main([*command, "--out", str(tmp_path / "out")]) == 2
+    assert "--clock wall" in capsys.readouterr().err
+    assert not (tmp_path / "out").exists()

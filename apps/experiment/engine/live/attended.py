@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from apps.experiment.journal import Journal
 from apps.experiment.procedures import procedure_settings
 from apps.experiment.screens import open_experimenter, open_participant
 from apps.experiment.screens.audience import ScreenAudience
+from apps.front_ends.front_end import FrontEnd
 from apps.session.application import MOUSE, WINDOW_PATIENCE
 from apps.session.mouse import Mouse
 from apps.settings.config import SessionConfig
@@ -42,8 +43,10 @@ def require_display() -> None:
         )
 
 
-def sit_with_person(design: Design, journal: Journal, who: Participant) -> tuple[Sitting, str]:
-    """Run a session with a person; return it, and why it ended.
+def sit_with_person(
+    design: Design, journal: Journal, who: Participant, streams: Sequence[FrontEnd] = ()
+) -> tuple[Sitting, str]:
+    """Run a session with a person, which `streams` listen to; return it, and why it ended.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def sit_with_person(design: Design, journal: Journal, who: Participant) -> tuple
             blocks=math.ceil((trials or design.trials.block) / design.trials.block),
             trials=trials,
         )
-        screens = Screens(design, audience, participant, experimenter, mouse)
+        screens = Screens(design, audience, participant, experimenter, mouse, streams)
         stack.callback(screens.fronts.close)
         if not screens.fronts.await_key(WINDOW_PATIENCE, lambda: not participant.open):
             raise ConfigurationError("the participant's screen could not be opened; 'haptics doctor' names the remedy.")

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import wait
 from typing import Any
 
 from apps.experiment.design import Design
 from apps.experiment.engine.audience import Audience
 from apps.experiment.engine.course import Plan
+from apps.experiment.engine.live.onlookers import Onlookers
 from apps.experiment.engine.live.person import Person
-from apps.experiment.engine.live.stage import Followers
 from apps.experiment.engine.sitting import Ended, Sitting
 from apps.experiment.screens import Abort, Cannot, GoOn, Note, Pause, Redo
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
-from apps.session.application import tell_stderr
 from apps.session.events import KeyEvent
 from apps.session.mouse import Mouse
-from apps.session.run import Session
-from apps.session.service import Service
 from haptics.errors import DeviceFault
 
 GO_ON = ("space", "return")
@@ -32,7 +29,7 @@ LINGER = 4.0
 _LOOK_EVERY = 0.02
 
 
-class Screens(Followers, Service):
+class Screens(Onlookers):
     """Serves the screens of an experiment, in its blocks and between them.
 
     Parameters
@@ -47,6 +44,8 @@ class Screens(Followers, Service):
         The experimenter's.
     mouse : Mouse or None
         Where the mouse is put that is the hand.
+    streams : sequence of FrontEnd
+        Those that only listen.
     """
 
     def __init__(
@@ -56,8 +55,9 @@ class Screens(Followers, Service):
         participant: FrontEnd,
         experimenter: FrontEnd | None,
         mouse: Mouse | None = None,
+        streams: Sequence[FrontEnd] = (),
     ) -> None:
-        super().__init__(tell_stderr)
+        super().__init__(*streams)
         self._design, self._audience, self._participant = design, audience, participant
         self.mouse = mouse
         self.person = Person(design, audience)
@@ -70,18 +70,6 @@ class Screens(Followers, Service):
 
     # --- what looks on at a block ---------------------------------------------------------------------------------
 
-    def begin(self, session: Session) -> None:
-        """Let the screens know of a block."""
-        Service.begin(self, session)
-
-    def end(self, message: say.SessionEnded | None = None) -> None:
-        """Let them know that it is over."""
-        Service.end(self, message or say.SessionEnded("stopped"))
-
-    def connections(self) -> tuple[Any, ...]:
-        """Return what to wait for."""
-        return Service.connections(self)
-
     def attend(self) -> None:
         """Do what has been asked for.
 
@@ -90,7 +78,7 @@ class Screens(Followers, Service):
         DeviceFault
             If the participant's screen is gone.
         """
-        Service.attend(self)
+        super().attend()
         if not self._participant.open:
             raise DeviceFault(
                 "the participant's screen ended: the session was stopped, nothing that was answered is lost."

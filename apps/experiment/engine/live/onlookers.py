@@ -1,0 +1,63 @@
+"""Who only looks on at the blocks of a session: streams to other programs, beside the screens or without them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from apps.experiment.design import Design
+from apps.experiment.engine.live.stage import Followers
+from apps.experiment.journal import Journal
+from apps.front_ends import messages as say
+from apps.front_ends.front_end import FrontEnd
+from apps.session.application import tell_stderr
+from apps.session.run import Session
+from apps.session.service import Service
+
+
+class Onlookers(Followers, Service):
+    """Lets front ends and streams know of every block.
+
+    Parameters
+    ----------
+    streams : FrontEnd
+        Those that only listen.
+    """
+
+    def __init__(self, *streams: FrontEnd) -> None:
+        super().__init__(tell_stderr)
+        for stream in streams:
+            self.streams.add(stream)
+
+    def begin(self, session: Session) -> None:
+        """Let them know of a block."""
+        Service.begin(self, session)
+
+    def end(self, message: say.SessionEnded | None = None) -> None:
+        """Let them know that it is over."""
+        Service.end(self, message or say.SessionEnded("stopped"))
+
+    def connections(self) -> tuple[Any, ...]:
+        """Return what to wait for."""
+        return Service.connections(self)
+
+    def attend(self) -> None:
+        """Do what has been asked for."""
+        Service.attend(self)
+
+
+@contextmanager
+def lsl_of(design: Design, journal: Journal, wanted: bool) -> Iterator[tuple[FrontEnd, ...]]:
+    """Give the process that streams a session by the Lab Streaming Layer, where that is `wanted`; end it at the end."""
+    if not wanted:
+        yield ()
+        return
+    from apps.experiment.exports.lsl import start_outlet
+
+    config = design.session
+    outlet = start_outlet(journal.place.journal, str(config.spec.causality), config.session.rate)
+    try:
+        yield (outlet,)
+    finally:
+        outlet.close()
