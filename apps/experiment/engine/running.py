@@ -22,9 +22,10 @@ from apps.experiment.engine.offline import OfflineStage
 from apps.experiment.engine.opening import Request, begin, take_up
 from apps.experiment.engine.presenting import Respondent
 from apps.experiment.engine.sitting import Sitting, StageMaker
-from apps.experiment.journal import Journal, reserve_slot
+from apps.experiment.journal import Journal, reserve_slot, write_table
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import trial_seed
+from apps.session.application import tell_stderr
 from apps.stream.address import require_lsl
 from devices import is_virtual
 from haptics.errors import ConfigurationError
@@ -89,7 +90,19 @@ def _sit(design: Design, journal: Journal, who: Participant, *, live: bool, lsl:
             sitting, reason = sit_with_person(design, journal, who, streams)
         else:
             sitting, reason = _sit_with_observer(design, journal, who, Onlookers(*streams) if live else None)
-    return _told(sitting, who, reason, time.monotonic() - begun)
+    took = time.monotonic() - begun
+    return {**_told(sitting, who, reason, took), "table": _tabulated(journal)}
+
+
+def _tabulated(journal: Journal) -> str | None:
+    """Make the session's table of trials; return its file, None (and say why) where it cannot be written."""
+    try:
+        return str(write_table(journal.place))
+    except OSError as error:
+        tell_stderr(
+            f"{journal.place.table} could not be written ({error}); nothing is lost, every export makes it anew."
+        )
+        return None
 
 
 def _sit_with_observer(
