@@ -100,7 +100,7 @@ def check_ending(run: Recorded, findings: Findings) -> None:
     duration = session.get("duration")
     if run.metadata.get("reason") != "completed" or not isinstance(duration, int | float):
         return
-    planned = round(duration * float(run.metadata["rate_hz"]))
+    planned = round(duration / run.period)
     begins = planned - min(_ticks_to_rest(run), planned // 2)
     ending = (run.column("permission").astype(np.int64) & TOLD_ENDING) != 0
     wrong = ending != (run.tick >= begins)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -37,7 +38,15 @@ def run(options: argparse.Namespace) -> Answer:
     for folder in folders:
         recorded, one = verify(folder)
         ticks += recorded.count
-        each.append({"recording": str(folder), "ticks": recorded.count, "verdict": one.verdict})
+        each.append(
+            {
+                "recording": str(folder),
+                "ticks": recorded.count,
+                "verdict": one.verdict,
+                "violated_ticks": len(one.ticks),
+                "violated_markers": recorded.markers_of(one.ticks),
+            }
+        )
         found.add(one, f"{folder.name}: " if len(folders) > 1 else "")
     result: dict[str, Any] = {
         "recording": str(options.recording),
@@ -47,7 +56,7 @@ def run(options: argparse.Namespace) -> Answer:
         "residuals": {
             name: {"ticks": one.ticks, "value": one.value, "bound": one.bound, "unit": one.unit}
             for name, one in found.residuals.items()
-            if one.value < float("inf")
+            if math.isfinite(one.value) and math.isfinite(one.bound)
         },
         "recordings": each,
         "verdict": found.verdict,
@@ -69,8 +78,13 @@ def _in_words(ticks: int, each: Sequence[dict[str, Any]], found: Findings) -> st
         lines.append(f"  {name:<24} {one.value:9.2e} of {one.bound:8.2e} {one.unit:<4} ({one.ticks} ticks)")
     lines += [_said("violated", one) for one in found.violations] + [_said("missing", one) for one in found.missing]
     if len(each) > 1:
-        lines += [f"{Path(one['recording']).name}: {one['ticks']} ticks, {one['verdict']}" for one in each]
+        lines += map(_of_one, each)
     return "\n".join([*lines, f"verdict: {found.verdict}"])
+
+
+def _of_one(one: dict[str, Any]) -> str:
+    trials = f", in the trials {str(one['violated_markers'])[1:-1]}" if one["violated_markers"] else ""
+    return f"{Path(one['recording']).name}: {one['ticks']} ticks, {one['verdict']}{trials}"
 
 
 def _said(kind: str, finding: Finding) -> str:

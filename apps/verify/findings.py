@@ -64,6 +64,8 @@ class Findings:
     violations: list[Finding] = field(default_factory=list)
     missing: list[Finding] = field(default_factory=list)
     residuals: dict[str, Residual] = field(default_factory=dict)
+    ticks: set[int] = field(default_factory=set)
+    """Ticks with any violation, as far as a rule is about ticks."""
 
     @property
     def verdict(self) -> str:
@@ -92,6 +94,7 @@ class Findings:
         count = int(np.count_nonzero(broken))
         if not count:
             return
+        self.ticks.update(np.asarray(ticks)[broken].tolist())
         k = int(np.argmax(broken))
         said = words if isinstance(words, str) else words(k)
         more = f" ({count} ticks)" if count > 1 else ""

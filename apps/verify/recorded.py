@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.facts import IMPEDANCE, UNUSABLE
+from apps.verify.facts import IMPEDANCE, MOTION, UNUSABLE
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
 
@@ -121,6 +121,12 @@ class Recorded:
         """Whether a tick's command was not the safe output."""
         return np.asarray((self.status & UNUSABLE) == 0)
 
+    @cached_property
+    def in_motion(self) -> Array:
+        """Whether a tick is one of a motion, and not of an element."""
+        versions = [version for version, entry in self.journal.items() if entry.get("model") == MOTION]
+        return np.asarray(np.isin(self.column("settings_version"), versions))
+
     def parameter(self, name: str) -> Array:
         """Return a parameter of the element in every tick, (n,); 0 where it has none."""
         versions = sorted(self.journal)
@@ -128,6 +134,11 @@ class Recorded:
         values = np.array([float(table.get(name, 0.0)) for table in tables])
         places = np.searchsorted(np.array(versions), self.column("settings_version"))
         return np.asarray(values[np.clip(places, 0, len(values) - 1)])
+
+    def markers_of(self, ticks: Iterable[int]) -> list[int]:
+        """Return the markers, each the number of a trial, that rows with these ticks have; 0 stands for none."""
+        found = np.unique(self.column("marker")[np.isin(self.tick, list(ticks))])
+        return [int(marker) for marker in found if marker]
 
     def limit(self, name: str, otherwise: Any = None) -> Any:
         """Return a limit of the envelope; what is not stated is what it is `otherwise`."""

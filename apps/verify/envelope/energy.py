@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.verify.envelope.history import History
-from apps.verify.facts import MOTION, rounding
+from apps.verify.facts import rounding
 from apps.verify.findings import Findings
 from apps.verify.recorded import Recorded
 
@@ -61,7 +61,7 @@ def check_energy(run: Recorded, history: History, stored: Floats, blur: Floats, 
 
 def entered_in(run: Recorded, history: History) -> Mask:
     """Return in which ticks the ledger goes on: an element stepped in them, and in those before."""
-    observed = run.good & ~_in_motion(run)
+    observed = run.good & ~run.in_motion
     return np.asarray(observed & _shifted(observed) & ~history.fresh)
 
 
@@ -69,11 +69,6 @@ def _shifted(values: Any) -> Any:
     before = np.zeros_like(values)
     before[1:] = values[:-1]
     return before
-
-
-def _in_motion(run: Recorded) -> Mask:
-    versions = [version for version, entry in run.journal.items() if entry.get("model") == MOTION]
-    return np.asarray(np.isin(run.column("settings_version"), versions))
 
 
 def _work(run: Recorded) -> Floats:

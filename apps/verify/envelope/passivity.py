@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 
 from apps.verify.envelope.energy import REMEMBERED, entered_in, force_in_effect
 from apps.verify.envelope.history import History
-from apps.verify.facts import MOTION
 from apps.verify.recorded import Recorded
 
 Floats = NDArray[np.float64]
@@ -77,8 +76,7 @@ def damping(run: Recorded, history: History, stored: Floats) -> Floats:
     opposite = 2.0 * K * device.spring_late
     bound = np.maximum(np.minimum(opposite, device.most - B), 0.0).tolist()
     threshold = ((K + B / T) * device.count**2).tolist()
-    motion = [version for version, entry in run.journal.items() if entry.get("model") == MOTION]
-    acts = (run.good & ~np.isin(run.column("settings_version"), motion)).tolist()
+    acts = (run.good & ~run.in_motion).tolist()
     excess = last = 0.0
     alarmed = False
     for k in range(run.count):
@@ -133,8 +131,7 @@ def _moving(run: Recorded, count: float) -> list[bool]:
     if count == 0.0:
         return [True] * run.count
     moving, anchor = [], [0.0, 0.0]
-    motion = [version for version, entry in run.journal.items() if entry.get("model") == MOTION]
-    observed = (run.good & ~np.isin(run.column("settings_version"), motion)).tolist()
+    observed = (run.good & ~run.in_motion).tolist()
     for seen, place in zip(observed, run.column("position").tolist(), strict=True):
         moved = False
         for i in range(2):

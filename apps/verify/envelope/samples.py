@@ -111,7 +111,7 @@ def check_samples(run: Recorded, findings: Findings) -> None:
     samples = _Samples(run)
     samples.judge()
     flags, expected = samples.flags, samples.expected
-    of_output = (expected == 0) & ((flags == NOT_FINITE) | (flags == ASTRAY))
+    of_output = (expected == 0) & ((flags == NOT_FINITE) | ((flags == ASTRAY) & run.in_motion))
     wrong = (flags != expected) & ~samples.doubtful & ~of_output
     findings.where(
         "sample",

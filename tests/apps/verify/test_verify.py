@@ -155,12 +155,16 @@ def test_the_blocks_of_an_experiments_session_are_verified_together(
     assert [Path(one["recording"]).name for one in answer["recordings"]] == ["block-01", "block-02", "block-03"]
     assert answer["ticks"] == sum(one["ticks"] for one in answer["recordings"])
     forgery = Forgery(tmp_path / "blocks" / "block-02", np.random.default_rng(1))
-    forgery.rows["proxy"][100] += 1e-6
+    forgery.rows["proxy"][[100, 300, 301]] += 1e-6
+    forgery.rows["marker"][50:200], forgery.rows["marker"][300:] = 7, 9
     forgery.save()
     assert cli.main(["verify", str(tmp_path)]) == 1
     said = capsys.readouterr().out
     assert "block-02: the proxy is not" in said
-    assert "block-02: " + str(len(forgery.rows)) + " ticks, violated" in said
+    assert f"block-02: {len(forgery.rows)} ticks, violated, in the trials 7, 9" in said
+    assert cli.main(["verify", str(tmp_path), "--json"]) == 1
+    told = json.loads(capsys.readouterr().out)["recordings"]
+    assert [(one["violated_ticks"], one["violated_markers"]) for one in told] == [(0, []), (3, [7, 9]), (0, [])]
 
 
 @pytest.mark.parametrize(

@@ -54,7 +54,7 @@ def _trusted(forged: Forgery) -> Expected:
 @wrong("a sample said to be unusable")
 def _distrusted(forged: Forgery) -> Expected:
     k = forged.pick(forged.good)
-    forged.rows["status"][k] |= np.uint32(forged.choose.choice([1 << 1, 1 << 11]))
+    forged.rows["status"][k] |= np.uint32(forged.choose.choice([1 << 1, 1 << 11, 1 << 14]))
     return Expected("sample", int(forged.rows["tick"][k]))
 
 
