@@ -94,7 +94,8 @@ def _described(session: Session) -> dict[str, Any]:
     columns = description()
     columns["recording"]["Description"] = "the recording of the trial's block, relative to the session's folder"
     task = {"TaskName": session.state.header["experiment"]}
-    title = session.state.header["design"].get("experiment", {}).get("title")
+    table = session.state.header["design"].get("experiment")
+    title = table.get("title") if isinstance(table, dict) else None
     if isinstance(title, str) and title:
         task["TaskDescription"] = title
     return task | columns

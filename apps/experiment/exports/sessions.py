@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.journal import SessionFolder, SessionState, read_journal, replay, sessions_below, trial_rows
+from apps.experiment.journal.journal import require_same
 from apps.experiment.journal.tables import Row
 from haptics.errors import ConfigurationError
 
@@ -56,7 +57,9 @@ def read_sessions(folders: Iterable[Path]) -> list[Session]:
     for place in {one.folder.resolve(): one for folder in folders for one in sessions_below(folder)}.values():
         if place.stem in found:
             raise ConfigurationError(f"{place.folder} and {found[place.stem].place.folder} are both {place.stem}.")
-        state = replay(read_journal(place.journal).records)
+        contents = read_journal(place.journal)
+        require_same(place, contents)
+        state = replay(contents.records)
         if state.header["blind"] is not None and state.end is None:
             raise ConfigurationError(
                 f"{place.folder} is blind and has not ended: its levels stay sealed until then. Leave it out, or end "

@@ -113,7 +113,7 @@ class Journal:
         lock = _locked(place)
         try:
             contents = read_journal(place.journal)
-            _require_same(place, contents)
+            require_same(place, contents)
             return cls(place, lock, contents)
         except OSError as error:
             lock.close()
@@ -230,7 +230,8 @@ def _bear(path: Path, line: bytes) -> None:
     flush_folder(path.parent.parent)
 
 
-def _require_same(place: SessionFolder, contents: Contents) -> None:
+def require_same(place: SessionFolder, contents: Contents) -> None:
+    """Raise `RecordingError` if a journal is under the name of another participant or session."""
     told = (contents.header["participant"], contents.header["session"])
     if told != (place.participant, place.session):
         raise RecordingError(

@@ -56,7 +56,7 @@ def preregistration(design: Design, power: Mapping[str, Any] | None, participant
         "participants": _participants(power, participants),
         "power": None if power is None else dict(power),
         "seeds": _seeds(design),
-        "file": read_small(design.path).decode("utf-8"),
+        "file": design.text,
     }
 
 

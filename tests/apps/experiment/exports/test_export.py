@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from apps.experiment.exports.psignifit import counts_of
 from apps.experiment.journal import COLUMNS, Journal, make_codes, seal_codes, trial_rows
 from tests.apps.experiment.exports.sessions import plain_session, recorded_session
 from tests.apps.experiment.journal.records import HEADER, begin_block, end, place, response, start
@@ -100,6 +101,18 @@ def test_three_columns_a_condition_of_the_trials_that_count(
     assert np.genfromtxt(out / names[0], delimiter=",", skip_header=1).tolist() == [0.25, 1.0, 1.0]
 
 
+def test_what_was_done_again_is_not_counted_twice(tmp_path: Path) -> None:
+    with Journal.create(place(tmp_path), HEADER) as journal:
+        begin_block(journal)
+        for attempt, outcome in enumerate(("repeat", "ok", "ok"), 1):
+            journal.append("trial_start", **start(1, attempt))
+            journal.append("response", **response(1, attempt, correct=attempt < 3))
+            journal.append("trial_end", **end(1, attempt, outcome))
+            if attempt == 2:
+                journal.append("event", name="redo", trial=1)
+    assert counts_of(trial_rows(journal.place)) == {"low": {0.25: (0, 1)}}
+
+
 def test_conditions_of_like_names_have_files_of_their_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     with Journal.create(place(tmp_path / "data"), HEADER) as journal:
         begin_block(journal)
@@ -166,3 +179,13 @@ def test_a_session_is_exported_once_and_two_of_one_name_are_refused(
     shutil.copytree(data / "sub-P01", copy)
     assert main([*twice, str(copy), "--to", "csv", "--out", str(tmp_path / "other")]) == 2
     assert "are both sub-P01_ses-01_task-friction" in capsys.readouterr().err
+
+
+def test_a_journal_under_another_ones_name_is_not_exported(
+    data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (data / "sub-P01").rename(data / "sub-P03")
+    folder = data / "sub-P03" / "ses-01"
+    (found,) = folder.glob("*_journal.jsonl")
+    found.rename(folder / found.name.replace("P01", "P03"))
+    assert "of participant 'P01'" in export(capsys, data, tmp_path / "out", "csv", status=2)["error"]
