@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -11,9 +10,7 @@ from apps.experiment.design import Design, keys_of
 from apps.experiment.engine.audience import Audience
 from apps.experiment.screens.experimenter.blind import hidden
 from apps.experiment.screens.messages import (
-    Certificate,
     Choice,
-    Figure,
     Kind,
     Notice,
     Outcome,
@@ -31,6 +28,9 @@ if TYPE_CHECKING:
 
 GO_ON = "space"
 """The key with which a participant turns pages and ends a break."""
+
+_SURE_AFTER = 3
+"""After so many trials their pace says how long the rest will take."""
 
 _USUAL_PACE = 0.1
 """Speed of the target where no band of speeds is asked for [m/s]."""
@@ -100,6 +100,8 @@ class ScreenAudience(Audience):
         )
         self._progress = Progress("before the first trial", of=trials)
         self._base = Show("pause", noise=design.screen.noise_level > 0)
+        self._practised: set[int] = set()
+        self._first: tuple[int, float] | None = None
         self._tell(self._plan)
 
     # --- what the engine says of a trial
@@ -187,17 +189,9 @@ class ScreenAudience(Audience):
         """Say that the session is over."""
         self._show(replace(self._base, kind="end", title="Thank you", text=text, noise=False), "the session is over")
 
-    def certificate(self, figures: Iterable[Figure]) -> None:
-        """Show how well the stimuli have been rendered so far."""
-        self._tell(Certificate(tuple(figures)))
-
     def notice(self, words: str) -> None:
         """Tell the experimenter something."""
         self._tell(Notice(words))
-
-    def remaining(self, seconds: float | None) -> None:
-        """Say how long the rest will take, about."""
-        self._progress = replace(self._progress, remaining=seconds)
 
     # --- how
 
@@ -208,7 +202,9 @@ class ScreenAudience(Audience):
 
     def _show(self, show: Show, phase: str, plan: Trial | None = None) -> None:
         """Show the participant something, and the experimenter what is going on."""
-        self._participant.send(show)
+        if plan is not None:
+            self._count(plan)
+        self._participant.send(replace(show, share=self._base.share))
         self._progress = replace(self._progress, phase=phase, paused=show.kind == "pause")
         if plan is not None:
             self._progress = replace(
@@ -220,7 +216,6 @@ class ScreenAudience(Audience):
                 track=plan.label,
                 level=plan.level,
             )
-            self._base = replace(self._base, share=self._share(plan))
         self._tell(self._progress)
 
     def _question(self, entry: str | None) -> Show:
@@ -241,8 +236,19 @@ class ScreenAudience(Audience):
         buttons = self._design.response.buttons.items()
         return (*keys, *(Choice(f"button {number}", MEANINGS.get(answer, answer)) for answer, number in buttons))
 
-    def _share(self, plan: Trial) -> float | None:
-        return None if not self._plan.trials else (plan.trial - 1) / self._plan.trials
+    def _count(self, plan: Trial) -> None:
+        """Find out how much is done, and from the pace so far how long the rest will take; practice does not count."""
+        self._practised |= {plan.trial} if plan.kind == "practice" else set()
+        if plan.kind == "practice" or self._plan.trials is None:
+            return
+        now, done = time.monotonic(), plan.trial - 1 - len(self._practised)
+        first, begun = self._first = self._first or (done, now)
+        left = max(self._plan.trials - done, 0)
+        pace = (now - begun) / (done - first) if done - first >= _SURE_AFTER else None
+        remaining = None if pace is None else left * pace
+        of = self._plan.trials + len(self._practised)
+        self._progress = replace(self._progress, of=of, remaining=remaining)
+        self._base = replace(self._base, share=min(done / self._plan.trials, 1.0))
 
     def _field(self, kind: Kind, plan: Trial, number: int, words: str) -> Show:
         exploration = self._design.exploration

@@ -65,7 +65,7 @@ class HeadPanel(Panel):
         self.left.setText(about(progress.remaining))
         self.level.setText("   ".join(self._stimulus(progress)))
         self.bar.setRange(0, of or 1)
-        self.bar.setValue(min(max(progress.trial - 1, 0), of or 1))
+        self.bar.setValue(min(max(progress.trial - 1, 0), of) if of else 0)
 
     def _stimulus(self, progress: Progress) -> list[str]:
         words = [progress.kind, progress.track or progress.condition]

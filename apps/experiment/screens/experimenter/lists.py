@@ -5,8 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apps.experiment.screens.messages import Certificate, Outcome
+from apps.shared.scale import grouped
+from apps.view.feed import Feed
 from apps.view.panels.charts import Panel
 from apps.view.qt import QtCore, QtWidgets, label
+
+LATE = 1e-3
+"""More late ticks than this share are marked."""
 
 ANSWERS = 9
 """So many of the last trials are listed."""
@@ -88,9 +93,29 @@ class CertificatePanel(Panel):
         super().__init__("Certificate so far")
         self.table = Table()
         self.body.addWidget(self.table, 1)
+        self._told: list[tuple[str, ...]] = []
+        self._timing: list[tuple[str, ...]] = []
         self.show_figures(Certificate(()))
 
     def show_figures(self, certificate: Certificate) -> None:
         """Show other figures."""
-        rows = [(_VERDICTS[figure.verdict], figure.name, figure.value) for figure in certificate.figures]
-        self.table.fill(rows or [("", "none yet", "")])
+        self._told = [(_VERDICTS[figure.verdict], figure.name, figure.value) for figure in certificate.figures]
+        self._fill()
+
+    def refresh(self, feed: Feed) -> None:
+        """Show how punctual the ticks of the present block have been."""
+        counts = feed.counts
+        if not counts.ticks:
+            return
+        share = counts.late / counts.ticks
+        timing: list[tuple[str, ...]] = [
+            ("", "ticks of this block", grouped(counts.ticks)),
+            ("✓" if share <= LATE else "?", "late ticks", f"{100 * share:.2g} %"),
+            ("✓" if not counts.skipped else "?", "ticks left out", grouped(counts.skipped)),
+        ]
+        if timing != self._timing:
+            self._timing = timing
+            self._fill()
+
+    def _fill(self) -> None:
+        self.table.fill([*self._told, *self._timing] or [("", "none yet", "")])

@@ -66,6 +66,7 @@ class MotionPanel(SeriesPanel):
         super().__init__()
         for strip, least in zip((self.forces, self.speeds), _LEAST_HEIGHTS, strict=True):
             strip.chart.setMinimumHeight(least)
+        self.speeds.chart.plotItem.setLabel("left", "[mm/s]")  # there is no room for more
 
     def blind(self, blind: bool) -> None:
         """Hide all that is about force, or show it."""

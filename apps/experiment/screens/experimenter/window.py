@@ -77,7 +77,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
         left.addWidget(self.answers, 4)
         below.addWidget(self.place, 1)
         below.addWidget(self.certificate, 1)
-        right.addWidget(self.motion, 5)
+        right.addWidget(self.motion, 6)
         right.addLayout(below, 4)
         right.addWidget(self.notes)
         right.addWidget(self.buttons)
@@ -119,6 +119,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
             self._feed.pull(time.monotonic())
             self.motion.refresh(self._feed.history)
             self.place.refresh(self._feed)
+            self.certificate.refresh(self._feed)
         if self._link.gone:
             self.close()  # the application has died: whoever takes the session up again opens a window of its own
 

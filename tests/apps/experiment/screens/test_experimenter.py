@@ -235,7 +235,7 @@ def test_all_fits_on_small_screens(desk: Desk, plan: Plan, theme: Any) -> None:
             "paused by the experimenter", 79, 80, 2, "catch-easy", "reference 2 N", "reference 2 N/1", 0.3125, 3, 780.0
         )
     )
-    desk.tell(Certificate(tuple(Figure(f"a figure, number {k}", "100 % of 12 345", "good") for k in range(6))))
+    desk.tell(Certificate(tuple(Figure(f"a figure, number {k}", "100 % of 12 345", "good") for k in range(3))))
     desk.tell(Outcome(6, "repeat", ("speed outside 25-160 mm/s",), "test", "A", "A/2", 0.3125, "2"))
     desk.tell(Notice("Trial 6 is repeated: the speed was outside 25-160 mm/s."))
     for _ in range(3):
