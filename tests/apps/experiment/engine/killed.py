@@ -41,34 +41,38 @@ def child(file: Path, out: Path) -> int:
     return process
 
 
-def finished(process: int, within: float) -> int | None:
-    """Return the exit status of a process, or None if it has not ended in time."""
-    until = time.monotonic() + within
-    while time.monotonic() < until:
+def records(out: Path) -> int:
+    """Return how many records the journal has."""
+    places = list(out.glob("sub-*/ses-*/*_journal.jsonl"))
+    return places[0].read_bytes().count(b"\n") if places else 0
+
+
+def status_of(process: int, out: Path, until: int, moment: float) -> int | None:
+    """Return the exit status of a process; None if it was killed, a `moment` [s] after it wrote the record `until`."""
+    while True:
         ended, status = os.waitpid(process, os.WNOHANG)
         if ended:
-            return status
+            return os.waitstatus_to_exitcode(status)
+        if records(out) >= until:
+            time.sleep(moment)
+            os.kill(process, signal.SIGKILL)
+            os.waitpid(process, 0)
+            return None
         time.sleep(1e-3)
-    return None
 
 
 def main(file: Path, out: Path, kills: int, seed: int) -> int:
     """Kill so often, at random moments; return how often a kill met a session that was running."""
     chance = random.Random(seed)
-    begun = time.monotonic()
     go_on(file, out / "whole")
-    length = time.monotonic() - begun
-    met = 0
-    for _ in range(kills):
-        process = child(file, out / "cut")
-        status = finished(process, chance.uniform(0.0, 2.0 * length / max(kills, 1)) + 0.02)
-        if status is not None:
-            break
-        os.kill(process, signal.SIGKILL)
-        os.waitpid(process, 0)
+    whole, cut, met = records(out / "whole"), out / "cut", 0
+    while met < kills:
+        # some kills come before anything new was written, most of them well within a trial
+        until = records(cut) + chance.choice((0, chance.randrange(1, max(2 * whole // kills, 2))))
+        if status_of(child(file, cut), cut, until, chance.uniform(0.0, 0.02)) is not None:
+            return met
         met += 1
-    if os.waitstatus_to_exitcode(finished(child(file, out / "cut"), 120.0) or 0):
-        pass  # it had ended already: nothing to resume
+    os.waitpid(child(file, cut), 0)
     return met
 
 

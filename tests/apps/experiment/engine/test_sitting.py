@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from apps.experiment.design import read_design
@@ -51,6 +52,14 @@ def test_the_answer_comes_as_many_ticks_after_the_last_interval_as_the_journal_s
         rows = Recording(place.folder / attempt.recording).rows
         last = rows["tick"][rows["marker"] == attempt.start["markers"][-1]].max()
         assert attempt.response["tick"] - last == round(attempt.response["reaction_time_s"] * 1000)
+
+
+def test_an_interval_that_time_ends_has_exactly_its_ticks(tmp_path: Path) -> None:
+    text = WEBER.replace("strokes = 2\n", "").replace("block = 5", "block = 5\ninterval = 0.537")
+    _, place = simulate(changed(tmp_path, text=text), tmp_path / "out")
+    rows = Recording(place.recording(1)).rows
+    markers, counts = np.unique(rows["marker"][rows["marker"] % 10 > 0], return_counts=True)
+    assert len(markers) == 10 and set(counts.tolist()) == {537}
 
 
 def test_the_same_seed_gives_the_same_session_and_another_one_another(tmp_path: Path) -> None:

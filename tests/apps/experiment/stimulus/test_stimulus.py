@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,9 +13,12 @@ import pytest
 from apps.experiment.journal import read_journal, trial_rows
 from apps.experiment.stimulus import measure
 from apps.experiment.stimulus.delivered import delivered
+from apps.experiment.stimulus.felt import felt
+from devices.virtual.joystick import VirtualJoystick
+from haptics import Coulomb
 from haptics.device import Causality
 from haptics.recording.recording import Recording
-from haptics.records import Status
+from haptics.records import NEUTRAL, Status
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.running import simulate
 
@@ -97,6 +101,18 @@ def hide_the_hand(block: Path) -> None:
     rows = np.load(block / "ticks.npy", mmap_mode="r+")
     rows["hand_force"] = np.nan
     rows.flush()
+
+
+def test_what_goes_into_the_moving_mass_is_not_felt() -> None:
+    """A mass of 0.5 kg that is pushed up to 0.4 m/s against 2 N, in an interval that ends in mid-motion."""
+    time = np.arange(400) * 1e-3
+    rows = np.repeat(NEUTRAL, len(time))
+    rows["time"] = time
+    rows["velocity"][:, 0], rows["position"][:, 0] = time, 0.5 * time**2
+    rows["hand_force"] = (0.5 * 1.0 + 2.0, 0.0)
+    spec = replace(VirtualJoystick().spec, mass=0.5)
+    found = felt(rows, Coulomb(2.5), Coulomb(2.6), 0.1, 2.5, spec)
+    assert found.value == pytest.approx(2.0, abs=1e-3) and found.source == "truth"
 
 
 def test_a_limited_force_is_delivered_as_less(tmp_path: Path) -> None:
