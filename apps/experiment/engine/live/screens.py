@@ -80,6 +80,7 @@ class Screens(Onlookers):
         """
         super().attend()
         if not self._participant.open:
+            self._write(lambda sitting: sitting.event("screen-lost"))
             raise DeviceFault(
                 "the participant's screen ended: the session was stopped, nothing that was answered is lost."
             )
@@ -110,6 +111,11 @@ class Screens(Onlookers):
                 self._down.add(name)
             case _:
                 super()._do(front, message)
+
+    def _go_on_after_loss(self) -> None:
+        """Go on without the experimenter's screen; without the participant's `attend` does not."""
+        if self._participant.open:
+            self._tell("the experimenter's screen ended unexpectedly; the session goes on without it.")
 
     def _write(self, write: Callable[[Sitting], None]) -> None:
         """Write into the journal, in a thread while a servo waits for signs of life."""

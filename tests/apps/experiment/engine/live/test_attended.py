@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 import time
@@ -71,6 +73,12 @@ def press_until(screen: Screen, running: subprocess.Popen[str], trials: int, out
     assert running.poll() is not None, "it neither ended nor went on"
 
 
+def children(process: int) -> list[tuple[int, str]]:
+    """Return the processes below one, with what they were started as."""
+    tasks = Path(f"/proc/{process}/task/{process}/children").read_text().split()
+    return [(int(one), Path(f"/proc/{one}/cmdline").read_bytes().replace(b"\0", b" ").decode()) for one in tasks]
+
+
 @pytest.mark.slow
 def test_a_person_comes_from_the_instructions_to_the_last_trial(screen: Screen, tmp_path: Path) -> None:
     file, out = changed(tmp_path, text=LIVE), tmp_path / "out"
@@ -89,3 +97,29 @@ def test_a_person_comes_from_the_instructions_to_the_last_trial(screen: Screen, 
         assert attempt.response is not None
         assert (attempt.response["source"], attempt.response["response"]) == ("key", "2")
         assert attempt.response["reaction_time_s"] > 0.0
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+def test_with_every_process_of_it_killed_in_turn_a_session_comes_to_its_end(screen: Screen, tmp_path: Path) -> None:
+    file, out = changed(tmp_path, text=LIVE), tmp_path / "out"
+    running = begin(screen, "run", str(file), "--participant", "P01", "--out", str(out))
+    for trials, victim in enumerate(("servo", "screen", "application"), 1):
+        press_until(screen, running, trials, out)
+        spawned = [one for one, command in children(running.pid) if "spawn_main" in command]
+        # the participant's screen is spawned first, the servo of the block last
+        os.kill({"servo": spawned[-1], "screen": spawned[0], "application": running.pid}[victim], signal.SIGKILL)
+        _, words = running.communicate(timeout=60)
+        assert running.returncode == (-signal.SIGKILL if victim == "application" else 4), words
+        (place,) = sessions_below(out)
+        assert len(replay(read_journal(place.journal).records).answered) >= trials
+        running = begin(screen, "resume", str(place.folder))
+    press_until(screen, running, 10**6, out)
+    _, words = running.communicate(timeout=60)
+    assert running.returncode == 0, words
+    state = replay(read_journal(place.journal).records)
+    assert sorted(state.answered) == [1, 2, 3, 4, 5, 6] and state.end is not None
+    names = [one["name"] for one in state.events]
+    assert (names.count("resumed"), names.count("instructions"), names.count("screen-lost")) == (3, 4, 1)
+    for attempt in state.attempts:
+        assert attempt.end is not None or state.attempts_at(attempt.trial) > attempt.number
