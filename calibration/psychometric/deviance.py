@@ -1,7 +1,7 @@
 """How well a fitted function describes the answers: its deviance, against that of answers which it draws itself.
 
 Answers are too few a level for the chi-squared distribution, so the p value is that of a simulation in which every
-drawn set is fitted anew (Wichmann and Hill 2001, Percept. Psychophys. 63, 1293-1313, pp. 1300-1304).
+drawn set is fitted anew (Wichmann and Hill 2001, Percept. Psychophys. 63, 1293-1313).
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def log_answers(p: float, right: float, wrong: float, overdispersion: float) -> 
     """Return the logarithm of the probability of so many right and wrong answers, without the binomial coefficient.
 
     With an overdispersion eta above 0 the proportion itself varies between blocks: it follows Beta(p v, (1 - p) v) with
-    v = 1/eta^2 - 1 (beta-binomial; Schuett et al. 2016, eq. (4)).
+    v = 1/eta^2 - 1 (beta-binomial; Schuett et al. 2016).
     """
     p = clamped(p)
     if overdispersion == 0.0:

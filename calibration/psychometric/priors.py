@@ -20,7 +20,7 @@ _DENSER = 1.7
 """The cells of a rate that is usually small are narrower near 0 by this power."""
 
 _OVERDISPERSION = (1.0, 10.0)
-"""Beta prior of the overdispersion, as in psignifit (Schuett et al. 2016, section 2.3)."""
+"""Beta prior of the overdispersion, as in psignifit (Schuett et al. 2016)."""
 
 
 @dataclass(frozen=True)

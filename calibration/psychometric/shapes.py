@@ -1,7 +1,7 @@
 """Psychometric functions: P = guess + (1 - guess - lapse) F((u - threshold)/width), u the level or its logarithm.
 
 F is one of four sigmoids. Each is scaled alike, so that their parameters can be compared: F = 1/2 at the threshold, and
-it rises from 5 to 95 % within one width (as in psignifit: Schuett, Harmeling, Macke and Wichmann 2016, eqs. (1)-(3)).
+it rises from 5 to 95 % within one width (as in psignifit: Schuett, Harmeling, Macke and Wichmann 2016).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Rates have the posterior Beta(count + 1/2, others + 1/2) of Jeffreys' prior; the intervals are those of the pair of
 independent rates, so a rate of 0 or 1 gives a large but finite d' and an honest, wide interval. Formulas: Macmillan and
-Creelman 2005, Detection Theory, 2nd ed.: (1.5), (2.1), (7.2), (9.8), (9.4).
+Creelman 2005, Detection Theory, 2nd ed., chapters 1, 2, 7 and 9.
 """
 
 from __future__ import annotations

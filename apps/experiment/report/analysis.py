@@ -8,7 +8,8 @@ from typing import Any
 
 from apps.experiment.journal.tables import Row
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures import make_procedure, trial_seed
+from apps.experiment.procedures import make_procedure, procedure_settings, trial_seed
+from apps.experiment.procedures.settings import StaircaseSettings
 from apps.experiment.report.results import CatchResult, ConditionResult, PersonResult
 from apps.experiment.report.sessions import Experiment, Person
 from apps.experiment.report.settings import AnalysisSettings
@@ -133,6 +134,20 @@ def _procedure_table(experiment: Experiment, condition: str) -> dict[str, Any]:
     named = given if isinstance(given, list) else []
     own = next((one.get("procedure") or {} for one in named if str(one.get("name")) == condition), {})
     return {**experiment.table("procedure"), **own}
+
+
+def staircase_percent(experiment: Experiment) -> list[float]:
+    """Return what the staircases of an experiment aim at [%]; nothing where it has none.
+
+    A staircase stays near its target: a difference at another percentage is often beyond its levels.
+    """
+    settings = [procedure_settings(table) for table in _tables(experiment) if table.get("kind") == "staircase"]
+    return sorted({round(100.0 * float(one.target), 2) for one in settings if isinstance(one, StaircaseSettings)})
+
+
+def _tables(experiment: Experiment) -> list[dict[str, Any]]:
+    names = {str(row["condition"]) for sitting in experiment.sittings for row in sitting.rows}
+    return [_procedure_table(experiment, name) for name in sorted(names)]
 
 
 def _replayed(experiment: Experiment, table: dict[str, Any], rows: Sequence[Row]) -> dict[str, Any]:

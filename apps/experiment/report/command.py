@@ -17,13 +17,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         metavar="P",
         type=float,
         action="append",
-        help="percentage of correct answers at which differences are read off (default: the file's analysis.percent)",
+        help="percentage of correct answers at which differences are read off (default: the file's analysis.percent, "
+        "or 75, or what its staircases aim at)",
     )
 
 
 def run(options: argparse.Namespace) -> Answer:
     """Analyse every session and write the report."""
-    from apps.experiment.report.analysis import analyse
+    from apps.experiment.report.analysis import analyse, staircase_percent
     from apps.experiment.report.group import analyse_group
     from apps.experiment.report.page import report
     from apps.experiment.report.sessions import read_experiment
@@ -33,7 +34,9 @@ def run(options: argparse.Namespace) -> Answer:
     from haptics.files import write_whole
 
     experiment = read_experiment(options.folders, measure)
-    settings = AnalysisSettings.of(experiment.table("analysis"), options.percent)
+    table = experiment.table("analysis")
+    percent = options.percent or ([] if table.get("percent") else staircase_percent(experiment))
+    settings = AnalysisSettings.of(table, percent)
     people = [analyse(experiment, person, settings) for person in experiment.people]
     group = analyse_group(experiment, people, settings)
     write_whole(options.out, report(experiment, people, group, settings))

@@ -20,6 +20,7 @@ from apps.experiment.report.tables import (
     difference_table,
     fit_table,
     group_table,
+    magnitude_table,
     people_table,
     procedure_table,
     repeated_table,
@@ -71,7 +72,7 @@ def _group_page(
         if figure:
             parts.append(picture(figure, f"Weber fractions at {percent:g} % correct"))
     if group.conditions:
-        parts.append(f"<h2>Over participants</h2>{_wide(group_table(group, experiment.unit))}")
+        parts.append(f"<h2>Over participants</h2>{_wide(group_table(group, experiment.unit, _percent(experiment)))}")
     if group.magnitude is not None:
         counted = {one.code for one in people if not one.excluded}
         stimuli = [one for person in experiment.people if person.code in counted for one in estimates_of(person)[0]]
@@ -125,19 +126,23 @@ def _differences(experiment: Experiment, person: Person, conditions: list[Condit
     """Return the tables of differences, and the figures of curves and tracks."""
     unit, parts = experiment.unit, []
     if any(one.differences for one in conditions):
-        parts.append(f"<h2>Just noticeable differences</h2>{_wide(difference_table(conditions, unit))}")
+        told = difference_table(conditions, unit, _percent(experiment))
+        parts.append(f"<h2>Just noticeable differences</h2>{_wide(told)}")
     fitted = [one for one in conditions if one.fit is not None]
     if not fitted:
         return parts
     asked = _PROPORTIONS.get(experiment.task_name, "proportion correct")
-    curves = picture(curves_figure(fitted, experiment.axis, unit, asked), "Psychometric functions")
+    show = picture if len(fitted) > 1 else _half
+    curves = show(curves_figure(fitted, experiment.axis, unit, asked), "Psychometric functions")
     parts.append(f'<h2>Psychometric functions</h2>{curves}<p class="legend">{_curve_legend(person)}</p>')
     parts.append(_wide(fit_table(fitted, unit)))
     if any(one.detectability for one in fitted):
         parts.append(f"<h2>Detectability</h2>{detectability_table(fitted, unit)}")
-    tracks = picture(tracks_figure(fitted, unit), "Levels by trial")
-    parts.append(f'<h2>Tracks</h2>{tracks}<p class="legend">{_TRACK_LEGEND}</p>')
-    parts.append(_wide(procedure_table(fitted, unit)))
+    tracked = [one for one in fitted if one.procedures]
+    if tracked:
+        tracks = show(tracks_figure(tracked, unit), "Levels by trial")
+        parts.append(f'<h2>Tracks</h2>{tracks}<p class="legend">{_TRACK_LEGEND}</p>')
+        parts.append(_wide(procedure_table(tracked, unit)))
     return parts
 
 
@@ -154,7 +159,8 @@ def _numbers(experiment: Experiment, person: Person, result: PersonResult) -> li
     parts, conditions = [], list(result.conditions)
     if result.magnitude is not None:
         figure = magnitude_figure(result.magnitude, estimates_of(person)[0], experiment.unit)
-        parts.append(f"<h2>Magnitude</h2>{_half(figure, 'Power law')}")
+        told = magnitude_table(result.magnitude, next((one["exponent"] for one in result.truth.values()), None))
+        parts.append(f"<h2>Magnitude</h2>{told}{_half(figure, 'Power law')}")
     if any(one.settings for one in conditions):
         figure = adjustment_figure(conditions, experiment.unit)
         parts.append(f"<h2>Adjustments</h2>{_half(figure, 'Values that were set')}")
@@ -171,6 +177,11 @@ def _stimulus(experiment: Experiment, person: Person) -> list[str]:
     if timed:
         parts.append(f"<h2>Time</h2>{picture(timed, 'Reaction times and starts of ticks')}")
     return parts
+
+
+def _percent(experiment: Experiment) -> str:
+    """Return what the percentage of a difference is one of."""
+    return "noticed" if experiment.task_name in _PROPORTIONS else "correct"
 
 
 def _curve_legend(person: Person) -> str:

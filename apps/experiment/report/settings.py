@@ -12,6 +12,9 @@ from haptics.settings import bounded, build, check, choice, documented, free
 SHAPES = ("dprime", "weibull", "phi", "logistic")
 STIMULI = ("asked", "delivered", "felt")
 
+USUAL_PERCENT = 75.0
+"""Half-way between guessing and certainty in two intervals."""
+
 
 @documented
 @dataclass(frozen=True)
@@ -19,23 +22,33 @@ class AnalysisSettings:
     """The table ``analysis``: what is fitted to the answers, and at which percentages differences are read off."""
 
     shape: str = choice("dprime", SHAPES, doc="psychometric function, of the logarithm of the level")
-    percent: Any = free((75.0,), "a list of percentages", doc="correct answers at which differences are read off")
+    percent: Any = free(
+        (),
+        "a list of percentages",
+        doc="correct answers at which differences are read off; 75, or what staircases aim at",
+    )
     stimulus: str = choice("asked", STIMULI, doc="which levels are fitted")
     probability: float = bounded(0.95, minimum=0.5, maximum=0.999, doc="probability of the intervals")
 
     def __post_init__(self) -> None:
         check(self, "analysis")
         given = self.percent if isinstance(self.percent, list | tuple) else [self.percent]
-        plain = all(isinstance(one, int | float) and not isinstance(one, bool) and 50.0 < one < 100.0 for one in given)
-        if not given or not plain:
+        if not all(isinstance(one, int | float) and not isinstance(one, bool) and 50.0 < one < 100.0 for one in given):
             raise ConfigurationError(
                 f"analysis.percent = {self.percent!r}: must be percentages between 50 and 100, such as [75, 84]."
             )
-        object.__setattr__(self, "percent", tuple(float(one) for one in given))
+        object.__setattr__(self, "percent", tuple(float(one) for one in given) or (USUAL_PERCENT,))
 
     @classmethod
-    def of(cls, table: Mapping[str, Any], percent: Sequence[float] | None = None) -> Self:
+    def of(cls, table: Mapping[str, Any], percent: Sequence[float] = ()) -> Self:
         """Return the settings in a table ``analysis``, which may hold texts for a preregistration as well.
+
+        Parameters
+        ----------
+        table : mapping
+            The table.
+        percent : sequence of float
+            What is asked for in place of the table's percentages, if anything.
 
         Raises
         ------

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from apps.experiment.report.results import ConditionResult, GroupResult, PersonResult
 from apps.shared.html import table
-from calibration.psychometric import Estimate, Group
+from calibration.psychometric import Estimate, Group, Magnitude
 
 _HELD = {True: "yes", False: "no", None: ""}
 
@@ -34,19 +34,19 @@ def bracket(unit: str) -> str:
     return f" [{unit}]" if unit else ""
 
 
-def _heads(unit: str) -> list[str]:
-    return [
-        "condition",
-        "correct",
-        f"difference{bracket(unit)}",
-        "95 % interval",
-        "Weber fraction [%]",
-        "95 % interval",
-    ]
+def _used(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Return a table without columns in which nothing stands."""
+    kept = [k for k in range(len(head)) if any(row[k] for row in rows)]
+    return table([head[k] for k in kept], [[row[k] for k in kept] for row in rows])
 
 
-def difference_table(conditions: Sequence[ConditionResult], unit: str) -> str:
-    """Return just noticeable differences with the percentage that each stands for."""
+def _heads(unit: str, percent: str) -> list[str]:
+    differences = [f"difference{bracket(unit)}", "95 % interval", "Weber fraction [%]", "95 % interval"]
+    return ["condition", percent, *differences]
+
+
+def difference_table(conditions: Sequence[ConditionResult], unit: str, percent: str) -> str:
+    """Return just noticeable differences with the percentage that each stands for; `percent` says of what."""
     every = [(condition, one) for condition in conditions for one in condition.differences]
     truth = any(one.true_jnd is not None for _, one in every)
     rows = []
@@ -59,7 +59,7 @@ def difference_table(conditions: Sequence[ConditionResult], unit: str) -> str:
                 _HELD[one.holds_truth],
             ]
         rows.append(row)
-    return table(_heads(unit) + ([f"true{bracket(unit)}", "true [%]", "held"] if truth else []), rows)
+    return _used(_heads(unit, percent) + ([f"true{bracket(unit)}", "true [%]", "held"] if truth else []), rows)
 
 
 def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
@@ -77,7 +77,7 @@ def fit_table(conditions: Sequence[ConditionResult], unit: str) -> str:
         cells = [with_interval(fit.exponent or fit.slope), with_interval(fit.lapse, 100.0)]
         cells += [f"{fit.deviance:.1f}", f"{fit.deviance_p:.2g}", with_interval(one.check), *order]
         rows.append([one.name, str(len(one.rows)), *cells])
-    return table(head, rows)
+    return _used(head, rows)
 
 
 def detectability_table(conditions: Sequence[ConditionResult], unit: str) -> str:
@@ -102,14 +102,13 @@ def procedure_table(conditions: Sequence[ConditionResult], unit: str) -> str:
             percent = f"{one['target_percent']:.1f} %"
             rows.append([one["track"], kind, str(one["trials"]), estimate, percent, reversals, clamped])
     head = ["track", "procedure", "trials", f"its estimate{bracket(unit)}", "correct", "reversals", "at an end"]
-    used = [k for k in range(len(head)) if any(row[k] for row in rows)]
-    return table([head[k] for k in used], [[row[k] for k in used] for row in rows]) if rows else ""
+    return _used(head, rows) if rows else ""
 
 
-def group_table(group: GroupResult, unit: str) -> str:
-    """Return means over participants."""
+def group_table(group: GroupResult, unit: str, percent: str) -> str:
+    """Return means over participants; `percent` as of `difference_table`."""
     truth = any(one.simulated for one in group.conditions)
-    head = [*_heads(unit), "between people (CV)", "participants"]
+    head = [*_heads(unit, percent), "between people (CV)", "participants"]
     head += ["true [%]", "intervals that hold it"] if truth else []
     rows = []
     for one in group.conditions:
@@ -119,7 +118,7 @@ def group_table(group: GroupResult, unit: str) -> str:
             row.append("" if one.true_weber is None else f"{100.0 * one.true_weber:.3g}")
             row.append(f"{one.held} of {one.simulated}")
         rows.append(row)
-    return table(head, rows)
+    return _used(head, rows)
 
 
 def _spread(group: Group | None) -> list[str]:
@@ -141,7 +140,7 @@ def people_table(people: Sequence[PersonResult]) -> str:
         counts = "no" if one.excluded else "yes"
         rows.append([one.code, str(trials), wrong, str(sum(one.repeated.values())), holding, counts])
     head = ["participant", "trials", "easy catch trials wrong", "repeated", "intervals that hold the truth", "counts"]
-    return table(head, rows)
+    return _used(head, rows)
 
 
 def catch_table(result: PersonResult) -> str:
@@ -164,3 +163,9 @@ def repeated_table(result: PersonResult) -> str:
     if not result.repeated:
         return "<p>No trial was repeated.</p>"
     return table(["why", "attempts"], [[reason, str(count)] for reason, count in result.repeated.items()])
+
+
+def magnitude_table(found: Magnitude, true: float | None) -> str:
+    """Return the exponent of a power law, with the true one of a simulated observer."""
+    head = ["", "exponent", "95 % interval", "true"]
+    return _used(head, [["power law", *number(found.exponent), "" if true is None else f"{true:.3g}"]])

@@ -11,6 +11,7 @@ from apps.experiment.report.results import PersonResult
 from apps.experiment.report.sessions import Experiment
 from apps.experiment.report.settings import AnalysisSettings
 from apps.shared.scale import grouped, microseconds
+from calibration.psychometric.priors import LAPSES
 from haptics.errors import ConfigurationError
 
 SIMULATED = (
@@ -102,7 +103,7 @@ def _task(experiment: Experiment) -> str:
         procedure = _staircase(dict(table))
     references = sorted({float(row["reference"]) for s in experiment.sittings for row in s.counted if row["reference"]})
     words = f"Task: {experiment.task.text}."
-    if references:
+    if references and experiment.task_name != "estimation":
         unit = f" {experiment.unit}" if experiment.unit else ""
         words += f" References were {_listed([f'{one:g}' for one in references])}{unit}."
     return words + (f" Levels were chosen by {procedure}." if procedure else "")
@@ -156,11 +157,12 @@ def _analysis(experiment: Experiment, settings: AnalysisSettings) -> str:
     percents = _listed([f"{percent:g} %" for percent in settings.percent])
     guess = experiment.task.guess
     chance = f"guessing fixed at {guess:g}" if guess is not None else "the share of guesses found with it"
+    what = "correct, without lapses" if guess is not None else "noticed, without guesses and lapses"
     return (
-        f"Just noticeable differences are read off at {percents} correct, without lapses, from a "
+        f"Just noticeable differences are read off at {percents} {what}, from a "
         f"{_SHAPE_WORDS[settings.shape]}, fitted to all trials ({settings.stimulus} levels; {chance}; lapses with the "
-        f"prior Beta(1, 25)): medians of the posterior with {interval} credible intervals. Means over participants are "
-        f"geometric, with the {interval} interval of Student's t on logarithms."
+        f"prior Beta({LAPSES.a:g}, {LAPSES.b:g})): medians of the posterior with {interval} credible intervals. Means "
+        f"over participants are geometric, with the {interval} interval of Student's t on logarithms."
     )
 
 

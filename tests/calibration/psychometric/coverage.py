@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 from calibration.psychometric import PsychometricFit, fit_psychometric
 
@@ -29,12 +29,17 @@ class Case:
     Attributes
     ----------
     method : str
-        ``constant``: six levels evenly on a log scale; ``quest+``: the level that tells most, of 30.
+        ``constant``: six levels evenly on a log scale; ``quest+``: the level that tells most, of 30; ``staircase``:
+        3 down, 1 up on the same levels, steps of 2 up and 1 down.
     trials : int
     shape, scale : str
         Of the fit. The observer is ``dprime`` with exponent 1, whatever is fitted.
     ends : (2,) floats
         Lowest and highest level of the constant stimuli over the threshold.
+    proportion : float
+        Of right answers at the threshold that is looked for; near that of the staircase, which stays there.
+    runs : int
+        Sessions that are simulated.
     """
 
     method: str
@@ -42,11 +47,19 @@ class Case:
     shape: str = "dprime"
     scale: str = "log"
     ends: tuple[float, float] = USUAL
+    proportion: float = 0.75
+    runs: int = RUNS
+
+    @property
+    def truth(self) -> float:
+        """The level at which the observer answers this proportion right, without lapses."""
+        return W75 * float(ndtri(self.proportion) / ndtri(0.75))
 
 
 CASES = (
     *(Case("constant", trials) for trials in (30, 60, 120)),
     *(Case("quest+", trials) for trials in (30, 60)),
+    *(Case("staircase", trials, proportion=0.85, runs=3 * RUNS) for trials in (60, 120)),
     Case("constant", 60, "weibull"),
     Case("constant", 60, "logistic"),
     Case("constant", 60, "phi"),
@@ -71,12 +84,17 @@ def probability(levels: Array) -> Array:
     return np.asarray(0.5 + (0.5 - LAPSE) * (2.0 * ndtr(0.6744897501960817 * levels / W75) - 1.0))
 
 
-def cover(case: Case, runs: int = RUNS, seed: int = SEED) -> Covered:
-    """Return how often the 95 and 68 % intervals of the threshold at 75 % hold it."""
-    found = [(fit.threshold(0.75), fit.threshold(0.75, 0.68)) for fit in _fits(case, runs, seed)]
-    wide, narrow = (np.mean([each[k].low <= W75 <= each[k].high for each in found]) for k in (0, 1))
+def cover(case: Case, runs: int | None = None, seed: int = SEED) -> Covered:
+    """Return how often the 95 and 68 % intervals of the threshold hold it."""
+    found = [
+        (fit.threshold(case.proportion), fit.threshold(case.proportion, 0.68))
+        for fit in _fits(case, runs or case.runs, seed)
+    ]
+    wide, narrow = (np.mean([each[k].low <= case.truth <= each[k].high for each in found]) for k in (0, 1))
     bounds = np.mean([bool(one.bound) for one, _ in found])
-    return Covered(float(wide), float(narrow), float(bounds), float(np.median([one.value for one, _ in found]) / W75))
+    return Covered(
+        float(wide), float(narrow), float(bounds), float(np.median([one.value for one, _ in found]) / case.truth)
+    )
 
 
 def _fits(case: Case, runs: int, seed: int) -> list[PsychometricFit]:
@@ -86,7 +104,7 @@ def _fits(case: Case, runs: int, seed: int) -> list[PsychometricFit]:
         total = np.tile(np.full(6, case.trials // 6), (runs, 1))
         correct = rng.binomial(total, probability(levels))
     else:
-        levels, correct, total = _quest(case.trials, runs, rng)
+        levels, correct, total = (_quest if case.method == "quest+" else _staircase)(case.trials, runs, rng)
     return [
         fit_psychometric(levels, right, count, guess=0.5, shape=case.shape, scale=case.scale)
         for right, count in zip(correct, total, strict=True)
@@ -114,18 +132,36 @@ def _quest(trials: int, runs: int, rng: np.random.Generator) -> tuple[Array, Arr
     return levels, correct, total
 
 
+def _staircase(trials: int, runs: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Return levels (30,), and right and all answers (runs, 30) of 3 down, 1 up, all runs at once."""
+    levels = W75 * np.geomspace(0.1, 6.0, 30)
+    correct, total = np.zeros((runs, len(levels))), np.zeros((runs, len(levels)))
+    row, truth = np.arange(runs), probability(levels)
+    at, in_a_row, needed = np.full(runs, 24), np.zeros(runs, dtype=int), np.ones(runs, dtype=int)
+    for _ in range(trials):
+        is_right = rng.random(runs) < truth[at]
+        correct[row, at] += is_right
+        total[row, at] += 1.0
+        in_a_row = np.where(is_right, in_a_row + 1, 0)
+        needed[~is_right] = 3  # one right answer is enough for a step down until the first wrong one
+        down = in_a_row >= needed
+        in_a_row[down] = 0
+        at = np.clip(at + np.where(is_right, -1 * down, 2), 0, len(levels) - 1)
+    return levels, correct, total
+
+
 def table() -> str:
     """Return the table in Markdown."""
     lines = [
-        "| method | trials | levels / threshold | fitted | 95 % holds | 68 % holds | bounds | estimate / truth |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| method | trials | levels/threshold | correct | fitted | 95 % holds | 68 % holds | bounds | median/truth |",
+        "|---|---|---|---|---|---|---|---|---|",
     ]
     for case in CASES:
         got = cover(case)
         ends = "{} to {}".format(*(case.ends if case.method == "constant" else (0.1, 6.0)))
         lines.append(
-            f"| {case.method} | {case.trials} | {ends} | {case.shape} | {got.wide:.1%} | {got.narrow:.1%} "
-            f"| {got.bounds:.1%} | {got.ratio:.2f} |"
+            f"| {case.method} | {case.trials} | {ends} | {case.proportion:.0%} | {case.shape} | {got.wide:.1%} "
+            f"| {got.narrow:.1%} | {got.bounds:.1%} | {got.ratio:.2f} |"
         )
     return "\n".join(lines)
 

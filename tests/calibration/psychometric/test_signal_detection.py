@@ -12,7 +12,7 @@ from calibration.psychometric import criterion, d_prime, detectability, proporti
 
 
 def test_yes_no_is_the_textbooks_example() -> None:
-    # Macmillan and Creelman 2005, example 1.1: "old" to 20 of 25 old and 10 of 25 new faces: d' = 1.095, c = -0.294
+    # Macmillan and Creelman 2005, chapter 1: "old" to 20 of 25 old and 10 of 25 new faces: d' = 1.095, c = -0.294
     found = detectability(20, 5, 10, 15)
     assert found.d_prime.value == pytest.approx(1.095, abs=0.06)
     assert found.criterion.value == pytest.approx(-0.294, abs=0.04)

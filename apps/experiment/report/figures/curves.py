@@ -13,6 +13,7 @@ from apps.shared.figure import new_figure, svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from calibration.psychometric import PsychometricFit
 
@@ -24,17 +25,22 @@ _LARGEST_DOT, _SMALLEST_DOT = 130.0, 9.0
 
 def curves_figure(conditions: Sequence[ConditionResult], axis: str, unit: str, asked: str) -> str:
     """Return the figure, a panel for each condition; `asked` says of what the proportion is."""
-    rows = -(-len(conditions) // COLUMNS)
-    figure = new_figure(WIDTH, _HEIGHT * rows)
-    panels = figure.subplots(rows, min(len(conditions), COLUMNS), squeeze=False)
-    for place, panel in enumerate(panels.ravel()):
-        if place >= len(conditions):
-            panel.set_visible(False)
-            continue
-        _panel(panel, conditions[place], axis, unit)
-        if place % COLUMNS == 0:
-            panel.set_ylabel(asked)
+    figure, panels = panels_for(len(conditions), _HEIGHT)
+    for panel, condition in zip(panels, conditions, strict=True):
+        _panel(panel, condition, axis, unit)
+    for panel in panels[::COLUMNS]:
+        panel.set_ylabel(asked)
     return svg(figure)
+
+
+def panels_for(count: int, height: float) -> tuple[Figure, list[Axes]]:
+    """Return a figure with `count` panels of that height [inch], `COLUMNS` in a row; a single one is half as wide."""
+    rows = -(-count // COLUMNS)
+    figure = new_figure(WIDTH if count > 1 else 0.56 * WIDTH, height * rows)
+    panels = list(figure.subplots(rows, min(count, COLUMNS), squeeze=False).ravel())
+    for panel in panels[count:]:
+        panel.set_visible(False)
+    return figure, panels[:count]
 
 
 def log_ticks(axes: Axes, low: float, high: float, which: str = "x") -> None:

@@ -27,7 +27,8 @@ def magnitude_figure(found: Magnitude, stimuli: Sequence[float], unit: str) -> s
     every = [*found.normalised, *found.means]
     axes.set_xlim(*ends)
     axes.set_ylim(0.8 * min(every), 1.25 * max(every))
-    log_ticks(axes, *ends)
+    axes.set_xticks(found.levels, [f"{one:g}" for one in found.levels], minor=False)
+    axes.set_xticks([], minor=True)
     log_ticks(axes, *axes.get_ylim(), "y")
     axes.legend(loc="upper left", fontsize=8.5, framealpha=0.9)
     return svg(figure)

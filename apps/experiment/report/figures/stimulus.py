@@ -65,21 +65,29 @@ def _deviations(axes: Axes, found: Sequence[dict[str, float | None]], unit: str)
 
 def timing_figure(rows: Sequence[Row], certificates: Sequence[dict[str, Any]]) -> str | None:
     """Return the figure of reaction times and starts of ticks; None where neither is known."""
-    times = [float(row["reaction_time_s"]) for row in rows if row["reaction_time_s"] is not None]
+    timed = [row for row in rows if row["reaction_time_s"] is not None]
+    times, judged = [float(row["reaction_time_s"]) for row in timed], [row["correct"] for row in timed]
     histogram = delays_of(certificates)
     if not times and histogram is None:
         return None
     figure = new_figure(11.0, 2.9)
     first, second = figure.subplots(1, 2)
-    dress(first, "reaction time [s]", "trials", "answers")
-    if times:
-        right = [float(row["reaction_time_s"]) for row in rows if row["reaction_time_s"] is not None and row["correct"]]
-        bins = np.linspace(0.0, max(float(np.quantile(times, 0.995)), 0.1), 40).tolist()
-        first.hist(times, bins=bins, color=ORANGE, alpha=0.8, label="wrong, or neither")
-        first.hist(right, bins=bins, color=BLUE, label="right")
-        first.legend(loc="upper right", fontsize=8.5, framealpha=0.9)
+    _answers(first, times, [bool(row["correct"]) for row in timed] if any(one is not None for one in judged) else None)
     _delays(second, histogram)
     return svg(figure)
+
+
+def _answers(axes: Axes, times: Sequence[float], right: Sequence[bool] | None) -> None:
+    """Draw reaction times; those of right answers, where some are, over those of all."""
+    dress(axes, "reaction time [s]", "trials", "answers")
+    if not times:
+        axes.text(0.5, 0.5, "not known", transform=axes.transAxes, ha="center", color=PALE)
+        return
+    bins = np.linspace(0.0, max(float(np.quantile(times, 0.995)), 0.1), 40).tolist()
+    axes.hist(times, bins=bins, color=BLUE if right is None else ORANGE, label="wrong")
+    if right is not None:
+        axes.hist([one for one, good in zip(times, right, strict=True) if good], bins=bins, color=BLUE, label="right")
+        axes.legend(loc="upper right", fontsize=8.5, framealpha=0.9)
 
 
 def delays_of(certificates: Sequence[dict[str, Any]]) -> tuple[np.ndarray, np.ndarray] | None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from apps.experiment.report.figures.curves import COLUMNS, WIDTH, log_ticks, title_of
+from apps.experiment.report.figures.curves import COLUMNS, log_ticks, panels_for, title_of
 from apps.experiment.report.results import ConditionResult
 from apps.reproduce.style import AMBER, BLUE, GREEN, ORANGE, PINK, SKY, dress
-from apps.shared.figure import new_figure, svg
+from apps.shared.figure import svg
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -19,16 +19,11 @@ _COLOURS = (BLUE, GREEN, PINK, SKY, AMBER)
 
 def tracks_figure(conditions: Sequence[ConditionResult], unit: str) -> str:
     """Return the figure, a panel for each condition."""
-    rows = -(-len(conditions) // COLUMNS)
-    figure = new_figure(WIDTH, _HEIGHT * rows)
-    panels = figure.subplots(rows, min(len(conditions), COLUMNS), squeeze=False)
-    for place, panel in enumerate(panels.ravel()):
-        if place >= len(conditions):
-            panel.set_visible(False)
-            continue
-        _panel(panel, conditions[place], unit)
-        if place % COLUMNS == 0:
-            panel.set_ylabel(f"level [{unit}]" if unit else "level")
+    figure, panels = panels_for(len(conditions), _HEIGHT)
+    for panel, condition in zip(panels, conditions, strict=True):
+        _panel(panel, condition, unit)
+    for panel in panels[::COLUMNS]:
+        panel.set_ylabel(f"level [{unit}]" if unit else "level")
     return svg(figure)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from apps.experiment.journal import Journal, SessionFolder
-from apps.experiment.report.analysis import analyse
+from apps.experiment.report.analysis import analyse, staircase_percent
 from apps.experiment.report.group import analyse_group
 from apps.experiment.report.results import PersonResult
 from apps.experiment.report.sessions import Experiment, read_experiment
@@ -78,13 +78,14 @@ def test_a_difference_has_the_percentage_that_was_asked_for(weber: Path) -> None
 def test_reversals_are_those_of_the_staircase(tmp_path: Path) -> None:
     table = {"kind": "staircase", "start": 0.5, "minimum": 0.02, "maximum": 1.0, "trials": 20, "reversals": 6}
     write_session(tmp_path, tables=design(references=(1.0,), procedure=table, catch={}))
-    _, (person,) = found_in(tmp_path)
+    experiment, (person,) = found_in(tmp_path)
     (procedure,) = person.conditions[0].procedures
     rows = person.conditions[0].rows
     assert len(procedure["reversals"]) >= 6
     for one in procedure["reversals"]:
         assert rows[one["trial"] - 1]["level"] == one["level"]
         assert bool(rows[one["trial"] - 1]["correct"]) is (one["direction"] == "down")
+    assert staircase_percent(experiment) == [pytest.approx(procedure["target_percent"], abs=0.01)]
 
 
 def test_magnitude_estimates_give_the_exponent(tmp_path: Path) -> None:
@@ -198,7 +199,7 @@ def test_a_session_without_a_trial_has_a_page_and_does_not_count(tmp_path: Path)
     assert analyse_group(experiment, [person], AnalysisSettings()).conditions == ()
 
 
-@pytest.mark.parametrize("percent", [[], [50.0], [100.0], ["many"], 101.0])
+@pytest.mark.parametrize("percent", [[50.0], [100.0], ["many"], 101.0])
 def test_percentages_that_stand_for_nothing_are_refused(percent: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"analysis.percent = "):
         AnalysisSettings(percent=percent)
