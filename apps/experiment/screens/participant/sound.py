@@ -68,36 +68,38 @@ class Sound:
         self._noise_level, self._tone_level = noise_level, tone_level
         self.obstacle = _why_no_sound()
         self._noise: Any = None
-        self._tones: dict[int, Any] = {}
+        self._tone: Any = None
 
     def noise(self, on: bool) -> None:
         """Let the noise play, or not."""
         if self.obstacle or not self._noise_level:
             return
         if on and self._noise is None:
-            self._noise = _endless(samples(pink_noise(NOISE_LENGTH), self._noise_level))
+            self._noise = _player(samples(pink_noise(NOISE_LENGTH), self._noise_level), endless=True)
         if self._noise is not None:
             (self._noise.play if on else self._noise.pause)()
 
     def tone(self, count: int = 1) -> None:
-        """Play so many short tones."""
+        """Play so many short tones; one that still plays ends."""
         if self.obstacle or not self._tone_level:
             return
-        if count not in self._tones:
-            self._tones[count] = _source(samples(tones(count), self._tone_level))
-        self._tones[count].play()
+        if self._tone is not None:
+            self._tone.delete()
+        self._tone = _player(samples(tones(count), self._tone_level), endless=False)
+        self._tone.play()
 
     def close(self) -> None:
-        """End the noise."""
-        if self._noise is not None:
-            self._noise.delete()
+        """End all."""
+        for player in (self._noise, self._tone):
+            if player is not None:
+                player.delete()
 
 
 def _why_no_sound() -> str:
     """Return why there is no sound, or nothing if there is."""
     try:
         import pyglet.media
-        from pyglet.media.drivers.silent import SilentDriver
+        from pyglet.media.drivers.silent.adaptation import SilentDriver
 
         driver = pyglet.media.get_audio_driver()
     except Exception as error:  # pyglet lets through whatever the system's libraries raise
@@ -107,19 +109,13 @@ def _why_no_sound() -> str:
     return ""
 
 
-def _source(data: bytes) -> Any:
-    from pyglet.media.codecs.base import AudioFormat, StaticMemorySource
-
-    return StaticMemorySource(data, AudioFormat(channels=1, sample_size=16, sample_rate=RATE))
-
-
-def _endless(data: bytes) -> Any:
-    """Return a player that repeats a wave without end."""
+def _player(data: bytes, endless: bool) -> Any:
+    """Return a player of a wave, which it repeats without end if asked for."""
     from pyglet.media import Player
     from pyglet.media.codecs.base import AudioData, AudioFormat, Source
 
-    class Endless(Source):  # type: ignore[misc]
-        """The wave, again and again."""
+    class Wave(Source):  # type: ignore[misc]
+        """The wave, once or again and again."""
 
         def __init__(self) -> None:
             self.audio_format = AudioFormat(channels=1, sample_size=16, sample_rate=RATE)
@@ -130,14 +126,20 @@ def _endless(data: bytes) -> Any:
             return True
 
         def get_audio_data(self, num_bytes: float, compensation_time: float = 0.0) -> Any:
-            """Return the next part."""
-            size = int(num_bytes)
-            start = self._at % len(data)
-            part = (data[start:] + data * (size // len(data) + 1))[:size]
+            """Return the next part; None at the end."""
+            part = part_of(data, self._at, int(num_bytes), endless)
             stamp = self._at / (2 * RATE)
-            self._at += size
-            return AudioData(part, size, stamp, size / (2 * RATE), [])
+            self._at += len(part)
+            return AudioData(part, len(part), stamp, len(part) / (2 * RATE), []) if part else None
 
     player = Player()
-    player.queue(Endless())
+    player.queue(Wave())
     return player
+
+
+def part_of(data: bytes, start: int, size: int, endless: bool) -> bytes:
+    """Return `size` bytes from `start` on, of data that begin again at their end if they are `endless`."""
+    if not endless:
+        return data[start : start + size]
+    start %= len(data)
+    return (data[start:] + data * (size // len(data) + 1))[:size]

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from apps.experiment.screens import Pacing, ScreenSettings
 from apps.experiment.screens.participant import pictures
 from apps.experiment.screens.participant.layout import Plane, arrange
-from apps.experiment.screens.participant.sound import RATE, pink_noise, samples, tones
+from apps.experiment.screens.participant.sound import RATE, part_of, pink_noise, samples, tones
 from haptics.errors import ConfigurationError
 
 SIZES = st.tuples(st.integers(640, 4000), st.integers(480, 2400))
@@ -96,3 +96,22 @@ def test_an_experiment_opens_its_screens_without_loading_what_draws_them() -> No
     code = f"import sys; sys.path[:0] = {sys.path!r}; import apps.experiment.screens"
     code += "; sys.exit(any(name.split('.')[0] in ('PySide6', 'pyqtgraph', 'pyglet', 'numba') for name in sys.modules))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+def test_sounds_can_be_played_and_no_device_is_told_in_words() -> None:
+    lines = (
+        f"import sys; sys.path[:0] = {sys.path!r}; import pyglet",
+        "pyglet.options.shadow_window = False; pyglet.options.audio = ('silent',)",
+        "from apps.experiment.screens.participant.sound import Sound",
+        "sound = Sound(0.1, 0.1); print(sound.obstacle); sound.obstacle = ''",  # as where there is a device
+        "sound.noise(True); sound.tone(1); sound.tone(2); sound.noise(False); sound.close()",
+    )
+    done = subprocess.run([sys.executable, "-c", "\n".join(lines)], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "there is no sound device that pyglet can use" in done.stdout
+
+
+@given(st.binary(min_size=1, max_size=40), st.integers(0, 200), st.integers(0, 100))
+def test_endless_sound_has_no_seam(data: bytes, start: int, size: int) -> None:
+    assert part_of(data, start, size, endless=True) == (data * 302)[start : start + size]
+    assert part_of(data, start, size, endless=False) == data[start : start + size]
