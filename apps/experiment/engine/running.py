@@ -134,7 +134,7 @@ def _told(sitting: Sitting, who: Participant, reason: str, took: float) -> dict[
         "journal": str(journal.place.journal),
         "reason": reason,
         "blocks": len(sitting.state.blocks),
-        "tracks": dict(sitting.course.tracks()),
+        "tracks": {} if sitting.design.experiment.blind else dict(sitting.course.tracks()),
         "simulated": journal.records[0]["observer"] is not None,
         "elapsed_s": round(took, 3),
     }

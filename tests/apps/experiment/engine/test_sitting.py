@@ -13,7 +13,7 @@ from apps.experiment.design import read_design
 from apps.experiment.engine.opening import Request, begin
 from apps.experiment.engine.running import resume_session
 from apps.experiment.engine.sitting import TooManyRepeated
-from apps.experiment.journal import SessionFolder, read_journal, replay
+from apps.experiment.journal import SessionFolder, open_codes, read_journal, replay
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
@@ -156,6 +156,13 @@ def test_what_must_be_known_of_a_person_is_asked_for(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=words):
             begin(design, Request("P01", 1, 7, tmp_path / "out", fields, simulated=False))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_blind_session_is_sealed_and_its_result_tells_no_track(tmp_path: Path) -> None:
+    result, place = simulate(changed(tmp_path, "seed = 7", "seed = 7\nblind = true"), tmp_path / "out")
+    assert result["tracks"] == {}
+    stimuli = open_codes(place, read_journal(place.journal).records[0]["blind"]).stimuli
+    assert sorted(one["track"] for one in stimuli.values()) == ["1 N/1", "2 N/1"]
 
 
 TASKS = {
