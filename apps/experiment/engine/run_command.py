@@ -101,5 +101,7 @@ def describe(result: dict[str, Any]) -> str:
     ]
     for name, report in result["tracks"].items():
         if report.get("estimate") is not None:
-            lines.append(f"  {name}: {report['estimate']:.4g} after {report['trials']} trials")
+            target = report.get("target_percent")
+            where = f" at {target:.0f} % correct" if target is not None else ""
+            lines.append(f"  {name}: {report['estimate']:.4g}{where}, after {report['trials']} trials")
     return "\n".join(lines)

@@ -34,7 +34,7 @@ from haptics.errors import ConfigurationError
 def run_session(design: Design, request: Request) -> dict[str, Any]:
     """Run a session; return what the command prints of it."""
     live = _is_live(design, request.simulated, request.live)
-    _require_possible(request.simulated, live, request.lsl)
+    _require_possible(design, request.simulated, live, request.lsl)
     journal, who = begin(design, request)
     with journal:
         return _sit(design, journal, who, live=live, lsl=request.lsl)
@@ -46,15 +46,19 @@ def resume_session(folder: Path, *, live: bool = False, lsl: bool = False) -> di
     with journal:
         simulated = journal.records[0]["observer"] is not None
         live = _is_live(design, simulated, live)
-        _require_possible(simulated, live, lsl)
+        _require_possible(design, simulated, live, lsl)
         journal.append("event", name="resumed", torn_bytes=journal.torn)
         return _sit(design, journal, who, live=live, lsl=lsl)
 
 
-def _require_possible(simulated: bool, live: bool, lsl: bool) -> None:
-    """Raise, before anything is written, where a screen or a stream that is wanted cannot be."""
+def _require_possible(design: Design, simulated: bool, live: bool, lsl: bool) -> None:
+    """Raise, before anything is written, where a hand, a screen or a stream that is wanted cannot be."""
     if not simulated:
         require_display()
+    elif design.session.hand == "mouse":
+        raise ConfigurationError(
+            "hand.name = 'mouse': a simulated observer moves no mouse; take another hand, such as minimum-jerk."
+        )
     if lsl and not live:
         raise ConfigurationError("--lsl: a session without a clock is not streamed; leave it out, or say --clock wall.")
     if lsl:

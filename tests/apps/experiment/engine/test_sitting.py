@@ -11,6 +11,7 @@ import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.engine.opening import Request, begin
+from apps.experiment.engine.run_command import describe
 from apps.experiment.engine.running import resume_session
 from apps.experiment.engine.sitting import TooManyRepeated
 from apps.experiment.journal import SessionFolder, open_codes, read_journal, replay
@@ -156,6 +157,21 @@ def test_what_must_be_known_of_a_person_is_asked_for(tmp_path: Path) -> None:
         with pytest.raises(ConfigurationError, match=words):
             begin(design, Request("P01", 1, 7, tmp_path / "out", fields, simulated=False))
     assert not (tmp_path / "out").exists()
+
+
+def test_a_simulated_observer_moves_no_mouse(tmp_path: Path) -> None:
+    hand = "points = [[-0.03, 0.0], [0.03, 0.0]]\nrest_force = 0.0\nrest_grip = 1.0\nrest = 0.4"
+    with pytest.raises(ConfigurationError, match="moves no mouse"):
+        simulate(changed(tmp_path, hand, 'name = "mouse"'), tmp_path / "out")
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_result_is_told_with_the_percentage_that_it_stands_for(
+    session: tuple[dict[str, Any], SessionFolder],
+) -> None:
+    track = {"estimate": 0.20794, "target_percent": 83.15, "trials": 40}
+    words = describe({**session[0], "tracks": {"2 N/1": track, "unknown": {"estimate": None, "trials": 3}}})
+    assert words.splitlines()[-1] == "  2 N/1: 0.2079 at 83 % correct, after 40 trials"
 
 
 def test_a_blind_session_is_sealed_and_its_result_tells_no_track(tmp_path: Path) -> None:
