@@ -1,5 +1,6 @@
 """The driver of the arm in front of an emulated one that could not run: whose fault that is said to be."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -15,6 +16,7 @@ import pytest
 from devices import create_device
 from devices.emulated.arm import EmulatedArm
 from haptics import Coulomb, RigidAdmittance
+from haptics.clock import WallClock
 from haptics.errors import DeviceFault
 from haptics.servo.servo import Servo
 from haptics.trace import Trace
@@ -75,15 +77,19 @@ def test_a_starved_emulator_is_the_machine_s_fault(lasting: bool) -> None:
 @pytest.mark.wall_clock  # this process, too, has to get its samples until then
 def test_samples_that_a_starved_emulator_made_old_are_the_machine_s_fault(tmp_path: Path) -> None:
     """The driver is patient here, so it is the envelope that ends the run."""
-    arm = create_device("arm", {"emulated": True, "hand": STILL, **PATIENT})
+    clock = WallClock(1e-3)
+    arm = create_device("arm", {"emulated": True, "hand": STILL, **PATIENT}, clock=clock)
     assert isinstance(arm, EmulatedArm)
     trace = Trace.create(tmp_path / "trace", capacity=4096)
-    run = Servo(arm, RigidAdmittance(Coulomb(4.0), 2.0), trace)
+    run = Servo(arm, RigidAdmittance(Coulomb(4.0), 2.0), trace, clock=clock)
+
+    def tell(process: int, number: signal.Signals) -> None:
+        with contextlib.suppress(ProcessLookupError):  # the run has ended
+            os.kill(process, number)
 
     def starve() -> None:
-        process = emulator_of(arm)
-        threading.Timer(0.2, os.kill, (process, signal.SIGSTOP)).start()
-        threading.Timer(0.5, os.kill, (process, signal.SIGCONT)).start()
+        for later, number in ((0.2, signal.SIGSTOP), (0.5, signal.SIGCONT)):
+            threading.Timer(later, tell, (emulator_of(arm), number)).start()
 
     with pytest.raises(
         DeviceFault, match=r"this machine is too busy for the emulation.*\(It was noticed as: "
