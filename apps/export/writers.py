@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from apps.export.table import Table
 from haptics.errors import ConfigurationError
+from haptics.recording.flat import cells_of
 
 TOPIC = "/haptics/tick"
 """The topic of the messages of an MCAP file."""
@@ -50,7 +49,7 @@ def write_csv(table: Table, path: Path) -> None:
         lines = csv.writer(file)
         lines.writerow(table.columns)
         for block in _blocks(table):
-            lines.writerows(zip(*(_cells(values) for values in block), strict=True))
+            lines.writerows(zip(*(cells_of(values) for values in block), strict=True))
 
 
 def write_parquet(table: Table, path: Path) -> None:
@@ -109,20 +108,12 @@ def _blocks(table: Table) -> Iterator[list[Any]]:
         yield [values[first : first + _BLOCK] for values in table.columns.values()]
 
 
-def _cells(values: Any) -> list[Any]:
-    """Return the cells of a column: numbers, and nothing for what is not a number."""
-    cells = values.tolist()
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        return [cell if math.isfinite(cell) else None for cell in cells]
-    return list(cells)
-
-
 def _messages(table: Table) -> Iterator[tuple[int, bytes]]:
     """Yield when each tick was due [ns] and its numbers as JSON, in which null stands for what is not a number."""
     names = list(table.columns)
     times = table.columns.get("time_s")
     for number, block in enumerate(_blocks(table)):
-        for k, cells in enumerate(zip(*(_cells(values) for values in block), strict=True)):
+        for k, cells in enumerate(zip(*(cells_of(values) for values in block), strict=True)):
             time = 0.0 if times is None else float(times[number * _BLOCK + k])
             stamp = table.origin_ns + max(round(1e9 * time), 0) if math.isfinite(time) else table.origin_ns
             yield stamp, json.dumps(dict(zip(names, cells, strict=True)), allow_nan=False).encode()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from apps.front_ends.messages import SessionStarted
-from haptics.recording.flat import flatten
+from haptics.recording.flat import cells_of, flatten
 from haptics.records import COLUMNS, ROW_UNITS, Rows
 from haptics.trace import Reader, Ring
 
@@ -75,19 +74,12 @@ class Ticks:
         monotonic, utc = self._reader.origin
         flat = _flat(rows, self._causality)
         stamps = (utc * 1e-9 + flat["time_s"]).tolist()
-        ticks = list(zip(stamps, *(_plain(values) for values in flat.values()), strict=True))
+        ticks = list(zip(stamps, *(cells_of(values) for values in flat.values()), strict=True))
         return Batch(self.columns, ticks, monotonic * 1e-9, self._reader.lost - lost)
 
 
 def _flat(rows: Rows, causality: str) -> dict[str, Any]:
     return flatten(rows, ROW_UNITS, causality)
-
-
-def _plain(values: Any) -> list[Any]:
-    cells = values.tolist()
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        return [cell if math.isfinite(cell) else None for cell in cells]
-    return list(cells)
 
 
 def as_json(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
@@ -42,6 +43,14 @@ def flatten(rows: Rows, units: Mapping[str, Any], causality: str) -> dict[str, N
         for part, values in _parts(name, column):
             flat[f"{part}{suffix}"] = np.ascontiguousarray(values)
     return flat
+
+
+def cells_of(column: NDArray[Any]) -> list[Any]:
+    """Return the cells of a flat column as plain numbers; None for what is not a number."""
+    cells: list[Any] = column.tolist()
+    if column.dtype.kind == "f" and not np.isfinite(column).all():
+        return [cell if math.isfinite(cell) else None for cell in cells]
+    return cells
 
 
 def unit_suffix(unit: str) -> str:

@@ -24,7 +24,7 @@ from apps.experiment.engine.presenting import Respondent
 from apps.experiment.engine.sitting import Sitting, StageMaker
 from apps.experiment.journal import Journal, reserve_slot, write_table
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures import trial_seed
+from apps.experiment.procedures import person_seed
 from apps.session.application import tell_stderr
 from apps.stream.address import require_lsl
 from devices import is_virtual
@@ -115,7 +115,7 @@ def _sit_with_observer(
     """Run a session with a simulated observer, by the wall's clock where somebody follows it."""
 
     def respondent(course: Course) -> Respondent:
-        seed = trial_seed(who.seed, who.code, 0, 0, 1)
+        seed = person_seed(who.seed, who.code)
         observer = make_observer(design.tables.get("observer", {}), seed=seed)
         return Simulated(observer, course, needs_rows=observer.needs_rows)
 

@@ -22,7 +22,7 @@ def make_observer(table: Mapping[str, Any], *, seed: SeedSequence) -> SimulatedO
     table : mapping
         The table ``observer`` of an experiment file; empty for the usual person.
     seed : SeedSequence
-        Of the person, the same in all sessions: ``trial_seed(master, participant, 0, 0, 1)``.
+        Of the person, the same in all sessions: `apps.experiment.procedures.person_seed`.
 
     Raises
     ------

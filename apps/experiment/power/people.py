@@ -18,6 +18,7 @@ from apps.experiment.procedures import (
     Procedure,
     child,
     make_procedure,
+    person_seed,
     possible_levels,
     procedure_settings,
     trial_seed,
@@ -98,7 +99,7 @@ def simulate_people(study: Study, first: int, count: int) -> Array:
     """
     found = np.empty((count, len(study.arms), 3))
     for row, number in enumerate(range(first, first + count)):
-        person = make_observer(study.observer, seed=trial_seed(study.seed, number, 0, 0, 1))
+        person = make_observer(study.observer, seed=person_seed(study.seed, number))
         for place, arm in enumerate(study.arms):
             found[row, place] = _done(study, arm, number, place + 1, person)
     return found

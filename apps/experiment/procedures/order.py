@@ -45,6 +45,11 @@ def trial_seed(master: int, participant: int | str, session: int, block: int, tr
     return SeedSequence(master, spawn_key=key)
 
 
+def person_seed(master: int, participant: int | str) -> SeedSequence:
+    """Return the seed of what a simulated participant is like, the same in all sessions; see `trial_seed`."""
+    return trial_seed(master, participant, 0, 0, 1)
+
+
 def child(seed: SeedSequence, *key: int) -> np.random.Generator:
     """Return the generator with the number `key` below `seed`; `seed` itself stays as it is."""
     return np.random.default_rng(SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, *key)))

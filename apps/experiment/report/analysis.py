@@ -8,7 +8,7 @@ from typing import Any
 
 from apps.experiment.journal.tables import Row
 from apps.experiment.observers import make_observer
-from apps.experiment.procedures import make_procedure, procedure_settings, trial_seed
+from apps.experiment.procedures import make_procedure, person_seed, procedure_settings, trial_seed
 from apps.experiment.procedures.settings import StaircaseSettings
 from apps.experiment.report.results import CatchResult, ConditionResult, PersonResult
 from apps.experiment.report.sessions import Experiment, Person
@@ -111,7 +111,7 @@ def _truth(experiment: Experiment, person: Person, reference: float) -> Truth:
     if header["observer"] is None:
         return {}
     table = {key: value for key, value in header["observer"].items() if key != "name"}
-    seed = trial_seed(int(header["seed"]), person.code, 0, 0, 1)
+    seed = person_seed(int(header["seed"]), person.code)
     return make_observer(table, seed=seed).truth(experiment.axis, reference)
 
 
