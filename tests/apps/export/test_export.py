@@ -60,11 +60,16 @@ def read_mcap(path: Path) -> dict[str, np.ndarray]:
     return {name: np.array([np.nan if row[name] is None else row[name] for row in rows]) for name in rows[0]}
 
 
+PACKAGES = {"parquet": ("pandas", "pyarrow"), "mcap": ("mcap",)}
+"""What the extra ``[export]`` has for a format."""
+
 READERS: dict[str, Any] = {"csv": read_csv, "parquet": read_parquet, "mat": read_mat, "mcap": read_mcap}
 
 
 @pytest.mark.parametrize("kind", FORMATS)
 def test_what_was_recorded_is_read_back(kind: str, folder: Path, tmp_path: Path) -> None:
+    for package in PACKAGES.get(kind, ()):
+        pytest.importorskip(package)
     out = tmp_path / f"ticks.{kind}"
     assert main(["export", str(folder), "--to", kind, "--out", str(out)]) == 0
     found, flat = READERS[kind](out), flat_columns(Recording(folder))
