@@ -1,13 +1,15 @@
-"""Moving the end effector of an arm by a sum of sines along each axis, to see how its position servo follows.
+"""Moving the end effector of an arm to and fro along each axis, with a sum of sines on top, to see how it follows.
 
-The slowest sines move it by some millimetres, the fastest by some micrometres: all have the same speed. Their phases
-are those of Schroeder 1970, with which the sum is nowhere much greater than elsewhere.
+The strokes have a constant speed, and the sines half of it at most: the arm never turns back while it is measured.
+Coulomb friction is then a constant force, which no sine sees; an arm that stops and starts again follows small motions
+badly, whatever its servo is like. The slowest sines move it by some millimetres, the fastest by some micrometres: all
+have the same speed. Their phases are those of Schroeder 1970, with which the sum has no high peaks.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -29,17 +31,23 @@ from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]
 
-LINES = (1, 2, 3, 5, 7, 10, 14, 19, 26, 34, 44, 56, 70)
+LINES = (1, 2, 3, 5, 7, 10, 14, 19, 25, 32)
 """Frequencies, as multiples of the lowest one."""
 
 AXES = ("x", "y")
 _LABEL = "servo"
-_HOLD, _FADE = 0.05, 1.0
-"""The arm is held where it is for so long before it moves, and so long the sines take to come and to go [s]."""
+_HOLD = 0.05
+"""The arm is held where it is for so long before it moves [s]."""
+_RAMP, _SETTLING = 0.15, 0.15
+"""Stroke and sines take so long to come and to go, and the arm so long to forget how they came [s]."""
+_SHARE = 0.5
+"""Largest speed of the sines, as a part of that of the stroke."""
 _ASTRAY = 0.03
 """An end effector farther from where it should be does not follow [m]."""
-_ROOM = 0.25
+_ROOM = 0.6
 """Part of the half of the workspace that is used."""
+_SMOOTH_PEAK = 1.875
+"""Largest slope of a ramp of fifth order from 0 to 1 in unit time."""
 
 
 @documented
@@ -48,9 +56,10 @@ class Excitation:
     """How the arm is moved."""
 
     lowest: float = bounded(
-        0.5, minimum=0.1, maximum=5.0, unit="Hz", doc="lowest frequency; the highest is 70 times it"
+        2.0, minimum=0.5, maximum=10.0, unit="Hz", doc="lowest frequency of the sines; the highest is 32 times it"
     )
-    cycles: int = bounded(4, minimum=2, maximum=100, doc="periods of the lowest frequency that are measured")
+    cycles: int = bounded(3, minimum=1, maximum=20, doc="periods of the lowest frequency that a stroke measures")
+    strokes: int = bounded(4, minimum=2, maximum=100, doc="strokes along each axis, to and fro")
     effort: float = bounded(
         0.3, above=0.0, maximum=0.8, doc="part of the arm's largest speed and acceleration that is used"
     )
@@ -62,6 +71,11 @@ class Excitation:
     def frequencies(self) -> Array:
         """Of the sines [Hz]."""
         return self.lowest * np.array(LINES, dtype=np.float64)
+
+    @property
+    def measured(self) -> float:
+        """How long a stroke is measured [s]."""
+        return self.cycles / self.lowest
 
 
 @dataclass(frozen=True)
@@ -133,39 +147,59 @@ def require_reference(spec: DeviceSpec) -> None:
 
 
 def motions(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure:
-    """Give the motions: hold, go to the middle, and the sines along each axis."""
-    along = path(excitation, spec, period)
+    """Give the motions: hold, and along each axis go to the start and make the strokes."""
     lower, upper = np.array(spec.workspace_min), np.array(spec.workspace_max)
-    middle = 0.5 * (lower + upper)
+    along = path(excitation, spec, period)
     move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
-    held = yield move(holding(_HOLD, period), relative=True, label="hold")
-    way = approach(held["proxy"][-1], middle, period)
-    if len(way[0]):
-        yield move(reference(*way), label="approach")
+    last = (yield move(holding(_HOLD, period), relative=True, label="hold"))["proxy"][-1]
     for number, axis in enumerate(AXES):
-        places = middle + np.outer(along, np.eye(2)[number])
-        yield move(reference(places, period=period), label=f"{_LABEL} {axis}")
+        places = 0.5 * (lower + upper) + np.outer(along, np.eye(2)[number])
+        way = approach(last, places[0], period)
+        if len(way[0]):
+            yield move(reference(*way), label="approach")
+        last = (yield move(reference(places, period=period), label=f"{_LABEL} {axis}"))["proxy"][-1]
 
 
 def path(excitation: Excitation, spec: DeviceSpec, period: float) -> Array:
-    """Return the displacement along an axis at each tick [m], within the limits of the device."""
+    """Return where along an axis the end effector is to be, from the middle, at each tick [m].
+
+    The arm stays within the part of its largest speed and acceleration that `excitation` says, and in its workspace.
+    """
+    time: Array = period * np.arange(round(_stroke_time(excitation) / period), dtype=np.float64)
+    duration = period * len(time)
+    shape = _smooth(np.minimum(time, duration - time) / _RAMP)
+    travel = np.cumsum(shape) * period
+    half = 0.5 * min(np.array(spec.workspace_max) - np.array(spec.workspace_min))
+    speed = min(excitation.effort * spec.max_speed / (1.0 + _SHARE), 2.0 * _ROOM * float(half) / travel[-1])
+    waves = shape * _sines(excitation, time)
+    left = excitation.effort * spec.max_acceleration - speed * _SMOOTH_PEAK / _RAMP
+    if not left > 0.0:
+        raise ConfigurationError(f"servo.effort = {excitation.effort:g}: the strokes take all of the acceleration.")
+    rate = np.gradient(waves, period)
+    scale = min(_SHARE * speed / float(np.abs(rate).max()), left / float(np.abs(np.gradient(rate, period)).max()))
+    there = speed * (travel - 0.5 * travel[-1])
+    strokes = [(1.0 if number % 2 == 0 else -1.0) * there + scale * waves for number in range(excitation.strokes)]
+    return np.asarray(np.concatenate(strokes))
+
+
+def _sines(excitation: Excitation, time: Array) -> Array:
+    """Return the sum of sines of equal speeds."""
     frequencies = excitation.frequencies
-    duration = excitation.cycles / excitation.lowest + 2.0 * _FADE
-    time = period * np.arange(round(duration / period))
     number = np.arange(len(frequencies))
     phases = -np.pi * number * (number + 1) / len(frequencies)
     angles = 2.0 * np.pi * np.outer(time, frequencies) + phases
-    shape = np.sin(angles) @ (1.0 / (2.0 * np.pi * frequencies))
-    rise = np.clip(np.minimum(time, time[-1] - time) / _FADE, 0.0, 1.0)
-    shape = shape * rise**3 * (10.0 - 15.0 * rise + 6.0 * rise * rise)
-    speed = np.gradient(shape, period)
-    half = 0.5 * min(np.array(spec.workspace_max) - np.array(spec.workspace_min))
-    scale = min(
-        excitation.effort * spec.max_speed / float(np.abs(speed).max()),
-        excitation.effort * spec.max_acceleration / float(np.abs(np.gradient(speed, period)).max()),
-        _ROOM * float(half) / float(np.abs(shape).max()),
-    )
-    return np.asarray(scale * shape)
+    return np.asarray(np.sin(angles) @ (1.0 / (2.0 * np.pi * frequencies)))
+
+
+def _smooth(part: Array) -> Array:
+    """Return a ramp from 0 to 1 without a corner in its slope."""
+    inside = np.clip(part, 0.0, 1.0)
+    return np.asarray(inside**3 * (10.0 - 15.0 * inside + 6.0 * inside * inside))
+
+
+def _stroke_time(excitation: Excitation) -> float:
+    """Return how long a stroke takes [s]."""
+    return 2.0 * _RAMP + _SETTLING + excitation.measured
 
 
 def servo_of(recording: Recording, excitation: Excitation, *, knows_velocity: bool) -> MeasuredServo:
@@ -182,23 +216,33 @@ def servo_of(recording: Recording, excitation: Excitation, *, knows_velocity: bo
         raise ConfigurationError(f"{recording.folder}: was interrupted before both axes had been moved.")
     responses, ages = [], []
     for number, axis in enumerate(AXES):
-        kept = _steady(rows[axis], excitation, period)
-        tick = kept["tick"] * period
-        # the reference gets to a command one period after the tick that gave it
-        commanded = tick + period, np.array(kept["command"][:, number])
-        sampled = np.array(kept["time"]), np.array(kept["position"][:, number])
-        responses.append(Response.of(excitation.frequencies, commanded, sampled))
-        ages.append(float(np.mean(tick - kept["time"])))
+        for kept in _strokes(rows[axis], excitation, period):
+            tick = kept["tick"] * period
+            # the reference gets to a command one period after the tick that gave it
+            commanded = tick + period, np.array(kept["command"][:, number])
+            taken = tick + kept["period_error"] - kept["sample_age"]
+            first = np.concatenate(([True], np.diff(taken) > 0.0))  # of ticks with the same sample
+            sampled = taken[first], np.array(kept["position"][first, number])
+            responses.append(Response.of(excitation.frequencies, commanded, sampled))
+            ages.append(float(np.mean(kept["sample_age"])))
     fit = fit_servo(responses, knows_velocity=knows_velocity)
-    return MeasuredServo(fit, max(float(np.mean(ages)), 0.0), source_of(recording))
+    return MeasuredServo(fit, float(np.mean(ages)), source_of(recording))
 
 
-def _steady(rows: Rows, excitation: Excitation, period: float) -> Rows:
-    """Return the rows between the fades whose samples can be used."""
-    first = round(_FADE / period)
-    last = first + round(excitation.cycles / excitation.lowest / period)
+def _strokes(rows: Rows, excitation: Excitation, period: float) -> Iterator[Rows]:
+    """Give for each stroke the rows at constant speed whose samples can be used.
+
+    Raises
+    ------
+    ConfigurationError
+        If they are fewer than half.
+    """
     begun = rows["tick"] - rows["tick"][0]
-    kept: Rows = rows[(begun >= first) & (begun < last) & ((rows["status"] & UNUSABLE) == 0)]
-    if len(kept) < (last - first) // 2:
-        raise ConfigurationError("the arm: too few samples were usable to tell how its servo follows.")
-    return kept
+    usable = (rows["status"] & UNUSABLE) == 0
+    whole, measured = round(_stroke_time(excitation) / period), round(excitation.measured / period)
+    for number in range(excitation.strokes):
+        first = number * whole + round((_RAMP + _SETTLING) / period)
+        kept: Rows = rows[(begun >= first) & (begun < first + measured) & usable]
+        if len(kept) < measured // 2:
+            raise ConfigurationError("the arm: too few samples were usable to tell how its servo follows.")
+        yield kept

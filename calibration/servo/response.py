@@ -28,8 +28,8 @@ Spectrum = NDArray[np.complex128]
 _STARTS = [(frequency, ratio) for frequency in (3.0, 8.0, 20.0, 50.0) for ratio in (0.4, 1.0, 2.0)]
 """Where the search begins: natural frequency [Hz] and damping ratio."""
 
-_BOUNDS = [math.log(0.05), math.log(0.01), -0.05], [math.log(2000.0), math.log(100.0), 0.5]
-"""Of the search: logarithms of the natural frequency [Hz] and of the damping ratio, and the lag [s]."""
+_BOUNDS = [math.log(0.05), math.log(0.01), 0.0], [math.log(2000.0), math.log(100.0), 0.5]
+"""Of the search: logarithms of the natural frequency [Hz] and of the damping ratio, and the lag [s], never negative."""
 
 _MODEL_ERROR = 0.02
 """No arm is such a servo to more than this part of H: friction and gears see to that."""
@@ -181,7 +181,7 @@ def _search(frequency: Array, gain: Spectrum, spread: Array, knows_velocity: boo
     fits: list[Any] = [
         least_squares(left, (math.log(natural), math.log(ratio), lag), bounds=_BOUNDS, x_scale=(1.0, 1.0, 1e-3))
         for natural, ratio in _STARTS
-        for lag in (0.0, 5e-3)
+        for lag in (1e-3, 5e-3)
     ]
     best = min(fits, key=lambda fit: float(fit.cost))
     return np.asarray(best.x), np.asarray(best.jac)
