@@ -29,6 +29,8 @@ NUMBER_HINT = "Values are plain SI numbers with a point and without a unit, such
 _SECTION = re.compile(r"^\w[\w ]*\n-{3,}$", re.MULTILINE)
 """The heading of a section in a docstring."""
 
+_WITHOUT_UNIT = {"", "1", "bit flags", "0 or 1"}
+
 _LIST = "Attributes\n----------\n"
 
 
@@ -144,6 +146,14 @@ def is_whole(field: dataclasses.Field[Any]) -> bool:
 
 def _plain(bound: float) -> str:
     return str(bound) if isinstance(bound, int) else f"{bound:g}"
+
+
+def unit_suffix(unit: str) -> str:
+    """Return what the name of a column or key ends with for a unit: ``m/s`` is ``_m_per_s``, ``N m`` is ``_nm``."""
+    if unit in _WITHOUT_UNIT:
+        return ""
+    words = unit.lower().replace(" ", "").replace("^", "").replace("/", "_per_")
+    return "_" + re.sub(r"[^a-z0-9_]", "", words)
 
 
 def check(instance: Any, where: str = "") -> None:

@@ -52,7 +52,7 @@ LONG_FUNCTIONS = {
 CALLED_FROM_OUTSIDE = {
     # for one's own programs, in the documentation or as the protocol of a driver
     *("run_many", "Ported", "Compensating", "lemniscate", "SmoothStribeck", "run_plant", "read_parameter_file"),
-    *("Telling", "Explaining", "to_frame"),
+    *("Telling", "Explaining", "to_frame", "region_at"),
     *("parse_parameter_file", "passive_joints", "phase_at", "tracking_error", "find_sticks"),
     # by libraries, under these names
     *("get_cache_path", "get_source_stamp", "get_disambiguator", "cache_path", "from_function", "_index_key"),

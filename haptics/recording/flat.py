@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from haptics.recording.columns import CHANNEL
 from haptics.records import Rows
+from haptics.settings import unit_suffix
 
 if TYPE_CHECKING:
     from haptics.recording.recording import Recording
 
 _AXES = ("x", "y")
-_WITHOUT_UNIT = {"", "1", "bit flags", "0 or 1"}
 _BY_CAUSALITY = re.compile(r"(?P<impedance>.+) \(impedance\) or (?P<admittance>.+) \(admittance\)")
 
 
@@ -51,14 +51,6 @@ def cells_of(column: NDArray[Any]) -> list[Any]:
     if column.dtype.kind == "f" and not np.isfinite(column).all():
         return [cell if math.isfinite(cell) else None for cell in cells]
     return cells
-
-
-def unit_suffix(unit: str) -> str:
-    """Return what a column's name ends with for a unit: ``m/s`` is ``_m_per_s``, ``N m`` is ``_nm``."""
-    if unit in _WITHOUT_UNIT:
-        return ""
-    words = unit.lower().replace(" ", "").replace("^", "").replace("/", "_per_")
-    return "_" + re.sub(r"[^a-z0-9_]", "", words)
 
 
 def _unit(text: str, causality: str) -> str:

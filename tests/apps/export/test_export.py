@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 from apps.cli import main
-from haptics.recording.flat import flat_columns, unit_suffix
+from haptics.recording.flat import flat_columns
 from haptics.recording.recording import Recording
+from haptics.settings import unit_suffix
 
 FORMATS = ("csv", "parquet", "mat", "mcap")
 

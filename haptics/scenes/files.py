@@ -1,0 +1,143 @@
+"""Scenes as TOML files, and those that are shipped.
+
+A file may name its images (``file = "bark.pgm"``, from the folder that the file is in); a scene that is written down
+again has them in itself. Errors say in which line of which file they are.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from haptics.errors import ConfigurationError
+from haptics.files import write_whole
+from haptics.reading import parse_toml, read_small
+from haptics.scenes.image_map import read_levels
+from haptics.scenes.scene import Scene
+from haptics.scenes.tables import Keys, SceneError, scene_from_table
+from haptics.scenes.writing import scene_table
+from haptics.settings import unknown
+
+SUFFIX = ".toml"
+_INSTALLED = Path(__file__).parent / "shipped"
+_SOURCES = Path(__file__).parents[2] / "examples" / "scenes"
+"""Where shipped scenes lie: beside this file in an installed package, else among the examples."""
+
+
+def shipped_scenes() -> dict[str, Path]:
+    """Return the scenes that come with the program: name to file."""
+    folder = _INSTALLED if _INSTALLED.is_dir() else _SOURCES
+    return {path.stem: path for path in sorted(folder.glob(f"*{SUFFIX}"))}
+
+
+def find_scene(name: str | Path) -> Path:
+    """Return the file of a scene: a path, or the name of one that is shipped.
+
+    Raises
+    ------
+    ConfigurationError
+        If it is neither.
+    """
+    shipped, text = shipped_scenes(), str(name)
+    if text in shipped:
+        return shipped[text]
+    if text.endswith(SUFFIX) or "/" in text:
+        return Path(text)
+    raise ConfigurationError(
+        f"{unknown('scene', text, shipped)} A file of one's own is named with its ending, {SUFFIX}."
+    )
+
+
+def read_scene(path: str | Path) -> Scene:
+    """Return the scene in a TOML file, or a shipped one by its name.
+
+    Raises
+    ------
+    ConfigurationError
+        Naming the file, the line and the key that is wrong.
+    """
+    file = find_scene(path)
+    try:
+        text = read_small(file).decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(f"{file}: is no TOML (byte {error.start} is not UTF-8).") from error
+    table = parse_toml(text, str(file))
+    try:
+        return scene_from_table(table, lambda name: read_levels(file.parent / name))
+    except SceneError as error:
+        line = line_of(text, error.keys)
+        raise ConfigurationError(f"{file}{f', line {line}' if line else ''}: {error}") from error
+
+
+def write_scene(scene: Scene, path: str | Path) -> None:
+    """Write a scene to a TOML file, all of it or nothing.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be written.
+    """
+    write_whole(path, scene_toml(scene))
+
+
+def scene_toml(scene: Scene) -> str:
+    """Return a scene as TOML."""
+    table = scene_table(scene)
+    regions = table.pop("regions")
+    parts = [_lines(table), *("\n[[regions]]\n" + _lines(region) for region in regions)]
+    return "".join(parts)
+
+
+def _lines(table: Mapping[str, Any]) -> str:
+    return "".join(f"{name} = {_toml(value)}\n" for name, value in table.items())
+
+
+def _toml(value: Any) -> str:
+    """Return a plain value as TOML has it."""
+    if isinstance(value, Mapping):
+        return "{ " + ", ".join(f"{name} = {_toml(one)}" for name, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(_toml(one) for one in value) + "]"
+    if isinstance(value, str):
+        return json.dumps(value, ensure_ascii=False)
+    if isinstance(value, float) and math.isfinite(value):
+        return repr(value)
+    return str(value)
+
+
+def line_of(text: str, keys: Keys) -> int:
+    """Return in which line of a scene's TOML text a key stands, from 1; 0 where that cannot be told.
+
+    TOML readers keep no places. What is looked for is the table in the list of regions, and in it the innermost of the
+    keys that is written out.
+    """
+    lines = text.splitlines()
+    start, stop = 0, len(lines)
+    heads = [k for k, line in enumerate(lines) if re.match(r"\s*\[\[\s*regions\s*\]\]", line)]
+    if keys[:1] == ("regions",) and len(keys) > 1:
+        number = int(keys[1])
+        if number >= len(heads):
+            return 0
+        start, stop = heads[number], heads[number + 1] if number + 1 < len(heads) else len(lines)
+    elif heads:
+        stop = heads[0]
+    names = [str(key) for key in keys if isinstance(key, str) and key != "regions"]
+    found = _line_of_name(lines[start:stop], names)
+    if found is not None:
+        return start + found + 1
+    return start + 1 if keys[:1] == ("regions",) and len(keys) > 1 else 0
+
+
+def _line_of_name(lines: list[str], names: Iterable[str]) -> int | None:
+    """Return the line of the last of nested names that can be found, each looked for from the one before on."""
+    place: int | None = None
+    for name in names:
+        pattern = re.compile(rf"(^|[\s{{,.\[\"']){re.escape(name)}[\"']?\s*(=|\.|\])")
+        following = [k for k in range(place or 0, len(lines)) if pattern.search(lines[k])]
+        if following:
+            place = following[0]
+    return place

@@ -1,0 +1,234 @@
+"""Scene files: those that are shipped, what is written and read again, and what a stranger's file is refused for."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from haptics import Elliptic, Stribeck
+from haptics.errors import ConfigurationError
+from haptics.scenes import (
+    Circle,
+    HalfPlane,
+    ImageMap,
+    Polygon,
+    Region,
+    Scene,
+    Texture,
+    read_levels,
+    read_scene,
+    scene_from_table,
+    scene_table,
+    shipped_scenes,
+    write_scene,
+)
+from haptics.scenes.files import line_of
+
+LEVELS = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
+EVERYTHING = Scene(
+    Stribeck(1.0, 2.0, 0.1, 0.5),
+    (
+        Region('disc "one"', Circle((0.01, -0.02), 0.03), Stribeck(2.0, 2.5, 0.2), look="ice"),
+        Region("corner", Polygon(((0.0, 0.0), (0.02, 0.0), (0.0, 0.02))), Stribeck(0.5, 0.6, 0.2), texture=Texture()),
+        Region(
+            "image",
+            HalfPlane((0.05, 0.0), (-1.0, 1.0)),
+            ImageMap(LEVELS, Stribeck(1.0, 1.0, 0.1), Stribeck(2.0, 2.1, 0.1), (0.0, 0.0), (0.04, 0.03)),
+            texture=Texture("noise", 0.2, 0.001, seed=9),
+        ),
+    ),
+    border=0.003,
+    name="everything",
+    look="wood",
+)
+
+
+@pytest.mark.parametrize("name", ["border", "ice-wood-rubber", "relief", "stick-slip-patch"])
+def test_shipped_scenes_are_read_by_name_and_survive_writing(name: str, tmp_path: Path) -> None:
+    assert name in shipped_scenes()
+    scene = read_scene(name)
+    write_scene(scene, tmp_path / "again.toml")
+    assert read_scene(tmp_path / "again.toml") == scene
+
+
+def test_a_scene_goes_through_a_file_and_through_json(tmp_path: Path) -> None:
+    write_scene(EVERYTHING, tmp_path / "scene.toml")
+    assert read_scene(tmp_path / "scene.toml") == EVERYTHING
+    assert scene_from_table(json.loads(json.dumps(scene_table(EVERYTHING)))) == EVERYTHING
+    angled = Scene(Elliptic(1.0, 2.0, 0.5), (Region("a", Circle((0.0, 0.0), 0.01), Elliptic(3.0, 1.0, 0.5)),))
+    assert scene_from_table(scene_table(angled)) == angled
+
+
+def test_what_a_region_does_not_say_of_its_law_is_as_in_the_background() -> None:
+    table = {
+        "law": {"name": "stribeck", "kinetic_force_n": 1.0, "static_force_n": 2.0, "stribeck_velocity_m_per_s": 0.1},
+        "regions": [{"circle": {"center_m": [0, 0], "radius_m": 0.1}, "law": {"static_force_n": 3.0}}],
+    }
+    scene = scene_from_table(table)
+    assert scene.regions[0].law == Stribeck(1.0, 3.0, 0.1)
+    assert scene.regions[0].name == "region 1"
+
+
+FILE = """\
+name = "a scene"
+border_m = 0.002
+law = { name = "coulomb", force_n = 1.0 }
+
+[[regions]]
+name = "disc"
+law.force_n = 2.0
+
+[regions.circle]
+center_m = [0.0, 0.0]
+radius_m = 0.02
+
+[[regions]]
+name = "corner"
+law = { force_n = 3.0 }
+polygon = { points_m = [[0.0, 0.0], [0.02, 0.0], [0.0, 0.02]] }
+"""
+
+WRONG: dict[str, tuple[str, str, int, str]] = {
+    "radius": ("radius_m = 0.02", "radius_m = -1", 9, "circle.radius = -1"),
+    "force": (
+        "force_n = 2.0",
+        "force_n = -2.0",
+        7,
+        r"region 1, law.force_n = -2.0: must be a finite number at least 0",
+    ),
+    "infinite": ("force_n = 2.0", "force_n = inf", 7, "region 1, law.force_n = inf"),
+    "text": ("force_n = 1.0", 'force_n = "1 N"', 3, "law.force_n = '1 N'"),
+    "unknown law": ('"coulomb"', '"coulom"', 3, "unknown law 'coulom'. Did you mean 'coulomb'"),
+    "unit": ("border_m", "border_mm", 2, "unknown key 'border_mm'. Did you mean 'border_m'"),
+    "no unit": (
+        "law.force_n = 2.0",
+        "law.force = 2.0",
+        7,
+        r"'region 1, law.force'. Did you mean 'region 1, law.force_n'",
+    ),
+    "border": ("border_m = 0.002", "border_m = 0.0", 2, "border_m = 0.0: must be"),
+    "edges": ("[0.0, 0.02]] }", "[0.0, 0.02], [0.02, 0.02]] }", 16, "region 2: polygon.points: the edges"),
+    "two shapes": ("law = { force_n = 3.0 }", "law = { force_n = 3.0 }\nhalf_plane = {}", 13, "region 2: has 2 shapes"),
+    "two names": ('"corner"', '"disc"', 5, "'disc': two regions"),
+    "another law": ("{ force_n = 3.0 }", '{ name = "stribeck" }', 15, "region 2, law.kinetic_force_n is missing"),
+    "a missing shape": ("polygon =", "circle =", 16, "region 2, circle: unknown key 'points_m'"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "line", "words"), WRONG.values(), ids=WRONG.keys())
+def test_what_is_wrong_is_said_with_file_line_and_key(
+    old: str, new: str, line: int, words: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "mine.toml"
+    path.write_text(FILE.replace(old, new, 1) if old != '"disc"' else FILE)
+    read = path.read_text()
+    assert read != FILE
+    with pytest.raises(ConfigurationError, match=words) as caught:
+        read_scene(path)
+    assert str(caught.value).startswith(f"{path}, line {line}: ")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a = " + "[" * 40 + "]" * 40, "nested too deeply"),
+        ("law = 3", "law: must be a table"),
+        ("", "law is missing"),
+        ("regions = 3\nlaw = {name = 'coulomb', force_n = 1.0}", "regions: must be a list"),
+        ("regions = [3]\nlaw = {name = 'coulomb', force_n = 1.0}", "region 1: must be a table"),
+        ("x = ", "is no TOML"),
+        ("walls = []\nlaw = {name = 'coulomb', force_n = 1.0}", "unknown key 'walls'"),
+    ],
+)
+def test_whatever_is_in_a_file_it_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:
+    path = tmp_path / "strange.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationError, match=words):
+        read_scene(path)
+
+
+def test_a_file_that_is_missing_too_large_or_no_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"unknown scene 'ice-wood'. Did you mean 'ice-wood-rubber'"):
+        read_scene("ice-wood")
+    with pytest.raises(ConfigurationError, match="cannot be read"):
+        read_scene(tmp_path / "none.toml")
+    (tmp_path / "large.toml").write_bytes(b"#" * 4_000_001)
+    with pytest.raises(ConfigurationError, match="too large"):
+        read_scene(tmp_path / "large.toml")
+    (tmp_path / "bytes.toml").write_bytes(b"name = '\xff'")
+    with pytest.raises(ConfigurationError, match="not UTF-8"):
+        read_scene(tmp_path / "bytes.toml")
+
+
+def test_images_are_read_from_npy_and_from_both_kinds_of_pgm(tmp_path: Path) -> None:
+    np.save(tmp_path / "a.npy", LEVELS)
+    (tmp_path / "b.pgm").write_bytes(b"P5\n# made by hand\n4 3\n255\n" + LEVELS.tobytes())
+    (tmp_path / "c.pgm").write_text("P2 4 3 255\n" + " ".join(map(str, LEVELS.ravel())) + "\n")
+    for name in ("a.npy", "b.pgm", "c.pgm"):
+        assert (read_levels(tmp_path / name) == LEVELS).all(), name
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "words"),
+    [
+        ("a.pgm", b"P5 4 3 255\n1234", "has 4 grey levels for 4 by 3 pixels"),
+        ("a.pgm", b"P5 999999 999999 255\n1234", "999999 by 999999 pixels"),
+        ("a.pgm", b"P2 999999 999999 255\n1 2", "999999 by 999999 pixels"),
+        ("a.pgm", b"P2 2 1 255\n1 256", "others than 0 to 255"),
+        ("a.pgm", b"P2 2 1 255\n1 x", "others than 0 to 255"),
+        ("a.pgm", b"P5 2 1 15\n12", "its white is 15"),
+        ("a.pgm", b"P6 2 1 255\n12", "its head"),
+        ("a.png", b"\x89PNG", "convert map.png map.pgm"),
+        ("a.npy", b"\x93NUMPY\x01\x00", "header"),
+    ],
+)
+def test_what_is_no_image_is_refused(name: str, data: bytes, words: str, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ConfigurationError, match=words):
+        read_levels(tmp_path / name)
+
+
+def test_arrays_of_other_numbers_are_no_image(tmp_path: Path) -> None:
+    np.save(tmp_path / "floats.npy", LEVELS.astype(float))
+    with pytest.raises(ConfigurationError, match="unsigned bytes"):
+        read_levels(tmp_path / "floats.npy")
+
+
+IMAGE = {
+    "corner_m": [0, 0],
+    "size_m": [0.1, 0.1],
+    "lower": {},
+    "upper": {"force_n": 2.0},
+    "rows": 1,
+    "columns": 3,
+    "levels_base64": "AAAA",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        ({"rows": 2}, "has 3 grey levels, not 2 times 3"),
+        ({"rows": 10**12}, "no image of 65536"),
+        ({"levels_base64": "A" * 10**6}, "no image of 65536"),
+        ({"levels_base64": "A*AA"}, "is no base64"),
+        ({"file": "other.pgm"}, "must be the name of an image file"),
+        ({"rows": 1.0}, "no image"),
+    ],
+)
+def test_an_image_in_a_recording_is_bounded_and_names_no_file(change: dict[str, object], words: str) -> None:
+    region = {"half_plane": {"point_m": [0, 0], "normal": [1, 0]}, "image": {**IMAGE, **change}}
+    table = {"law": {"name": "coulomb", "force_n": 1.0}, "regions": [region]}
+    with pytest.raises(ConfigurationError, match=words):
+        scene_from_table(table)
+    assert scene_from_table({**table, "regions": [{**region, "image": IMAGE}]}).numbers_at([(0.0, 0.0)])[0, 0] == 1.0
+
+
+def test_a_line_is_found_where_a_table_stands_open() -> None:
+    assert line_of(FILE, ("regions", 0, "circle", "radius_m")) == 11
+    assert line_of(FILE, ("regions", 1, "law", "force_n")) == 15
+    assert line_of(FILE, ("law", "force_n")) == 3
+    assert line_of(FILE, ("regions", 5)) == 0
