@@ -32,12 +32,13 @@ def main(table: Mapping[str, Any]) -> int:
     """Build a board, print its port or what is wrong with `table`, and serve it until standard input ends."""
     from devices.emulators.hapi.board import HapiBoard
 
-    child.settle_in()
+    priority = child.settle_in()
     try:
         board = HapiBoard(**table)
     except HapticError as error:
         return child.give_up(error)
     child.announce(board.port)
+    child.hurry(priority)
     board.serve(sys.stdin.fileno())
     return 0
 
