@@ -14,6 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.experiment.observers import SimulatedObserver, make_observer
+from apps.experiment.power.tasks import (
+    SIGNAL,
+    answer_nothing,
+    answer_words,
+    exponent_of_estimates,
+    noticed_at,
+    spread_of_settings,
+)
 from apps.experiment.procedures import (
     Procedure,
     child,
@@ -49,6 +57,8 @@ class Arm:
         What the increments that the typical person tells are multiplied by: the effect.
     spread : float
         Standard deviation of the logarithm of that between people.
+    null : float
+        Share of trials without a stimulus, from which guesses are known in tasks of one word.
     """
 
     name: str
@@ -59,6 +69,7 @@ class Arm:
     procedure: Mapping[str, Any]
     factor: float = 1.0
     spread: float = 0.0
+    null: float = 0.0
 
     @property
     def guess(self) -> float:
@@ -111,14 +122,52 @@ def _done(study: Study, arm: Arm, number: int, block: int, typical: SimulatedObs
     rng = child(seed, 0)
     person = copy.copy(typical)
     person.acuity_factor *= arm.factor * math.exp(arm.spread * float(rng.standard_normal()))
+    procedures = [
+        make_procedure(
+            arm.procedure,
+            guess=arm.guess,
+            seed=np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, track)),
+        )
+        for track in range(arm.tracks)
+    ]
+    truth = person.truth(arm.axis, arm.reference)
+    if arm.task == "adjustment":
+        found, count = spread_of_settings(procedures, person, arm.axis, arm.reference, rng)
+        return found, math.log(truth["adjustment_sd"]), count
+    if arm.task == "estimation":
+        found, count = exponent_of_estimates(procedures, person, arm.axis, arm.reference, rng)
+        return found, math.log(truth["exponent"]), count
+    increment = truth["increment_75"]
+    if arm.task in SIGNAL:
+        return _worded(study, arm, procedures, person, rng, increment)
     levels: list[float] = []
     correct: list[bool] = []
-    for track in range(arm.tracks):
-        track_seed = np.random.SeedSequence(seed.entropy, spawn_key=(*seed.spawn_key, 1, track))
-        procedure = make_procedure(arm.procedure, guess=arm.guess, seed=track_seed)
+    for procedure in procedures:
         _run(procedure, arm, person, rng, levels, correct)
-    increment = person.truth(arm.axis, arm.reference)["increment_75"]
     return _fitted(study, arm, levels, correct), math.log(increment * _beyond_75(study.proportion)), len(levels)
+
+
+def _worded(
+    study: Study,
+    arm: Arm,
+    procedures: list[Procedure],
+    person: SimulatedObserver,
+    rng: np.random.Generator,
+    increment: float,
+) -> tuple[float, float, float]:
+    """Let a person say whether there was something; trials without a stimulus show how often they guess."""
+    levels: list[float] = []
+    noticed: list[bool] = []
+    for procedure in procedures:
+        levels_of_track, said = answer_words(procedure, person, arm.task, arm.axis, arm.reference, rng)
+        levels += levels_of_track
+        noticed += said
+    null = answer_nothing(
+        round(arm.null * len(levels) / (1.0 - arm.null)), person, arm.task, arm.axis, arm.reference, rng
+    )
+    found = _fitted(study, arm, [0.0] * len(null) + levels, null + noticed)
+    true = increment * noticed_at(arm.task, study.proportion, person.settings.false_alarms)
+    return found, math.log(true), len(levels) + len(null)
 
 
 def _beyond_75(proportion: float) -> float:
@@ -155,8 +204,9 @@ def _fitted(study: Study, arm: Arm, levels: list[float], correct: list[bool]) ->
     grid = possible_levels(settings)
     distinct, place = np.unique(levels, return_inverse=True)
     right, total = np.bincount(place, correct), np.bincount(place)
-    if not grid:
-        fit = fit_psychometric(distinct, right, total, guess=arm.guess, shape=study.shape, scale="log")
+    if not grid or arm.task in SIGNAL:
+        guess = "free" if arm.task in SIGNAL else arm.guess
+        fit = fit_psychometric(distinct, right, total, guess=guess, shape=study.shape, scale="log")
         estimate = fit.threshold(study.proportion)
         return math.nan if estimate.bound else math.log(estimate.value)
     all_right, all_total = np.zeros((2, len(grid)))

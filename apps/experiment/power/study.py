@@ -14,13 +14,13 @@ from apps.experiment.observers import ObserverSettings
 from apps.experiment.power.people import Arm, Array, Study
 from apps.experiment.power.planning import enough, plan
 from apps.experiment.power.settings import PowerSettings
+from apps.experiment.power.tasks import SIGNAL
 from haptics.errors import ConfigurationError
 from haptics.settings import build, unknown
 
-_TASKS = ("discrimination", "detection-2ifc")
-"""Tasks of two intervals: they have a threshold that does not depend on a criterion."""
-
 _PROCEDURES = ("staircase", "quest+", "constant")
+_FITTING = {"adjustment": ("adjustment",), "estimation": ("estimation",)}
+"""Procedures that find what is looked for: thresholds, unless the task is another one."""
 
 
 def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, Any]) -> Study:
@@ -31,9 +31,10 @@ def make_study(design: Design, settings: PowerSettings, observer: Mapping[str, A
     ConfigurationError
         If the experiment has no threshold to be found, or a condition is not there.
     """
-    if design.experiment.task not in _TASKS:
+    if design.experiment.task == "estimation" and settings.question != "precision":
         raise ConfigurationError(
-            f"experiment.task = {design.experiment.task!r}: power is known for {' and '.join(_TASKS)} only."
+            "power.question = 'difference': the exponent of magnitude estimates is one of all conditions; ask for "
+            "'precision'."
         )
     conditions = _conditions(design, settings)
     typical = build(ObserverSettings, {**observer, "level": 1}, "observer")
@@ -68,12 +69,20 @@ def _conditions(design: Design, settings: PowerSettings) -> list[ConditionSettin
 
 def _arm(design: Design, condition: ConditionSettings) -> Arm:
     table = design.procedure_of(condition)
-    if table["kind"] not in _PROCEDURES:
-        raise ConfigurationError(
-            f"procedure.kind = {table['kind']!r}: finds no threshold; power is known for {', '.join(_PROCEDURES)}."
-        )
     task, axis = design.experiment.task, design.axis
-    return Arm(condition.name, task, axis, condition.reference, condition.tracks, table)
+    allowed = _FITTING.get(task, _PROCEDURES)
+    if table["kind"] not in allowed:
+        raise ConfigurationError(
+            f"procedure.kind = {table['kind']!r}: does not find what the task {task!r} is for; power is known for "
+            f"{', '.join(allowed)}."
+        )
+    if task in SIGNAL and not design.catch.null:
+        raise ConfigurationError(
+            f"catch.null = 0: in a task of {task} guesses are known from trials without a stimulus only; give a share."
+        )
+    null = design.catch.null if task in SIGNAL else 0.0
+    reference = 0.0 if task == "estimation" else condition.reference  # an exponent is no share of anything
+    return Arm(condition.name, task, axis, reference, condition.tracks, table, null=null)
 
 
 def minutes(design: Design, trials: Mapping[str, float], reaction_time: float) -> float:
@@ -90,7 +99,9 @@ def minutes(design: Design, trials: Mapping[str, float], reaction_time: float) -
     """
     average = sum(trials.values()) / len(trials)
     tests = sum(trials.get(one.name, average * one.tracks) for one in design.conditions)
-    count = tests / (1.0 - design.catch.null - design.catch.easy) + design.practice.window
+    null = 0.0 if design.experiment.task in SIGNAL else design.catch.null  # counted with the trials there
+    catches = null + design.catch.easy if design.task.responses else 0.0
+    count = tests / (1.0 - catches) + design.practice.window
     times, intervals = design.trials, design.task.intervals
     trial = intervals * (times.interval + design.exploration.rest) + (intervals - 1) * times.gap + reaction_time
     breaks = max(math.ceil(count / times.block) - 1, 0)

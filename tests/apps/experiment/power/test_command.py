@@ -135,7 +135,9 @@ def test_the_same_seed_is_the_same_plan(tmp_path: Path) -> None:
         ("[power]", "[power]\nsecond = 'middle'", r"weber\.toml:\d+: .*unknown condition 'middle'"),
         ("[power]", "[power]\nfirst = 'high'\nsecond = 'high'", r"power\.second = 'high': must be another condition"),
         ("[power]", "[observer]\nlapse = 0.6\n[power]", r"weber\.toml:\d+: observer\.lapse = 0\.6"),
-        ('"discrimination"', '"same-different"', "power is known for discrimination and detection-2ifc only"),
+        ('"discrimination"', '"same-different"', r"weber\.toml:\d+: .*catch\.null = 0"),
+        ('"discrimination"', '"estimation"', r"weber\.toml:\d+: .*ask for 'precision'"),
+        ('"discrimination"', '"adjustment"', r"weber\.toml:\d+: .*does not find what the task 'adjustment' is for"),
     ],
 )
 def test_errors_name_line_and_key(tmp_path: Path, old: str, new: str, words: str) -> None:

@@ -1,0 +1,110 @@
+"""What a simulated person comes to in tasks without a right interval: words, values that are set, magnitudes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from statistics import NormalDist, stdev
+from typing import Any
+
+import numpy as np
+
+from apps.experiment.observers import SimulatedObserver
+from apps.experiment.observers.decisions import ROOT_2, different, yes_criterion
+from apps.experiment.observers.settings import Z75
+from apps.experiment.procedures import Procedure
+from apps.experiment.trial import TrialView
+
+SIGNAL = {"detection": "yes", "same-different": "different"}
+"""The word that says that there was something, by task."""
+
+_NORMAL = NormalDist()
+
+Rng = np.random.Generator
+
+
+def answer_words(
+    procedure: Procedure, person: SimulatedObserver, task: str, axis: str, reference: float, rng: Rng
+) -> tuple[list[float], list[bool]]:
+    """Let a person do a procedure of one word a trial; return the levels, and whether something was noticed."""
+    levels: list[float] = []
+    noticed: list[bool] = []
+    while not procedure.finished:
+        level = procedure.level()
+        said = _word(person, task, axis, reference, level, rng)
+        procedure.take(level, said)
+        levels.append(level)
+        noticed.append(said)
+    return levels, noticed
+
+
+def answer_nothing(
+    count: int, person: SimulatedObserver, task: str, axis: str, reference: float, rng: Rng
+) -> list[bool]:
+    """Return what a person says to trials without a stimulus."""
+    return [_word(person, task, axis, reference, 0.0, rng) for _ in range(count)]
+
+
+def _word(person: SimulatedObserver, task: str, axis: str, reference: float, level: float, rng: Rng) -> bool:
+    values = (reference + level,) if task == "detection" else (reference, reference + level)
+    trial = TrialView(task, axis, reference, level, values, 2 if len(values) == 2 else None)
+    return person.answer(trial, rng).response == SIGNAL[task]
+
+
+def noticed_at(task: str, proportion: float, false_alarms: float) -> float:
+    """Return the increment that is noticed so often, were there no guesses, over that told at 75 % in two intervals.
+
+    Of the stimuli that nobody guesses, P = F + (1 - F) proportion are said to be there, where F are the false alarms.
+    """
+    wanted = false_alarms + (1.0 - false_alarms) * proportion
+    if task == "detection":
+        return (_NORMAL.inv_cdf(wanted) + yes_criterion(false_alarms)) / (ROOT_2 * Z75)
+    return _root(lambda z: different(z, false_alarms) - wanted, 0.0, 20.0) / Z75
+
+
+def _root(f: Callable[[float], float], low: float, high: float) -> float:
+    """Return where a rising function is 0, by bisection to the last digits."""
+    for _ in range(80):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if f(middle) < 0.0 else (low, middle)
+    return 0.5 * (low + high)
+
+
+def spread_of_settings(
+    procedures: Sequence[Procedure], person: SimulatedObserver, axis: str, reference: float, rng: Rng
+) -> tuple[float, int]:
+    """Return the logarithm of the standard deviation of the values that a person sets, and how many these are."""
+    values = [one for each in procedures for one in _numbers(each, person, "adjustment", axis, reference, rng)]
+    found = stdev(values) if len(values) > 1 else 0.0
+    return (math.log(found) if found > 0.0 else math.nan), len(values)
+
+
+def exponent_of_estimates(
+    procedures: Sequence[Procedure], person: SimulatedObserver, axis: str, reference: float, rng: Rng
+) -> tuple[float, int]:
+    """Return the logarithm of the exponent of a person's magnitude estimates, and how many these are."""
+    levels: list[float] = []
+    values = [one for each in procedures for one in _numbers(each, person, "estimation", axis, reference, rng, levels)]
+    slope = float(np.polyfit(np.log(levels), np.log(values), 1)[0])
+    return (math.log(slope) if slope > 0.0 else math.nan), len(values)
+
+
+def _numbers(
+    procedure: Procedure,
+    person: SimulatedObserver,
+    task: str,
+    axis: str,
+    reference: float,
+    rng: Rng,
+    levels: list[float] | None = None,
+) -> list[float]:
+    found: list[float] = []
+    while not procedure.finished:
+        level = procedure.level()
+        trial = TrialView(task, axis, reference, level, (level,))
+        answer: Any = person.answer(trial, rng).response
+        procedure.take(level if levels is not None else float(answer), True)
+        found.append(float(answer))
+        if levels is not None:
+            levels.append(level)
+    return found
