@@ -45,13 +45,13 @@ def run(options: argparse.Namespace) -> Answer:
     wishes = wishes_of(options)
     if options.device:
         joints = chosen(measure(options), options.joints)
-        wishes = _for_a_device(wishes, joints)
+        wishes = wishes_for_a_device(wishes, joints)
     else:
         joints = by_joint(options)
     return deliver(options, identify_all(joints, wishes), wishes)
 
 
-def _for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]]) -> Wishes:
+def wishes_for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]]) -> Wishes:
     """Return the wishes for motions that a device made by itself: velocities without lag, the mass to be found."""
     from calibration.friction import FitSettings
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from calibration.identification import Identified, Wishes
     from calibration.parameters.parameters import JointParameters
 
-_METHOD = "separable least squares, {loss} loss; intervals for errors that resemble their neighbours"
+METHOD = "separable least squares, {loss} loss; intervals for errors that resemble their neighbours"
 
 
 def deliver(
@@ -41,7 +41,7 @@ def deliver(
     joints = tuple(one.parameters() for one in identified)
     errors = check_all(options, joints, wishes, coupling)
     sources = [recording.source for one in identified for recording in one.recordings]
-    method = _METHOD.format(loss=options.loss)
+    method = METHOD.format(loss=options.loss)
     file = ParameterFile(provenance(method, sources, options.identity), joints, coupling)
     write_parameter_file(options.out, file)
     if options.report is not None:

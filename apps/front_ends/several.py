@@ -80,7 +80,12 @@ class FrontEnds:
             self._left.append(front)
         return gone
 
-    def await_key(self, patience: float, hurried: Callable[[], bool]) -> bool:
+    def await_key(
+        self,
+        patience: float,
+        hurried: Callable[[], bool],
+        heard: Callable[[Any], None] = lambda message: None,
+    ) -> bool:
         """Wait until one is there whose key can be held; what they say until then has no session to go to.
 
         Parameters
@@ -89,6 +94,8 @@ class FrontEnds:
             How long at most [s].
         hurried : callable
             Tells whether somebody wants to leave.
+        heard : callable
+            Gets what is said meanwhile, such as why a window cannot be opened.
 
         Returns
         -------
@@ -101,8 +108,11 @@ class FrontEnds:
         until = time.monotonic() + patience
         while self.can_hold_key and time.monotonic() < until and not hurried():
             wait(self.connections, _LOOK_EVERY)
-            if any(message == Shown() and front.holds_key for front, message in self.messages()):
+            said = self.messages()
+            if any(message == Shown() and front.holds_key for front, message in said):
                 return True
+            for _, message in said:
+                heard(message)
         return False
 
     def close(self) -> None:

@@ -101,7 +101,7 @@ def excite(
         As of `calibration.motions.drive`; also if the handle does not follow or runs away. What was recorded stays.
     """
     spec = mover.spec
-    _require_free(spec)
+    require_free(spec)
     configuration = {"configuration": {"excitation": asdict(excitation)}}
     drive(mover, rounds(excitation, spec, mover.period), folder, {**(facts or {}), **configuration}, progress)
     return folder
@@ -141,7 +141,8 @@ def rounds(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure
             yield motion(reference(whole.position[part], whole.velocity[part]), label=round_label(axis, number))
 
 
-def _require_free(spec: DeviceSpec) -> None:
+def require_free(spec: DeviceSpec) -> None:
+    """Raise `ConfigurationError` if a device takes no forces, or none while nobody holds it."""
     if spec.causality is not Causality.IMPEDANCE:
         raise ConfigurationError(
             f"{spec.name} is an admittance device and does not report its motor forces: record its joints and give "

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from apps.experiment.procedures import procedure_settings
+from apps.experiment.trial import TASKS
 from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -161,15 +162,16 @@ USUAL_KEYS: dict[str, tuple[str, ...]] = {
 """Keys of answers to which an experiment gives none."""
 
 
-def answers_of(design: Design) -> tuple[str, ...]:
-    """Return what a key or button can mean in a trial."""
-    adjusted = ("up", "down", "compare", "done") if design.experiment.task == "adjustment" else ()
-    return design.task.responses or adjusted
+def answers_to(task: str) -> tuple[str, ...]:
+    """Return what a key or button can mean in a trial of a task."""
+    return TASKS[task].responses or (("up", "down", "compare", "done") if task == "adjustment" else ())
 
 
 def keys_of(design: Design) -> dict[str, str]:
     """Return the answer that each key stands for."""
-    named = {answer: design.response.keys.get(answer, USUAL_KEYS[answer]) for answer in answers_of(design)}
+    named = {
+        answer: design.response.keys.get(answer, USUAL_KEYS[answer]) for answer in answers_to(design.experiment.task)
+    }
     return {key: answer for answer, keys in named.items() for key in keys}
 
 
@@ -179,8 +181,8 @@ def check_responses(source: Source, design: Design) -> None:
         taken: dict[Any, str] = {}
         for answer, marks in given.items():
             where = ("response", table, answer)
-            if answer not in answers_of(design):
-                allowed = ", ".join(answers_of(design)) or "none: a number is entered"
+            if answer not in answers_to(design.experiment.task):
+                allowed = ", ".join(answers_to(design.experiment.task)) or "none: a number is entered"
                 raise source.error(where, f"response.{table}.{answer}: is no answer to this task; allowed: {allowed}.")
             for mark in marks if table == "keys" else (marks,):
                 if taken.setdefault(mark, answer) != answer:

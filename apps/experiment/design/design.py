@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from apps.experiment.design.checks import check_against_device, check_responses, require_reference
+from apps.experiment.design.checks import answers_to, check_against_device, check_responses, require_reference
+from apps.experiment.design.session import session_of
 from apps.experiment.design.settings import (
     CatchSettings,
     ConditionSettings,
@@ -19,22 +21,22 @@ from apps.experiment.design.settings import (
     ResponseSettings,
     ResumeSettings,
     StimulusSettings,
-    TextSettings,
     TrialSettings,
 )
 from apps.experiment.design.source import Source
+from apps.experiment.design.texts import TextSettings, require_translated
+from apps.experiment.friction.settings import FrictionSettings
 from apps.experiment.observers import ObserverSettings
 from apps.experiment.procedures import procedure_settings
+from apps.experiment.report.settings import AnalysisSettings
 from apps.experiment.screens.settings import ScreenSettings
 from apps.experiment.trial import TASKS, Task
 from apps.settings.config import TABLES as SESSION_TABLES
-from apps.settings.config import SessionConfig, complete
+from apps.settings.config import SessionConfig
 from apps.settings.models import Table
 from haptics.errors import ConfigurationError
+from haptics.reading import sha256_of
 from haptics.settings import build, unknown
-
-if TYPE_CHECKING:
-    from apps.session.mouse import Mouse
 
 OWN_TABLES: dict[str, type[Any]] = {
     "experiment": ExperimentSettings,
@@ -43,6 +45,7 @@ OWN_TABLES: dict[str, type[Any]] = {
     "practice": PracticeSettings,
     "trials": TrialSettings,
     "exploration": ExplorationSettings,
+    "friction": FrictionSettings,
     "response": ResponseSettings,
     "resume": ResumeSettings,
     "texts": TextSettings,
@@ -53,12 +56,6 @@ OWN_TABLES: dict[str, type[Any]] = {
 
 OTHER_TABLES = ("conditions", "procedure", "observer", "power", "analysis")
 """Tables with a form of their own, and those that other commands read."""
-
-_FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters"), ("hand", "file")
-"""Names of files in the session's tables, which are found from the folder of the experiment's."""
-
-_SESSION_ALONE = ("duration", "clock", "record", "picture")
-"""Settings of a session that an experiment decides."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +70,7 @@ class Design:
         The file as it stands.
     tables : dict
         What it says.
-    experiment, stimulus, catch, practice, trials, exploration, response, resume, texts, fields, screen
+    experiment, stimulus, catch, practice, trials, exploration, friction, response, resume, texts, fields, screen
         Its tables.
     conditions : tuple of ConditionSettings
         What stays the same in a track.
@@ -94,6 +91,7 @@ class Design:
     practice: PracticeSettings
     trials: TrialSettings
     exploration: ExplorationSettings
+    friction: FrictionSettings
     response: ResponseSettings
     resume: ResumeSettings
     texts: TextSettings
@@ -138,6 +136,23 @@ class Design:
             base = base.with_tables(different)
         return base.with_parameter(self.axis, value)
 
+    def with_friction_file(self, file: Path) -> Design:
+        """Return the experiment with the device's own friction from another file; the session's data sheet follows.
+
+        Raises
+        ------
+        ConfigurationError
+            If the file is none, or less than what is left of that friction is to be detected.
+        """
+        session = self.session
+        settings = {**session.device_settings, "friction_parameters": str(file)}
+        changed = dataclasses.replace(session, device_settings=settings, friction_file_hash=sha256_of(file))
+        design = dataclasses.replace(self, session=changed)
+        source = Source(self.path, self.text)
+        for number in range(len(self.conditions)):
+            check_against_device(source, design, number)
+        return design
+
     def practice_level(self, condition: ConditionSettings) -> float:
         """Return the level of practice in a condition."""
         return self.practice.level or condition.reference
@@ -180,9 +195,9 @@ def design_of(source: Source) -> Design:
         with source.telling(name):
             own[name] = build(cls, tables.get(name, {}), name)
     with source.telling("experiment", "texts"):
-        own["texts"] = _translated(own["experiment"], own["texts"], source.path)
+        own["texts"] = _translated(own["experiment"], own["texts"], source)
     conditions = _conditions(source)
-    session = _session(source)
+    session = session_of(source)
     design = Design(
         source.path,
         source.text,
@@ -196,15 +211,21 @@ def design_of(source: Source) -> Design:
     return design
 
 
-def _translated(experiment: ExperimentSettings, texts: TextSettings, file: Path) -> TextSettings:
+def _translated(experiment: ExperimentSettings, texts: TextSettings, source: Source) -> TextSettings:
     """Return the texts in the experiment's language, from its file of texts where it names one."""
+    answers = answers_to(experiment.task)
     if not experiment.texts:
+        with source.telling("texts"):
+            require_translated(source.tables.get("texts", {}), experiment.language, answers)
         return texts
-    other = Source.read(file.parent / experiment.texts)
+    other = Source.read(source.path.parent / experiment.texts)
     if experiment.language not in other.tables:
         raise unknown("language", experiment.language, other.tables)
     with other.telling(experiment.language):
-        return build(TextSettings, other.tables[experiment.language], "texts")
+        table = other.tables[experiment.language]
+        texts = build(TextSettings, table, "texts")
+        require_translated(table, experiment.language, answers)
+    return texts
 
 
 def _conditions(source: Source) -> tuple[ConditionSettings, ...]:
@@ -219,30 +240,6 @@ def _conditions(source: Source) -> tuple[ConditionSettings, ...]:
                 raise ConfigurationError(f"conditions.name = {condition.name!r}: there are two of that name.")
             found.append(condition)
     return tuple(found)
-
-
-def _session(source: Source) -> SessionConfig:
-    """Return the session of every block."""
-    tables = {name: dict(source.tables[name]) for name in SESSION_TABLES if name in source.tables}
-    for name in _SESSION_ALONE:
-        if name in tables.get("session", {}):
-            raise source.error(("session", name), f"session.{name}: an experiment decides that; leave it out.")
-    for table, name in _FILES:
-        if isinstance(named := tables.get(table, {}).get(name), str) and named:
-            tables[table][name] = str(source.path.parent / named)
-    if tables.get("hand", {}).get("name") == "mouse":
-        tables["hand"]["target"] = _place_of_the_mouse().path
-    where = next((name for name in SESSION_TABLES if name in tables), "session")
-    with source.telling(where):
-        return complete(tables)
-
-
-@functools.cache
-def _place_of_the_mouse() -> Mouse:
-    """Return a place for the mouse that is the hand, without which no device is built; a session puts in its own."""
-    from apps.session.mouse import Mouse
-
-    return Mouse()
 
 
 def _check(source: Source, design: Design) -> None:
@@ -263,7 +260,19 @@ def _check(source: Source, design: Design) -> None:
         check_against_device(source, design, number)
     with source.telling("observer"):
         build(ObserverSettings, design.tables.get("observer", {}), "observer")
+    with source.telling("analysis"):
+        build(AnalysisSettings, design.tables.get("analysis", {}), "analysis")
     check_responses(source, design)
+    with source.telling("friction", "measure_each_session"):
+        _require_measurable(design)
+
+
+def _require_measurable(design: Design) -> None:
+    """Raise where the device's own friction is to be measured in every session, and cannot be."""
+    if design.friction.measure_each_session:
+        from apps.experiment.friction.measuring import require_measurable
+
+        require_measurable(design)
 
 
 def _check_procedure(source: Source, design: Design, number: int) -> None:

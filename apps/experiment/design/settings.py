@@ -65,7 +65,7 @@ class ConditionSettings:
 
     name: str = string(allowed="a name", doc="what it is called in tables and figures")
     reference: float = bounded(
-        0.0, minimum=0.0, unit="of the axis", doc="value of the reference; 0 where there is no stimulus"
+        0.0, minimum=0.0, doc="value of the reference, in the unit of the axis; 0 where there is no stimulus"
     )
     tracks: int = bounded(1, minimum=1, maximum=8, doc="procedures side by side")
     law: Any = field(default_factory=dict, metadata=_table("a table", "what is different in the law"))
@@ -89,7 +89,7 @@ class CatchSettings:
     null: float = bounded(0.0, minimum=0.0, maximum=0.3, doc="share of trials with two equal stimuli, or with none")
     easy: float = bounded(0.05, minimum=0.0, maximum=0.3, doc="share of trials with a difference that is easy")
     easy_level: float = bounded(
-        0.0, minimum=0.0, unit="of the axis", doc="level of the easy ones; 0: as large as the reference itself"
+        0.0, minimum=0.0, doc="level of the easy ones, in the unit of the axis; 0: as large as the reference itself"
     )
     most_errors: float = bounded(
         0.2, minimum=0.0, maximum=1.0, doc="share of easy ones that may be wrong before a session is excluded"
@@ -107,7 +107,7 @@ class PracticeSettings:
     window: int = bounded(0, minimum=0, maximum=100, doc="the last so many trials are looked at; 0: no practice")
     correct: int = bounded(0, minimum=0, maximum=100, doc="so many of them must be right")
     most: int = bounded(40, minimum=1, maximum=500, doc="after so many it ends in any case")
-    level: float = bounded(0.0, minimum=0.0, unit="of the axis", doc="level; 0: as large as the reference itself")
+    level: float = bounded(0.0, minimum=0.0, doc="level, in the unit of the axis; 0: as large as the reference itself")
     feedback: bool = flag(True, doc="say whether an answer was right")
     failing: str = choice("stop", ("stop", "go on"), doc="what follows when it was not passed")
 
@@ -224,26 +224,6 @@ class ResumeSettings:
 
     def __post_init__(self) -> None:
         check(self, "resume")
-
-
-@documented
-@dataclass(frozen=True)
-class TextSettings:
-    """The table ``texts``: what a participant reads; pages are lists of texts."""
-
-    instructions: Any = free((), "a list of pages", doc="before the first trial, and again after an interruption")
-    question: str = string("", doc="asked after every trial; a question that suits the task if empty")
-    practice: str = string("", doc="before the practice")
-    rest: str = string("", doc="in a break")
-    end: str = string("", doc="at the end")
-
-    def __post_init__(self) -> None:
-        check(self, "texts")
-        pages = self.instructions
-        pages = [pages] if isinstance(pages, str) else pages
-        if not isinstance(pages, list | tuple) or not all(isinstance(page, str) for page in pages):
-            raise ConfigurationError(f"texts.instructions = {pages!r}: must be a list of pages.")
-        object.__setattr__(self, "instructions", tuple(pages))
 
 
 @documented

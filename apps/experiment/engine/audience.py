@@ -40,6 +40,9 @@ class Audience:
     def gap(self, plan: Plan, number: int) -> None:
         """Say that interval `number` is over."""
 
+    def judged(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
+        """Say how an interval was rendered: ticks, late ones among them, longest gap [s], and why it is repeated."""
+
     def ask(self, plan: Plan) -> None:
         """Ask for the answer."""
 
@@ -75,6 +78,15 @@ class Audience:
 
     def finish(self, text: str) -> None:
         """Show that it is over."""
+
+    def let_go(self, seconds: float) -> None:
+        """Say that the device will move by itself for so long [s], and is not to be held."""
+
+    def measures(self, share: float) -> None:
+        """Say how far its measurement is, 0 to 1."""
+
+    def measured(self, words: str) -> None:
+        """Say that it is done, and the experimenter what came of it."""
 
     def notice(self, words: str) -> None:
         """Tell the experimenter something."""

@@ -21,7 +21,7 @@ _TRACK, _ORDER, _CATCH, _INTERVALS = 1_000, 10_000, 20_000, 30_000
 """Numbers, in place of a trial's, of what belongs to a whole session: a track's own seed, the order of tracks in a
 section, its catch trials, the intervals with the comparison."""
 
-_OBSERVER = 1
+_OBSERVER, _MISSED = 1, 100
 _MOST = 4000
 """Trials for which places of catch trials are drawn: more than anybody does in a session."""
 
@@ -222,9 +222,9 @@ class Course:
     def _generator(self, purpose: int) -> np.random.Generator:
         return child(self._who.seed_of(self._block, self._trial), purpose)
 
-    def generator(self, plan: Plan) -> np.random.Generator:
-        """Return what a simulated observer draws from in a trial."""
-        return child(self._who.seed_of(plan.block, plan.trial), _OBSERVER)
+    def generator(self, plan: Plan, missed: int = 0) -> np.random.Generator:
+        """Return what a simulated observer draws from in a trial whose answer came too late so often before."""
+        return child(self._who.seed_of(plan.block, plan.trial), _OBSERVER if not missed else _MISSED + missed)
 
     def take(self, plan: Plan, response: str | float, correct: bool | None) -> None:
         """Take the answer to `plan`, which `next` has returned."""

@@ -11,11 +11,31 @@ from typing import Any
 
 from apps.experiment.design import Design, Source, design_of
 from apps.experiment.engine.course import Participant
+from apps.experiment.friction.session import keep
 from apps.experiment.journal import Journal, SessionFolder, make_codes, replay, reserve_slot, seal_codes
 from apps.experiment.journal.reading import parsed
 from apps.session.record import made_by
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.reading import read_small
+
+
+@dataclass(frozen=True)
+class Manner:
+    """How a session is run.
+
+    Attributes
+    ----------
+    live : bool
+        Whether an observer in software keeps to the wall's clock.
+    lsl : bool
+        Whether it is streamed by the Lab Streaming Layer.
+    screens : bool
+        Whether the screens are shown although an observer in software answers: a rehearsal, by the wall's clock.
+    """
+
+    live: bool = False
+    lsl: bool = False
+    screens: bool = False
 
 
 @dataclass(frozen=True)
@@ -36,10 +56,8 @@ class Request:
         What is known of the participant.
     simulated : bool
         Whether an observer in software answers.
-    live : bool
-        Whether that is by the wall's clock.
-    lsl : bool
-        Whether it is streamed by the Lab Streaming Layer.
+    manner : Manner
+        How it is run.
     """
 
     code: str
@@ -48,8 +66,7 @@ class Request:
     out: Path
     fields: dict[str, str]
     simulated: bool
-    live: bool = False
-    lsl: bool = False
+    manner: Manner = Manner()
 
 
 def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
@@ -85,7 +102,13 @@ def begin(design: Design, request: Request) -> tuple[Journal, Participant]:
         "slot": slot,
     }
     sidecar = {"design_file": str(design.path), "design_text": design.text, "configuration": design.session.as_dict()}
-    return Journal.create(place, header, sidecar), Participant(request.code, request.session, slot, request.seed)
+    journal = Journal.create(place, header, sidecar)
+    try:
+        keep(design, place)
+    except BaseException:
+        journal.close()
+        raise
+    return journal, Participant(request.code, request.session, slot, request.seed)
 
 
 def _stimuli(design: Design) -> list[dict[str, Any]]:

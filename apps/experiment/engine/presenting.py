@@ -140,7 +140,9 @@ class Presenter:
         self._audience.gap(plan, number)
         yield 1
         watch.look(stage.slots, stage.count)
-        return self._judged(watch), watch.last_tick
+        reasons = self._judged(watch)
+        self._audience.judged(watch.rows, watch.late, watch.gap, reasons)
+        return reasons, watch.last_tick
 
     def _parked(self) -> Script[bool]:
         """Wait for the hand in the start box and let the output up; tell whether it came."""

@@ -40,6 +40,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="what is known of a participant",
     )
+    parser.add_argument(
+        "--screens", action="store_true", help="rehearsal: an observer answers in real time, and both screens are shown"
+    )
     parser.add_argument("--lsl", action="store_true", help="stream ticks and records by the Lab Streaming Layer")
 
 
@@ -66,7 +69,7 @@ def run(options: argparse.Namespace) -> Answer:
 
 def _requests(options: argparse.Namespace) -> list[Request]:
     from apps.experiment.design import read_design
-    from apps.experiment.engine.opening import Request, with_seed
+    from apps.experiment.engine.opening import Manner, Request, with_seed
 
     simulated = options.observer == "simulated"
     count = options.participants
@@ -81,8 +84,10 @@ def _requests(options: argparse.Namespace) -> list[Request]:
     seed = with_seed(read_design(options.file), options.seed)
     codes = [f"sim{number + 1:02d}" for number in range(count)] if count else [options.participant or "sim01"]
     fields = dict(_field(text) for text in options.fields)
-    live = options.clock == "wall"
-    return [Request(code, options.session, seed, options.out, fields, simulated, live, options.lsl) for code in codes]
+    if options.screens and (count is not None or options.clock == "off"):
+        raise ConfigurationError("--screens: shows one session in real time; leave out --participants and --clock off.")
+    manner = Manner(options.clock == "wall", options.lsl, options.screens)
+    return [Request(code, options.session, seed, options.out, fields, simulated, manner) for code in codes]
 
 
 def _field(text: str) -> tuple[str, str]:

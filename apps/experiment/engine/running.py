@@ -6,7 +6,7 @@ import functools
 import multiprocessing
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,11 +15,11 @@ from apps.experiment.design import Design, read_design
 from apps.experiment.engine.answering import Simulated
 from apps.experiment.engine.audience import Audience
 from apps.experiment.engine.course import Course, Participant
-from apps.experiment.engine.live.attended import require_display, sit_with_person
+from apps.experiment.engine.live.attended import require_display, sit_with_screens
 from apps.experiment.engine.live.onlookers import Onlookers, lsl_of
 from apps.experiment.engine.live.stage import Followers, LiveStage
 from apps.experiment.engine.offline import OfflineStage
-from apps.experiment.engine.opening import Request, begin, take_up
+from apps.experiment.engine.opening import Manner, Request, begin, take_up
 from apps.experiment.engine.presenting import Respondent
 from apps.experiment.engine.sitting import Sitting, StageMaker
 from apps.experiment.journal import Journal, reserve_slot, write_table
@@ -33,41 +33,39 @@ from haptics.errors import ConfigurationError
 
 def run_session(design: Design, request: Request) -> dict[str, Any]:
     """Run a session; return what the command prints of it."""
-    live = _is_live(design, request.simulated, request.live)
-    _require_possible(design, request.simulated, live, request.lsl)
+    _require_possible(design, request.simulated, request.manner)
     journal, who = begin(design, request)
     with journal:
-        return _sit(design, journal, who, live=live, lsl=request.lsl)
+        return _sit(design, journal, who, request.manner)
 
 
-def resume_session(folder: Path, *, live: bool = False, lsl: bool = False) -> dict[str, Any]:
+def resume_session(folder: Path, manner: Manner | None = None) -> dict[str, Any]:
     """Go on with a session that was interrupted."""
     design, journal, who = take_up(folder)
+    manner = manner or Manner()
     with journal:
-        simulated = journal.records[0]["observer"] is not None
-        live = _is_live(design, simulated, live)
-        _require_possible(design, simulated, live, lsl)
+        _require_possible(design, journal.records[0]["observer"] is not None, manner)
         journal.append("event", name="resumed", torn_bytes=journal.torn)
-        return _sit(design, journal, who, live=live, lsl=lsl)
+        return _sit(design, journal, who, manner)
 
 
-def _require_possible(design: Design, simulated: bool, live: bool, lsl: bool) -> None:
+def _require_possible(design: Design, simulated: bool, manner: Manner) -> None:
     """Raise, before anything is written, where a hand, a screen or a stream that is wanted cannot be."""
-    if not simulated:
+    if not simulated or manner.screens:
         require_display()
-    elif design.session.hand == "mouse":
+    if simulated and design.session.hand == "mouse":
         raise ConfigurationError(
             "hand.name = 'mouse': a simulated observer moves no mouse; take another hand, such as minimum-jerk."
         )
-    if lsl and not live:
+    if manner.lsl and not _is_live(design, simulated, manner):
         raise ConfigurationError("--lsl: a session without a clock is not streamed; leave it out, or say --clock wall.")
-    if lsl:
+    if manner.lsl:
         require_lsl()
 
 
-def _is_live(design: Design, simulated: bool, wanted: bool) -> bool:
+def _is_live(design: Design, simulated: bool, manner: Manner) -> bool:
     """Tell whether a session follows the wall's clock: a person does, and so does a device that is not virtual."""
-    return wanted or not simulated or not is_virtual(design.session.device)
+    return manner.live or manner.screens or not simulated or not is_virtual(design.session.device)
 
 
 def run_sessions(file: Path, requests: Sequence[Request], workers: int) -> list[dict[str, Any]]:
@@ -87,13 +85,16 @@ def _run_one(file: Path, request: Request) -> dict[str, Any]:
     return run_session(read_design(file), request)
 
 
-def _sit(design: Design, journal: Journal, who: Participant, *, live: bool, lsl: bool) -> dict[str, Any]:
+def _sit(design: Design, journal: Journal, who: Participant, manner: Manner) -> dict[str, Any]:
     begun = time.monotonic()
-    with lsl_of(design, journal, lsl) as streams:
-        if journal.records[0]["observer"] is None:
-            sitting, reason = sit_with_person(design, journal, who, streams)
+    simulated = journal.records[0]["observer"] is not None
+    observer = functools.partial(_observer, design, who) if simulated else None
+    with lsl_of(design, journal, manner.lsl) as streams:
+        if observer is None or manner.screens:
+            sitting, reason = sit_with_screens(design, journal, who, streams, observer)
         else:
-            sitting, reason = _sit_with_observer(design, journal, who, Onlookers(*streams) if live else None)
+            follow = Onlookers(*streams) if _is_live(design, simulated, manner) else None
+            sitting, reason = _sit_alone(design, journal, who, observer, follow)
     took = time.monotonic() - begun
     return {**_told(sitting, who, reason, took), "table": _tabulated(journal)}
 
@@ -109,16 +110,20 @@ def _tabulated(journal: Journal) -> str | None:
         return None
 
 
-def _sit_with_observer(
-    design: Design, journal: Journal, who: Participant, follow: Followers | None
+def _observer(design: Design, who: Participant, course: Course) -> Respondent:
+    """Return the observer in software that answers for a participant."""
+    observer = make_observer(design.tables.get("observer", {}), seed=person_seed(who.seed, who.code))
+    return Simulated(observer, course, needs_rows=observer.needs_rows, time_out=design.trials.time_out)
+
+
+def _sit_alone(
+    design: Design,
+    journal: Journal,
+    who: Participant,
+    respondent: Callable[[Course], Respondent],
+    follow: Followers | None,
 ) -> tuple[Sitting, str]:
-    """Run a session with a simulated observer, by the wall's clock where somebody follows it."""
-
-    def respondent(course: Course) -> Respondent:
-        seed = person_seed(who.seed, who.code)
-        observer = make_observer(design.tables.get("observer", {}), seed=seed)
-        return Simulated(observer, course, needs_rows=observer.needs_rows)
-
+    """Run a session that nobody sees, by the wall's clock where somebody follows it."""
     stage: StageMaker = OfflineStage if follow is None else functools.partial(LiveStage, follow=follow)
     sitting = Sitting(
         design, who, journal, respondent=respondent, stage=stage, audience=Audience(), again=follow is None

@@ -17,6 +17,7 @@ from apps.experiment.engine.course import Course, Participant, Plan
 from apps.experiment.engine.presenting import Outcome, Presenter, Respondent
 from apps.experiment.engine.records import require_same, start_of
 from apps.experiment.engine.stage import Script, Stage
+from apps.experiment.friction.session import Hands, Nobody, with_friction
 from apps.experiment.journal import Journal, replay
 from apps.experiment.journal.state import take
 from apps.experiment.trial import Answer
@@ -86,6 +87,8 @@ class Sitting:
         Whether an interrupted block is computed again from its beginning, which takes a stage without a clock.
     before : callable, optional
         Called before every block with this object and its first trial: instructions, breaks.
+    hands : Hands, optional
+        Whoever must let go of the handle while the device's own friction is measured.
     """
 
     def __init__(
@@ -99,6 +102,7 @@ class Sitting:
         audience: Audience,
         again: bool,
         before: Callable[[Sitting, Plan], None] = lambda sitting, plan: None,
+        hands: Hands | None = None,
     ) -> None:
         self.design, self.journal, self.audience = design, journal, audience
         self.state = replay(journal.records)
@@ -108,6 +112,7 @@ class Sitting:
         self.course = Course(design, who)
         self._catch_up()
         self._respondent = respondent(self.course)
+        self._hands = hands or Nobody()
 
     def _complete(self) -> None:
         """Let an interrupted trial count that was answered: what is wrong with one is found before that."""
@@ -148,6 +153,8 @@ class Sitting:
             What stopped it. The session can be taken up again.
         """
         try:
+            if self.course.next() is not None:
+                self.design = with_friction(self.design, self.journal, self._hands, self.event, live=not self._again)
             while (plan := self.course.next()) is not None:
                 self._before(self, plan)
                 self._block(plan)

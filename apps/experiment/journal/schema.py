@@ -23,6 +23,9 @@ KINDS_OF_TRIAL = ("test", "practice", "catch-null", "catch-easy")
 OUTCOMES = ("ok", "repeat", "aborted")
 SOURCES = ("button", "key", "screen", "observer")
 
+OWN_FRICTION = "own-friction"
+"""Name of the event that says what was measured of the device's own friction before the first block."""
+
 
 @dataclass(frozen=True)
 class Field:

@@ -47,9 +47,9 @@ def _is_number(value: object) -> bool:
 class StaircaseSettings:
     """An up/down staircase: the level falls after `down` correct answers in a row and rises after each wrong one."""
 
-    start: float = bounded(above=0.0, unit="of the axis", doc="level of the first trial")
-    minimum: float = bounded(above=0.0, unit="of the axis", doc="lowest level")
-    maximum: float = bounded(above=0.0, unit="of the axis", doc="highest level")
+    start: float = bounded(above=0.0, doc="level of the first trial, in the unit of the axis")
+    minimum: float = bounded(above=0.0, doc="lowest level, in the unit of the axis")
+    maximum: float = bounded(above=0.0, doc="highest level, in the unit of the axis")
     down: int = bounded(3, minimum=1, maximum=4, doc="correct answers in a row before a step down")
     scale: str = choice("dB", SCALES, doc="what steps are: units of the axis, decades, or dB (20 to a decade)")
     steps: tuple[float, ...] = free((4.0, 4.0, 2.0), _NUMBERS, doc="steps up; the next in the list after each reversal")
@@ -102,8 +102,8 @@ class QuestSettings:
     the threshold: in two intervals that is 75 % correct without lapses.
     """
 
-    minimum: float = bounded(above=0.0, unit="of the axis", doc="lowest level")
-    maximum: float = bounded(above=0.0, unit="of the axis", doc="highest level")
+    minimum: float = bounded(above=0.0, doc="lowest level, in the unit of the axis")
+    maximum: float = bounded(above=0.0, doc="highest level, in the unit of the axis")
     count: int = bounded(40, minimum=2, maximum=500, doc="levels, evenly spaced in their logarithm")
     thresholds: int = bounded(40, minimum=2, maximum=500, doc="thresholds considered, over the same range")
     shape: str = choice("weibull", ("weibull", "phi", "logistic", "dprime"), doc="the sigmoid F")
@@ -190,7 +190,7 @@ class EstimationSettings:
 class SeriesSettings:
     """A series of trials at one level, for the proportion correct or d' there."""
 
-    level: float = bounded(above=0.0, unit="of the axis", doc="the level")
+    level: float = bounded(above=0.0, doc="the level, in the unit of the axis")
     trials: int = bounded(40, minimum=1, maximum=2000, doc="how many")
 
     def __post_init__(self) -> None:

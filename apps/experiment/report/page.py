@@ -12,7 +12,7 @@ from apps.experiment.report.figures.stimulus import stimulus_figure, timing_figu
 from apps.experiment.report.figures.tracks import tracks_figure
 from apps.experiment.report.figures.weber import group_figure, person_figure
 from apps.experiment.report.results import ConditionResult, GroupResult, PersonResult
-from apps.experiment.report.sessions import Experiment, Person
+from apps.experiment.report.sessions import Experiment, Person, Sitting
 from apps.experiment.report.settings import AnalysisSettings
 from apps.experiment.report.tables import (
     catch_table,
@@ -101,7 +101,7 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
     unfinished = [sitting.place.stem for sitting in person.sittings if sitting.state.end is None]
     said = [f"Does not count for the group: {why}." for why in result.excluded]
     said += [f"{stem} has not ended." for stem in unfinished]
-    said += [words for sitting in person.sittings for words in sitting.damaged]
+    said += [words for sitting in person.sittings for words in (*_changed_friction(sitting), *sitting.damaged)]
     said += [f"{one.name}: {note}" for one in result.conditions for note in one.notes]
     parts = [
         f'<section id="{escape(result.code)}">',
@@ -120,6 +120,14 @@ def _person_page(experiment: Experiment, person: Person, result: PersonResult) -
         "</section>",
     ]
     return "\n".join(parts)
+
+
+def _changed_friction(sitting: Sitting) -> list[str]:
+    """Return what has changed of the device's own friction, where something has."""
+    told = sitting.friction
+    if told is None or not any(change["beyond"] for change in told["changes"]):
+        return []
+    return [f"Session {sitting.place.session}: {told['words']}"]
 
 
 def _differences(experiment: Experiment, person: Person, conditions: list[ConditionResult]) -> list[str]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.journal import SessionFolder, decode, read_journal, replay, sessions_below, trial_rows
-from apps.experiment.journal.schema import Record
+from apps.experiment.journal.schema import OWN_FRICTION, Record
 from apps.experiment.journal.state import SessionState
 from apps.experiment.journal.tables import Measure, Row
 from apps.experiment.trial import TASKS, Task
@@ -47,6 +47,11 @@ class Sitting:
     def header(self) -> dict[str, Any]:
         """The first record of its journal."""
         return self.state.header
+
+    @property
+    def friction(self) -> dict[str, Any] | None:
+        """What was measured of the device's own friction before the first block; None if nothing was."""
+        return next((one for one in self.state.events if one["name"] == OWN_FRICTION), None)
 
     @cached_property
     def counted(self) -> list[Row]:

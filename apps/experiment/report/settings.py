@@ -12,6 +12,8 @@ from haptics.settings import bounded, build, check, choice, documented, free
 SHAPES = ("dprime", "weibull", "phi", "logistic")
 STIMULI = ("asked", "delivered", "felt")
 
+_TEXTS = "a text or a list of texts"
+
 USUAL_PERCENT = 75.0
 """Half-way between guessing and certainty in two intervals."""
 
@@ -29,6 +31,9 @@ class AnalysisSettings:
     )
     stimulus: str = choice("asked", STIMULI, doc="which levels are fitted")
     probability: float = bounded(0.95, minimum=0.5, maximum=0.999, doc="probability of the intervals")
+    hypotheses: Any = free((), _TEXTS, doc="for the preregistration: what is expected")
+    exclusions: Any = free((), _TEXTS, doc="for the preregistration: who does not count, besides the rules of the file")
+    plan: Any = free((), _TEXTS, doc="for the preregistration: what is computed and tested")
 
     def __post_init__(self) -> None:
         check(self, "analysis")
@@ -37,11 +42,15 @@ class AnalysisSettings:
             raise ConfigurationError(
                 f"analysis.percent = {self.percent!r}: must be percentages between 50 and 100, such as [75, 84]."
             )
+        for name in ("hypotheses", "exclusions", "plan"):
+            value = getattr(self, name)
+            if not all(isinstance(one, str) for one in (value if isinstance(value, list | tuple) else [value])):
+                raise ConfigurationError(f"analysis.{name} = {str(value)[:40]!r}: must be {_TEXTS}.")
         object.__setattr__(self, "percent", tuple(float(one) for one in given) or (USUAL_PERCENT,))
 
     @classmethod
     def of(cls, table: Mapping[str, Any], percent: Sequence[float] = ()) -> Self:
-        """Return the settings in a table ``analysis``, which may hold texts for a preregistration as well.
+        """Return the settings in a table ``analysis``; in a journal of an earlier version it may say more.
 
         Parameters
         ----------

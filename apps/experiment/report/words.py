@@ -39,6 +39,7 @@ def methods(experiment: Experiment, people: Sequence[PersonResult], settings: An
     """Return the methods paragraph: device, timing, task, procedure, participants, exclusions, analysis."""
     parts = (
         _apparatus(experiment),
+        _own_friction(experiment),
         timing(experiment),
         _task(experiment),
         _participants(experiment, people),
@@ -68,6 +69,19 @@ def _calibration(device: Mapping[str, Any]) -> str:
     if friction:
         words += f", the measurement of its own friction {str(friction)[:16]}"
     return words
+
+
+def _own_friction(experiment: Experiment) -> str:
+    """Return whether the own friction was measured in the sessions, and in how many it had changed."""
+    measured = [one for sitting in experiment.sittings if (one := sitting.friction) is not None]
+    if not measured:
+        return ""
+    changed = sum(any(change["beyond"] for change in one["changes"]) for one in measured)
+    of = f"{len(measured)} of {_count(len(experiment.sittings), 'session')}"
+    return (
+        f"Its own friction was measured anew before the first block of {of} and compensated as it was then; in "
+        f"{changed} it differed from the earlier measurement by more than their 95 % intervals."
+    )
 
 
 def timing(experiment: Experiment) -> str:

@@ -20,6 +20,7 @@ from apps.experiment.screens.messages import (
     Show,
     StartBox,
 )
+from apps.experiment.screens.quality import Quality
 
 if TYPE_CHECKING:
     from apps.experiment.engine.course import Plan as Trial
@@ -34,20 +35,6 @@ _SURE_AFTER = 3
 
 _USUAL_PACE = 0.1
 """Speed of the target where no band of speeds is asked for [m/s]."""
-
-QUESTIONS = {
-    "discrimination": "Which one resisted more?",
-    "detection-2ifc": "Which one resisted?",
-    "detection": "Did it resist?",
-    "same-different": "Were the two the same?",
-    "estimation": "How strongly did it resist?",
-    "adjustment": "Adjust until both feel the same",
-}
-"""Asked where the design says nothing, by task."""
-
-
-MEANINGS = {"1": "first", "2": "second"}
-"""What answers mean, where the answer itself does not say it."""
 
 
 class ScreenAudience(Audience):
@@ -86,6 +73,7 @@ class ScreenAudience(Audience):
     ) -> None:
         super().__init__()
         self._design, self._participant, self._experimenter = design, participant, experimenter
+        self._texts = design.texts
         staircase = design.procedure.get("kind") == "staircase"
         self._plan = Plan(
             design.experiment.title or design.experiment.name,
@@ -101,6 +89,7 @@ class ScreenAudience(Audience):
         self._progress = Progress("before the first trial", of=trials)
         self._base = Show("pause", noise=design.screen.noise_level > 0)
         self._practised: set[int] = set()
+        self._quality = Quality()
         self._first: tuple[int, float] | None = None
         self._tell(self._plan)
 
@@ -108,7 +97,7 @@ class ScreenAudience(Audience):
 
     def park(self, plan: Trial, number: int) -> None:
         """Ask for the hand to come to the start box, before interval `number` (from 0)."""
-        words = "Move to the square and wait" if self._design.exploration.start else ""
+        words = self._texts.park if self._design.exploration.start else ""
         self._show(self._field("park", plan, number, words), f"start of interval {number + 1}", plan)
 
     def interval(self, plan: Trial, number: int) -> None:
@@ -122,6 +111,10 @@ class ScreenAudience(Audience):
     def gap(self, plan: Trial, number: int) -> None:
         """Say that interval `number` is over."""
         self._show(self._field("gap", plan, number, ""), f"after interval {number + 1}", plan)
+
+    def judged(self, ticks: int, late: int, gap: float, reasons: tuple[str, ...]) -> None:
+        """Say how an interval was rendered; the experimenter sees the sum of all."""
+        self._tell(self._quality.with_interval(ticks, late, gap, bool(reasons)).certificate(self._design.trials))
 
     def ask(self, plan: Trial) -> None:
         """Ask for the answer."""
@@ -156,30 +149,48 @@ class ScreenAudience(Audience):
     def feedback(self, correct: bool) -> None:
         """Say whether an answer was right."""
         sign: Literal["right", "wrong"] = "right" if correct else "wrong"
-        self._participant.send(replace(self._base, kind="feedback", text=sign.capitalize(), feedback=sign))
+        words = self._texts.right if correct else self._texts.wrong
+        self._participant.send(replace(self._base, kind="feedback", text=words, feedback=sign))
 
     # --- what it says between trials
 
     def page(self, number: int, of: int, text: str) -> None:
         """Show a page of the instructions."""
-        keys = (Choice(GO_ON, "go on"),)
-        show = replace(self._base, kind="instructions", text=text, page=number, pages=of, keys=keys)
+        show = replace(self._base, kind="instructions", text=text, page=number, pages=of, keys=self._go_on())
         self._show(show, f"instructions, page {number} of {of}")
 
     def practice(self, text: str) -> None:
         """Announce the practice."""
-        show = replace(self._base, kind="practice", title="Practice", text=text, keys=(Choice(GO_ON, "go on"),))
+        show = replace(self._base, kind="practice", title=self._texts.practice_title, text=text, keys=self._go_on())
         self._show(show, "before the practice")
 
     def rest(self, until: float, text: str) -> None:
         """Show a break that lasts until then at least [s, monotonic]."""
-        keys = (Choice(GO_ON, "go on"),)
-        self._show(replace(self._base, kind="break", title="A break", text=text, until=until, keys=keys), "break")
+        title, keys = self._texts.rest_title, self._go_on()
+        self._show(replace(self._base, kind="break", title=title, text=text, until=until, keys=keys), "break")
 
     def pause(self, by: str) -> None:
         """Show that the session waits."""
-        show = replace(self._base, kind="pause", title="Pause", text="Press Esc to go on.")
+        show = replace(self._base, kind="pause", title=self._texts.pause_title, text=self._texts.pause)
         self._show(show, f"paused by the {by}" if by else "paused")
+
+    def let_go(self, seconds: float) -> None:
+        """Say that the device will move by itself for so long, and is not to be held."""
+        texts = self._texts
+        words = texts.let_go.replace("{seconds}", f"{seconds:.0f}")
+        show = replace(self._base, kind="pause", title=texts.let_go_title, text=words, keys=self._go_on())
+        self._show(show, "before the device's own friction is measured")
+
+    def measures(self, share: float) -> None:
+        """Say how far the measurement is, 0 to 1."""
+        show = replace(self._base, kind="pause", title=self._texts.let_go_title, share=share)
+        self._participant.send(show)
+
+    def measured(self, words: str) -> None:
+        """Say that it is done; the experimenter learns what came of it."""
+        self._tell(Notice(words))
+        show = replace(self._base, kind="pause", title=self._texts.measured, keys=self._go_on())
+        self._show(show, "the device's own friction was measured")
 
     def entry(self, text: str) -> None:
         """Show what has been typed of a number so far."""
@@ -187,7 +198,8 @@ class ScreenAudience(Audience):
 
     def finish(self, text: str) -> None:
         """Say that the session is over."""
-        self._show(replace(self._base, kind="end", title="Thank you", text=text, noise=False), "the session is over")
+        show = replace(self._base, kind="end", title=self._texts.end_title, text=text, noise=False)
+        self._show(show, "the session is over")
 
     def notice(self, words: str) -> None:
         """Tell the experimenter something."""
@@ -223,8 +235,8 @@ class ScreenAudience(Audience):
         design = self._design
         keys = self._answers()
         if entry is not None:
-            keys = (Choice("return", "done"),)
-        title = design.texts.question or QUESTIONS[design.experiment.task]
+            keys = (Choice("return", self._texts.answer("done"), self._texts.key("return")),)
+        title = self._texts.ask(design.experiment.task)
         return replace(self._base, kind="response", title=title, keys=keys, entry=entry)
 
     def _answers(self) -> tuple[Choice, ...]:
@@ -232,9 +244,14 @@ class ScreenAudience(Audience):
         found: dict[str, str] = {}
         for key, answer in keys_of(self._design).items():
             found.setdefault(answer, key)
-        keys = [Choice(key, MEANINGS.get(answer, answer)) for answer, key in found.items()]
-        buttons = self._design.response.buttons.items()
-        return (*keys, *(Choice(f"button {number}", MEANINGS.get(answer, answer)) for answer, number in buttons))
+        texts, buttons = self._texts, self._design.response.buttons.items()
+        keys = [Choice(key, texts.answer(answer), texts.key(key)) for answer, key in found.items()]
+        pushed = [(answer, number, texts.button.replace("{number}", str(number))) for answer, number in buttons]
+        return (*keys, *(Choice(f"button {number}", texts.answer(answer), cap) for answer, number, cap in pushed))
+
+    def _go_on(self) -> tuple[Choice, ...]:
+        """Return the key that turns a page."""
+        return (Choice(GO_ON, self._texts.go_on, self._texts.key(GO_ON)),)
 
     def _count(self, plan: Trial) -> None:
         """Find out how much is done, and from the pace so far how long the rest will take; practice does not count."""
@@ -259,7 +276,7 @@ class ScreenAudience(Audience):
             field=True,
             cursor=exploration.cursor or kind == "park",
             start=StartBox(exploration.start, exploration.reach) if exploration.start else None,
-            hold="Hold the space bar" if self._design.session.limits.dead_man == "key" else "",
+            hold=self._texts.hold if self._design.session.limits.dead_man == "key" else "",
             interval=number + 1,
             of=len(plan.values),
         )

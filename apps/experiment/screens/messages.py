@@ -5,7 +5,7 @@ the hand, `HandTarget` and `HandButtons`; Esc is `Pause`. The experimenter's get
 `Certificate`, `Notice`, and says `Note`, `Redo`, `Pause`, `GoOn`, `Abort`. Both get `messages.SessionStarted` and
 `SessionEnded` of every block, since they read force and position from its trace. A screen keeps no state of the
 experiment: each `Show` is complete.
-All values are SI; instants are on the monotonic clock that all processes share [s].
+Values are SI; instants are on the monotonic clock that all processes share [s].
 """
 
 from __future__ import annotations
@@ -28,10 +28,11 @@ KINDS: tuple[Kind, ...] = get_args(Kind)
 
 @dataclass(frozen=True)
 class Choice:
-    """What can be pressed, `key` as in `messages.Key.name` (or ``button 2``), and what it means, `words`."""
+    """What can be pressed, `key` as in `messages.Key.name` (or ``button 2``), its meaning, and what is on the cap."""
 
     key: str
     words: str
+    cap: str = ""
 
 
 @dataclass(frozen=True)
@@ -237,10 +238,7 @@ class Outcome:
 
 @dataclass(frozen=True)
 class Figure:
-    """One line of the certificate: what, how much with its unit, and whether that is good.
-
-    A `telling` one gives the level away, and stays hidden in blind mode.
-    """
+    """One line of the certificate: what, how much, and whether that is good; blind mode hides a `telling` one."""
 
     name: str
     value: str
@@ -250,14 +248,14 @@ class Figure:
 
 @dataclass(frozen=True)
 class Certificate:
-    """How well the stimuli have been rendered so far; takes the place of the one before."""
+    """How well the stimuli have been rendered so far."""
 
     figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True)
 class Notice:
-    """Something that the experimenter should know, in words: a refusal, a fault, a lost screen, a trial repeated."""
+    """Something that the experimenter should know, in words: a fault, a lost screen, a trial repeated."""
 
     words: str
 

@@ -1,20 +1,20 @@
 """Felt: what the hand met while it slid, from what is known of the hand itself; never from our own commands alone.
 
 What reaches the hand is the work that it does along its way, less what went into the moving mass. Where the hand's
-force is known (a virtual hand, a force sensor), that is the work. Where it is not, it is that of the commands and of
-what is left of the device's own friction, by the identified model and its interval. The value of the axis that makes a
-law do this work, all else being as it was set, is what was felt, in the unit of the axis.
+force is known (a virtual hand, a force sensor), that is the work. Where it is not, it is that of the commands, when the
+device has carried them out, and of what is left of its own friction, by the identified model and its interval. The
+value of the axis that makes a law do this work, all else being as it was set, is what was felt, in the axis's unit.
 """
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from apps.experiment.stimulus.own import Residual, levels
 from haptics.device import Causality, DeviceSpec
 from haptics.friction.law import Law
 from haptics.records import Rows
@@ -72,7 +72,9 @@ class Unknown(Exception):
     """What was felt is not known; the text says why."""
 
 
-def felt(rows: Rows, law: Law, other: Law, step: float, value: float, spec: DeviceSpec) -> Felt:
+def felt(
+    rows: Rows, law: Law, other: Law, step: float, value: float, spec: DeviceSpec, own: Residual | None = None
+) -> Felt:
     """Return what was felt in the rows of an interval.
 
     Parameters
@@ -85,40 +87,52 @@ def felt(rows: Rows, law: Law, other: Law, step: float, value: float, spec: Devi
         In the unit of the axis: the step, and what was set.
     spec : DeviceSpec
         The device.
+    own : Residual, optional
+        Its own friction, where that is known.
 
     Raises
     ------
     Unknown
         If it is not known, in words.
     """
-    forces, source, doubt = _forces(rows, spec)
-    stretches = [one for one in _stretches(rows, forces, spec) if one.way.sum() >= _LEAST_WAY]
+    forces, source, doubt = _forces(rows, spec, own)
+    mass = (spec.mass or 0.0) if source == "truth" else 0.0  # a hand moves it too; commands and friction do not
+    stretches = [one for one in _stretches(rows, forces, mass) if one.way.sum() >= _LEAST_WAY]
     if not stretches:
         raise Unknown("the hand did not slide")
     way, speed = np.concatenate([one.way for one in stretches]), np.concatenate([one.speed for one in stretches])
-    per_unit = float(np.dot(_levels(other, speed) - _levels(law, speed), way)) / step
+    per_unit = float(np.dot(levels(other, speed) - levels(law, speed), way)) / step
     if not abs(per_unit) > 1e-9 * way.sum():
         raise Unknown("the axis does not show while the hand slides")
-    by_law = float(np.dot(_levels(law, speed), way))
+    by_law = float(np.dot(levels(law, speed), way))
     found = float(value + (sum(one.work for one in stretches) - by_law) / per_unit)
     spread = _spread(stretches, law, per_unit / way.sum())
     bound = math.hypot(spread, doubt * float(way.sum()) / abs(per_unit))
     return Felt(found, found - bound, found + bound, source, float(way.sum() / (len(way) * _period(rows))))
 
 
-def _forces(rows: Rows, spec: DeviceSpec) -> tuple[Array, str, float]:
+def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, str, float]:
     """Return the force of the hand at each tick (n, 2) [N], where it is from, and the doubt about its level [N]."""
     if np.isfinite(rows["hand_force"]).all():
         return rows["hand_force"], "truth", 0.0
     if spec.causality is Causality.ADMITTANCE:
         return rows["force"], "sensor", 0.0
-    if spec.least_friction is None:
-        raise Unknown("the device's own friction is not known: haptics calibrate friction")
-    return -rows["command"], "model", spec.least_friction
+    if own is None:
+        raise Unknown(
+            "the device's own friction is not known: set friction.measure_each_session, or name the file of 'haptics "
+            f"calibrate friction --device {spec.name}' in device.friction_parameters"
+        )
+    return own.force(rows) - _carried_out(rows, spec.delay or 0.0), "model", own.doubt
 
 
-def _stretches(rows: Rows, forces: Array, spec: DeviceSpec) -> list[Stretch]:
-    """Return the stretches in which the hand slid."""
+def _carried_out(rows: Rows, delay: float) -> Array:
+    """Return what the device had carried out of its commands at each tick [N], (n, 2): all, a `delay` [s] later."""
+    time = rows["time"]
+    return np.column_stack([np.interp(time - delay, time, rows["command"][:, axis]) for axis in range(2)])
+
+
+def _stretches(rows: Rows, forces: Array, mass: float) -> list[Stretch]:
+    """Return the stretches in which the hand slid, with what these forces did besides moving a mass [kg]."""
     moving = np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1]) > SLIDING_SPEED
     moving &= rows["sticking"] == 0
     edges = np.flatnonzero(np.diff(np.concatenate(([0], moving.view(np.int8), [0]))))
@@ -129,24 +143,17 @@ def _stretches(rows: Rows, forces: Array, spec: DeviceSpec) -> list[Stretch]:
         steps = np.diff(rows["position"][begin:end], axis=0)
         mean = 0.5 * (forces[begin : end - 1] + forces[begin + 1 : end])
         speed = np.hypot(rows["velocity"][begin:end, 0], rows["velocity"][begin:end, 1])
-        kinetic = 0.5 * (spec.mass or 0.0) * (speed[-1] ** 2 - speed[0] ** 2)
+        kinetic = 0.5 * mass * (speed[-1] ** 2 - speed[0] ** 2)
         way = np.hypot(steps[:, 0], steps[:, 1])
         found.append(Stretch(float((mean * steps).sum()) - kinetic, way, way / period))
     return found
-
-
-def _levels(law: Law, speed: Array) -> Array:
-    """Return the friction of a law at these speeds [N]."""
-    forces: Any = law(np.column_stack((speed, np.zeros_like(speed))))
-    levels: Array = np.asarray(forces)[:, 0]
-    return levels
 
 
 def _spread(stretches: list[Stretch], law: Law, force_per_unit: float) -> float:
     """Return half the width of a 95 % interval of the mean over stretches; 0 where there is one only."""
     if len(stretches) < 2:
         return 0.0
-    residuals = [(one.work - float(np.dot(_levels(law, one.speed), one.way))) / one.way.sum() for one in stretches]
+    residuals = [(one.work - float(np.dot(levels(law, one.speed), one.way))) / one.way.sum() for one in stretches]
     return float(1.96 * np.std(residuals, ddof=1) / math.sqrt(len(residuals)) / abs(force_per_unit))
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from apps.experiment.stimulus.delivered import delivered
 from apps.experiment.stimulus.felt import Unknown, felt
+from apps.experiment.stimulus.own import Residual, residual_of
 from haptics.elements.tables import make_law
 from haptics.errors import HapticError
 from haptics.files import write_whole
@@ -24,7 +25,7 @@ from haptics.records import Rows, Status
 
 CACHE = "stimulus.json"
 
-FORMAT = 1
+FORMAT = 2
 """Of what is kept; of another one all is measured anew."""
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
@@ -100,17 +101,17 @@ def _sealed(folder: Path) -> str:
 def _measured(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
     """Measure every interval of a recording."""
     recording = Recording(folder)
-    rows = recording.rows
+    rows, own = recording.rows, residual_of(folder, recording.metadata)
     markers = np.array(rows["marker"])
     edges = [0, *(np.flatnonzero(np.diff(markers)) + 1).tolist(), len(markers)]
     found = {}
     for begin, end in itertools.pairwise(edges):
         if end > begin and markers[begin] % 10:
-            found[str(int(markers[begin]))] = _interval(recording, np.array(rows[begin:end]), axis)
+            found[str(int(markers[begin]))] = _interval(recording, np.array(rows[begin:end]), axis, own)
     return found
 
 
-def _interval(recording: Recording, rows: Rows, axis: str) -> dict[str, Any]:
+def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None) -> dict[str, Any]:
     spec = spec_of(recording.metadata)
     entry = next(one for one in recording.settings if one["version"] == int(rows["settings_version"][-1]))
     table, _, name = axis.partition(".")
@@ -133,7 +134,7 @@ def _interval(recording: Recording, rows: Rows, axis: str) -> dict[str, Any]:
             raise Unknown("an element's parameter does not show in the work of the hand")
         law = make_law(entry["law"])
         step = _STEP * (value or 1.0)
-        got = felt(rows, law, make_law({**entry["law"], name: value + step}), step, value, spec)
+        got = felt(rows, law, make_law({**entry["law"], name: value + step}), step, value, spec, own)
     except (Unknown, HapticError) as error:
         return {**told, "missing": str(error)}
     bounds = {"felt": got.value, "felt_low": got.low, "felt_high": got.high}

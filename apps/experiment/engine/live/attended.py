@@ -10,15 +10,17 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.design import Design
-from apps.experiment.engine.course import Participant
+from apps.experiment.engine.course import Course, Participant
 from apps.experiment.engine.live.screens import Screens
 from apps.experiment.engine.live.stage import LiveStage
+from apps.experiment.engine.presenting import Respondent
 from apps.experiment.engine.sitting import Sitting
 from apps.experiment.journal import Journal
 from apps.experiment.procedures import procedure_settings
-from apps.experiment.screens import open_experimenter, open_participant
+from apps.experiment.screens import Cannot, open_experimenter, open_participant
 from apps.experiment.screens.audience import ScreenAudience
 from apps.front_ends.front_end import FrontEnd
+from apps.front_ends.several import FrontEnds
 from apps.session.application import MOUSE, WINDOW_PATIENCE
 from apps.session.mouse import Mouse
 from apps.settings.config import SessionConfig
@@ -43,10 +45,16 @@ def require_display() -> None:
         )
 
 
-def sit_with_person(
-    design: Design, journal: Journal, who: Participant, streams: Sequence[FrontEnd] = ()
+def sit_with_screens(
+    design: Design,
+    journal: Journal,
+    who: Participant,
+    streams: Sequence[FrontEnd] = (),
+    observer: Callable[[Course], Respondent] | None = None,
 ) -> tuple[Sitting, str]:
     """Run a session with a person, which `streams` listen to; return it, and why it ended.
+
+    With an `observer` it is a rehearsal: the observer answers, and pages turn by themselves.
 
     Raises
     ------
@@ -68,23 +76,37 @@ def sit_with_person(
             blocks=math.ceil((trials or design.trials.block) / design.trials.block),
             trials=trials,
         )
-        screens = Screens(design, audience, participant, experimenter, mouse, streams)
+        screens = Screens(design, audience, participant, experimenter, mouse, streams, rehearsal=observer is not None)
         stack.callback(screens.fronts.close)
-        if not screens.fronts.await_key(WINDOW_PATIENCE, lambda: not participant.open):
-            raise ConfigurationError("the participant's screen could not be opened; 'haptics doctor' names the remedy.")
+        _require_screen(screens.fronts, participant)
         sitting = Sitting(
             design,
             who,
             journal,
-            respondent=lambda course: screens.person,
+            respondent=observer or (lambda course: screens.person),
             stage=_stage(screens, mouse),
             audience=audience,
             again=False,
             before=screens.before,
+            hands=screens,
         )
         reason = sitting.run()
         screens.finish()
         return sitting, reason
+
+
+def _require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:
+    """Wait for the participant's screen; raise with its own words where it does not open."""
+    why: list[str] = []
+
+    def hear(message: Any) -> None:
+        if isinstance(message, Cannot) and message.what == "window":
+            why.append(message.words)
+
+    if not fronts.await_key(WINDOW_PATIENCE, lambda: not participant.open, hear):
+        raise ConfigurationError(
+            why[0] if why else "the participant's screen could not be opened; 'haptics doctor' names the remedy."
+        )
 
 
 def _stage(screens: Screens, mouse: Mouse | None) -> Callable[[SessionConfig, Path, Callable[..., Any]], LiveStage]:

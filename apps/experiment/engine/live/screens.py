@@ -26,7 +26,14 @@ GO_ON = ("space", "return")
 LINGER = 4.0
 """The last page is shown this long [s]."""
 
+PAGE = 1.0
+"""A page of a rehearsal is shown this long [s]."""
+
 _LOOK_EVERY = 0.02
+
+
+class MeasurementStopped(DeviceFault):
+    """A person has stopped the device while its own friction was measured."""
 
 
 class Screens(Onlookers):
@@ -46,6 +53,8 @@ class Screens(Onlookers):
         Where the mouse is put that is the hand.
     streams : sequence of FrontEnd
         Those that only listen.
+    rehearsal : bool
+        Whether pages turn by themselves after `PAGE`.
     """
 
     def __init__(
@@ -56,14 +65,17 @@ class Screens(Onlookers):
         experimenter: FrontEnd | None,
         mouse: Mouse | None = None,
         streams: Sequence[FrontEnd] = (),
+        rehearsal: bool = False,
     ) -> None:
         super().__init__(*streams)
         self._design, self._audience, self._participant = design, audience, participant
         self.mouse = mouse
+        self._rehearsal, self._since = rehearsal, 0.0
         self.person = Person(design, audience)
         self.sitting: Sitting | None = None
         self._down: set[str] = set()
         self._shown = False
+        self._seconds = self._done = 0.0
         for front in (participant, experimenter):
             if front is not None:
                 self.fronts.add(front)
@@ -159,6 +171,42 @@ class Screens(Onlookers):
         self._await(lambda: time.monotonic() >= until)
         self._await(self._turned)
 
+    # --- the device's own friction (`apps.experiment.friction.session.Hands`) -------------------------------------
+
+    def free(self, seconds: float) -> None:
+        """Ask the participant to let go, and wait until somebody says that nobody holds the handle.
+
+        Raises
+        ------
+        Ended
+            If somebody ends the session.
+        """
+        self._seconds = seconds
+        self._audience.let_go(seconds)
+        self._await(self._turned)
+
+    def progress(self, seconds: float) -> None:
+        """Show how far the measurement is; Esc of the participant, or the experimenter, ends it.
+
+        Raises
+        ------
+        MeasurementStopped
+            If it is to end; the session can be taken up again.
+        """
+        self.attend()
+        if self._audience.paused or self._audience.aborted:
+            raise MeasurementStopped("the measurement of the device's own friction was stopped by a person.")
+        done = round(seconds / max(self._seconds, 1e-3), 2)
+        if done != self._done:
+            self._done = done
+            self._audience.measures(min(done, 1.0))
+
+    def told(self, words: str) -> None:
+        """Say that it is done, and what came of it; the participant takes the handle again after that."""
+        self._audience.measured(words)
+        self._tell(words)
+        self._await(self._turned)
+
     def finish(self) -> None:
         """Show the last page for a moment."""
         self._audience.finish(self._design.texts.end)
@@ -167,11 +215,13 @@ class Screens(Onlookers):
 
     def _turned(self) -> bool:
         """Tell whether a key that goes on was pressed since the last look."""
-        return not self._down.isdisjoint(GO_ON)
+        by_itself = self._rehearsal and time.monotonic() - self._since > PAGE
+        return by_itself or not self._down.isdisjoint(GO_ON)
 
     def _await(self, over: Callable[[], bool]) -> None:
         """Hear the screens until it is over."""
         self._down.clear()
+        self._since = time.monotonic()
         while not over():
             if self._audience.aborted:
                 raise Ended

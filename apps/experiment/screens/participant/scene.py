@@ -5,24 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from apps.experiment.design.texts import on_the_cap
 from apps.experiment.screens.messages import Choice, Show
 from apps.experiment.screens.participant import pictures
 from apps.experiment.screens.participant.layout import LEAST_TEXT, TEXT, TITLE, Area, Layout, in_a_row
 from apps.experiment.screens.participant.paint import Brush
 from apps.shared.theme import Theme, blend
 
-_SIGNS = {"left": "←", "right": "→", "up": "↑", "down": "↓", "return": "Enter ↵", "escape": "Esc", "period": "."}
-"""What is written on keys whose names say something else."""
-
 _LEFT_ALIGNED = ("instructions", "practice")
 
 _CENTRAL = ("pause", "end", "break")
 """These say little: title and text stand in the middle."""
-
-
-def on_the_cap(key: str) -> str:
-    """Return what is written on a key, or what else is pressed."""
-    return _SIGNS.get(key, key.upper() if len(key) == 1 else key.capitalize())
 
 
 def clock(seconds: float) -> str:
@@ -176,7 +169,7 @@ class Scene:
 
     def _key_labels(self, choice: Choice, cap_size: float, size: float) -> tuple[Any, Any]:
         theme = self._theme
-        cap = self.brush.text(on_the_cap(choice.key), (0, 0), cap_size, theme.text, bold=True)
+        cap = self.brush.text(choice.cap or on_the_cap(choice.key), (0, 0), cap_size, theme.text, bold=True)
         return cap, self.brush.text(choice.words, (0, 0), size, theme.text)
 
     def _draw_hint(self) -> None:

@@ -47,6 +47,11 @@ WRONG = [
     ('name = "2 N"', 'name = "1 N"', '"1 N"\nreference = 2.0', "conditions"),
     ("[stimulus]", "[stimulus]\nresolution = 0.05", "minimum = 0.02", "procedure.minimum"),
     ("least_speed = 0.025", "least_speed = 0.25", "least_speed = 0.25", "exploration.least_speed"),
+    ("[catch]", "[analysis]\npercent = [20.0]\n[catch]", "percent = [20.0]", "analysis.percent"),
+    ("[catch]", "[analysis]\nshape = 'weibul'\n[catch]", "shape = 'weibul'", "analysis.shape"),
+    ("[catch]", "[analysis]\nproportion = 0.8\n[catch]", "proportion = 0.8", "analysis.proportion"),
+    ("[catch]", "[analysis]\nplan = [1]\n[catch]", "plan = [1]", "analysis.plan"),
+    ("reference = 1.0", "reference = -1.0", "reference = -1.0", "must be a finite number at least 0."),
 ]
 
 

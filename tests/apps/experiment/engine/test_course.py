@@ -68,6 +68,26 @@ def test_a_catch_trial_is_none_of_the_procedure(tmp_path: Path) -> None:
             assert plan.level == plan.condition.reference and plan.track is None
 
 
+def test_catch_trials_are_drawn_places_kinds_and_conditions(tmp_path: Path) -> None:
+    """Of some forty catch trials a draw that always gives the same is seen: 2^-40 is no chance."""
+    text = WEBER.replace("{ most_trials = 3 }", "{}").replace("reversals = 20\nmost_trials = 4", "reversals = 99\n")
+    text = text.replace("reversals = 99\n", "reversals = 90\nmost_trials = 100")
+    design = read_design(changed(tmp_path, "easy = 0.2", "easy = 0.1\nnull = 0.1", text))
+    caught = [
+        [plan for plan in walk(design, 0.8, who) if plan.kind.startswith("catch")]
+        for who in (WHO, Participant("P02", 1, 0, 7))
+    ]
+    for plans in caught:
+        assert len(plans) > 30
+        names = [plan.condition.name for plan in plans]
+        assert 0.2 < names.count("1 N") / len(names) < 0.8
+        pairs = [(one.kind, two.kind) for one, two in zip(plans[::2], plans[1::2], strict=False)]
+        assert len(set(pairs)) == 2, "which kind comes first of two is drawn, and each pair has both"
+        assert len({(plan.trial - 4) % 5 for plan in plans}) == 5, "so is the place among five"
+    for what in ("trial", "kind", "condition"):
+        assert [getattr(one, what) for one in caught[0]] != [getattr(one, what) for one in caught[1]], what
+
+
 def test_conditions_that_are_not_mixed_come_in_the_orders_of_a_williams_square(tmp_path: Path) -> None:
     design = read_design(changed(tmp_path, "block = 5", "block = 5\ninterleave = false"))
     orders = []

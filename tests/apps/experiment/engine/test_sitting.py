@@ -95,6 +95,18 @@ def test_more_repetitions_than_allowed_stop_it_and_name_the_doctor(tmp_path: Pat
     assert [one.number for one in state.attempts] == list(range(1, 7)), "the same trial again and again, not dropped"
 
 
+def test_an_observer_too_who_takes_longer_than_the_time_out_is_asked_again(tmp_path: Path) -> None:
+    text = WEBER.replace("block = 5", "block = 5\ntime_out = 0.5\nmost_repeated = 1.0")
+    text += "\n[observer]\nreaction_time = 0.5\n"  # the median: half of all answers come too late
+    result, place = simulate(changed(tmp_path, text=text), tmp_path / "out")
+    state = replay(read_journal(place.journal).records)
+    assert result["reason"] == "completed" and len(state.answered) == 8
+    late = [one for one in state.attempts if not one.counts]
+    assert late and {word for one in late if one.end for word in one.end["reasons"]} == {"no answer in time"}
+    times = [one.response["reaction_time_s"] for one in state.answered.values() if one.response]
+    assert len(times) == 8 and max(times) <= 0.5
+
+
 def cut_short(place: SessionFolder, records: int, policy: str | None = None) -> None:
     """Let the journal be as if its session had been killed after so many records."""
     lines = place.journal.read_text(encoding="utf-8").splitlines(keepends=True)[:records]

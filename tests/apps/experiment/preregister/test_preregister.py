@@ -17,7 +17,7 @@ ANALYSIS = """
 hypotheses = ["The Weber fraction | is the same at 1 N and 2 N."]
 exclusions = "Participants with a Weber fraction above 1."
 plan = ["A fit per participant.", "A paired t test."]
-proportion = 0.75
+percent = 75.0
 """
 POWER = {"experiment": "weber", "alpha": 0.05, "enough": 12, "power": [{"participants": 12, "power": 0.84}]}
 
@@ -59,7 +59,7 @@ def test_the_page_says_all_of_it(design: Path, tmp_path: Path, capsys: pytest.Ca
         hashlib.sha256(design.read_bytes()).hexdigest(),
         "Weber fraction \\| is the same",
         "A paired t test.",
-        "proportion: 0.75",
+        "percent: 75",
         "Planned: 12 participants",
         "| 12 | 0.84 |",
         "| 2 N | 2 | 1 | nothing |",

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.engine.opening import Request
+from apps.experiment.engine.opening import Manner, Request
 from apps.experiment.engine.running import run_session
 from apps.experiment.journal import SessionFolder, read_journal, replay
 from haptics.recording.recording import Recording
@@ -22,7 +22,7 @@ CALM = WEBER.replace("block = 5", "block = 4\nlate_ticks = 1.0\nlongest_gap = 0.
 @pytest.mark.slow
 def test_a_live_block_is_recorded_and_replays(tmp_path: Path) -> None:
     file = changed(tmp_path, "{ most_trials = 3 }", "{}", CALM.replace("easy = 0.2", "easy = 0.0"))
-    request = Request("P01", 1, 7, tmp_path / "out", {}, simulated=True, live=True)
+    request = Request("P01", 1, 7, tmp_path / "out", {}, simulated=True, manner=Manner(live=True))
     result = run_session(read_design(file), request)
     assert (result["trials"], result["reason"]) == (4, "completed")
     place = SessionFolder.of(Path(result["folder"]))

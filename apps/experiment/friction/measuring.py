@@ -1,0 +1,142 @@
+"""The own friction of a session's device, found by moving it: the procedure of ``haptics calibrate friction``."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from apps.experiment.design import Design
+from apps.experiment.friction.changes import Change, changes
+from calibration.motions import Mover
+from calibration.motions.excitation import plan
+from calibration.motions.handle_motion import require_free
+from calibration.parameters.files import read_parameter_file, write_parameter_file
+from calibration.parameters.parameters import ParameterFile
+from devices import has_simulated_hand
+from haptics.errors import ConfigurationError
+from haptics.reading import sha256_of
+
+Progress = Callable[[float], None]
+"""Gets the time that has gone by [s]."""
+
+
+def mover_of(design: Design, *, live: bool) -> Mover:
+    """Return the session's device with nobody's hand on it and nothing compensated, to be moved."""
+    config = design.session
+    settings = {key: value for key, value in config.device_settings.items() if key not in _NOT_MEANT}
+    if has_simulated_hand(config.device, settings):
+        settings["hand"] = _NOBODY
+    mover = Mover.of(config.device, settings, live=live)
+    return dataclasses.replace(mover, rate=config.session.rate, real_time=config.servo)
+
+
+_NOT_MEANT = ("hand", "friction_parameters", "compensation")
+
+_NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+"""The hand of a virtual or emulated device that is left alone."""
+
+
+def duration(design: Design) -> float:
+    """Return how long the device will move [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be measured like that, or leaves no room for these motions.
+    """
+    mover = mover_of(design, live=False)
+    require_free(mover.spec)
+    return len(plan(design.friction.motions, mover.spec, mover.period)) * mover.period
+
+
+def measure(design: Design, recording: Path, out: Path, *, live: bool, progress: Progress) -> ParameterFile:
+    """Move the device, and write what is found of its friction.
+
+    Parameters
+    ----------
+    design : Design
+        The experiment.
+    recording : Path
+        Where the motion is recorded.
+    out : Path
+        File of the friction, which is replaced.
+    live : bool
+        Whether by the wall's clock.
+    progress : callable
+        Gets the time that has gone by [s].
+
+    Raises
+    ------
+    HapticError
+        What stopped it; the recording stays.
+    """
+    from apps.calibrate.friction import wishes_for_a_device
+    from apps.calibrate.outcome import METHOD
+    from apps.calibrate.reports.results import provenance
+    from apps.session.record import made_by
+    from calibration.friction import FitSettings
+    from calibration.identification import Wishes, identify
+    from calibration.motions.axis_recordings import recorded_axes
+    from calibration.motions.handle_motion import excite
+
+    excite(mover_of(design, live=live), design.friction.motions, recording, made_by(), progress)
+    joints = recorded_axes(recording)
+    models = _models(design)
+    found = []
+    for name, rounds in joints.items():
+        wishes = Wishes(models.get(name, Wishes().model), settings=FitSettings(physical=True))
+        found.append(identify(rounds, wishes_for_a_device(wishes, joints)).parameters())
+    sources = [one.source for rounds in joints.values() for one in rounds]
+    file = ParameterFile(provenance(METHOD.format(loss=FitSettings().loss), sources, ""), tuple(found))
+    write_parameter_file(out, file)
+    return file
+
+
+def _models(design: Design) -> dict[str, str]:
+    """Return the model of each axis in the earlier file: the same one now, so that both can be compared."""
+    earlier = _earlier(design)
+    joints = earlier.joints if earlier else ()
+    return {joint.name: joint.friction.model for joint in joints if joint.friction is not None}
+
+
+def _earlier(design: Design) -> ParameterFile | None:
+    named = design.session.device_settings.get("friction_parameters")
+    return read_parameter_file(named) if named else None
+
+
+def facts_of(design: Design, file: ParameterFile, out: Path, recording: str) -> dict[str, Any]:
+    """Return what the journal says of a measurement: the file, and each level beside the earlier one."""
+    earlier = _earlier(design)
+    found: list[Change] = changes(earlier, file) if earlier else []
+    return {
+        "file": out.name,
+        "sha256": sha256_of(out),
+        "recording": recording,
+        "levels": {joint.name: dict(joint.friction.values) for joint in file.joints if joint.friction is not None},
+        "earlier_sha256": design.session.friction_file_hash,
+        "changes": [one.as_dict() for one in found],
+        "words": words(found, compared=earlier is not None),
+    }
+
+
+def words(found: list[Change], *, compared: bool) -> str:
+    """Return what the experimenter reads of a measurement."""
+    if not compared:
+        return "The device's own friction was measured; there is no earlier file to compare it with."
+    if not found:
+        return "The device's own friction was measured; the earlier file has no intervals to compare it with."
+    beyond = [one.words for one in found if one.beyond]
+    if not beyond:
+        return "The device's own friction was measured; it has not changed by more than its interval."
+    return f"The device's own friction has changed: {'; '.join(beyond)}. What was measured now is compensated."
+
+
+def require_measurable(design: Design) -> None:
+    """Raise `ConfigurationError` where the friction of the device cannot be measured in a session."""
+    try:
+        duration(design)
+        _earlier(design)
+    except ConfigurationError as error:
+        raise ConfigurationError(f"friction.measure_each_session = true: {error}") from error
