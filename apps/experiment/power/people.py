@@ -35,6 +35,7 @@ from apps.experiment.trial import TASKS, TrialView
 
 if TYPE_CHECKING:
     from calibration.psychometric import Tables
+    from calibration.psychometric.priors import Guess
 
 Array = NDArray[np.float64]
 
@@ -205,7 +206,7 @@ def _fitted(study: Study, arm: Arm, levels: list[float], correct: list[bool]) ->
     distinct, place = np.unique(levels, return_inverse=True)
     right, total = np.bincount(place, correct), np.bincount(place)
     if not grid or arm.task in SIGNAL:
-        guess = "free" if arm.task in SIGNAL else arm.guess
+        guess: Guess = "free" if arm.task in SIGNAL else arm.guess
         fit = fit_psychometric(distinct, right, total, guess=guess, shape=study.shape, scale="log")
         estimate = fit.threshold(study.proportion)
         return math.nan if estimate.bound else math.log(estimate.value)

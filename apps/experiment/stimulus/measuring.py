@@ -32,6 +32,15 @@ _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
 _STEP = 1e-3
 """Step of the axis for the derivative of the work, relative."""
 
+_OF_AN_ELEMENT = {
+    "stiffness": "a spring gives back at the next turn what it has taken: the work of the hand does not tell it",
+    "damping": "the damper before a contact acts for less than a millimetre: the work of a stroke does not tell it",
+    "mass": "a mass gives back when it is slowed down what it has taken: the work of the hand does not tell it",
+}
+"""Why nothing is said of what was felt of parameters of the element."""
+
+_OTHER = "{} of the element does not show in the work of the hand"
+
 _NAMES = ("delivered", "delivered_flagged", "felt", "felt_low", "felt_high", "ticks", "speed")
 
 
@@ -131,7 +140,7 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
     }
     try:
         if table != "law":
-            raise Unknown("an element's parameter does not show in the work of the hand")
+            raise Unknown(_OF_AN_ELEMENT[name] if name in _OF_AN_ELEMENT else _OTHER.format(name))
         law = make_law(entry["law"])
         step = _STEP * (value or 1.0)
         got = felt(rows, law, make_law({**entry["law"], name: value + step}), step, value, spec, own)

@@ -90,6 +90,15 @@ def test_without_anything_known_felt_is_blank_and_says_why(tmp_path: Path) -> No
     assert found["felt_1"] is None and "not known" in found["stimulus_missing"]
 
 
+@pytest.mark.parametrize(("name", "why"), [("stiffness", "gives back"), ("damping", "less than a millimetre")])
+def test_what_was_felt_of_an_elements_parameter_is_blank_and_says_why(tmp_path: Path, name: str, why: str) -> None:
+    _, folder = rows_of(tmp_path, FRICTION)
+    start = starts(folder)[0]
+    found = measure(folder / "blocks" / "block-01", {**start, "axis": f"element.{name}"})
+    assert found["felt_1"] is None and why in found["stimulus_missing"]
+    assert found["delivered_1"] == {"stiffness": 4000.0, "damping": 4.0}[name], "what was delivered is known"
+
+
 def starts(folder: Path) -> list[dict[str, Any]]:
     journal = next(folder.glob("*_journal.jsonl"))
     return [one for one in read_journal(journal).records if one["record"] == "trial_start"]
