@@ -73,10 +73,14 @@ def _root(f: Callable[[float], float], low: float, high: float) -> float:
 def spread_of_settings(
     procedures: Sequence[Procedure], person: SimulatedObserver, axis: str, reference: float, rng: Rng
 ) -> tuple[float, int]:
-    """Return the logarithm of the standard deviation of the values that a person sets, and how many these are."""
+    """Return the logarithm of the standard deviation of the values that a person sets, and how many these are.
+
+    That of few values is too small on average, by psi(n/2) - ln(n/2) of its square, which is about -1/n, for n degrees
+    of freedom: it is put right.
+    """
     values = [one for each in procedures for one in _numbers(each, person, "adjustment", axis, reference, rng)]
-    found = stdev(values) if len(values) > 1 else 0.0
-    return (math.log(found) if found > 0.0 else math.nan), len(values)
+    found, freedom = (stdev(values), len(values) - 1) if len(values) > 1 else (0.0, 1)
+    return (math.log(found) + 0.5 / freedom if found > 0.0 else math.nan), len(values)
 
 
 def exponent_of_estimates(

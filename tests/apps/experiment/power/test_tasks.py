@@ -13,7 +13,9 @@ from apps.experiment.observers.settings import Z75
 from apps.experiment.power.people import Arm, Study, simulate_people
 from apps.experiment.power.tasks import noticed_at
 
-QUEST = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "count": 20, "thresholds": 20, "trials": 60}
+QUEST = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "count": 20, "thresholds": 20, "trials": 60} | {
+    "guesses": [0.05, 0.15, 0.3]  # of a task of one word nobody knows them beforehand
+}
 CONSTANT = {"kind": "constant", "levels": [0.1, 0.2, 0.4, 0.8, 1.6], "repeats": 20}
 ADJUSTMENT = {"kind": "adjustment", "starts": [0.5, 2.0], "repeats": 10}
 ESTIMATION = {"kind": "estimation", "levels": [0.5, 1.0, 2.0, 4.0], "repeats": 5}
@@ -33,7 +35,7 @@ def test_thresholds_of_words_are_found(task: str, procedure: dict[str, Any], nul
     off = found[:, 0, 0] - found[:, 0, 1]
     known = off[np.isfinite(off)]
     assert len(known) > 34
-    assert math.exp(float(np.median(known))) == pytest.approx(1.0, abs=0.12)
+    assert math.exp(float(np.median(known))) == pytest.approx(1.0, abs=0.15)
     trials = QUEST["trials"] if procedure is QUEST else 100
     assert (found[:, 0, 2] == trials + round(null * trials / (1 - null))).all(), "trials without a stimulus take time"
 
@@ -47,9 +49,9 @@ def test_what_is_noticed_in_so_many_trials(task: str, rule: Any, alarms: float) 
 
 
 def test_spreads_of_settings_are_found() -> None:
-    found = simulate_people(study("adjustment", ADJUSTMENT, {}), 0, 60)[:, 0]
+    found = simulate_people(study("adjustment", ADJUSTMENT, {}), 0, 400)[:, 0]
     assert (found[:, 2] == 20).all() and np.std(found[:, 1]) > 0.1, "people differ"
-    assert math.exp(float(np.mean(found[:, 0] - found[:, 1]))) == pytest.approx(1.0, abs=0.06)
+    assert math.exp(float(np.mean(found[:, 0] - found[:, 1]))) == pytest.approx(1.0, abs=0.03)
 
 
 def test_exponents_are_found() -> None:
