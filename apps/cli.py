@@ -195,14 +195,20 @@ def _add_run(subparsers: Any) -> None:
 def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> None:
     parser.add_argument("--duration", metavar="S", type=float, help=f"length of the run [s]; default: {by_default}")
     parser.add_argument("--record", metavar="DIR", help="folder in which the recording is made (default: recordings)")
-    parser.add_argument("--headless", action="store_true", help="without the live view")
+    parser.add_argument("--headless", action="store_true", help="without any window")
     parser.add_argument(
         "--views",
         metavar="N",
         type=int,
-        choices=range(1, MOST_VIEWS + 1),
+        choices=range(MOST_VIEWS + 1),
         default=1,
-        help=f"number of windows on the same run, for instance a second one for a spectator (1 to {MOST_VIEWS})",
+        help=f"number of live views on the same run, for instance a second one for a spectator (0 to {MOST_VIEWS}; 0 "
+        "with --stage)",
+    )
+    parser.add_argument(
+        "--stage",
+        action="store_true",
+        help="also show the stage: the plane with its materials as the hand sees it (needs OpenGL)",
     )
     parser.add_argument(
         "--stream",
@@ -221,7 +227,7 @@ def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> No
         choices=("wall", "off"),
         help="wall: real time (default); off: as fast as the machine can, virtual devices only, with the same result",
     )
-    parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the live view")
+    parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the windows")
 
 
 def _add_devices(subparsers: Any) -> None:

@@ -63,22 +63,43 @@ def _streams(options: Namespace) -> list[Callable[[], FrontEnd]]:
 
 
 def _windows(options: Namespace) -> tuple[list[Callable[[], FrontEnd]], str]:
-    """Return what opens the windows that are wanted, and why there are none.
+    """Return what opens the windows that are wanted, and why there is no live view.
 
     Raises
     ------
     ConfigurationError
-        If several are wanted and none can be shown.
+        If several views are wanted and none can be shown, or no window at all.
     """
-    from apps.session.application import HEADLESS
+    from apps.session.application import HEADLESS, tell_stderr
+    from apps.stage.launch import StageLink
     from apps.view.launch import ViewLink, why_no_window
 
+    if not options.views and not options.stage:
+        raise ConfigurationError("--views 0: leaves no window; add --stage, or say --headless.")
+    missing = _why_no_stage(options)
+    stages: list[Callable[[], FrontEnd]] = []
+    if options.stage and not missing:
+        stages.append(partial(StageLink, options.theme))
+    if not options.views:
+        return stages, f"--views 0 was given, and there is no stage ({missing})" if missing else ""
+    if missing:
+        tell_stderr(f"no stage: {missing}.")
     obstacle = HEADLESS if options.headless else why_no_window()
     if obstacle is None:
-        return [partial(ViewLink, options.theme)] * options.views, ""
+        return [*[partial(ViewLink, options.theme)] * options.views, *stages], ""
     if options.views > 1:
         raise ConfigurationError(f"--views {options.views}: no window can be shown ({obstacle}); leave --views out.")
-    return [], obstacle
+    return stages, obstacle
+
+
+def _why_no_stage(options: Namespace) -> str:
+    """Return why the stage cannot be shown, though it is wanted; else nothing."""
+    from apps.session.application import HEADLESS
+    from apps.stage.launch import why_no_stage
+
+    if not options.stage:
+        return ""
+    return HEADLESS if options.headless else why_no_stage() or ""
 
 
 def _lay_options(tables: dict[str, Table], options: Namespace) -> None:

@@ -58,7 +58,7 @@ class Application:
     streams : sequence of callables
         Each starts one that only listens.
     obstacle : str
-        Why there are no windows. Unless that is `HEADLESS`, the person is told.
+        Why there is no live view, empty if there is one. Unless that is `HEADLESS`, the person is told.
     tell : callable
         Takes lines for the person.
     """
@@ -151,7 +151,7 @@ class Application:
         session = Session(
             config, self._tell, self._warn, prepare=lambda words: service.fronts.tell(say.Preparing(words))
         )
-        if not self._windows and self._obstacle != HEADLESS:
+        if self._obstacle not in ("", HEADLESS):
             self._tell(f"no live view: {self._obstacle}.")
         service.begin(session)
         if self._interrupted:

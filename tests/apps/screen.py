@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import re
 import shutil
 import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
 
 from tests.processes import RUN, program
 
@@ -49,6 +54,20 @@ class Screen:
                 return found[0]
             time.sleep(0.2)
         raise AssertionError(f"no window named {title!r} appeared")
+
+    def shot(self, window: str) -> NDArray[np.uint8]:
+        """Return what a window shows, (height, width, 3), the uppermost row first."""
+        from pyglet.libs.x11 import xlib
+
+        display = xlib.XOpenDisplay(self.environment["DISPLAY"].encode())
+        size = self.xdotool("getwindowgeometry", "--shell", window)
+        width, height = (int(re.findall(rf"{name}=(\d+)", size)[0]) for name in ("WIDTH", "HEIGHT"))
+        image = xlib.XGetImage(display, int(window), 0, 0, width, height, xlib.XAllPlanes(), xlib.ZPixmap)
+        row = image.contents.bytes_per_line
+        data = ctypes.c_void_p.from_buffer(image.contents, xlib.XImage.data.offset).value or 0  # no text that ends at 0
+        pixels = np.frombuffer(ctypes.string_at(data, row * height), np.uint8).reshape(height, row)
+        xlib.XCloseDisplay(display)
+        return pixels[:, : 4 * width].reshape(height, width, 4)[:, :, 2::-1].copy()
 
     def close(self, window: str) -> None:
         """Ask a window to close, as a window manager does when somebody clicks on its cross."""

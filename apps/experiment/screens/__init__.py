@@ -10,7 +10,6 @@ from apps.experiment.screens.messages import (
     Cannot,
     Certificate,
     Choice,
-    Corners,
     Figure,
     GoOn,
     Kind,
@@ -26,6 +25,7 @@ from apps.experiment.screens.messages import (
     StartBox,
 )
 from apps.experiment.screens.settings import ScreenSettings
+from apps.opengl.plane import Corners
 
 __all__ = [
     "KINDS",

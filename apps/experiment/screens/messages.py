@@ -13,8 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Corners = tuple[tuple[float, float], tuple[float, float]]
-"""Lower and upper corner of a workspace [m]."""
+from apps.opengl.plane import Corners
 
 Kind = Literal["instructions", "practice", "park", "interval", "gap", "response", "feedback", "break", "pause", "end"]
 """What a screen is for: `park` leads the hand to the start box, `gap` lies between two intervals."""

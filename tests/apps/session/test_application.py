@@ -11,6 +11,7 @@ from apps.front_ends.messages import Start
 from apps.session.application import Application, _retabled
 from apps.session.service import hands_to_choose
 from apps.settings.config import SessionConfig, complete, gather
+from apps.stage import launch as stage_launch
 from apps.view import launch
 from haptics.errors import ConfigurationError
 
@@ -80,16 +81,44 @@ def test_a_key_to_be_held_needs_a_display(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == []
 
 
+def wanted(views: int = 1, stage: bool = False, headless: bool = False) -> Namespace:
+    return Namespace(headless=headless, views=views, stage=stage, theme="dark")
+
+
 def test_several_windows_need_a_display(monkeypatch: pytest.MonkeyPatch) -> None:
-    asked = Namespace(headless=True, views=2, theme="dark")
     with pytest.raises(ConfigurationError, match=r"--views 2: no window can be shown \(--headless was given\); leave"):
-        _windows(asked)
+        _windows(wanted(2, headless=True))
     monkeypatch.setattr(launch, "why_no_window", lambda: "no display")
     with pytest.raises(ConfigurationError, match=r"--views 3: no window can be shown \(no display\)"):
-        _windows(Namespace(headless=False, views=3, theme="dark"))
-    assert _windows(Namespace(headless=False, views=1, theme="dark")) == ([], "no display")
+        _windows(wanted(3))
+    assert _windows(wanted()) == ([], "no display")
     monkeypatch.setattr(launch, "why_no_window", lambda: None)
-    assert len(_windows(Namespace(headless=False, views=3, theme="dark"))[0]) == 3
+    assert len(_windows(wanted(3))[0]) == 3
+
+
+def test_the_stage_comes_beside_the_view_alone_or_not_and_then_the_person_is_told(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(launch, "why_no_window", lambda: None)
+    monkeypatch.setattr(stage_launch, "why_no_stage", lambda: None)
+    kinds = [window.func for window in _windows(wanted(stage=True))[0]]  # type: ignore[attr-defined]
+    assert kinds == [launch.ViewLink, stage_launch.StageLink]
+    alone, obstacle = _windows(wanted(0, stage=True))
+    assert [window.func for window in alone] == [stage_launch.StageLink]  # type: ignore[attr-defined]
+    assert not obstacle
+    monkeypatch.setattr(launch, "why_no_window", lambda: "Qt cannot be loaded")
+    alone, obstacle = _windows(wanted(stage=True))
+    assert [window.func for window in alone] == [stage_launch.StageLink]  # type: ignore[attr-defined]
+    assert obstacle == "Qt cannot be loaded"
+    assert capsys.readouterr().err == ""
+    monkeypatch.setattr(stage_launch, "why_no_stage", lambda: "no OpenGL")
+    assert _windows(wanted(stage=True)) == ([], "Qt cannot be loaded")
+    assert capsys.readouterr().err == "no stage: no OpenGL.\n"
+    assert _windows(wanted(0, stage=True)) == ([], "--views 0 was given, and there is no stage (no OpenGL)")
+    assert _windows(wanted(stage=True, headless=True)) == ([], "--headless was given")
+    assert "no stage: --headless was given" in capsys.readouterr().err
+    with pytest.raises(ConfigurationError, match="--views 0: leaves no window; add --stage"):
+        _windows(wanted(0))
 
 
 def test_who_does_not_wait_for_the_window_is_interrupted() -> None:

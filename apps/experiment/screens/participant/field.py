@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from apps.experiment.screens.messages import Pacing, Show
-from apps.experiment.screens.participant import pictures
-from apps.experiment.screens.participant.layout import Plane
-from apps.experiment.screens.participant.paint import Brush
+from apps.opengl import pictures
+from apps.opengl.paint import Brush
+from apps.opengl.plane import Plane
 from apps.shared.theme import Theme
 
 CURSOR = 3.4

@@ -10,6 +10,7 @@ from typing import Any
 
 from apps.experiment.screens.messages import Cannot
 from apps.experiment.screens.settings import ScreenSettings
+from apps.opengl.opening import open_window, why
 from apps.view.link import Link
 
 
@@ -27,7 +28,7 @@ def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:
 
         screen = ParticipantWindow(link, window, settings)
     except Exception as error:  # whatever the graphics libraries raise: the session must hear of it, in words
-        words = _why(error)
+        words = why("the participant's screen", error)
         link.send(Cannot("window", words))
         link.close()
         sys.exit(words)
@@ -41,23 +42,6 @@ def _open(settings: ScreenSettings) -> Any:
     """Open the window on the screen that was asked for, or on the last one there is."""
     import pyglet
 
-    pyglet.options.shadow_window = False
     pyglet.options.audio = ("pulse", "openal", "xaudio2", "directsound", "silent")
-    from apps.experiment.screens.participant.keys import open_window
-
-    screens = pyglet.display.get_display().get_screens()
-    where = screens[min(settings.screen, len(screens) - 1)]
-    options: dict[str, Any] = {"caption": "haptics: participant", "vsync": False, "resizable": True}
-    if not settings.full_screen:
-        options |= {"width": settings.width, "height": settings.height}
-    options["config"] = pyglet.gl.Config(double_buffer=True)
-    return open_window(screen=where, fullscreen=settings.full_screen, **options)
-
-
-def _why(error: Exception) -> str:
-    """Say why there is no window, and what to do."""
-    reason = str(error) or type(error).__name__
-    return (
-        f"the participant's screen cannot be shown: {reason}. It needs a display (DISPLAY) with OpenGL 3.3 or later; "
-        "where there is no graphics card, Debian's libgl1-mesa-dri does it in software."
-    )
+    size = None if settings.full_screen else (settings.width, settings.height)
+    return open_window("haptics: participant", screen=settings.screen, size=size)

@@ -7,9 +7,10 @@ from typing import Any
 
 from apps.experiment.design.texts import on_the_cap
 from apps.experiment.screens.messages import Choice, Show
-from apps.experiment.screens.participant import pictures
-from apps.experiment.screens.participant.layout import LEAST_TEXT, TEXT, TITLE, Area, Layout, in_a_row
-from apps.experiment.screens.participant.paint import Brush
+from apps.experiment.screens.participant.layout import LEAST_TEXT, TEXT, TITLE, Layout, in_a_row
+from apps.opengl import pictures
+from apps.opengl.paint import Brush
+from apps.opengl.plane import Area
 from apps.shared.theme import Theme, blend
 
 _LEFT_ALIGNED = ("instructions", "practice")

@@ -10,25 +10,25 @@ from typing import Any
 
 import pyglet
 
-from apps.experiment.screens.messages import Cannot, Choice, Corners, Pause, Show
+from apps.experiment.screens.messages import Cannot, Choice, Pause, Show
 from apps.experiment.screens.participant.field import Field, turns
-from apps.experiment.screens.participant.hand import Hand
-from apps.experiment.screens.participant.keys import Keyboard
-from apps.experiment.screens.participant.layout import Plane, arrange
+from apps.experiment.screens.participant.layout import arrange
 from apps.experiment.screens.participant.scene import Scene
 from apps.experiment.screens.participant.sound import Sound
 from apps.experiment.screens.settings import ScreenSettings
 from apps.front_ends.messages import (
-    HOLD_EVERY,
     AskShown,
     Close,
-    HoldKey,
     Key,
     Quit,
     SessionEnded,
     SessionStarted,
     Shown,
 )
+from apps.opengl.dead_man import KEY, DeadMansKey
+from apps.opengl.hand import Hand
+from apps.opengl.keys import Keyboard
+from apps.opengl.plane import Corners, Plane
 from apps.shared.theme import Theme, by_name
 from apps.view.link import Link
 from haptics.errors import ConfigurationError
@@ -70,9 +70,7 @@ class ParticipantWindow:
         self._ring: Ring | None = None
         self._workspace = _NOWHERE
         self._show = Show("pause")
-        self._keys_down: set[str] = set()
-        self._wants_hold = False
-        self._said_hold = 0.0
+        self._dead_man = DeadMansKey(link.send)
         self._turns = 0
         self._rest_until = 0.0
         self._closed = False
@@ -100,7 +98,7 @@ class ParticipantWindow:
         for message in self._link.receive():
             self._take(message)
         now = time.monotonic()
-        self._repeat_hold(now)
+        self._dead_man.repeat(now)
         self._keep_pace(now)
         if now >= self._rest_until and not self._closed:
             self._draw(now)
@@ -122,7 +120,8 @@ class ParticipantWindow:
             case SessionStarted():
                 self._follow(message)
             case SessionEnded():
-                self._ring, self._wants_hold = None, False
+                self._ring = None
+                self._dead_man.want(False)
                 self._hand.want(None)
                 self._dirty = True
             case AskShown():
@@ -154,7 +153,7 @@ class ParticipantWindow:
     def _follow(self, message: SessionStarted) -> None:
         """Read the trace of a block that begins."""
         self._workspace = message.workspace
-        self._wants_hold = message.dead_man == "key"
+        self._dead_man.want(message.dead_man == "key")
         try:
             self._ring = Ring.attach(Path(message.trace))
         except ConfigurationError as error:
@@ -166,25 +165,15 @@ class ParticipantWindow:
     # --- what goes out
 
     def _key(self, name: str, down: bool, at: float) -> None:
-        (self._keys_down.add if down else self._keys_down.discard)(name)
-        if name == "space" and self._wants_hold:
-            self._link.send(HoldKey(down, at))
-            self._said_hold = time.monotonic()
-        elif name == "escape":
+        if name == KEY:
+            self._dead_man.press(down, at)
+        if name == KEY and self._dead_man.wanted:
+            return
+        if name == "escape":
             if down:
                 self._link.send(Pause())
         else:
             self._link.send(Key(name, down, at))
-
-    @property
-    def _held(self) -> bool:
-        return "space" in self._keys_down
-
-    def _repeat_hold(self, now: float) -> None:
-        """Say again that the dead-man's key is held."""
-        if self._wants_hold and self._held and now - self._said_hold >= HOLD_EVERY:
-            self._link.send(HoldKey(True))
-            self._said_hold = now
 
     def _close(self) -> bool:
         self._link.send(Close())
@@ -228,7 +217,7 @@ class ParticipantWindow:
         self._turns = count
 
     def _draw(self, now: float) -> None:
-        changed = self._scene.refresh(now, self._held)
+        changed = self._scene.refresh(now, self._dead_man.held)
         if self._field is not None:
             changed |= self._field.refresh(self._position(), now)
         if not (changed or self._dirty):

@@ -13,13 +13,15 @@ import numpy as np
 import pytest
 
 from apps.experiment.screens import Cannot, Pause, Show
-from apps.experiment.screens.participant.layout import Plane, arrange
+from apps.experiment.screens.participant.layout import arrange
 from apps.front_ends.messages import Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded
+from apps.opengl.plane import Plane
 from haptics.records import ROW
 from haptics.trace import Trace
-from tests.apps.experiment.screens.driving import WORKSPACE, Participant, opened, started
+from tests.apps.experiment.screens.driving import WORKSPACE, opened, started
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 from tests.apps.screen import WHY_NOT, Screen, virtual_screen
+from tests.apps.shown import OnScreen
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
@@ -28,10 +30,10 @@ NAMES = ("2", "left", "enter", "return", "3", "period", "period", "f")
 
 
 @pytest.fixture(scope="module")
-def participant(screen: Screen) -> Iterator[Participant]:
+def participant(screen: Screen) -> Iterator[OnScreen]:
     with opened(screen) as it:
         it.until_shown()
-        it.focus()
+        it.focus("haptics: participant")
         yield it
 
 
@@ -42,7 +44,7 @@ def trace(tmp_path: Path) -> Trace:
     return trace
 
 
-def test_keys_come_once_with_the_instant_at_which_they_went_down(participant: Participant) -> None:
+def test_keys_come_once_with_the_instant_at_which_they_went_down(participant: OnScreen) -> None:
     participant.front.send(shows()["response"])
     before = time.monotonic()
     pressed = ("Left", "KP_Enter", "Return", "KP_3", "period", "KP_Decimal", "f")
@@ -58,7 +60,7 @@ def test_keys_come_once_with_the_instant_at_which_they_went_down(participant: Pa
     assert instants[1] - instants[0] == pytest.approx(0.8, abs=0.15)
 
 
-def test_a_key_that_comes_up_after_shift_does_is_told_and_can_be_pressed_again(participant: Participant) -> None:
+def test_a_key_that_comes_up_after_shift_does_is_told_and_can_be_pressed_again(participant: OnScreen) -> None:
     for _ in range(2):
         participant.screen.xdotool("keydown", "shift", "keydown", "1", "keyup", "shift", "keyup", "1", "key", "f")
         said = participant.until(lambda said: Key("f", False) in said)
@@ -66,7 +68,7 @@ def test_a_key_that_comes_up_after_shift_does_is_told_and_can_be_pressed_again(p
         assert names[:4] == [("shift", True), ("exclam", True), ("shift", False), ("exclam", False)]
 
 
-def test_a_key_keeps_its_instant_while_the_window_is_busy(participant: Participant) -> None:
+def test_a_key_keeps_its_instant_while_the_window_is_busy(participant: OnScreen) -> None:
     os.kill(participant.pid, signal.SIGSTOP)
     try:
         before = time.monotonic()
@@ -79,7 +81,7 @@ def test_a_key_keeps_its_instant_while_the_window_is_busy(participant: Participa
     assert before - 0.001 <= down.at <= after + 0.001
 
 
-def test_esc_asks_for_a_pause_and_ends_nothing(participant: Participant) -> None:
+def test_esc_asks_for_a_pause_and_ends_nothing(participant: OnScreen) -> None:
     participant.screen.xdotool("key", "Escape")
     assert participant.until(lambda said: Pause() in said) == [Pause()]
     participant.screen.xdotool("key", "a")
@@ -87,7 +89,7 @@ def test_esc_asks_for_a_pause_and_ends_nothing(participant: Participant) -> None
     assert participant.front.open
 
 
-def test_the_mouse_is_the_hand_in_the_place_where_the_workspace_is(participant: Participant, trace: Trace) -> None:
+def test_the_mouse_is_the_hand_in_the_place_where_the_workspace_is(participant: OnScreen, trace: Trace) -> None:
     participant.front.send(started(trace.path, mouse=True))
     participant.front.send(shows()["first"])
     plane = Plane(arrange(1000, 700).field, WORKSPACE)
@@ -104,7 +106,7 @@ def test_the_mouse_is_the_hand_in_the_place_where_the_workspace_is(participant: 
     assert participant.until(lambda said: Key("a", False) in said) == [Key("a", True), Key("a", False)]
 
 
-def test_the_dead_mans_key_is_told_again_and_again_while_it_is_held(participant: Participant, trace: Trace) -> None:
+def test_the_dead_mans_key_is_told_again_and_again_while_it_is_held(participant: OnScreen, trace: Trace) -> None:
     participant.front.send(started(trace.path, dead_man="key"))
     participant.front.send(shows()["park"])
     time.sleep(0.3)
@@ -115,14 +117,14 @@ def test_the_dead_mans_key_is_told_again_and_again_while_it_is_held(participant:
     participant.front.send(SessionEnded("completed"))
 
 
-def test_what_is_too_long_or_cannot_be_heard_is_told(participant: Participant) -> None:
+def test_what_is_too_long_or_cannot_be_heard_is_told(participant: OnScreen) -> None:
     participant.front.send(Show("instructions", "Long", 12 * INSTRUCTIONS))
     (said,) = participant.until(bool)
     assert isinstance(said, Cannot)
     assert "'instructions' is too long to be read" in said.words
 
 
-def test_a_trace_that_is_not_there_is_told(participant: Participant, tmp_path: Path) -> None:
+def test_a_trace_that_is_not_there_is_told(participant: OnScreen, tmp_path: Path) -> None:
     participant.front.send(started(tmp_path / "none"))
     (said,) = participant.until(bool)
     assert isinstance(said, Cannot)

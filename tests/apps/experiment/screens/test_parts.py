@@ -12,27 +12,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apps.experiment.screens import Pacing, ScreenSettings
-from apps.experiment.screens.participant import pictures
-from apps.experiment.screens.participant.layout import Plane, arrange
+from apps.experiment.screens.participant.layout import arrange
 from apps.experiment.screens.participant.sound import RATE, part_of, pink_noise, samples, tones
 from haptics.errors import ConfigurationError
 
 SIZES = st.tuples(st.integers(640, 4000), st.integers(480, 2400))
-
-
-@given(SIZES, st.floats(0.01, 1), st.floats(0.01, 1), st.floats(0, 1), st.floats(0, 1))
-def test_places_go_to_the_window_and_back(
-    size: tuple[int, int], width: float, height: float, u: float, v: float
-) -> None:
-    workspace = ((-0.3 * width, -0.6 * height), (0.7 * width, 0.4 * height))
-    layout = arrange(*size)
-    plane = Plane(layout.field, workspace)
-    place = workspace[0][0] + u * width, workspace[0][1] + v * height
-    pixel = plane.to_window(*place)
-    assert plane.to_plane(*pixel) == pytest.approx(place, abs=1e-9)
-    assert layout.field.holds(plane.outline)
-    outside = plane.to_plane(pixel[0] + 1e5, pixel[1] - 1e5)
-    assert outside == pytest.approx((workspace[1][0], workspace[0][1]))
 
 
 @given(SIZES)
@@ -44,18 +28,6 @@ def test_areas_lie_in_the_window_and_apart(size: tuple[int, int]) -> None:
     assert all(below.y + below.height <= above.y + 1e-6 for below, above in itertools.pairwise(rows))
     columns = [layout.left, layout.field, layout.right]
     assert all(one.x + one.width <= other.x + 1e-6 for one, other in itertools.pairwise(columns))
-
-
-def test_intervals_differ_by_shape_and_answers_too() -> None:
-    size = 60
-    shapes = [pictures.badge(number, size) for number in (1, 2, 3)] + [pictures.tick(size), pictures.cross(size)]
-    for number, one in enumerate(shapes):
-        for other in shapes[:number]:
-            assert np.abs(one - other).mean() > 0.1
-    assert shapes[0].sum() == pytest.approx(np.pi * (0.5 * size) ** 2, rel=0.04)
-    assert shapes[2].sum() == pytest.approx(0.5 * size**2, rel=0.06)
-    line = pictures.badge(1, size, 3.0)
-    assert line.sum() == pytest.approx(3 * np.pi * (size - 4), rel=0.03)
 
 
 @given(st.floats(0.2, 5), st.floats(0, 60))

@@ -12,12 +12,14 @@ import numpy as np
 import pytest
 
 from apps.experiment.screens import Choice, Show, StartBox
-from apps.experiment.screens.participant.layout import Plane, arrange
+from apps.experiment.screens.participant.layout import arrange
 from apps.front_ends.messages import HandTarget, Key, SessionEnded
+from apps.opengl.plane import Plane
 from haptics.records import ROW
 from haptics.trace import Trace
-from tests.apps.experiment.screens.driving import WORKSPACE, Participant, opened, started
+from tests.apps.experiment.screens.driving import WORKSPACE, opened, started
 from tests.apps.screen import WHY_NOT, Screen
+from tests.apps.shown import OnScreen
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
@@ -26,17 +28,17 @@ TWO = (Choice("1", "first"), Choice("2", "second"))
 
 
 @pytest.fixture
-def participant(screen: Screen) -> Iterator[Participant]:
+def participant(screen: Screen) -> Iterator[OnScreen]:
     with opened(screen) as it:
         it.until_shown()
-        it.focus()
+        it.focus("haptics: participant")
         yield it
 
 
 class Hand:
     """Moves the pointer over the window, and what the screen says of it into the trace."""
 
-    def __init__(self, participant: Participant, trace: Trace) -> None:
+    def __init__(self, participant: OnScreen, trace: Trace) -> None:
         self._participant, self._trace = participant, trace
         self._plane = Plane(arrange(1000, 700).field, WORKSPACE)
         self.path: list[tuple[float, float]] = []
@@ -59,14 +61,14 @@ class Hand:
                 self._trace.append(row)
 
 
-def press(participant: Participant, key: str, name: str) -> Key:
+def press(participant: OnScreen, key: str, name: str) -> Key:
     """Press a key and return what is heard of it."""
     participant.screen.xdotool("key", key)
     said = participant.until(lambda said: Key(name, False) in said)
     return next(message for message in said if isinstance(message, Key))
 
 
-def test_from_the_instructions_to_the_end(participant: Participant, tmp_path: Path) -> None:
+def test_from_the_instructions_to_the_end(participant: OnScreen, tmp_path: Path) -> None:
     tell = participant.front.send
     trace = Trace.create(tmp_path / "trace", capacity=4096)
     begun = time.monotonic()

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from apps.experiment.screens.participant.layout import Area
+from apps.opengl.plane import Area
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 from tests.apps.screen import WHY_NOT, Screen
 from tests.processes import ROOT

@@ -15,7 +15,8 @@ import pytest
 
 from apps.experiment.design import read_design
 from apps.experiment.journal import read_journal
-from apps.experiment.screens.participant.layout import Plane, arrange
+from apps.experiment.screens.participant.layout import arrange
+from apps.opengl.plane import Plane
 from tests.apps.screen import WHY_NOT, Screen, virtual_screen
 from tests.conftest import WHY_NO_QT
 from tests.processes import finish, program, until

@@ -7,8 +7,8 @@ from typing import Any
 
 import pyglet
 
-from apps.experiment.screens.participant.layout import Plane
 from apps.front_ends.messages import HandButtons, HandTarget
+from apps.opengl.plane import Plane
 
 
 class Hand:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from typing import Any
@@ -44,43 +43,6 @@ def name_of(symbol: int) -> str:
     if name in _SAME:
         return _SAME[name]
     return name.removeprefix("num_") if name.startswith("num_") else name.removeprefix("_")
-
-
-def _window_class() -> type:
-    """Return the kind of window that knows when the newest key went down, where the window system says so."""
-    if not sys.platform.startswith("linux"):
-        return pyglet.window.Window  # type: ignore[no-any-return]
-    from pyglet.libs.x11 import xlib
-
-    class StampedWindow(pyglet.window.Window):  # type: ignore[misc]
-        """Notes stamp and number of each key before pyglet makes an event of it."""
-
-        stamp = 0
-        code = 0
-
-        def dispatch_platform_event(self, e: Any) -> None:
-            """Take an event of the window."""
-            self._note(e)
-            super().dispatch_platform_event(e)
-
-        def dispatch_platform_event_view(self, e: Any) -> None:
-            """Take an event of the area in it."""
-            self._note(e)
-            super().dispatch_platform_event_view(e)
-
-        def _note(self, e: Any) -> None:
-            if e.type in (xlib.KeyPress, xlib.KeyRelease):
-                self.stamp, self.code = int(e.xkey.time), int(e.xkey.keycode)
-                # pyglet remembers keys by what they stand for, which another key may change before they come up: then
-                # it would swallow the next press. `Keyboard` goes by their numbers.
-                self.pressed_keys.clear()
-
-    return StampedWindow
-
-
-def open_window(**options: Any) -> Any:
-    """Open a window whose `instant` tells when its newest key event happened."""
-    return _window_class()(**options)
 
 
 def instant(window: Any) -> float:

@@ -1,4 +1,4 @@
-"""What everything on the participant's screen is drawn with: texts and pictures in a batch of pyglet's."""
+"""What windows are drawn with: texts and pictures in a batch of pyglet's."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 import pyglet
 
-from apps.experiment.screens.participant.layout import Area
-from apps.experiment.screens.participant.pictures import Cover
+from apps.opengl.pictures import Cover
+from apps.opengl.plane import Area
 
 Colour = tuple[int, int, int, int]
 
@@ -41,12 +41,28 @@ class Brush:
         self._sprites: list[Any] = []
         self.labels: list[Any] = []
 
+    @property
+    def shapes(self) -> int:
+        """How many texts and pictures it draws."""
+        return len(self.labels) + len(self._sprites)
+
     def draw(self) -> None:
         """Draw all."""
         self._batch.draw()
 
-    def text(self, words: str, place: tuple[float, float], size: float, colour: str, bold: bool = False) -> Any:
-        """Put one line of text with its middle at a place; letters are `size` pixels high."""
+    def text(
+        self,
+        words: str,
+        place: tuple[float, float],
+        size: float,
+        colour: str,
+        bold: bool = False,
+        anchor: str = "center",
+    ) -> Any:
+        """Put one line of text with its middle, or its ``left`` or ``right`` end, at a place.
+
+        The letters are `size` pixels high, and the place is at half the height of the line.
+        """
         label = pyglet.text.Label(
             words,
             x=place[0],
@@ -55,7 +71,7 @@ class Brush:
             font_size=size,
             weight="bold" if bold else "normal",
             color=rgba(colour),
-            anchor_x="center",
+            anchor_x=anchor,
             anchor_y="center",
             dpi=_PIXELS,
             batch=self._batch,

@@ -1,0 +1,1 @@
+"""What draws the stage with OpenGL: what stands still, what moves, the numbers, and what is laid over them."""

@@ -1,0 +1,93 @@
+"""The numbers of the stage: what the newest tick says, in words and with units."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from apps.opengl.paint import Brush, rgba
+from apps.stage.drawing.actors import Painter
+from apps.stage.legend import contact_mark, force_words, lines
+from apps.stage.marks import Marks
+from apps.stage.motion import Motion
+from apps.stage.scenery import Scenery
+
+EVERY = 0.15
+"""Numbers change this often [s], so that they can be read."""
+
+
+class Numbers:
+    """The texts in the column that change.
+
+    Attributes
+    ----------
+    shapes : int
+        How many there are.
+    """
+
+    def __init__(self, painter: Painter, scenery: Scenery) -> None:
+        self._painter, self._scenery = painter, scenery
+        self._marks = Marks(scenery.theme.panel, 0.0)
+        self._brush = Brush()
+        self._values: list[Any] = []
+        self._due = 0.0
+        at, text = lines(scenery.layout), scenery.layout.text
+        theme, unit = scenery.theme, scenery.layout.unit
+        self._sign = at.left + 2.0 * unit, at.state
+        self._state = self._brush.text("", (at.left + 6.0 * unit, at.state), 2.4 * text, theme.text, True, "left")
+        self._region = self._brush.text("", (at.left, at.region), 1.2 * text, theme.text, True, "left")
+        self._law = self._brush.text("", (at.left, at.law), 0.92 * text, theme.faint, anchor="left")
+        names = [force_words(scenery.info), "speed", "elongation", "normal force"][: 4 if scenery.walls else 3]
+        for name, y in zip(names, at.values, strict=False):
+            self._brush.text(name, (at.left, y), 0.92 * text, theme.faint, anchor="left")
+            self._values.append(self._brush.text("", (at.right, y), 1.35 * text, theme.text, True, "right"))
+
+    @property
+    def shapes(self) -> int:
+        """How many texts and signs it draws."""
+        return self._brush.shapes + self._marks.count
+
+    def refresh(self, motion: Motion, now: float, region: tuple[str, str]) -> bool:
+        """Bring them up to date, and tell whether they are; `region` is its name and its law in words."""
+        if now < self._due:
+            return False
+        self._due = now + EVERY
+        self._show_state(motion)
+        _say(self._region, region[0])
+        _say(self._law, region[1])
+        force, stretch = math.hypot(*motion.force), math.hypot(*motion.displacement)
+        words = (newtons(force), f"{1e3 * motion.speed:.0f} mm/s", millimetres(stretch), newtons(motion.normal_force))
+        for label, value in zip(self._values, words, strict=False):
+            _say(label, value)
+        return True
+
+    def draw(self) -> None:
+        """Draw them."""
+        self._painter.marks(self._marks)
+        self._brush.draw()
+
+    def _show_state(self, motion: Motion) -> None:
+        theme, unit = self._scenery.theme, self._scenery.layout.unit
+        self._marks.clear()
+        if not motion.ticks:
+            _say(self._state, "")
+            return
+        contact_mark(self._marks, self._sign, 1.45 * unit, theme, sticking=motion.sticking)
+        _say(self._state, "STICK" if motion.sticking else "SLIP")
+        self._state.color = rgba(theme.stick if motion.sticking else theme.motion)
+
+
+def _say(label: Any, words: str) -> None:
+    """Change a text where it says something else: to set it anew takes as long as to draw a hundred shapes."""
+    if label.text != words:
+        label.text = words
+
+
+def newtons(force: float) -> str:
+    """Write a force."""
+    return f"{force:.2f} N" if math.isfinite(force) else "no wall"
+
+
+def millimetres(length: float) -> str:
+    """Write a displacement: micrometres where it is small."""
+    return f"{1e3 * length:.2f} mm" if length >= 1e-4 else f"{1e6 * length:.0f} µm"

@@ -1,0 +1,162 @@
+"""The picture of the stage: what is drawn of a run, in which order, and anew when."""
+
+from __future__ import annotations
+
+import string
+from typing import Any
+
+from pyglet import gl
+
+from apps.opengl.paint import Brush
+from apps.opengl.plane import Plane
+from apps.shared.theme import Theme
+from apps.stage.drawing.actors import Actors, Painter
+from apps.stage.drawing.backdrop import Backdrop
+from apps.stage.drawing.notes import Banner, Help, keys
+from apps.stage.drawing.panel import Numbers
+from apps.stage.ground import plain_ground
+from apps.stage.layout import arrange
+from apps.stage.motion import Motion, Stretch
+from apps.stage.scenery import Scenery, displacement_of, scales
+from apps.view.run import RunInfo
+
+
+class Picture:
+    """Draws a run on a window.
+
+    Parameters
+    ----------
+    window : pyglet Window
+        An open one.
+    theme : Theme
+        Colours at the start.
+
+    Attributes
+    ----------
+    theme : Theme
+        The colours.
+    scenery : Scenery
+        What stands still.
+    """
+
+    def __init__(self, window: Any, theme: Theme) -> None:
+        self._window = window
+        self._info = RunInfo()
+        self._ground = plain_ground()
+        self._stretch = Stretch()
+        self._entries = keys(False, False)
+        self._panel, self._helping = True, False
+        self._said = ("", False)
+        self._banner: Banner | None = None
+        self._help: Help | None = None
+        self.theme = theme
+        window.switch_to()
+        self._painter = Painter()
+        self._backdrop = Backdrop(self._painter)
+        self._lay_out()
+
+    @property
+    def plane(self) -> Plane:
+        """Where the workspace lies on the window."""
+        return self.scenery.plane
+
+    @property
+    def shapes(self) -> int:
+        """How many shapes the last picture had, besides what stands still."""
+        notes = [note.shapes for note in (self._banner, self._help if self._helping else None) if note is not None]
+        return 1 + self._actors.shapes + (self._numbers.shapes if self._panel else 0) + sum(notes)
+
+    @property
+    def standing(self) -> int:
+        """How many shapes stand still: they are drawn when one of them changes."""
+        return self._backdrop.shapes
+
+    def warm_up(self) -> None:
+        """Load letters, so that the first pictures are not late."""
+        brush = Brush()
+        for size in (0.92, 1.0, 1.2, 1.35, 2.4):
+            brush.text(string.printable[:95] + "×µ", (0, 0), size * self.scenery.layout.text, self.theme.text, True)
+        brush.draw()
+
+    def show_run(self, info: RunInfo) -> None:
+        """Show another run."""
+        self._info = info
+        self._lay_out()
+        self._stretch.expect(displacement_of(info), self.scenery.room)
+        self._lay_out()
+
+    def explain(self, entries: tuple[tuple[str, str], ...]) -> None:
+        """Take what each key does (`notes.keys`)."""
+        self._entries = entries
+        self._lay_over()
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.theme = theme
+        self._lay_out()
+
+    def resize(self) -> None:
+        """Take note that the window has another size."""
+        self._lay_out()
+
+    def toggle_panel(self) -> None:
+        """Show the column with numbers and legend, or the plane alone."""
+        self._panel = not self._panel
+        self._lay_out()
+
+    def toggle_help(self) -> None:
+        """Show the keys, or not."""
+        self._helping = not self._helping
+
+    def announce(self, words: str, loud: bool) -> None:
+        """Show a message at the top; empty words take it away."""
+        if (words, loud) != self._said:
+            self._said = (words, loud)
+            self._lay_over()
+
+    def draw(self, motion: Motion, now: float, region: tuple[str, str]) -> bool:
+        """Draw the newest of a run and flip the window; tell whether the numbers, too, are the newest.
+
+        Parameters
+        ----------
+        now : float
+            The monotonic clock [s].
+        region : (str, str)
+            The name of the material under the contact, and its law in words.
+        """
+        self._window.switch_to()
+        if self._stretch.follow(motion.largest, self.scenery.room):
+            self._lay_out()
+        self._backdrop.show()
+        gl.glViewport(0, 0, *self._window.get_framebuffer_size())
+        if motion.ticks:
+            self._actors.draw(motion)
+        newest = not self._panel or self._numbers.refresh(motion, now, region)
+        if self._panel:
+            self._numbers.draw()
+        if self._banner is not None:
+            self._banner.draw()
+        if self._helping and self._help is not None:
+            self._help.draw()
+        self._window.flip()
+        return newest
+
+    def _lay_out(self) -> None:
+        """Put everything where it belongs, and draw what stands still."""
+        self._window.switch_to()
+        layout = arrange(self._window.width, self._window.height, self._panel)
+        plane = Plane(layout.plane, self._info.workspace)
+        factors = scales(plane, self._info, self._stretch.factor)
+        self.scenery = Scenery(layout, plane, self._info, self.theme, self._ground, factors)
+        self._painter.size = (layout.window.width, layout.window.height)
+        self._actors = Actors(self._painter, self.scenery)
+        self._numbers = Numbers(self._painter, self.scenery)
+        self._lay_over()
+        self._backdrop.draw(self.scenery, self._window.get_framebuffer_size())
+
+    def _lay_over(self) -> None:
+        """Set the message and the keys anew."""
+        words, loud = self._said
+        layout = self.scenery.layout
+        self._banner = Banner(self._painter, layout, self.theme, words, loud) if words else None
+        self._help = Help(self._painter, layout, self.theme, self._entries)

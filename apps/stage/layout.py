@@ -1,0 +1,58 @@
+"""Where things are on the stage, in pixels from the lower left corner. No pyglet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apps.opengl.plane import Area
+
+_LEAST = 600.0
+"""On a window that is lower than this [pixel] letters and signs do not shrink further."""
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The areas of a window.
+
+    Attributes
+    ----------
+    unit : float
+        A hundredth of the window's height, and no less than is needed to read [pixel]: sizes are multiples of it.
+    window, plane, panel : Area
+        The whole, the room for the workspace, and the column with numbers and legend, of no width if it is hidden.
+    """
+
+    unit: float
+    window: Area
+    plane: Area
+    panel: Area
+
+    @property
+    def text(self) -> float:
+        """Height of ordinary text [pixel]."""
+        return 2.15 * self.unit
+
+
+def arrange(width: int, height: int, panel: bool = True) -> Layout:
+    """Divide a window of this size [pixel], with or without the column at the right."""
+    unit = max(height, _LEAST) / 100
+    margin = 2.0 * unit
+    column = min(41.0 * unit, 0.42 * width) if panel else 0.0
+    return Layout(
+        unit=unit,
+        window=Area(0, 0, width, height),
+        plane=Area(margin, margin, max(width - column - 2 * margin, 1.0), max(height - 2 * margin, 1.0)),
+        panel=Area(width - column, 0, column, height),
+    )
+
+
+def nice_length(room: float) -> float:
+    """Return the largest of 1, 2 or 5 times a power of ten that is no more than `room`."""
+    if not room > 0:
+        return 1.0
+    power = 1.0
+    while power > room:
+        power /= 10
+    while 10 * power <= room:
+        power *= 10
+    return next(step * power for step in (5, 2, 1) if step * power <= room)

@@ -1,0 +1,156 @@
+"""What the stage shows of the rows of a trace: the newest tick, the trail, places of sticking. No pyglet."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.view.history import means, runs
+from haptics.device import Causality
+from haptics.records import Rows, Status
+
+Floats = NDArray[np.float64]
+
+TRAIL_TIME = 3.0
+"""The trail shows so many seconds."""
+
+STEP = 0.008
+"""Time between two of its points [s]."""
+
+LEAST_STICK = 0.03
+"""A rest shorter than this leaves no dot [s]."""
+
+MOST_STICKS = 24
+"""So many dots at most, the latest ones."""
+
+
+class Motion:
+    """Follows the rows of one run.
+
+    Parameters
+    ----------
+    rate : float
+        Nominal rate [Hz].
+    causality : str
+        Decides which force is shown: the command of an impedance device, the hand force otherwise.
+
+    Attributes
+    ----------
+    position, contact : (2,) float arrays
+        The end effector, and the place where friction holds on to the ground: less the elastic displacement [m].
+    force : (2,) float array
+        The force that is shown [N].
+    speed, normal_force : float
+        Of the end effector [m/s]; what it is pressed against a wall with [N], nan if there is none.
+    sticking, released : bool
+        Whether the contact sticks, and whether the dead-man's switch is not held.
+    region : int
+        Where in a scene it is, -1 without one.
+    largest : float
+        The largest elastic displacement of the trail's time [m].
+    """
+
+    def __init__(self, rate: float, causality: str) -> None:
+        self._force = "command" if causality == Causality.IMPEDANCE else "force"
+        self._stride = max(round(STEP * rate), 1)
+        self._seconds = self._stride / rate
+        self._capacity = max(round(TRAIL_TIME / self._seconds), 2)
+        self._points: Floats = np.empty((0, 4))
+        self.position, self.contact, self.force = np.zeros(2), np.zeros(2), np.zeros(2)
+        self.speed, self.normal_force = 0.0, float("nan")
+        self.sticking = self.released = False
+        self.region, self.ticks = -1, 0
+
+    @property
+    def displacement(self) -> Floats:
+        """From the contact to the end effector, (2,) [m]."""
+        return self.position - self.contact
+
+    @property
+    def trail(self) -> Floats:
+        """Places of the contact, (n, 2) [m], oldest first."""
+        return self._points[:, :2]
+
+    @property
+    def largest(self) -> float:
+        """The largest elastic displacement of the trail's time [m]."""
+        return float(self._points[:, 3].max()) if len(self._points) else 0.0
+
+    def take(self, rows: Rows) -> None:
+        """Add rows (dtype `haptics.records.ROW`), oldest first."""
+        if not len(rows):
+            return
+        self.ticks += len(rows)
+        self._note(rows[-1])
+        chosen = rows[rows["tick"] % self._stride == 0][-self._capacity :]
+        contact = chosen["position"] - chosen["displacement"]
+        stretch = np.hypot(chosen["displacement"][:, 0], chosen["displacement"][:, 1])
+        points = np.column_stack((contact, chosen["sticking"] != 0, stretch))
+        # A row that is not finite is flagged by the envelope; here it must only not break the drawing.
+        points = points[np.isfinite(points).all(axis=1)]
+        self._points = np.concatenate((self._points, points))[-self._capacity :]
+
+    def _note(self, row: Rows) -> None:
+        """Take the newest row; what is not finite in it stays as it was."""
+        position, displacement, force = row["position"], row["displacement"], row[self._force]
+        if np.isfinite(position).all() and np.isfinite(displacement).all():
+            self.position, self.contact = position.copy(), position - displacement
+        if np.isfinite(force).all():
+            self.force = force.copy()
+        speed = float(np.hypot(*row["velocity"]))
+        self.speed = speed if np.isfinite(speed) else self.speed
+        self.normal_force = float(row["normal_force"])
+        self.sticking, self.region = bool(row["sticking"]), int(row["region"])
+        self.released = bool(row["status"] & int(Status.RELEASED))
+
+    def sticks(self) -> tuple[Floats, Floats]:
+        """Return the places where the contact rested, (n, 2) [m], and for how long, (n,) [s]; the latest ones."""
+        stretches = runs(self._points[:, 2])
+        seconds = np.asarray((stretches.stop - stretches.start) * self._seconds, np.float64)
+        chosen = np.flatnonzero(seconds >= LEAST_STICK)[-MOST_STICKS:]
+        places = np.column_stack([means(self._points[:, axis], stretches)[chosen] for axis in (0, 1)])
+        return places, seconds[chosen]
+
+
+_FACTORS = (1, 2, 5, 10, 20, 50, 100, 200, 500, 1000)
+_PATIENCE = 90
+_LEAST = 1e-5
+
+
+class Stretch:
+    """How many times longer than it is the link is drawn, so that the elongation is seen.
+
+    The factor falls at once where the link would be too long, and rises only after it could have for a while.
+
+    Attributes
+    ----------
+    nominal : float
+        Elastic displacement at which the contact breaks away [m]; zero where nobody knows.
+    factor : int
+        1, 2, 5, 10 ... 1000.
+    """
+
+    def __init__(self) -> None:
+        self.nominal = 0.0
+        self.factor = 1
+        self._waited = 0
+
+    def expect(self, nominal: float, room: float) -> None:
+        """Take the displacement at which the contact will break away, and the room for the longest link, both [m]."""
+        self.nominal = nominal
+        self.factor, self._waited = _fitting(max(nominal, _LEAST), room), 0
+
+    def follow(self, largest: float, room: float) -> bool:
+        """Take the largest displacement lately, and the room for the longest link, both [m]; tell about a change."""
+        wanted = _fitting(max(largest, self.nominal, _LEAST), room)
+        self._waited = self._waited + 1 if wanted > self.factor else 0
+        too_long = wanted < self.factor and self.factor * largest > 1.15 * room
+        if too_long or self._waited > _PATIENCE:
+            self.factor, self._waited = wanted, 0
+            return True
+        return False
+
+
+def _fitting(displacement: float, room: float) -> int:
+    """Return the largest factor with which `displacement` has `room`; both [m]."""
+    return next((factor for factor in reversed(_FACTORS) if factor * displacement <= room), 1)

@@ -1,0 +1,265 @@
+"""The window of the stage: messages and rows in, pictures, keys and the hand out."""
+
+from __future__ import annotations
+
+import time
+from multiprocessing.connection import wait
+from pathlib import Path
+from typing import Any
+
+from apps.front_ends import messages as say
+from apps.opengl.dead_man import KEY, DeadMansKey
+from apps.opengl.hand import Hand
+from apps.opengl.keys import Keyboard
+from apps.shared.theme import Theme, other
+from apps.stage.drawing.notes import keys
+from apps.stage.drawing.picture import Picture
+from apps.stage.motion import Motion
+from apps.view.link import Link
+from apps.view.run import RunInfo, from_message, levels
+from haptics.errors import ConfigurationError
+from haptics.trace import Reader, Ring
+
+LOOK = 0.004
+"""The window looks for messages, keys and the hand this often [s]."""
+
+FRAME = 1 / 60
+"""It is drawn no more often than this [s]."""
+
+_FAREWELL, _ADVICE = 2.5, 20.0
+_LEAST_SIZE = (640, 480)
+
+
+class StageWindow:
+    """What a person sees and presses on the stage.
+
+    Parameters
+    ----------
+    link : Link
+        The session.
+    window : pyglet Window
+        An open one.
+    theme : Theme
+        Colours at the start.
+
+    Attributes
+    ----------
+    picture : Picture
+        What is drawn.
+    motion : Motion
+        What of the run is drawn.
+    frames : int
+        Pictures drawn.
+    """
+
+    def __init__(self, link: Link, window: Any, theme: Theme) -> None:
+        self._link, self._window = link, window
+        self._started: say.SessionStarted | None = None
+        self._reader: Reader | None = None
+        self._values: dict[str, float] = {}
+        self._words, self._words_until = "", 0.0
+        self._advice = ""
+        self._farewell_at = 0.0
+        self._closed = self._frozen = False
+        self._dirty = True
+        self._due = 0.0
+        self.running = False
+        self.frames = 0
+        self.picture = Picture(window, theme)
+        self.motion = Motion(RunInfo.rate, RunInfo.causality)
+        self._hand = Hand(window, link.send)
+        self._dead_man = DeadMansKey(link.send)
+        self._keyboard = Keyboard(window, self._key)
+        window.set_minimum_size(*_LEAST_SIZE)
+        window.push_handlers(on_close=self._close, on_resize=self._resized, on_expose=self._exposed)
+        self.picture.warm_up()
+
+    def run(self) -> None:
+        """Show what the session says until it says `Quit`, its pipe ends, or a person closes the window."""
+        while not self._closed:
+            wait(self._link.waitable, LOOK) if self._link.waitable else time.sleep(LOOK)
+            self.step()
+        self._keyboard.forget()
+        self._window.close()
+
+    def step(self) -> None:
+        """Take what has come, and draw what has changed if it is time for a picture."""
+        self._window.dispatch_events()
+        for message in self._link.receive():
+            self._take(message)
+        now = time.monotonic()
+        self._dead_man.repeat(now)
+        if self._link.gone and not self._closed:
+            self._leave_alone(now)
+        if now >= self._due and not self._closed:
+            self._draw(now)
+
+    # --- what comes in
+
+    def _take(self, message: Any) -> None:
+        match message:
+            case say.SessionStarted():
+                self._begin(message)
+            case say.Preparing(words):
+                self._tell(f"{words[0].upper()}{words[1:]}." if words else self._advice, _ADVICE)
+            case say.SessionEnded():
+                self._end(message)
+            case say.Refused(words) | say.Advised(words):
+                self._advice = words
+                self._tell(words, _ADVICE)
+            case say.ValuesInForce(values):
+                self._take_values(values)
+            case say.AskShown():
+                self._link.send(say.Shown())
+            case say.Quit():
+                self._closed = True
+
+    def _begin(self, message: say.SessionStarted) -> None:
+        info = from_message(message)
+        self._started, self._frozen, self._advice = message, False, ""
+        self._words = ""
+        self.motion = Motion(info.rate, info.causality)
+        self.running = True
+        self._dead_man.want(info.dead_man == "key", anew=True)
+        try:
+            self._reader = Reader(Ring.attach(Path(message.trace)))
+        except ConfigurationError as error:
+            self._reader = None
+            self._tell(f"The run cannot be shown: {error}", 600.0)
+        self._window.set_caption(f"haptics: {info.title} (stage)")
+        self._values = {one.key: one.value for one in info.parameters}
+        self.picture.show_run(info)
+        self._show_keys()
+        self._place_hand()
+        self._dirty = True
+
+    def _take_values(self, values: dict[str, float]) -> None:
+        self._values |= values
+        self._dirty = True
+
+    def _end(self, message: say.SessionEnded) -> None:
+        self._pull()
+        self._reader, self.running = None, False
+        self._dead_man.want(False)
+        self._hand.want(None)
+        error = f" {message.error}" if message.error else ""
+        self._tell(f"Run ended: {message.reason}.{error} Enter starts it again.", 600.0)
+
+    def _leave_alone(self, now: float) -> None:
+        """Say that the application has gone; close after a moment."""
+        if not self._farewell_at:
+            self._farewell_at = now + _FAREWELL
+            self._tell("The session's application has gone; this window closes.", 60.0)
+        self._closed = now > self._farewell_at
+
+    def _tell(self, words: str, seconds: float) -> None:
+        self._words, self._words_until = words, time.monotonic() + seconds
+        self._dirty = True
+
+    def _pull(self) -> int:
+        """Take what the trace has published; return how many rows."""
+        if self._reader is None:
+            return 0
+        rows = self._reader.read()
+        if not self._frozen:
+            self.motion.take(rows)
+        return len(rows)
+
+    # --- what goes out
+
+    def _key(self, name: str, down: bool, at: float) -> None:
+        if name == KEY:
+            self._dead_man.press(down, at)
+            self._dirty = True
+        if name == KEY and self._dead_man.wanted:
+            return
+        if name == ("escape" if self._dead_man.wanted else KEY):
+            if down:
+                self._link.send(say.Stop())
+        elif name in _OWN:
+            if down:
+                self._do(name)
+        else:
+            self._link.send(say.Key(name, down, at))
+
+    def _do(self, name: str) -> None:
+        """Do what a key of the window's own asks for."""
+        match name:
+            case "f1":
+                self.picture.toggle_help()
+            case "f11":
+                self._full_screen(not self._window.fullscreen)
+            case "escape" if self._window.fullscreen:
+                self._full_screen(False)
+            case "t":
+                self.picture.apply(other(self.picture.theme))
+            case "l":
+                self.picture.toggle_panel()
+                self._place_hand()
+            case "p" if self.running:
+                self._frozen = not self._frozen
+            case "return" if not self.running and self._started is not None:
+                self._link.send(say.Start(self._started.device, self._started.model, self._started.hand))
+        self._dirty = True
+
+    def _full_screen(self, wanted: bool) -> None:
+        try:
+            self._window.set_fullscreen(wanted)
+        except Exception as error:  # whatever the window system raises: the run goes on in the window
+            self._tell(f"The window cannot fill the screen: {error}.", _ADVICE)
+
+    def _close(self) -> bool:
+        self._link.send(say.Close())
+        self._closed = True
+        return True
+
+    # --- what is drawn
+
+    def _resized(self, width: int, height: int) -> None:
+        self.picture.resize()
+        self._place_hand()
+        self._dirty = True
+
+    def _exposed(self) -> None:
+        self._dirty = True
+
+    def _place_hand(self) -> None:
+        """Take the mouse for the hand, where it is, on the plane as it lies now."""
+        mouse = self.running and self._started is not None and self._started.mouse
+        cursor = self._window.CURSOR_CROSSHAIR if mouse else self._window.CURSOR_DEFAULT
+        self._window.set_mouse_cursor(self._window.get_system_mouse_cursor(cursor))
+        self._hand.want(self.picture.plane if mouse else None)
+
+    def _show_keys(self) -> None:
+        started = self._started
+        if started is not None:
+            self.picture.explain(keys(self._dead_man.wanted, started.mouse))
+
+    def _draw(self, now: float) -> None:
+        rows = self._pull()
+        if not (rows and not self._frozen) and not self._dirty:
+            return
+        self.picture.announce(*self._message(now))
+        self._dirty = not self.picture.draw(self.motion, now, ("", _law(self._values)))
+        self.frames += 1
+        done = time.monotonic()
+        # Where OpenGL is done in software it rests as long as it has drawn.
+        self._due = max(now + FRAME, done + (done - now))
+
+    def _message(self, now: float) -> tuple[str, bool]:
+        """Return what is to be said at the top, and whether it is loud."""
+        if self._dead_man.wanted and self.motion.released:
+            return "HOLD THE SPACE BAR: without it there is no force", True
+        if self._words and now < self._words_until:
+            return self._words, False
+        return ("Frozen: the run goes on (P)", True) if self._frozen else ("", False)
+
+
+_OWN = ("f1", "f11", "escape", "t", "l", "p", "return")
+"""Keys that mean something to the window, and are not written down."""
+
+
+def _law(values: dict[str, float]) -> str:
+    """Say the levels of the law that is in force."""
+    found = " / ".join(f"{level:.3g}" for level in levels(values))
+    return f"friction {found} N" if found else ""
