@@ -16,6 +16,7 @@ from typing import Any
 
 from apps import commands
 from apps.catalogue import listed
+from apps.gallery import command as gallery
 from apps.shared.answer import Answer
 from apps.shared.parser import Parser, Version
 from apps.shared.words import wrapped
@@ -150,8 +151,9 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_demo(subparsers: Any) -> None:
     parser = subparsers.add_parser(
-        "demo", help="a session without hardware: virtual joystick, model C, a simulated hand"
+        "demo", help="a session without hardware: virtual joystick, model C, a simulated hand; or one of the gallery"
     )
+    gallery.add_options(parser)
     _add_session_options(parser, f"{commands.DEMO_DURATION:g} s")
     parser.set_defaults(
         command=commands.demo, device=None, model=None, config=None, assignments=[], hand=None, rate=None, faults=[]

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from apps.gallery import command as gallery
 from apps.settings.config import gather
 from apps.settings.models import Table
 from apps.shared.answer import Answer
@@ -23,7 +24,12 @@ DEMO_DURATION = 30.0
 
 
 def demo(options: Namespace) -> Answer:
-    """Run the virtual joystick with model C and a hand; live where a display exists."""
+    """Run the virtual joystick with model C and a hand, or a demonstration of the gallery; live where a display is."""
+    if options.list:
+        return gallery.list_names()
+    if options.name is not None:
+        windows, obstacle = _windows(options)
+        return gallery.run(options, windows, _streams(options), obstacle)
     if options.duration is None:
         options.duration = DEMO_DURATION
     return _session(options, {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})

@@ -130,6 +130,13 @@ class Advised:
 
 
 @dataclass(frozen=True)
+class Captioned:
+    """What is shown is a demonstration; ``message`` says what to do and what is to be felt."""
+
+    message: str
+
+
+@dataclass(frozen=True)
 class AskShown:
     """Say `Shown` when a window is there."""
 

@@ -65,7 +65,7 @@ class Result:
             "picture": str(self.picture),
             "table": str(self.table),
             "tally": tally(self.rows),
-            "rows": [_row_as_json(row) for row in self.rows],
+            "rows": [row_as_json(row) for row in self.rows],
         }
 
 
@@ -107,8 +107,8 @@ def describe(results: Sequence[Result], summary: Path) -> str:
     lines = []
     for result, count in zip(results, counts, strict=True):
         lines.append(f"{result.id:<{width}}  {count:<{column}}  {result.title}")
-        lines += [f"  not met: {_sentence(row)}" for row in result.missed]
-        lines += [f"  guard does not hold: {_sentence(row)}" for row in result.broken]
+        lines += [f"  not met: {row_sentence(row)}" for row in result.missed]
+        lines += [f"  guard does not hold: {row_sentence(row)}" for row in result.broken]
     everything = [row for result in results for row in result.rows]
     return "\n".join([*lines, *_totals(everything), f"pictures, tables and summary: {summary}"])
 
@@ -132,7 +132,8 @@ def _contents(results: Sequence[Result]) -> list[str]:
     return lines
 
 
-def _row_as_json(row: Row) -> dict[str, Any]:
+def row_as_json(row: Row) -> dict[str, Any]:
+    """Return a row as the command's JSON shows it."""
     return {
         "what": row.what,
         "expected": _bound_as_json(row.expected) if isinstance(row.expected, Bound) else row.expected,
@@ -170,6 +171,7 @@ def _markdown(row: Row) -> str:
     return f"| {what} | {expected} | {row.ours:.6g} | {row.tolerance:g} | {row.unit} | {row.source} | {met} |"
 
 
-def _sentence(row: Row) -> str:
+def row_sentence(row: Row) -> str:
+    """Return a row in words."""
     expected = str(row.expected) if isinstance(row.expected, Bound) else f"{row.expected:.9g}"
     return f"{row.what}: {row.ours:.9g} {row.unit}, expected {expected} (tolerance {row.tolerance:g})"

@@ -61,6 +61,8 @@ class Application:
         Why there is no live view, empty if there is one. Unless that is `HEADLESS`, the person is told.
     tell : callable
         Takes lines for the person.
+    caption : str
+        What the windows say of what is shown.
     """
 
     def __init__(
@@ -71,8 +73,9 @@ class Application:
         streams: Sequence[Callable[[], FrontEnd]] = (),
         obstacle: str = HEADLESS,
         tell: Callable[[str], None] = tell_stderr,
+        caption: str = "",
     ) -> None:
-        self._tables = tables
+        self._tables, self._caption = tables, caption
         self._windows, self._streams, self._obstacle = windows, streams, obstacle
         self._tell = tell
         self._service = Service(tell)
@@ -154,6 +157,8 @@ class Application:
         if self._obstacle not in ("", HEADLESS):
             self._tell(f"no live view: {self._obstacle}.")
         service.begin(session)
+        if self._caption:
+            service.fronts.tell(say.Captioned(self._caption))
         if self._interrupted:
             session.interrupt()
         outcome = session.run(service.attend, service.connections)

@@ -9,6 +9,7 @@ from typing import Any
 from apps.front_ends.messages import (
     Advised,
     AskShown,
+    Captioned,
     Close,
     HandButtons,
     HandTarget,
@@ -60,7 +61,7 @@ class LiveWindow(QtWidgets.QWidget):
         self._link = link
         self._feed: Feed | None = None
         self._values: dict[str, float] = {}
-        self._advice = ""
+        self._advice: tuple[str, float] | None = None
         self._told_to_quit = False
         self.theme = theme
         self.running = False
@@ -138,9 +139,10 @@ class LiveWindow(QtWidgets.QWidget):
             self._take_values(message.values, answer=bool(message.values))
         elif isinstance(message, ValuesInForce):
             self._take_values(message.values, answer=message.yours)
-        elif isinstance(message, Advised):
-            self._advice = message.message
-            self.dashboard.notice.tell(message.message, _ADVICE_SECONDS)
+        elif isinstance(message, Advised | Captioned):
+            seconds = _ADVICE_SECONDS if isinstance(message, Advised) else _FAULT_SECONDS
+            self._advice = message.message, seconds
+            self.dashboard.notice.tell(*self._advice)
         elif isinstance(message, AskShown):
             self._send(Shown())
         elif isinstance(message, Quit):
@@ -170,7 +172,7 @@ class LiveWindow(QtWidgets.QWidget):
     def show_run(self, info: RunInfo, choices: dict[str, tuple[str, ...]], hands: tuple[str, ...]) -> None:
         """Prepare all panels for a run."""
         self._feed = None
-        self._advice = ""
+        self._advice = None
         self.running = True
         self.setWindowTitle(f"haptics: {info.title}")
         self.dashboard.notice.hide()
@@ -194,8 +196,8 @@ class LiveWindow(QtWidgets.QWidget):
         """Say what is done before the first tick."""
         if words:
             self.dashboard.notice.tell(f"{words[0].upper()}{words[1:]}.", _FAULT_SECONDS)
-        elif self._advice:
-            self.dashboard.notice.tell(self._advice, _ADVICE_SECONDS)
+        elif self._advice is not None:
+            self.dashboard.notice.tell(*self._advice)
         else:
             self.dashboard.notice.hide()
 

@@ -1,0 +1,187 @@
+"""Films of runs: the plane as the hand sees it and the force beside it, drawn by Pillow, as WebP, GIF or MP4.
+
+One or two runs of equal length, one above the other. The handle is a disc, the contact a square, the link between them
+a line; the way of the contact is left behind it, where it stuck in another colour.
+"""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.gallery.outcome import Scene
+from apps.shared.theme import LIGHT
+from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from PIL.Image import Image
+    from PIL.ImageDraw import ImageDraw
+
+    from haptics.records import Rows
+
+WIDTH, HEIGHT, PER_SECOND, LENGTH = 640, 360, 10, 6.0
+"""Size [pixels], frames a second, and the length [s] that a longer run is sped up to."""
+
+_FINE = 2
+"""Frames are drawn so many times larger, and made smaller: lines without steps."""
+
+_LEFT, _SPLIT, _TOP, _FOOT = 16, 330, 62, 30
+_TRAIL = 250
+"""Points of the trail."""
+
+_LEAST = 1e-3
+"""The plane shows at least so much [m]."""
+
+
+class Film:
+    """Draws the frames.
+
+    Parameters
+    ----------
+    title, foot : str
+        Above and below the runs.
+    scenes : sequence of Scene
+        One or two.
+    """
+
+    def __init__(self, title: str, foot: str, scenes: Sequence[Scene]) -> None:
+        self._title, self._foot, self._scenes = title, foot, scenes
+        duration = float(scenes[0].rows["time"][-1] - scenes[0].rows["time"][0])
+        self.speed = max(duration / LENGTH, 1.0)
+        self.count = max(round(PER_SECOND * duration / self.speed), 2)
+        places = _places(len(scenes))
+        points = np.concatenate([scene.rows[name] for scene in scenes for name in ("position", "proxy")])
+        points = points[np.isfinite(points).all(axis=1)]
+        centre, extent = 0.5 * (points.min(axis=0) + points.max(axis=0)), np.ptp(points, axis=0)
+        room = np.array([_SPLIT - _LEFT - 40.0, places[0][1] - places[0][0] - 50.0])
+        scale = float(np.min(room / np.maximum(extent, _LEAST)))
+        self._tracks = [_Track(scene, *place, centre, scale) for scene, place in zip(scenes, places, strict=True)]
+        self._small, self._large = _font(13), _font(17)
+
+    def frames(self) -> Iterator[Image]:
+        """Yield the frames, in order."""
+        for number in range(self.count):
+            yield self._frame((number + 1) / self.count)
+
+    def _frame(self, part: float) -> Image:
+        """Return the frame at which a `part` of the film, 0 to 1, has gone by."""
+        from PIL import Image, ImageDraw
+
+        image = Image.new("RGB", (_FINE * WIDTH, _FINE * HEIGHT), LIGHT.panel)
+        draw = ImageDraw.Draw(image)
+        _text(draw, _LEFT, 10, self._title, self._large, LIGHT.text)
+        faster = f"{self.speed:.0f} times as fast" if self.speed >= 1.5 else "real time"
+        _text(draw, _LEFT, 36, f"hand: disc, contact: square; orange: sticks; {faster}", self._small, LIGHT.faint)
+        _text(draw, _LEFT, HEIGHT - _FOOT + 4, self._foot, self._small, LIGHT.text)
+        for track in self._tracks:
+            track.draw(draw, part, self._small)
+        return image.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
+
+
+def _places(count: int) -> list[tuple[float, float]]:
+    """Return the upper and the lower edge of each run."""
+    height = (HEIGHT - _TOP - _FOOT) / count
+    return [(_TOP + k * height, _TOP + (k + 1) * height - 8.0) for k in range(count)]
+
+
+class _Track:
+    """One run of a film."""
+
+    def __init__(self, scene: Scene, top: float, bottom: float, centre: NDArray[np.float64], scale: float) -> None:
+        rows: Rows = scene.rows[np.isfinite(scene.rows["proxy"]).all(axis=1)]
+        self._title, self._rows, self._top, self._bottom = scene.title, rows, top, bottom
+        self._centre, self._scale = centre, scale
+        self._force = np.linalg.norm(rows["friction_force"], axis=1)
+        self._most = max(float(np.percentile(self._force, 99.9)), 1e-3)
+
+    def draw(self, draw: ImageDraw, part: float, font: Any) -> None:
+        now = max(int(part * len(self._rows)) - 1, 0)
+        _text(draw, _LEFT, self._top, self._title, font, LIGHT.text)
+        self._plane(draw, now)
+        self._course(draw, now, font)
+
+    def _plane(self, draw: ImageDraw, now: int) -> None:
+        steps = np.unique(np.linspace(0, now, _TRAIL).astype(int))
+        trail, sticks = self._pixels(self._rows["proxy"][steps]), self._rows["sticking"][steps]
+        for k in range(len(trail) - 1):
+            colour = LIGHT.stick if sticks[k] else LIGHT.motion
+            draw.line([*trail[k], *trail[k + 1]], fill=colour, width=2 * _FINE)
+        handle, contact = self._pixels(np.stack((self._rows["position"][now], self._rows["proxy"][now])))
+        draw.line([*handle, *contact], fill=LIGHT.friction, width=3 * _FINE)
+        colour = LIGHT.stick if self._rows["sticking"][now] else LIGHT.motion
+        draw.rectangle(_box(contact, 7), fill=colour)
+        arrow = self._rows["friction_force"][now] / self._most * 60.0 * _FINE
+        draw.line([*handle, handle[0] - arrow[0], handle[1] + arrow[1]], fill=LIGHT.force, width=3 * _FINE)
+        draw.ellipse(_box(handle, 6), outline=LIGHT.text, fill=LIGHT.panel, width=2 * _FINE)
+
+    def _pixels(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return places in the picture of `points`, (n, 2) [m]."""
+        middle = np.array([0.5 * (_LEFT + _SPLIT), 0.5 * (self._top + self._bottom) + 8.0])
+        return np.asarray(_FINE * (middle + (points - self._centre) * self._scale * (1.0, -1.0)))
+
+    def _course(self, draw: ImageDraw, now: int, font: Any) -> None:
+        left, right = _SPLIT + 30.0, WIDTH - 16.0
+        top, bottom = self._top + 18.0, self._bottom - 4.0
+        draw.rectangle([_FINE * value for value in (left, top, right, bottom)], outline=LIGHT.border)
+        columns = np.unique(np.linspace(0, now, max(int((now + 1) / len(self._rows) * 500), 2)).astype(int))
+        x = left + (right - left) * columns / len(self._rows)
+        y = bottom - (bottom - top) * np.minimum(self._force[columns] / (1.15 * self._most), 1.0)
+        draw.line((_FINE * np.column_stack((x, y))).ravel().tolist(), fill=LIGHT.friction, width=_FINE)
+        _text(draw, left + 6.0, self._top, f"friction force {self._force[now]:.2f} N", font, LIGHT.text)
+
+
+def _box(point: NDArray[np.float64], half: float) -> list[float]:
+    x, y = point.tolist()
+    return [x - _FINE * half, y - _FINE * half, x + _FINE * half, y + _FINE * half]
+
+
+def _text(draw: ImageDraw, x: float, y: float, words: str, font: Any, colour: str) -> None:
+    draw.text((_FINE * x, _FINE * y), words, font=font, fill=colour)
+
+
+def _font(size: int) -> Any:
+    """Return the font of the pictures, which Matplotlib brings."""
+    from matplotlib import get_data_path
+    from PIL import ImageFont
+
+    return ImageFont.truetype(str(Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), _FINE * size)
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def write_film(film: Film, stem: Path) -> list[Path]:
+    """Write a film beside `stem`: as WebP, as GIF where Pillow cannot do that, and as MP4 where there is ``ffmpeg``.
+
+    Raises
+    ------
+    ConfigurationError
+        If ``ffmpeg`` fails.
+    """
+    from PIL import features
+
+    frames = list(film.frames())
+    path = stem.with_suffix(".webp" if features.check("webp") else ".gif")
+    options: dict[str, Any] = {"quality": 40, "method": 4} if path.suffix == ".webp" else {"optimize": True}
+    pause = round(1000 / PER_SECOND)
+    frames[0].save(path, save_all=True, append_images=frames[1:], duration=pause, loop=0, **options)
+    program = shutil.which("ffmpeg")
+    return [path] if program is None else [path, _as_mp4(program, frames, stem.with_suffix(".mp4"))]
+
+
+def _as_mp4(program: str, frames: Sequence[Image], path: Path) -> Path:
+    """Let ``ffmpeg`` make a film that every browser and lecture hall plays."""
+    given = ["-f", "rawvideo", "-pix_fmt", "rgb24", "-s", f"{WIDTH}x{HEIGHT}", "-r", str(PER_SECOND), "-i", "-"]
+    made = ["-pix_fmt", "yuv420p", "-movflags", "+faststart", str(path)]
+    words = [program, "-y", "-loglevel", "error", *given, *made]
+    done = subprocess.run(words, input=b"".join(frame.tobytes() for frame in frames), capture_output=True, check=False)
+    if done.returncode:
+        last = done.stderr.decode(errors="replace").strip().splitlines()[-1:] or ["no reason given"]
+        raise ConfigurationError(f"{path}: ffmpeg could not make it ({last[0]}); take it off the path to do without.")
+    return path

@@ -1,0 +1,1 @@
+"""The demonstrations, a module for each; `apps.gallery.registry` has them by name."""

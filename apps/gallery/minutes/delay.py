@@ -1,0 +1,142 @@
+"""Delay: a force that comes late makes a stiff contact ring, from a stiffness on that can be predicted.
+
+The prediction is the largest eigenvalue of the sampled loop of handle and sticking contact (`haptics.design`), a
+matrix that shares nothing with the simulation. The measurement is a search: a tap on a bare handle, and whether what is
+left of it grows. Beyond that stiffness the observer of passivity finds the energy that the loop injects, and the
+controller takes it out again (Hannaford and Ryu 2002).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.showing import Showing, Tables
+from apps.reproduce.outcome import Bound, Row
+from apps.reproduce.style import BLUE, INK, ORANGE, dress
+from devices import create_device
+from haptics import Coulomb, MasslessImpedance
+from haptics.design import Handle, stiffness_limit
+from haptics.servo.offline import run_offline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from haptics.records import Rows
+
+TITLE = "delay: a late force rings from a predicted stiffness on, and a controller takes the energy out"
+
+GUIDE = Guide(
+    do="Tap the handle and let it go.",
+    feel="Two milliseconds of delay: the stiff contact rings by itself; with the controller it comes to rest.",
+    see="What is left of a tap at every stiffness, the predicted limit, and the energy that the loop injects.",
+)
+
+FRICTION, DAMPING, PERIOD = 4.0, 10.0, 1e-3
+MASS, DELAY, STIFFNESS = 0.2, 2e-3, 6000.0
+PUSH = [[0.2, 0.0, 0.0], [0.21, 6.0, 0.0], [0.23, 6.0, 0.0], [0.24, 0.0, 0.0]]
+TAP = [[0.0, 0.0, 0.0], [0.01, 0.05, 0.0], [0.03, 0.05, 0.0], [0.04, 0.0, 0.0]]
+"""Forces of the hand, time [s] and force [N]: what is shown, and a tap that leaves the contact sticking."""
+
+BARE: dict[str, Any] = {"mass": MASS, "damping": 0.0, "delay": DELAY, "substep": 1e-5}
+"""The handle; a fine step, so that what its integration makes of energy does not show."""
+
+SWEPT = np.geomspace(0.7, 1.4, 15)
+"""Stiffnesses of the picture over the predicted limit."""
+
+_DIGITS = 2e-3
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Find where it begins to ring, and ring it with and without the controller."""
+    duration = 1.5 if showing.brief else 3.0
+    rings = np.array(showing.show(_tables(duration, control=False)).rows)
+    calm = np.array(showing.beside(_tables(duration, control=True), "controlled").rows)
+    predicted, found = predicted_limit(), measured_limit()
+    swings = (_swing(rings), _swing(calm))
+    energies = tuple(1e3 * float(rows["injected_energy"].max()) for rows in (rings, calm))
+    rows = [
+        Row("stiffness from which it rings over the predicted one", 1.0, found / predicted, 0.1, "", "derived"),
+        Row("swing at the end without the controller", Bound(minimum=0.5), swings[0], unit="mm", source="guard"),
+        Row("swing at the end with it", Bound(maximum=0.1), swings[1], unit="mm", source="guard"),
+        Row("energy injected with it over that without", Bound(maximum=0.2), energies[1] / energies[0], source="guard"),
+    ]
+    tested = [(predicted * share, _growth(predicted * share)) for share in SWEPT]
+    off = 100.0 * abs(found / predicted - 1.0)
+    return Outcome(
+        off,
+        10.0,
+        "%",
+        f"it rings from {found:.0f} N/m on; predicted {predicted:.0f} N/m, which is off by",
+        rows,
+        lambda figure: _draw(figure, rings, calm, tested, predicted),
+        [Scene("without the controller", rings), Scene("with the controller", calm)],
+        {"injected_mj": {"without": energies[0], "with": energies[1]}},
+    )
+
+
+def predicted_limit() -> float:
+    """Return the stiffness above which an eigenvalue of the sampled loop leaves the unit circle [N/m]."""
+    return stiffness_limit(Handle(MASS, 0.0, DELAY), DAMPING, PERIOD)
+
+
+def measured_limit() -> float:
+    """Return the stiffness above which what is left of a tap grows [N/m], by bisection."""
+    low, high = 500.0, 50_000.0
+    while high / low > 1.0 + _DIGITS:
+        middle = math.sqrt(low * high)
+        low, high = (low, middle) if _growth(middle) > 1.0 else (middle, high)
+    return math.sqrt(low * high)
+
+
+def _growth(stiffness: float) -> float:
+    """Return what the swing at the end of a second is of that in its middle."""
+    settings = {**BARE, "resolution": 0.0, "velocity_estimator": "difference"}
+    hand = {"name": "scripted-force", "script": TAP}
+    element = MasslessImpedance(Coulomb(FRICTION), stiffness, DAMPING, PERIOD)
+    run = run_offline(
+        lambda clock: create_device("virtual-joystick", {**settings, "hand": hand}, clock=clock),
+        element,
+        1.0,
+        keep_rows=True,
+    )
+    assert run.rows is not None, "they were asked for"
+    place = run.rows["position"][:, 0]
+    early, late = place[200:500], place[-300:]
+    return float(np.ptp(late) / max(float(np.ptp(early)), 1e-30))
+
+
+def _tables(duration: float, *, control: bool) -> Tables:
+    return {
+        "session": {"model": "C", "duration": duration},
+        "device": {"name": "virtual-joystick", **BARE},
+        "hand": {"name": "scripted-force", "script": PUSH},
+        "law": {"name": "coulomb", "force": FRICTION},
+        "element": {"stiffness": STIFFNESS, "damping": DAMPING},
+        "envelope": {"passivity_control": control},
+    }
+
+
+def _swing(rows: Rows) -> float:
+    """Return by how much the handle swings in the last half second [mm]."""
+    return 1e3 * float(np.ptp(rows["position"][-500:, 0]))
+
+
+def _draw(figure: Figure, rings: Rows, calm: Rows, tested: list[tuple[float, float]], predicted: float) -> None:
+    grid = figure.add_gridspec(2, 2)
+    place, energy, limit = (figure.add_subplot(grid[k]) for k in ((0, 0), (1, 0), (slice(None), 1)))
+    for rows, colour, label in ((rings, ORANGE, "without the controller"), (calm, BLUE, "with it")):
+        place.plot(rows["time"], 1e3 * rows["position"][:, 0], color=colour, linewidth=0.9, label=label)
+        energy.semilogy(rows["time"], 1e3 * np.maximum(rows["injected_energy"], 1e-7), color=colour, linewidth=1.0)
+    place.legend(loc="upper right", fontsize=9)
+    dress(place, "", "handle [mm]", f"{STIFFNESS / 1e3:g} N/mm, {1e3 * DELAY:g} ms late")
+    dress(energy, "time [s]", "injected energy [mJ]")
+    stiffnesses, growths = np.array(tested).T
+    limit.semilogy(stiffnesses / 1e3, growths, "o-", color=ORANGE, markersize=4, label="growth of the swing, measured")
+    limit.axhline(1.0, color=INK, linewidth=0.8)
+    limit.axvline(predicted / 1e3, color=INK, linestyle="--", label=f"predicted limit {predicted / 1e3:.2f} N/mm")
+    limit.legend(loc="upper left", fontsize=9)
+    dress(limit, "stiffness [N/mm]", "swing at the end over that in the middle", "where it begins to ring")

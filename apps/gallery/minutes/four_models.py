@@ -1,0 +1,138 @@
+"""Models A, B, C, D on one hand motion: four ways to render one law, and a classic one beside them.
+
+The hand makes the same two strokes on all of them, at a constant speed in their middle. There nothing accelerates, so
+that what it feels must be the level of the law, whatever the model, the device and its control. At rest the difference
+shows: the law of the last velocity (Kikuuwe et al. 2006, (6)) knows no forces but F and -F, and flips between them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.paths import by_speeds, write_path
+from apps.gallery.showing import Showing, Tables
+from apps.reproduce.outcome import Row
+from apps.reproduce.style import AMBER, BLUE, GREEN, INK, ORANGE, PINK, dress
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from haptics.records import Rows
+
+TITLE = "models A, B, C and D on one hand motion, and a classic law beside them"
+
+GUIDE = Guide(
+    do="Move the handle to and fro at a constant speed, and hold it still in between.",
+    feel="The same friction under all four models; the classic law buzzes when you hold it still.",
+    see="Force of the hand on two strokes: four models, one level; and what each does at rest.",
+)
+
+FRICTION, SPEED = 4.0, 0.1
+MODELS: dict[str, tuple[str, dict[str, Any], str]] = {
+    "C": ("virtual-joystick", {"damping": 0.0}, BLUE),
+    "B": ("virtual-joystick", {"damping": 0.0}, GREEN),
+    "A": ("virtual-arm", {"servo": {"law": "flatness"}}, ORANGE),
+    "D": ("virtual-arm", {"servo": {"law": "flatness"}}, PINK),
+}
+"""Model to its device, what is chosen of that, and its colour; C is shown. A joystick's own friction would be felt."""
+
+CLASSIC = "explicit-coulomb"
+
+KNOTS = np.array(
+    [
+        *([0.0, 0.0], [0.5, 0.0], [0.8, SPEED], [2.0, SPEED], [2.3, 0.0]),
+        *([3.5, 0.0], [3.8, -SPEED], [5.0, -SPEED], [5.3, 0.0], [6.0, 0.0]),
+    ]
+)
+"""The motion: time [s] and speed of the hand [m/s]."""
+
+STROKES = ((1.2, 1.95, 1.0), (4.2, 4.95, -1.0))
+"""Where the speed is constant, and in which direction [s]."""
+
+REST = (2.8, 3.5)
+"""Where the hand holds still [s]."""
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Let the hand do the same on each."""
+    path = write_path(showing.folder / "two_strokes.csv", *by_speeds(KNOTS, -0.075))
+    runs: dict[str, Rows] = {}
+    for number, model in enumerate((*MODELS, CLASSIC)):
+        tables = _tables(model, path)
+        recording = showing.show(tables) if number == 0 else showing.beside(tables, model)
+        runs[model] = np.array(recording.rows)
+    off = {model: abs(felt(rows) / FRICTION - 1.0) for model, rows in runs.items()}
+    rows = [Row(f"{model}: felt over asked", 1.0, felt(runs[model]) / FRICTION, 0.01, "", "derived") for model in runs]
+    rows += [
+        Row(f"{model}: share of ticks that stick at rest", 1.0, held(runs[model]), 0.0, "", "derived")
+        for model in MODELS
+    ]
+    rows.append(
+        Row(
+            f"{CLASSIC}: its force at rest, rms, though the hand holds still",
+            FRICTION,
+            shake(runs[CLASSIC]),
+            0.04,
+            "N",
+            "derived",
+        )
+    )
+    worst = 100.0 * max(off[model] for model in MODELS)
+    scenes = [Scene("model C", runs["C"]), Scene("the law of the last velocity", runs[CLASSIC])]
+    return Outcome(
+        worst, 1.0, "%", "the force felt in sliding misses 4 N by at most", rows, lambda f: _draw(f, runs), scenes
+    )
+
+
+def felt(rows: Rows) -> float:
+    """Return the mean force of the hand along its motion where that is uniform [N]."""
+    parts = [sign * rows["hand_force"][_between(rows, begin, end), 0] for begin, end, sign in STROKES]
+    return float(np.mean(np.concatenate(parts)))
+
+
+def held(rows: Rows) -> float:
+    """Return the share of the ticks at rest that stick."""
+    return float(rows["sticking"][_between(rows, *REST)].mean())
+
+
+def shake(rows: Rows) -> float:
+    """Return the friction while the hand holds still, root mean square [N]."""
+    return float(np.sqrt(np.mean(rows["friction_force"][_between(rows, *REST), 0] ** 2)))
+
+
+def _between(rows: Rows, begin: float, end: float) -> NDArray[np.bool_]:
+    return np.asarray((rows["time"] >= begin) & (rows["time"] < end))
+
+
+def _tables(model: str, path: str) -> Tables:
+    device, settings, _ = MODELS.get(model, MODELS["C"])
+    return {
+        "session": {"model": model, "duration": float(KNOTS[-1, 0])},
+        "device": {"name": device, **settings},
+        "hand": {"name": "recorded", "file": path, "stiffness": 800.0, "damping": 40.0},
+        "law": {"name": "coulomb", "force": FRICTION},
+    }
+
+
+def _draw(figure: Figure, runs: dict[str, Rows]) -> None:
+    above, below = figure.subplots(2, 1, sharex=True, sharey=True)
+    for model, (device, _, colour) in MODELS.items():
+        _course(above, runs[model], colour, f"{model}, {device}: {felt(runs[model]):.3f} N")
+    _course(below, runs[CLASSIC], AMBER, f"{CLASSIC}: {felt(runs[CLASSIC]):.3f} N")
+    for axes in (above, below):
+        for level in (FRICTION, -FRICTION):
+            axes.axhline(level, color=INK, linewidth=0.8, linestyle=":")
+        for begin, end, _ in STROKES:
+            axes.axvspan(begin, end, color="#E6E6E6", zorder=0)
+        axes.legend(loc="upper right", fontsize=9)
+    dress(above, "", "friction [N]", TITLE)
+    dress(below, "time [s]", "friction [N]")
+
+
+def _course(axes: Axes, rows: Rows, colour: str, label: str) -> None:
+    axes.plot(rows["time"], rows["friction_force"][:, 0], color=colour, linewidth=1.1, label=label)

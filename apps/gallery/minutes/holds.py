@@ -1,0 +1,107 @@
+"""It holds: a hand leans on the contact with less than its friction for a minute, and nothing creeps.
+
+Sticking is a velocity of exactly zero in model A. A very high viscosity in its place, the oldest remedy (Martins and
+Oden 1983), creeps at ``threshold h / F``, which follows from its definition and is the prediction here.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.showing import Showing, Tables
+from apps.reproduce.outcome import Row
+from apps.reproduce.style import BLUE, INK, ORANGE, dress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from haptics.records import Rows
+
+TITLE = "it holds: 3.5 N on a friction of 4 N for a minute"
+
+GUIDE = Guide(
+    do="Lean on the handle with less than 4 N and wait.",
+    feel="It stands like a wall, for as long as you like; with more than 4 N it slides.",
+    see="Where the contact is, under the exact law and under a very high viscosity, which creeps away.",
+)
+
+FORCE, FRICTION = 3.5, 4.0
+THRESHOLD = 0.0015
+"""Speed at which the viscosity reaches the friction [m/s]; `T F < 2 M threshold`, or it shakes."""
+
+BEGIN, RISE, SETTLED = 0.5, 1.0, 2.0
+"""When the hand begins to push, how long it takes to its force, and after that until the window begins [s]."""
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Push on both for a minute."""
+    duration = 6.0 if showing.brief else 60.0
+    exact = np.array(showing.show(_tables("A", {}, duration)).rows)
+    ramp = np.array(showing.beside(_tables("viscous-ramp", {"threshold": THRESHOLD}, duration), "viscous_ramp").rows)
+    moved = 1e6 * float(np.linalg.norm(_held(exact) - _held(exact)[0], axis=1).max())
+    rows = [
+        Row("share of ticks that stick", 1.0, float(_window(exact)["sticking"].mean()), source="derived"),
+        Row("force of the hand", FORCE, _pushed(exact), 1e-3, "N", "derived"),
+        Row("creep of the viscous ramp over the predicted one", 1.0, _creep(ramp) / creep(), 0.02, "", "derived"),
+    ]
+    sentence = f"the contact moves in {duration:.0f} s by"
+    return Outcome(moved, 0.0, "um", sentence, rows, lambda figure: _draw(figure, exact, ramp), _scenes(exact, ramp))
+
+
+def creep() -> float:
+    """Return the speed at which the viscous ramp must creep [m/s]: its viscosity is ``F / threshold``."""
+    return THRESHOLD * FORCE / FRICTION
+
+
+def _tables(model: str, element: dict[str, float], duration: float) -> Tables:
+    return {
+        "session": {"model": model, "duration": duration},
+        "device": {"name": "virtual-arm"},
+        "hand": {"name": "scripted-force", "script": [[BEGIN, 0.0, 0.0], [BEGIN + RISE, FORCE, 0.0]]},
+        "law": {"name": "coulomb", "force": FRICTION},
+        "element": element,
+    }
+
+
+def _window(rows: Rows) -> Rows:
+    return rows[rows["time"] > BEGIN + RISE + SETTLED]
+
+
+def _held(rows: Rows) -> np.ndarray:
+    """Return where the contact is while the hand pushes, (n, 2) [m]."""
+    return np.asarray(_window(rows)["proxy"])
+
+
+def _pushed(rows: Rows) -> float:
+    return float(_window(rows)["hand_force"][:, 0].mean())
+
+
+def _creep(rows: Rows) -> float:
+    """Return the speed of the contact [m/s], by least squares."""
+    return float(np.polyfit(_window(rows)["time"], _held(rows)[:, 0], 1)[0])
+
+
+def _scenes(exact: Rows, ramp: Rows) -> list[Scene]:
+    return [Scene("exact law (model A)", exact), Scene("very high viscosity", ramp)]
+
+
+def _draw(figure: Figure, exact: Rows, ramp: Rows) -> None:
+    above, below = figure.subplots(2, 1, sharex=True, height_ratios=(2.0, 1.0))
+    start = ramp["proxy"][0, 0]
+    above.plot(ramp["time"], 1e3 * (ramp["proxy"][:, 0] - start), color=ORANGE, linewidth=1.6, label="viscous ramp")
+    begin = BEGIN + RISE
+    time = np.array([begin, exact["time"][-1]])
+    offset = 1e3 * float(np.interp(begin, ramp["time"], ramp["proxy"][:, 0] - start))
+    predicted = offset + 1e3 * creep() * (time - begin)
+    above.plot(time, predicted, color=INK, linestyle=":", label=f"predicted: {1e3 * creep():.2f} mm/s")
+    above.plot(exact["time"], 1e3 * (exact["proxy"][:, 0] - exact["proxy"][0, 0]), color=BLUE, linewidth=2.0, label="A")
+    above.legend(loc="upper left")
+    dress(above, "", "place of the contact [mm]", TITLE)
+    below.plot(exact["time"], exact["hand_force"][:, 0], color=BLUE, linewidth=1.2, label="hand")
+    below.axhline(FRICTION, color=INK, linewidth=1.0, linestyle="--", label="friction")
+    below.legend(loc="lower right")
+    below.set_ylim(0.0, 1.2 * FRICTION)
+    dress(below, "time [s]", "force [N]")

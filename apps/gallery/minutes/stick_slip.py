@@ -1,0 +1,157 @@
+"""Stick-slip: a handle that is pulled slowly through a soft grip sticks and slips at a frequency that can be predicted.
+
+Friction falls when sliding sets in (Stribeck). Where it falls more steeply than the damping of the grip rises, steady
+sliding is unstable. `apps.gallery.minutes.stick_slip_prediction` says when and how fast, without the elements.
+
+The encoder is fine here (1 um): the noise that a coarser one leaves in the velocity blurs the falling branch, and with
+10 um the frequency is about a tenth higher.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apps.gallery.minutes.stick_slip_prediction import Pulled, critical_damping, period
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.paths import by_speeds, write_path
+from apps.gallery.showing import Showing, Tables
+from apps.reproduce.outcome import Row
+from apps.reproduce.style import BLUE, INK, ORANGE, dress
+from apps.settings.config import complete
+from devices import create_device
+from haptics.servo.offline import run_offline
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from haptics.records import Rows
+
+TITLE = "stick-slip: its frequency is predicted, and a firm grip ends it"
+
+GUIDE = Guide(
+    do="Pull the handle slowly, first with a loose hand, then with a firm one.",
+    feel="It sticks and slips three times a second; a hand that damps enough makes it slide.",
+    see="The force saws up and down at the predicted frequency; above the critical damping it does not.",
+)
+
+PULLED = Pulled(
+    mass=0.2, grip=400.0, speed=0.02, kinetic=2.0, static=3.0, stribeck=0.03, stiffness=2000.0, damping=40.0
+)
+DELAY, PERIOD = 0.5e-3, 1e-3
+"""From a command to its force, and from tick to tick [s]; hold and difference are late by half a period each."""
+
+LOOSE = 2.0
+"""Damping of a loose grip [N s/m]."""
+
+FIRM = 1.1
+"""Damping of a firm grip over the one from which on friction and grip rise together at every speed."""
+
+_FAST = 0.1
+"""Speed at which nothing sticks: the search begins there and slows down [m/s]."""
+
+_LEAST_SLIP = 20
+"""A contact that slips for fewer ticks has not slipped: it chatters when it comes to rest."""
+
+_DIGITS = 0.01
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Pull with a loose and with a firm grip, and search for the damping in between."""
+    duration = 3.0 if showing.brief else 6.0
+    pull = np.array([[0.0, 0.0], [0.3, 0.0], [0.32, PULLED.speed], [duration, PULLED.speed]])
+    path = write_path(showing.folder / "pull.csv", *by_speeds(pull, -0.06))
+    loose = np.array(showing.show(_tables(path, LOOSE, duration)).rows)
+    firm = np.array(showing.beside(_tables(path, FIRM * PULLED.steepest, duration), "firm").rows)
+    predicted, found = 1.0 / period(PULLED, LOOSE, duration), _frequency(loose)
+    critical, measured = critical_damping(PULLED, DELAY + PERIOD), _measured_critical(showing)
+    rows = [
+        Row("frequency over the predicted one", 1.0, found / predicted, 0.05, "", "derived"),
+        Row("critical damping of the grip over the predicted one", 1.0, measured / critical, 0.1, "", "derived"),
+        Row("slips after the first with a firm grip", 0.0, float(max(len(_slips(firm)) - 1, 0)), source="derived"),
+    ]
+    off = 100.0 * abs(found / predicted - 1.0)
+    return Outcome(
+        off,
+        5.0,
+        "%",
+        f"{found:.2f} slips a second; predicted {predicted:.2f}, which is off by",
+        rows,
+        lambda figure: _draw(figure, loose, firm, predicted),
+        [Scene(f"loose grip, {LOOSE:g} N s/m", loose), Scene(f"firm grip, {FIRM * PULLED.steepest:.0f} N s/m", firm)],
+        {"critical_damping_ns_per_m": {"measured": measured, "predicted": critical}},
+    )
+
+
+def _tables(path: str, grip_damping: float, duration: float, resolution: float = 1e-6) -> Tables:
+    fine: dict[str, Any] = {"resolution": resolution, "velocity_estimator": "difference"}
+    return {
+        "session": {"model": "C", "duration": duration},
+        "device": {"name": "virtual-joystick", "mass": PULLED.mass, "damping": 0.0, "delay": DELAY, **fine},
+        "hand": {"name": "recorded", "file": path, "centre": False, "stiffness": PULLED.grip, "damping": grip_damping},
+        "law": {
+            "name": "stribeck",
+            "kinetic_force": PULLED.kinetic,
+            "static_force": PULLED.static,
+            "stribeck_velocity": PULLED.stribeck,
+        },
+        "element": {"stiffness": PULLED.stiffness, "damping": PULLED.damping},
+    }
+
+
+def _slips(rows: Rows) -> np.ndarray:
+    """Return when the contact began to slip [s]."""
+    changes = np.diff(rows["sticking"].astype(int))
+    begins, ends = np.flatnonzero(changes == -1) + 1, np.flatnonzero(changes == 1) + 1
+    following = np.searchsorted(ends, begins)
+    long = np.append(ends, len(rows))[following] - begins > _LEAST_SLIP
+    return np.asarray(rows["time"][begins[long]])
+
+
+def _frequency(rows: Rows) -> float:
+    """Return how often it slips [Hz], without the first two."""
+    begins = _slips(rows)[2:]
+    return float(1.0 / np.mean(np.diff(begins))) if len(begins) > 1 else 0.0
+
+
+def _measured_critical(showing: Showing) -> float:
+    """Return the damping of the grip above which steady sliding goes on [N s/m], by bisection.
+
+    The hand begins fast, where nothing sticks, and slows down: whether it sticks then is a matter of the slope alone,
+    if nothing disturbs it. So the encoder is a perfect one here.
+    """
+    slow = PULLED.speed
+    knots = np.array([[0.0, 0.0], [0.2, _FAST], [0.4, _FAST], [1.4, slow], [4.2, slow]])
+    path = write_path(showing.folder / "slowing.csv", *by_speeds(knots, -0.09))
+
+    def sticks(damping: float) -> bool:
+        config = complete(_tables(path, damping, 4.2, 0.0))
+        run = run_offline(
+            lambda clock: create_device(config.device, config.device_settings, clock=clock),
+            config.built_element,
+            4.2,
+            keep_rows=True,
+        )
+        assert run.rows is not None, "they were asked for"
+        return bool(run.rows["sticking"][-1000:].any())
+
+    low, high = 0.0, 50.0
+    while high - low > _DIGITS * high:
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if sticks(middle) else (low, middle)
+    return 0.5 * (low + high)
+
+
+def _draw(figure: Figure, loose: Rows, firm: Rows, predicted: float) -> None:
+    above, below = figure.subplots(2, 1, sharex=True)
+    for rows, colour, label in ((loose, ORANGE, f"loose grip, {LOOSE:g} N s/m"), (firm, BLUE, "firm grip")):
+        above.plot(rows["time"], rows["friction_force"][:, 0], color=colour, linewidth=1.1, label=label)
+        below.plot(rows["time"], 1e3 * (rows["proxy"][:, 0] - rows["proxy"][0, 0]), color=colour, linewidth=1.3)
+    begins = _slips(loose)
+    if len(begins) > 2:
+        expected = np.arange(begins[2], loose["time"][-1], 1.0 / predicted)
+        above.plot(expected, np.full(len(expected), 1.08 * PULLED.static), "v", color=INK, label="predicted slips")
+    above.legend(loc="lower right", fontsize=9)
+    dress(above, "", "friction [N]", TITLE)
+    dress(below, "time [s]", "way of the contact [mm]")

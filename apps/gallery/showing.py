@@ -1,0 +1,87 @@
+"""Runs what a demonstration shows: one session in the window where there is one, all others without a clock."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from apps.front_ends.front_end import FrontEnd
+from apps.session.application import HEADLESS, Application, tell_stderr
+from apps.session.offline import record_offline
+from apps.settings.config import complete
+from apps.settings.models import Table
+from haptics.recording.recording import Recording
+
+Tables = dict[str, Table]
+
+
+@dataclass
+class Showing:
+    """The runs of one demonstration.
+
+    Attributes
+    ----------
+    name : str
+        Of the demonstration.
+    folder : Path
+        Where its recordings are made, each in a folder of its own.
+    caption : str
+        Shown in the window.
+    brief : bool
+        Whether shorter runs will do, as for a test that is to be quick.
+    windows, streams : sequence of callables
+        See `apps.session.application.Application`; without a window everything runs without a clock.
+    obstacle : str
+        Why there is no window.
+    tell : callable
+        Takes lines for the person.
+    recordings : list of Recording
+        What was recorded, what is shown first.
+    """
+
+    name: str
+    folder: Path
+    caption: str = ""
+    brief: bool = False
+    windows: Sequence[Callable[[], FrontEnd]] = ()
+    streams: Sequence[Callable[[], FrontEnd]] = ()
+    obstacle: str = HEADLESS
+    tell: Callable[[str], None] = tell_stderr
+    recordings: list[Recording] = field(default_factory=list)
+
+    def show(self, tables: Tables) -> Recording:
+        """Run the session that is to be seen, in the window where there is one, and record it.
+
+        Parameters
+        ----------
+        tables : dict
+            See `apps.settings.config`; what concerns clock and recording is put in here.
+        """
+        if not self.windows and not self.streams:
+            return self.beside(tables, "shown")
+        session = {**tables["session"], "record": str(self.folder), "picture": False}
+        application = Application(
+            {**tables, "session": session},
+            windows=self.windows,
+            streams=self.streams,
+            obstacle=self.obstacle,
+            tell=self.tell,
+            caption=self.caption,
+        )
+        outcome = application.run()
+        if outcome.fault is not None:
+            raise outcome.fault
+        if outcome.reason == "interrupted":
+            raise KeyboardInterrupt
+        return self._kept(Recording(Path(outcome.summary["recording"])))
+
+    def beside(self, tables: Tables, words: str) -> Recording:
+        """Run a session without a clock, and record it; `words` are for the name of its folder."""
+        session = {**tables["session"], "clock": "off"}
+        config = complete({**tables, "session": session})
+        return self._kept(record_offline(config, self.folder / f"{self.name}_{words}"))
+
+    def _kept(self, recording: Recording) -> Recording:
+        self.recordings.append(recording)
+        return recording

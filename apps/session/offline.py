@@ -1,0 +1,72 @@
+"""A session in this process and without a clock, recorded as any other: the same ticks, the same certificate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apps.session.counsel import Counsel
+from apps.session.record import new_recorder
+from apps.settings.config import SessionConfig
+from devices import create_device
+from haptics.clock import Clock
+from haptics.errors import ConfigurationError, HapticError
+from haptics.recording.ending import Ending, not_written
+from haptics.recording.recording import Recording
+from haptics.servo.loop import AT_ONCE
+from haptics.servo.servo import Servo
+from haptics.shared import SharedFile
+from haptics.trace import Reader, Trace
+
+_CAPACITY = 4 * AT_ONCE
+
+
+def record_offline(config: SessionConfig, folder: Path) -> Recording:
+    """Run a session as fast as the machine can and record it.
+
+    Parameters
+    ----------
+    config : SessionConfig
+        Its clock is off, and it has a duration.
+    folder : Path
+        Where the recording is to be; a number is added where there is one already.
+
+    Raises
+    ------
+    ConfigurationError
+        If the session follows the wall's clock, or nothing can be written there.
+    HapticError
+        What failed; the recording is closed and says so.
+    """
+    session = config.session
+    if session.clock != "off" or session.duration is None:
+        raise ConfigurationError("session.clock: must be 'off', with session.duration, for a session in this process.")
+    counsel = Counsel(config.spec)
+    counsel.consider(config.built_element, 0)
+    clock, file = Clock(1.0 / session.rate), SharedFile("trace")
+    try:
+        trace = Trace.create(file.path, capacity=_CAPACITY)
+        device = create_device(config.device, config.device_settings, clock=clock)
+        servo = Servo(device, config.built_element, trace, clock=clock, limits=config.limits)
+        recorder = new_recorder(config, counsel.record, folder)
+        recorder.follow(Reader(trace))
+        ending = Ending(recorder, trace, lambda words: None)
+
+        def drain() -> None:
+            try:
+                recorder.drain()
+            except OSError as error:
+                raise not_written(error, "the session was stopped") from error
+
+        try:
+            servo.run(session.duration, between=drain)
+            drain()
+        except HapticError as error:
+            ending.fail(error)
+        rows = ending.settle("completed", complete=True)
+        planned = round(session.duration * session.rate)
+        ending.certify(rows, clock.period, config.causality, fitness=config.fitness, planned=planned)
+    finally:
+        file.close()
+    if ending.fault is not None:
+        raise ending.fault
+    return Recording(recorder.folder)
