@@ -12,6 +12,7 @@ any of them behind an encoder   `count_jump`, `hold_buzz`, `smallest_force`
 a law that falls with speed     `smallest_stribeck_velocity`
 what to begin with              `suggest`
 is this element all right       `advise`
+how stiff may a wall be         `wall_limit`, exact; `advise_walls`, whether those of a scene are
 ==============================  ==================================================================================
 
 The limits are exact for the device that `Handle`, `PositionServo` or `SampledArm` describes: they are where an
@@ -44,6 +45,7 @@ from haptics.design.bounds import (
 )
 from haptics.design.loops import Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
 from haptics.design.suggestion import Suggestion, suggest
+from haptics.design.walls import advise_walls, wall_limit
 
 __all__ = [
     "CRITICAL_NONOSCILLATORY",
@@ -59,6 +61,7 @@ __all__ = [
     "Severity",
     "Suggestion",
     "advise",
+    "advise_walls",
     "contact_eigenvalues",
     "contact_is_nonoscillatory",
     "contact_is_stable",
@@ -78,4 +81,5 @@ __all__ = [
     "stiffness_rule",
     "stuck_matrix",
     "suggest",
+    "wall_limit",
 ]

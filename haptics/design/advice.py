@@ -43,7 +43,7 @@ class Advice:
     ----------
     bound : str
         Which one: ``force``, ``friction``, ``stiffness``, ``damping``, ``settling``, ``presliding``, ``encoder``,
-        ``mass``, ``fall`` or ``approximation``.
+        ``mass``, ``fall``, ``approximation`` or ``wall``.
     severity : Severity
         Outside, or near.
     value, limit : float
@@ -134,7 +134,7 @@ def _friction(element: Element, spec: DeviceSpec) -> Advice | None:
     if least is None or level >= least:
         return None
     text = (
-        f"the break-away force is {level:g} N, and {spec.name} has {_plain(least)} N of friction left of its own; "
+        f"the break-away force is {level:g} N, and {spec.name} has {plain(least)} N of friction left of its own; "
         "choose a stronger law, or raise device.compensation."
     )
     return Advice("friction", Severity.WARNING, level, least, text)
@@ -143,15 +143,13 @@ def _friction(element: Element, spec: DeviceSpec) -> Advice | None:
 def _coupling(coupling: Coupling, handle: Handle, device: str, *, damped: bool) -> Advice | None:
     stiffness, damping = coupling.stiffness, coupling.damping
     limit = bounds.stiffness_limit(handle, damping, coupling.period)
-    where = f"{device} ({handle.mass:g} kg, {handle.damping:g} N s/m, {_plain(1e3 * handle.total_delay)} ms late)"
+    where = f"{device} ({handle.mass:g} kg, {handle.damping:g} N s/m, {plain(1e3 * handle.total_delay)} ms late)"
     if limit == 0.0 and damping > 0.0:
         most = bounds.damping_limit(handle, coupling.period)
-        fact = f"element.damping = {damping:g} N s/m, and {where} buzzes above {_plain(most)} N s/m with the hand off"
+        fact = f"element.damping = {damping:g} N s/m, and {where} buzzes above {plain(most)} N s/m with the hand off"
         return _judged("damping", damping, most, damping / most if most else math.inf, (fact, "lower it"))
     by = f"with element.damping = {damping:g} N s/m" if damped else "with a model that has no damping"
-    fact = (
-        f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {_plain(limit)} N/m with the hand off"
-    )
+    fact = f"element.stiffness = {stiffness:g} N/m, and {by}, {where} buzzes above {plain(limit)} N/m with the hand off"
     remedy = "lower it, or change element.damping" if damped else "lower it"
     return _judged("stiffness", stiffness, limit, stiffness / limit if limit else math.inf, (fact, remedy))
 
@@ -170,15 +168,15 @@ def _calm(coupling: Coupling, handle: Handle, level: float, device: str) -> Iter
         best = suggest(handle, level, coupling.period)
     except ConfigurationError:
         return  # no coupling at all is fine behind this encoder, and that is said
-    better = f"element.stiffness = {_plain(best.stiffness)} and element.damping = {_plain(best.damping)}"
+    better = f"element.stiffness = {plain(best.stiffness)} and element.damping = {plain(best.damping)}"
     if time > bounds.SETTLED:
-        fact = f"a sticking contact needs {_plain(time)} s to come to rest on {device} with the hand off"
-        remedy = f"choose {better}: {_plain(best.settling)} s"
+        fact = f"a sticking contact needs {plain(time)} s to come to rest on {device} with the hand off"
+        remedy = f"choose {better}: {plain(best.settling)} s"
         yield _calmness("settling", (time, bounds.SETTLED), max(bounds.SETTLED, best.settling), (fact, remedy))
     if presliding > bounds.PRESLIDING:
-        give = _plain(1e3 * presliding)
+        give = plain(1e3 * presliding)
         fact = f"a hand moves the handle by {give} mm (F/K) before the contact slides, which feels soft"
-        remedy = f"choose {better}: {_plain(1e3 * best.presliding)} mm"
+        remedy = f"choose {better}: {plain(1e3 * best.presliding)} mm"
         allowed = max(bounds.MARGIN * bounds.PRESLIDING, best.presliding)
         yield _calmness("presliding", (presliding, bounds.PRESLIDING), allowed, (fact, remedy))
 
@@ -194,8 +192,8 @@ def _calmness(bound: str, values: tuple[float, float], allowed: float, words: tu
 def _encoder(coupling: Coupling, handle: Handle, level: float) -> Advice | None:
     jump, limit = bounds.count_jump(coupling, handle), 0.5 * level
     fact = (
-        f"a count of the encoder ({_plain(1e6 * handle.resolution)} um) changes the force by {_plain(jump)} N, and it "
-        f"makes a contact that a hand loads slip above {_plain(limit)} N, half of the break-away force"
+        f"a count of the encoder ({plain(1e6 * handle.resolution)} um) changes the force by {plain(jump)} N, and it "
+        f"makes a contact that a hand loads slip above {plain(limit)} N, half of the break-away force"
     )
     return _judged("encoder", jump, limit, jump / limit, (fact, "lower element.stiffness or element.damping"))
 
@@ -211,7 +209,7 @@ def _mass(mass: float, spec: DeviceSpec, period: float) -> Advice | None:
     if math.isinf(limit):
         fact = f"{spec.name} follows its reference so late that no element.mass keeps it from shaking {grip}"
         return _judged("mass", mass, limit, math.inf, (fact, "it needs a faster servo"))
-    fact = f"element.mass = {mass:g} kg, and while a contact slides {spec.name} shakes below {_plain(limit)} kg {grip}"
+    fact = f"element.mass = {mass:g} kg, and while a contact slides {spec.name} shakes below {plain(limit)} kg {grip}"
     if spec.handle_mass:
         fact += f", with {spec.handle_mass:g} kg of handle beyond its force sensor"
     return _judged("mass", mass, limit, limit / mass, (fact, "raise it"))
@@ -220,13 +218,13 @@ def _mass(mass: float, spec: DeviceSpec, period: float) -> Advice | None:
 def _fall(element: Element) -> Advice | None:
     law, mobility, limit = element.law, element.mobility, element.law.mobility_limit
     fact = (
-        f"the element's mobility is {_plain(mobility)} m/(N s), and law {law.name} allows several forces above "
-        f"{_plain(limit)} (condition 15)"
+        f"the element's mobility is {plain(mobility)} m/(N s), and law {law.name} allows several forces above "
+        f"{plain(limit)} (condition 15)"
     )
     remedy = "choose a law that falls more gently"
     if hasattr(law, "stribeck_velocity") and mobility > 0.0:
         smallest = bounds.smallest_stribeck_velocity(law, mobility)
-        remedy = f"raise law.stribeck_velocity above {_plain(smallest)} m/s"
+        remedy = f"raise law.stribeck_velocity above {plain(smallest)} m/s"
     return _judged("fall", mobility, limit, mobility / limit, (fact, remedy))
 
 
@@ -241,6 +239,6 @@ def _approximation(element: Element) -> Advice | None:
     return Advice("approximation", Severity.WARNING, mobility, limit, text)
 
 
-def _plain(value: float) -> str:
+def plain(value: float) -> str:
     """Write `value` with three digits, and as long as it can be without an exponent."""
     return f"{float(f'{value:.3g}'):g}"

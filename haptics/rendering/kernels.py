@@ -42,6 +42,8 @@ from haptics.rendering.envelope import (
 )
 from haptics.rendering.motion_kernels import FOLLOWER, MOVING
 from haptics.rendering.passivity import PASSIVITY_FIELDS, dissipate, forget, hold_last, observe, remember
+from haptics.rendering.wall_contacts import WALL_FIELDS
+from haptics.rendering.walls import add_walls, report_walls, step_against_walls
 
 _SAMPLE_FIELDS: list[tuple[Any, ...]] = [
     ("position", "<f8", (2,)),
@@ -90,10 +92,10 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("reference", "<f8", (2,)),
     ("last", "<f8", (2,)),
     ("command", "<f8", (2,)),
+    *PASSIVITY_FIELDS,
+    *WALL_FIELDS,
 ]
-CORE = np.dtype(
-    PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS + PASSIVITY_FIELDS
-)
+CORE = np.dtype(PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS)
 """Everything a tick needs and changes, in one record."""
 
 _TOLD_RELEASED = int(Permission.RELEASED)
@@ -202,7 +204,7 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     if s.bad_ticks != 0:  # a mass that was put to rest goes on with the handle, not against it
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
     step_element(s, vx, vy)
-    x, y = -s.output[0], -s.output[1]
+    x, y = add_walls(s, -s.output[0], -s.output[1])
     row.command_unlimited[0], row.command_unlimited[1] = x, y
     if not math.isfinite(x + y):
         return NOT_FINITE
@@ -251,7 +253,7 @@ def _admittance(s: Any, row: Any, periods: int) -> int:
     share = s.gain * s.gate
     braking = share < before or share == 0.0
     heard = 1.0 if braking else share  # of the hand's force, while it fades in
-    step_element(s, heard * s.force[0], heard * s.force[1])
+    step_against_walls(s, heard)
     vx, vy = s.output[0], s.output[1]
     row.command_unlimited[0] = s.reference[0] + T * vx
     row.command_unlimited[1] = s.reference[1] + T * vy
@@ -345,6 +347,7 @@ def _report(s: Any, row: Any, flags: int) -> None:
         row.displacement[i] = s.displacement[i]
         row.friction_force[i] = s.friction_force[i]
         row.sliding_velocity[i] = s.sliding_velocity[i]
+    report_walls(s, row)
     row.sample_age = s.sample_age
     row.injected_energy = s.injected
     row.sticking = s.sticking

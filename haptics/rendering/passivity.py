@@ -60,7 +60,7 @@ PASSIVITY_FIELDS: list[tuple[Any, ...]] = [
 """What observer and controller need in the record of the rendering; `prepare_passivity` fills the first six."""
 
 
-# --- kernels: s is a record that has the fields above and those of the rendering ---------------------------------
+# --- kernels: s is a record that has the fields above, those of the rendering and those of walls -----------------
 
 
 @kernel
@@ -101,7 +101,7 @@ def _force_in_effect(s: Any, i: int, delay: float, periods: int) -> float:
 
 @kernel
 def _stored(s: Any) -> float:
-    """Return what the element holds [J]: ``K |e|^2/2 + M |v|^2/2``; the springs of Iwan's model each by itself."""
+    """Return what element and walls hold [J]: ``K |e|^2/2 + M |v|^2/2``; the springs of Iwan's model each by itself."""
     K, M, e, v = s.stiffness, s.mass, s.displacement, s.mass_velocity
     square = e[0] * e[0] + e[1] * e[1]
     if s.model == IWAN:
@@ -109,7 +109,7 @@ def _stored(s: Any) -> float:
         square = 0.0
         for j in range(2 * n):
             square += s.memory[j] * s.memory[j] / n
-    energy: float = 0.5 * K * square + 0.5 * M * (v[0] * v[0] + v[1] * v[1])
+    energy: float = 0.5 * K * square + 0.5 * M * (v[0] * v[0] + v[1] * v[1]) + s.wall_stored
     return energy
 
 
@@ -127,6 +127,7 @@ def _lent(s: Any) -> float:
     damper_late = spring_late + 0.5 * s.period
     wx, wy = u[0] - v[0], u[1] - v[1]  # of the ends of the coupling against each other
     energy: float = 0.5 * (B * damper_late - 0.5 * K * spring_late * spring_late) * (wx * wx + wy * wy)
+    energy += 0.5 * (damper_late * s.wall_damper_power - 0.5 * spring_late * spring_late * s.wall_spring_power)
     return energy
 
 
@@ -139,7 +140,7 @@ def _quantisation_energy(s: Any, displacement: float, before: float) -> float:
     has gone on since the last period is no such step.
     """
     step = min(abs(displacement), abs(displacement - before), s.encoder_step)
-    energy: float = 0.5 * s.stiffness * step * step
+    energy: float = 0.5 * (s.stiffness + s.wall_stiffness) * step * step
     return energy
 
 
@@ -171,6 +172,12 @@ def _enter_injected(s: Any, periods: int, growth: float) -> None:
 
 
 @kernel
+def _holds(s: Any) -> bool:
+    """Tell whether the handle is held by springs: the element sticks, or a wall does and friction slides on none."""
+    return bool(s.sticking != 0 or s.wall_held == 1)
+
+
+@kernel
 def _enter_excess(s: Any, growth: float) -> None:
     """Enter the last period into the controller's ledger; `growth` [J] is that of the store, less what was lent.
 
@@ -188,7 +195,7 @@ def _enter_excess(s: Any, growth: float) -> None:
     if excess > 0.0:
         s.excess = max(0.0, excess - feigned)
         return
-    if s.sticking == 0:  # friction's work ends an excess, and pays for nothing later
+    if not _holds(s):  # friction's work ends an excess, and pays for nothing later
         excess = max(excess, min(s.excess, 0.0))
     s.excess = excess * math.exp(-s.period / LINGERING)
 
@@ -230,7 +237,8 @@ def _missing_damping(s: Any, power: float) -> float:
     are two bounds: what the device bears, less what the element itself damps, and ``2 K (t + T/2)``, twice what a
     spring K whose force comes t late does in the opposite sense.
     """
-    T, K, B, q = s.period, s.stiffness, s.damping, s.encoder_step
+    T, q = s.period, s.encoder_step
+    K, B = s.stiffness + s.wall_stiffness, s.damping + s.wall_damping
     if s.excess > (K + B / T) * q * q:
         s.alarmed = 1
     elif s.excess <= 0.0:
@@ -240,7 +248,7 @@ def _missing_damping(s: Any, power: float) -> float:
     wanted = 0.0
     if s.alarmed != 0 and power > 0.0:
         wanted = s.excess / (T * power) if s.excess < bound * T * power else bound
-    if s.sticking != 0:  # while it slides friction takes out more than a delay can give
+    if _holds(s):  # while it slides friction takes out more than a delay can give
         wanted = max(wanted, s.added_damping * math.exp(-T / LINGERING))
     damping: float = min(wanted, bound)
     return damping

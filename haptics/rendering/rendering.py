@@ -7,6 +7,7 @@ for B and C the end effector minus the elastic displacement.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,8 +22,10 @@ from haptics.rendering.configuring import configure
 from haptics.rendering.envelope import Limits
 from haptics.rendering.kernels import CORE, RENDERING_FIELDS, assistance_of, render_again, render_slot
 from haptics.rendering.motion import Motion
-from haptics.rendering.passivity import PASSIVITY_FIELDS, prepare_passivity
+from haptics.rendering.passivity import prepare_passivity
 from haptics.rendering.programs import Program, parameters_of
+from haptics.rendering.walls import prepare_walls
+from haptics.scenes.walls import PackedWalls, Wall
 
 
 def require_pair(program: Program, spec: DeviceSpec) -> None:
@@ -61,6 +64,8 @@ class Rendering:
         The envelope; the device's own limits by default.
     eases_down : bool
         Whether the force eases to a smaller one, too, when parameters change; in recordings before format 3 it did not.
+    walls : sequence of Wall
+        Solid parts of the plane.
 
     Attributes
     ----------
@@ -78,7 +83,13 @@ class Rendering:
     """
 
     def __init__(
-        self, program: Program, spec: DeviceSpec, limits: Limits | None = None, *, eases_down: bool = True
+        self,
+        program: Program,
+        spec: DeviceSpec,
+        limits: Limits | None = None,
+        *,
+        eases_down: bool = True,
+        walls: Sequence[Wall] = (),
     ) -> None:
         require_pair(program, spec)
         limits = limits or Limits.of(spec)
@@ -97,7 +108,7 @@ class Rendering:
         core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
-        self._spec, self._limits = spec, limits
+        self._spec, self._limits, self._walls = spec, limits, PackedWalls(walls)
         self._present: tuple[Program, ...] = (program,)  # whose table the record may have
         self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
@@ -110,8 +121,9 @@ class Rendering:
         core = self.core
         for name, *_ in STATE_FIELDS:
             core[name] = self._element[name]
-        for name, *_ in RENDERING_FIELDS + PASSIVITY_FIELDS:
+        for name, *_ in RENDERING_FIELDS:
             core[name] = 0
+        prepare_walls(core, self._walls)
         prepare_passivity(core, self._spec, float(core["period"][0]), control=self._limits.passivity_control)
         core["reference"] = np.nan  # until the first good sample says where an admittance device is
         core["rise"] = core["fade_in"]

@@ -11,6 +11,7 @@ module        holds
 `image_map`   a law's numbers from the grey levels of an image
 `texture`     a level that is modulated in space: gratings and noise
 `scene`       regions, the scene, its numbers at points
+`walls`       solid parts, with friction proportional to the normal force; `wall_kernels` has their geometry
 `condition`   condition (15) for all that a scene can mix, and how wide its borders are for an element
 `family`      which laws can be mixed, and which of their numbers are forces
 `tables`      scenes from plain tables, as files and recordings have them; `writing` makes such tables
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from haptics.scenes.shapes import Circle, HalfPlane, Polygon, Shape
     from haptics.scenes.tables import scene_from_table
     from haptics.scenes.texture import Texture
+    from haptics.scenes.walls import Wall
     from haptics.scenes.writing import scene_table
 
 _HOMES = {
@@ -42,6 +44,7 @@ _HOMES = {
     "shapes": ("Circle", "HalfPlane", "Polygon", "Shape"),
     "tables": ("scene_from_table",),
     "texture": ("Texture",),
+    "walls": ("Wall",),
     "writing": ("scene_table",),
 }
 
@@ -55,6 +58,7 @@ __all__ = [
     "Scene",
     "Shape",
     "Texture",
+    "Wall",
     "find_scene",
     "fitted",
     "read_levels",

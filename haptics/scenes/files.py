@@ -18,7 +18,7 @@ from haptics.files import write_whole
 from haptics.reading import parse_toml, read_small
 from haptics.scenes.image_map import read_levels
 from haptics.scenes.scene import Scene
-from haptics.scenes.tables import Keys, SceneError, scene_from_table
+from haptics.scenes.tables import LISTS, Keys, SceneError, scene_from_table
 from haptics.scenes.writing import scene_table
 from haptics.settings import unknown
 
@@ -87,9 +87,9 @@ def write_scene(scene: Scene, path: str | Path) -> None:
 def scene_toml(scene: Scene) -> str:
     """Return a scene as TOML."""
     table = scene_table(scene)
-    regions = table.pop("regions")
-    parts = [_lines(table), *("\n[[regions]]\n" + _lines(region) for region in regions)]
-    return "".join(parts)
+    lists = {name: table.pop(name, []) for name in LISTS}
+    parts = [f"\n[[{name}]]\n{_lines(one)}" for name, tables in lists.items() for one in tables]
+    return "".join([_lines(table), *parts])
 
 
 def _lines(table: Mapping[str, Any]) -> str:
@@ -112,24 +112,27 @@ def _toml(value: Any) -> str:
 def line_of(text: str, keys: Keys) -> int:
     """Return in which line of a scene's TOML text a key stands, from 1; 0 where that cannot be told.
 
-    TOML readers keep no places. What is looked for is the table in the list of regions, and in it the innermost of the
+    TOML readers keep no places. What is looked for is the table in its list, and in it the innermost of the
     keys that is written out.
     """
     lines = text.splitlines()
     start, stop = 0, len(lines)
-    heads = [k for k, line in enumerate(lines) if re.match(r"\s*\[\[\s*regions\s*\]\]", line)]
-    if keys[:1] == ("regions",) and len(keys) > 1:
+    heads = [k for k, line in enumerate(lines) if re.match(r"\s*\[\[", line)]
+    listed = len(keys) > 1 and keys[0] in LISTS
+    if listed:
+        own = [k for k in heads if re.match(rf"\s*\[\[\s*{keys[0]}\s*\]\]", lines[k])]
         number = int(keys[1])
-        if number >= len(heads):
+        if number >= len(own):
             return 0
-        start, stop = heads[number], heads[number + 1] if number + 1 < len(heads) else len(lines)
+        start = own[number]
+        stop = next((k for k in heads if k > start), len(lines))
     elif heads:
         stop = heads[0]
-    names = [str(key) for key in keys if isinstance(key, str) and key != "regions"]
+    names = [str(key) for key in keys[1 if listed else 0 :] if isinstance(key, str)]
     found = _line_of_name(lines[start:stop], names)
     if found is not None:
         return start + found + 1
-    return start + 1 if keys[:1] == ("regions",) and len(keys) > 1 else 0
+    return start + 1 if listed else 0
 
 
 def _line_of_name(lines: list[str], names: Iterable[str]) -> int | None:

@@ -24,6 +24,7 @@ from haptics.scenes.family import exact, forces_of, numbers_of, require_family, 
 from haptics.scenes.image_map import ImageMap
 from haptics.scenes.shapes import FARTHEST, Floats, Polygon, Shape, as_points
 from haptics.scenes.texture import Texture
+from haptics.scenes.walls import MOST_WALLS, Wall
 from haptics.settings import bounded, check, choice, string
 
 LOOKS = ("plain", "ice", "wood", "rubber", "metal", "glass")
@@ -122,8 +123,8 @@ class Scene:
         What lies over the background; later ones lie over earlier ones.
     border : float
         Way within which numbers go over into each other [m]; see the module.
-    walls : tuple
-        Solid parts.
+    walls : tuple of Wall
+        Solid parts, over everything else.
     name : str
         What people call it.
     look : str
@@ -138,7 +139,7 @@ class Scene:
     law: Law
     regions: tuple[Region, ...] = ()
     border: float = bounded(0.002, minimum=1e-4, maximum=WIDEST_BORDER, unit="m", doc="way within which numbers change")
-    walls: tuple[Any, ...] = ()
+    walls: tuple[Wall, ...] = ()
     name: str = string("", doc="what people call the scene")
     look: str = choice("plain", LOOKS, doc="what the background looks like in pictures")
 
@@ -148,8 +149,6 @@ class Scene:
             check_name(self.name, "scene.name")
         object.__setattr__(self, "regions", tuple(self.regions))
         object.__setattr__(self, "walls", tuple(self.walls))
-        if self.walls:
-            raise ConfigurationError("scene.walls: this version has none.")
         self._check_sizes()
         require_family(self.law)
         for region in self.regions:
@@ -159,15 +158,19 @@ class Scene:
     def _check_sizes(self) -> None:
         if not all(isinstance(region, Region) for region in self.regions):
             raise ConfigurationError("scene.regions: must be Region objects.")
-        corners = sum(len(region.shape.points) for region in self.regions if isinstance(region.shape, Polygon))
+        if not all(isinstance(wall, Wall) for wall in self.walls):
+            raise ConfigurationError("scene.walls: must be Wall objects.")
+        shapes = [region.shape for region in self.regions] + [wall.shape for wall in self.walls]
+        corners = sum(len(shape.points) for shape in shapes if isinstance(shape, Polygon))
         maps = sum(isinstance(region.law, ImageMap) for region in self.regions)
         for count, most, what in (
             (len(self.regions), MOST_REGIONS, "regions"),
             (corners, MOST_CORNERS, "corners of polygons"),
             (maps, MOST_MAPS, "image maps"),
+            (len(self.walls), MOST_WALLS, "walls"),
         ):
             if count > most:
-                raise ConfigurationError(f"scene.regions: {count} {what}; at most {most}.")
+                raise ConfigurationError(f"scene: {count} {what}; at most {most}.")
         names = [region.name for region in self.regions]
         for name in names:
             if names.count(name) > 1:

@@ -12,6 +12,12 @@
     circle = { center_m = [0.0, 0.0], radius_m = 0.02 }
     law = { force_n = 1.0 }
 
+    [[walls]]
+    half_plane = { point_m = [0.05, 0.0], normal = [-1.0, 0.0] }
+    stiffness_n_per_m = 2000.0
+    damping_ns_per_m = 10.0
+    friction = 0.4
+
 What a region's law does not say is as in the scene's law. Whatever is in a table, it becomes a scene that can be
 rendered, or a `SceneError` that knows where it is wrong.
 """
@@ -33,6 +39,7 @@ from haptics.scenes.image_map import MOST_PIXELS, ImageMap
 from haptics.scenes.scene import Region, Scene
 from haptics.scenes.shapes import Circle, HalfPlane, Polygon, Shape
 from haptics.scenes.texture import Texture
+from haptics.scenes.walls import Wall
 from haptics.scenes.writing import keys_of, law_values
 from haptics.settings import build, unknown
 
@@ -41,7 +48,10 @@ Keys = tuple[str | int, ...]
 ReadLevels = Callable[[str], Any]
 _T = TypeVar("_T")
 
-SCENE_KEYS = ("name", "look", "border_m", "law", "regions")
+SCENE_KEYS = ("name", "look", "border_m", "law", "regions", "walls")
+LISTS = ("regions", "walls")
+"""What a scene has lists of."""
+
 _REGION_KEYS = ("name", "look", "law", "image", "texture", "circle", "polygon", "half_plane")
 _IMAGE_KEYS = ("file", "levels_base64", "rows", "columns", "corner_m", "size_m", "lower", "upper")
 
@@ -80,17 +90,13 @@ def scene_from_table(table: Table, read_levels: ReadLevels | None = None) -> Sce
     """
     _only(table, SCENE_KEYS, (), "the scene")
     law = _law(_table(table, "law", ()), ("law",), None)
-    regions = table.get("regions", [])
-    if not isinstance(regions, list):
-        raise SceneError(("regions",), "regions: must be a list of tables, [[regions]].")
-    if len(regions) > 1000:
-        raise SceneError(("regions",), f"regions: {len(regions)} regions are more than any scene has.")
-    built = tuple(_region(one, k, law, read_levels) for k, one in enumerate(regions))
+    built = tuple(_region(one, k, law, read_levels) for k, one in enumerate(_list(table, "regions")))
+    walls = tuple(_wall(one, k) for k, one in enumerate(_list(table, "walls")))
     values = {
         key: table[name] for name, key in (("name", "name"), ("look", "look"), ("border_m", "border")) if name in table
     }
     try:
-        return Scene(law, built, **values)
+        return Scene(law, built, walls=walls, **values)
     except ConfigurationError as error:
         raise _placed(error, table, built) from error
 
@@ -103,6 +109,23 @@ def _placed(error: ConfigurationError, table: Table, regions: tuple[Region, ...]
             return SceneError(("regions", k), words)
     named = next((key for key in ("border_m", "look", "name") if words.startswith((key, f"scene.{key}"))), "")
     return SceneError((named,) if named in table else (), words)
+
+
+def _list(table: Table, name: str) -> list[Any]:
+    found = table.get(name, [])
+    if not isinstance(found, list):
+        raise SceneError((name,), f"{name}: must be a list of tables, [[{name}]].")
+    if len(found) > 1000:
+        raise SceneError((name,), f"{name}: {len(found)} {name} are more than any scene has.")
+    return found
+
+
+def _wall(table: Any, k: int) -> Wall:
+    keys: Keys = ("walls", k)
+    if not isinstance(table, Mapping):
+        raise SceneError(keys, f"{_said(keys)}: must be a table, [[walls]].")
+    numbers = {key: value for key, value in table.items() if key not in _SHAPES}
+    return _settings(Wall, numbers, keys, {"shape": _shape(table, keys)})
 
 
 def _region(table: Any, k: int, law: Law, read_levels: ReadLevels | None) -> Region:
@@ -197,17 +220,17 @@ def _levels(table: Table, keys: Keys, read_levels: ReadLevels | None) -> Any:
     return np.frombuffer(data, np.uint8).reshape(rows, columns)
 
 
-def _settings(cls: type[_T], table: Any, keys: Keys) -> _T:
-    """Build a settings class from a table whose keys have units."""
+def _settings(cls: type[_T], table: Any, keys: Keys, given: Table | None = None) -> _T:
+    """Build a settings class from a table whose keys have units; what is `given` is in no table."""
     where = _said(keys)
     if not isinstance(table, Mapping):
         raise SceneError(keys, f"{where}: must be a table.")
-    names = keys_of(cls)
+    names = {key: name for key, name in keys_of(cls).items() if name not in (given or {})}
     for key in table:
         if key not in names:
             raise SceneError((*keys, key), str(unknown("key", f"{where}.{key}", [f"{where}.{each}" for each in names])))
     try:
-        return build(cls, {names[key]: value for key, value in table.items()}, where)
+        return build(cls, {**(given or {}), **{names[key]: value for key, value in table.items()}}, where)
     except ConfigurationError as error:
         words = str(error)
         for key, name in names.items():
@@ -249,7 +272,7 @@ def _only(table: Table, allowed: Iterable[str], keys: Keys, what: str) -> None:
 
 def _said(keys: Keys) -> str:
     """Return a place in words: ``region 2, circle.radius_m``."""
-    if keys[:1] == ("regions",) and len(keys) > 1:
+    if len(keys) > 1 and keys[0] in LISTS:
         rest = ".".join(str(key) for key in keys[2:])
-        return f"region {int(keys[1]) + 1}" + (f", {rest}" if rest else "")
+        return f"{str(keys[0])[:-1]} {int(keys[1]) + 1}" + (f", {rest}" if rest else "")
     return ".".join(str(key) for key in keys)

@@ -12,6 +12,7 @@ from haptics.scenes.family import exact, title_of
 from haptics.scenes.image_map import ImageMap
 from haptics.scenes.scene import Region, Scene
 from haptics.scenes.shapes import Circle, HalfPlane, Polygon, Shape
+from haptics.scenes.walls import Wall
 from haptics.settings import unit_suffix
 
 
@@ -30,6 +31,7 @@ def scene_table(scene: Scene) -> dict[str, Any]:
         "border_m": scene.border,
         "law": law_table(scene.law),
         "regions": [_region_table(region) for region in scene.regions],
+        **({"walls": [_wall_table(wall) for wall in scene.walls]} if scene.walls else {}),
     }
 
 
@@ -55,6 +57,11 @@ def _region_table(region: Region) -> dict[str, Any]:
         **({"image": _image_table(region.law)} if isinstance(region.law, ImageMap) else {"law": law_table(region.law)}),
         **({"texture": _values(region.texture)} if region.texture is not None else {}),
     }
+
+
+def _wall_table(wall: Wall) -> dict[str, Any]:
+    numbers = {key: value for key, value in _values(wall).items() if key != "shape"}
+    return {**_shape_table(wall.shape), **numbers}
 
 
 def _shape_table(shape: Shape) -> dict[str, Any]:

@@ -140,7 +140,7 @@ def test_what_is_wrong_is_said_with_file_line_and_key(
         ("regions = 3\nlaw = {name = 'coulomb', force_n = 1.0}", "regions: must be a list"),
         ("regions = [3]\nlaw = {name = 'coulomb', force_n = 1.0}", "region 1: must be a table"),
         ("x = ", "is no TOML"),
-        ("walls = []\nlaw = {name = 'coulomb', force_n = 1.0}", "unknown key 'walls'"),
+        ("wall = []\nlaw = {name = 'coulomb', force_n = 1.0}", "unknown key 'wall'"),
     ],
 )
 def test_whatever_is_in_a_file_it_is_refused_in_words(text: str, words: str, tmp_path: Path) -> None:

@@ -1,0 +1,102 @@
+r"""How stiff a wall may be on a device, and advice about the walls of a scene.
+
+On an impedance device a wall that is touched is one more spring and damper on the handle, sampled and held like that of
+a sticking contact (`haptics.design.stuck_matrix`). While the contact with the plane sticks, both act at once: the loop
+is that of K + K_w with B + B_w. So the stiffest wall is what `haptics.design.stiffness_limit` leaves beside the element
+with both dampers, and no more than what it allows with the wall's damper alone: while the contact slides, the element
+gives no spring. In a corner a second wall that holds by friction is one more spring.
+
+On an admittance device nothing is to be judged: the wall is solved implicitly together with the mass, and is stable
+whatever its stiffness.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from haptics.design import bounds
+from haptics.design.advice import Advice, Severity, plain
+from haptics.design.loops import Coupling, Handle
+from haptics.device import Causality, DeviceSpec
+
+if TYPE_CHECKING:
+    from haptics.elements.models import Element
+    from haptics.scenes.walls import Wall
+
+
+def wall_limit(handle: Handle, damping: float, period: float = 1e-3, beside: Coupling | None = None) -> float:
+    """Return the stiffness below which a wall holds the bare handle without a limit cycle [N/m].
+
+    0 if no stiffness does, for want of damping or because there is too much of it.
+
+    Parameters
+    ----------
+    handle : Handle
+        The device.
+    damping : float
+        Of the wall [N s/m].
+    period : float
+        Time between two samples [s].
+    beside : Coupling, optional
+        Spring and damper that hold the handle at the same time: those of the element, where its contact can stick.
+    """
+    alone = bounds.stiffness_limit(handle, damping, period)
+    if beside is None:
+        return alone
+    both = bounds.stiffness_limit(handle, damping + beside.damping, period) - beside.stiffness
+    return max(min(alone, both), 0.0)
+
+
+def advise_walls(walls: Iterable[Wall], element: Element, spec: DeviceSpec) -> list[Advice]:
+    """Judge walls beside `element` on the device that `spec` describes.
+
+    Parameters
+    ----------
+    walls : iterable of Wall
+        The walls of a scene.
+    element : Element
+        What renders the plane.
+    spec : DeviceSpec
+        The data sheet; what it does not state is not judged.
+
+    Returns
+    -------
+    list of Advice
+        Warnings first, about the wall that is nearest to its bound; empty if every bound is kept with a margin.
+    """
+    found = sorted(_judgements(list(walls), element, spec), key=lambda advice: -advice.value / max(advice.limit, 1e-9))
+    kinds = {advice.bound: advice for advice in reversed(found)}
+    return sorted(kinds.values(), key=lambda advice: advice.severity is not Severity.WARNING)
+
+
+def _judgements(walls: Sequence[Wall], element: Element, spec: DeviceSpec) -> Iterator[Advice]:
+    handle = Handle.of(spec)
+    if spec.causality is not Causality.IMPEDANCE or handle is None:
+        return
+    stiffness = getattr(element, "stiffness", 0.0)
+    sticks = element.law.breakaway_force > 0.0 and stiffness > 0.0
+    beside = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
+    for wall in walls:
+        limit = wall_limit(handle, wall.damping, element.period, beside)
+        advice = _stability(wall, limit, spec.name, beside)
+        if advice is not None:
+            yield advice
+
+
+def _stability(wall: Wall, limit: float, device: str, beside: Coupling | None) -> Advice | None:
+    load = wall.stiffness / limit if limit > 0.0 else float("inf")
+    with_what = f"wall.damping = {wall.damping:g} N s/m"
+    if beside is not None:
+        with_what += f" beside an element of {beside.stiffness:g} N/m"
+    fact = (
+        f"wall.stiffness = {wall.stiffness:g} N/m, and with {with_what}, {device} buzzes on a wall above "
+        f"{plain(limit)} N/m with the hand off"
+    )
+    if load > 1.0:
+        remedy = "lower it, or change wall.damping" + (" or element.stiffness" if beside is not None else "")
+        return Advice("wall", Severity.WARNING, wall.stiffness, limit, f"{fact}; {remedy}.")
+    if load * bounds.MARGIN > 1.0:
+        words = f"{fact}: within a factor of {bounds.MARGIN:g}."
+        return Advice("wall", Severity.NOTE, wall.stiffness, limit, words)
+    return None
