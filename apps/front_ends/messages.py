@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 
 @dataclass(frozen=True)
@@ -63,6 +66,8 @@ class SessionStarted:
         Energy that the loop may inject [J].
     dead_man : str
         What must be held for any output: ``none``, ``key`` (then the view sends `HoldKey`) or ``button``.
+    scene : Scene or None
+        What lies where on the plane, if it is not the same everywhere.
     """
 
     trace: str
@@ -81,6 +86,7 @@ class SessionStarted:
     duration: float | None = None
     max_energy: float = 0.1
     dead_man: str = "none"
+    scene: Scene | None = None
 
 
 @dataclass(frozen=True)

@@ -2,24 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from apps.opengl.plane import Corners
 
+if TYPE_CHECKING:
+    from haptics.friction.law import Law
+    from haptics.scenes import Scene
+
 Bytes = NDArray[np.uint8]
 Floats = NDArray[np.float64]
 
 LOOKS = ("plain", "ice", "wood", "rubber", "metal", "glass")
-"""The looks of materials."""
+"""The looks of materials, in the order of the shares that the program gets; what it does not know is plain."""
 
 CELL = 3
 """A number stands for so many pixels in either direction; in between the graphics card makes smooth what is smooth."""
 
 REACH = 4.0
 """The distances to borders are told up to so many millimetres."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A name on the plane, at a place [m]."""
+
+    words: str
+    place: tuple[float, float]
 
 
 @dataclass(frozen=True)
@@ -31,23 +45,33 @@ class Ground:
     looks : (rows, columns, 4) array
         Shares of ice, wood, rubber and metal.
     others : (rows, columns, 4) array
-        Share of glass, level of friction, and the distances to the borders of regions and of walls: 0 is `REACH`
+        Share of glass, shade (255 is dark), and the distances to the borders of regions and of walls: 0 is `REACH`
         inside, 255 as far outside.
+    labels : tuple of Label
+        Names of regions.
+    walls : bool
+        Whether there are any.
     """
 
     looks: Bytes
     others: Bytes
+    labels: tuple[Label, ...] = ()
+    walls: bool = False
 
 
-def plain_ground(look: str = "plain") -> Ground:
-    """Return a plane with one material, and nothing on it."""
-    looks, others = np.zeros((2, 2, 4), np.uint8), np.zeros((2, 2, 4), np.uint8)
-    others[..., 2:] = 255
-    share = np.zeros((2, 2, len(LOOKS)))
-    share[..., LOOKS.index(look)] = 1.0
-    looks[...] = _bytes(share[..., 1:5])
-    others[..., 0] = _bytes(share[..., 5])
-    return Ground(looks, others)
+def ground_of(scene: Scene | None, corners: Corners, size: tuple[float, float]) -> Ground:
+    """Return the plane between `corners` [m] as it is drawn so large [pixel]; plain where there is no scene."""
+    points = grid(corners, size if scene is not None else (0.0, 0.0))
+    flat = points.reshape(-1, 2)
+    if scene is None:
+        return _numbers(points, _share_of("plain", flat), np.zeros(len(flat)), _far(flat), _far(flat))
+    distances = [region.shape.distance(flat) for region in scene.regions]
+    walls = [wall.shape.distance(flat) for wall in scene.walls]
+    around = np.min(walls, axis=0) if walls else _far(flat)
+    shares, shade = _shares(scene, flat, distances), _shade(scene, flat, distances)
+    ground = _numbers(points, shares, shade, _visible_border(flat, distances), around)
+    labels = tuple(_labels(scene, points, distances, around))
+    return Ground(ground.looks, ground.others, labels, bool(walls))
 
 
 def grid(corners: Corners, size: tuple[float, float]) -> Floats:
@@ -63,6 +87,86 @@ def grid(corners: Corners, size: tuple[float, float]) -> Floats:
     x = left + (np.arange(columns) + 0.5) / columns * (right - left)
     y = low + (np.arange(rows) + 0.5) / rows * (high - low)
     return np.stack(np.meshgrid(x, y), axis=2)
+
+
+def _shares(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> Floats:
+    """Return the share of each look at points: they go over into each other as the numbers of the law do."""
+    from haptics.scenes.scene import blend
+
+    shares = _share_of(scene.look, flat)
+    for region, distance in zip(scene.regions, distances, strict=True):
+        weight = blend(distance, scene.border)[:, None]
+        shares += weight * (_share_of(region.look, flat) - shares)
+    return shares
+
+
+def _shade(scene: Scene, flat: Floats, distances: Sequence[Floats]) -> Floats:
+    """Return how dark points are, (n,), 0 to 1: 0.5, but what is plain, an image or textured follows its friction."""
+    from haptics.scenes.scene import blend
+
+    level = scene.numbers_at(flat)[:, 0]
+    relative = (level - level.min()) / max(float(np.ptp(level)), 1e-9)
+    shown = np.full(len(flat), float(scene.look == "plain"))
+    for region, distance in zip(scene.regions, distances, strict=True):
+        varies = region.look == "plain" or region.texture is not None or len(region.laws) > 1
+        shown += blend(distance, scene.border) * (varies - shown)
+    return np.asarray(0.5 + shown * (relative - 0.5))
+
+
+def _share_of(look: str, flat: Floats) -> Floats:
+    shares = np.zeros((len(flat), len(LOOKS)))
+    shares[:, LOOKS.index(look) if look in LOOKS else 0] = 1.0
+    return shares
+
+
+def _visible_border(flat: Floats, distances: Sequence[Floats]) -> Floats:
+    """Return the signed distance [m] of points from the nearest outline that no later region covers."""
+    nearest = _far(flat)
+    for distance in distances:
+        covered = distance < 0.0
+        # Inside a region only its own outline counts, and those of later ones.
+        nearest = np.where(covered | (np.abs(distance) < np.abs(nearest)), distance, nearest)
+    return nearest
+
+
+def _far(flat: Floats) -> Floats:
+    return np.full(len(flat), 1.0)
+
+
+def _labels(scene: Scene, points: Floats, distances: Sequence[Floats], around: Floats) -> list[Label]:
+    """Return the names of the regions, each where it has most room around it."""
+    flat = points.reshape(-1, 2)
+    room = np.minimum(_to_the_edge(points).reshape(-1), around)
+    found = []
+    for number, region in enumerate(scene.regions):
+        depth = np.minimum(room, -distances[number])
+        for later in distances[number + 1 :]:
+            depth = np.minimum(depth, later)
+        best = int(np.argmax(depth))
+        if depth[best] > 0.0:
+            x, y = flat[best].tolist()
+            found.append(Label(f"{region.name}  {_levels(region.laws)} N", (x, y)))
+    return found
+
+
+def _to_the_edge(points: Floats) -> Floats:
+    """Return the distances of a grid's places from its edges [m]."""
+    low, high = points[0, 0], points[-1, -1]
+    return np.asarray(np.minimum(points - low, high - points).min(axis=2))
+
+
+def _levels(laws: Sequence[Law]) -> str:
+    """Write the break-away forces between which a region's lie."""
+    forces = [law.breakaway_force for law in laws]
+    low, high = min(forces), max(forces)
+    return f"{low:.3g}" if low == high else f"{low:.3g} to {high:.3g}"
+
+
+def _numbers(points: Floats, shares: Floats, level: Floats, border: Floats, wall: Floats) -> Ground:
+    rows, columns, _ = points.shape
+    away = [0.5 + 0.5e3 / REACH * distance for distance in (border, wall)]
+    others = np.column_stack((shares[:, 5], level, *away))
+    return Ground(_bytes(shares[:, 1:5]).reshape(rows, columns, 4), _bytes(others).reshape(rows, columns, 4))
 
 
 def _bytes(shares: Floats) -> Bytes:

@@ -19,24 +19,8 @@ _ARROW = 0.15
 
 
 @dataclass(frozen=True)
-class Label:
-    """A name on the plane, at a place [m]."""
-
-    words: str
-    place: tuple[float, float]
-
-
-@dataclass(frozen=True)
 class Scenery:
-    """A run, its ground and where they lie.
-
-    Attributes
-    ----------
-    labels : tuple of Label
-        Names of regions.
-    walls : bool
-        Whether there are any.
-    """
+    """A run, its ground and where they lie."""
 
     layout: Layout
     plane: Plane
@@ -44,8 +28,6 @@ class Scenery:
     theme: Theme
     ground: Ground
     scales: Scales
-    labels: tuple[Label, ...] = ()
-    walls: bool = False
 
     @property
     def room(self) -> float:

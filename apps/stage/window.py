@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.front_ends import messages as say
 from apps.opengl.dead_man import KEY, DeadMansKey
@@ -19,6 +19,9 @@ from apps.view.link import Link
 from apps.view.run import RunInfo, from_message, levels
 from haptics.errors import ConfigurationError
 from haptics.trace import Reader, Ring
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 LOOK = 0.004
 """The window looks for messages, keys and the hand this often [s]."""
@@ -128,7 +131,7 @@ class StageWindow:
             self._tell(f"The run cannot be shown: {error}", 600.0)
         self._window.set_caption(f"haptics: {info.title} (stage)")
         self._values = {one.key: one.value for one in info.parameters}
-        self.picture.show_run(info)
+        self.picture.show_run(info, message.scene)
         self._show_keys()
         self._place_hand()
         self._dirty = True
@@ -240,11 +243,16 @@ class StageWindow:
         if not (rows and not self._frozen) and not self._dirty:
             return
         self.picture.announce(*self._message(now))
-        self._dirty = not self.picture.draw(self.motion, now, ("", _law(self._values)))
+        self._dirty = not self.picture.draw(self.motion, now, self._material())
         self.frames += 1
         done = time.monotonic()
         # Where OpenGL is done in software it rests as long as it has drawn.
         self._due = max(now + FRAME, done + (done - now))
+
+    def _material(self) -> tuple[str, str]:
+        """Return the name of the material under the contact, and its law in words."""
+        scene = self._started.scene if self._started is not None else None
+        return ("", _law(self._values)) if scene is None or not self.motion.ticks else _here(scene, self.motion)
 
     def _message(self, now: float) -> tuple[str, bool]:
         """Return what is to be said at the top, and whether it is loud."""
@@ -263,3 +271,12 @@ def _law(values: dict[str, float]) -> str:
     """Say the levels of the law that is in force."""
     found = " / ".join(f"{level:.3g}" for level in levels(values))
     return f"friction {found} N" if found else ""
+
+
+def _here(scene: Scene, motion: Motion) -> tuple[str, str]:
+    """Say what the contact is on, and at which force it breaks away there."""
+    level = float(scene.numbers_at(motion.contact)[0, 0])
+    if motion.region > len(scene.regions):
+        return "", ""
+    name = scene.regions[motion.region - 1].name if motion.region > 0 else scene.look
+    return name, f"breaks away at {level:.2f} N here"

@@ -17,6 +17,9 @@ from apps.stage.ribbons import spring, zigzag
 from apps.stage.scenery import Scenery
 
 _CORNER = np.dtype([("place", "<f4", (2,)), ("millimetres", "<f4", (2,)), ("share", "<f4", (2,))])
+_RISE = 0.18
+"""Words beside a sign stand so much higher, in units: the middle of their letters is below that of the line."""
+
 _VEIL_SHARE = {"dark": 0.42, "light": 0.30}
 """How much of the window's ground is laid over the materials, so that what moves on them stands out."""
 
@@ -102,7 +105,7 @@ class Backdrop:
 
     def _name_regions(self, scenery: Scenery, marks: Marks, brush: Brush) -> None:
         size = 1.05 * scenery.layout.text
-        for label in scenery.labels:
+        for label in scenery.ground.labels:
             at = scenery.plane.to_window(*label.place)
             text = brush.text(label.words, at, size, scenery.theme.text, bold=True)
             half = 0.5 * text.content_width
@@ -138,17 +141,17 @@ class Backdrop:
         """Write the legend: a sign and what it is, line by line."""
         info, theme, unit, scales = scenery.info, scenery.theme, scenery.layout.unit, scenery.scales
         left, words_at = at.left + 2.2 * unit, at.left + 6.4 * unit
-        entries = signs(info, theme, scenery.walls)
+        entries = signs(info, theme, scenery.ground.walls)
         for row, (words, sign) in enumerate(entries):
             y = at.legend - row * at.step
             sign(marks, (left, y), unit)
-            brush.text(words, (words_at, y), size, theme.text, anchor="left")
+            brush.text(words, (words_at, y + _RISE * unit), size, theme.text, anchor="left")
         y = at.legend - len(entries) * at.step
         self._coil = spring(np.array((left - 2.4 * unit, y)), np.array((left + 2.4 * unit, y)), 1.0 * unit)
-        brush.text(stretch_words(scales.factor), (words_at, y), size, theme.text, anchor="left")
+        brush.text(stretch_words(scales.factor), (words_at, y + _RISE * unit), size, theme.text, anchor="left")
         y -= at.step
         marks.arrow((left - 2.2 * unit, y), (left + 2.2 * unit, y), 0.6 * unit, theme.force)
-        brush.text(force_words(info), (words_at, y), size, theme.text, anchor="left")
+        brush.text(force_words(info), (words_at, y + _RISE * unit), size, theme.text, anchor="left")
         y -= at.step
         self._measure_force(scenery, marks, brush, (at.left, y), size)
 
@@ -160,7 +163,7 @@ class Backdrop:
         force = nice_length(room / scenery.scales.per_newton)
         end = at[0] + force * scenery.scales.per_newton, at[1]
         marks.arrow(at, end, 0.6 * scenery.layout.unit, scenery.theme.force)
-        place = end[0] + 1.6 * scenery.layout.unit, at[1]
+        place = end[0] + 1.6 * scenery.layout.unit, at[1] + _RISE * scenery.layout.unit
         brush.text(f"= {force:g} N", place, size, scenery.theme.text, anchor="left")
 
 

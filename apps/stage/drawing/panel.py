@@ -37,7 +37,7 @@ class Numbers:
         self._state = self._brush.text("", (at.left + 6.0 * unit, at.state), 2.4 * text, theme.text, True, "left")
         self._region = self._brush.text("", (at.left, at.region), 1.2 * text, theme.text, True, "left")
         self._law = self._brush.text("", (at.left, at.law), 0.92 * text, theme.faint, anchor="left")
-        names = [force_words(scenery.info), "speed", "elongation", "normal force"][: 4 if scenery.walls else 3]
+        names = [force_words(scenery.info), "speed", "elongation", "normal force"][: 4 if scenery.ground.walls else 3]
         for name, y in zip(names, at.values, strict=False):
             self._brush.text(name, (at.left, y), 0.92 * text, theme.faint, anchor="left")
             self._values.append(self._brush.text("", (at.right, y), 1.35 * text, theme.text, True, "right"))

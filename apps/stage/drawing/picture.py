@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import string
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pyglet import gl
 
@@ -14,11 +14,14 @@ from apps.stage.drawing.actors import Actors, Painter
 from apps.stage.drawing.backdrop import Backdrop
 from apps.stage.drawing.notes import Banner, Help, keys
 from apps.stage.drawing.panel import Numbers
-from apps.stage.ground import plain_ground
+from apps.stage.ground import Ground, ground_of
 from apps.stage.layout import arrange
 from apps.stage.motion import Motion, Stretch
 from apps.stage.scenery import Scenery, displacement_of, scales
 from apps.view.run import RunInfo
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 
 class Picture:
@@ -42,7 +45,8 @@ class Picture:
     def __init__(self, window: Any, theme: Theme) -> None:
         self._window = window
         self._info = RunInfo()
-        self._ground = plain_ground()
+        self._scene: Scene | None = None
+        self._grounds: tuple[object, Ground] | None = None
         self._stretch = Stretch()
         self._entries = keys(False, False)
         self._panel, self._helping = True, False
@@ -78,9 +82,9 @@ class Picture:
             brush.text(string.printable[:95] + "×µ", (0, 0), size * self.scenery.layout.text, self.theme.text, True)
         brush.draw()
 
-    def show_run(self, info: RunInfo) -> None:
-        """Show another run."""
-        self._info = info
+    def show_run(self, info: RunInfo, scene: Scene | None = None) -> None:
+        """Show another run, on a scene if it has one."""
+        self._info, self._scene = info, scene
         self._lay_out()
         self._stretch.expect(displacement_of(info), self.scenery.room)
         self._lay_out()
@@ -147,12 +151,20 @@ class Picture:
         layout = arrange(self._window.width, self._window.height, self._panel)
         plane = Plane(layout.plane, self._info.workspace)
         factors = scales(plane, self._info, self._stretch.factor)
-        self.scenery = Scenery(layout, plane, self._info, self.theme, self._ground, factors)
+        self.scenery = Scenery(layout, plane, self._info, self.theme, self._ground(plane), factors)
         self._painter.size = (layout.window.width, layout.window.height)
         self._actors = Actors(self._painter, self.scenery)
         self._numbers = Numbers(self._painter, self.scenery)
         self._lay_over()
         self._backdrop.draw(self.scenery, self._window.get_framebuffer_size())
+
+    def _ground(self, plane: Plane) -> Ground:
+        """Return what lies where; it is computed anew for another scene and another size only."""
+        outline = plane.outline
+        key = (self._scene, plane.workspace, round(outline.width), round(outline.height))
+        if self._grounds is None or self._grounds[0] != key:
+            self._grounds = key, ground_of(self._scene, plane.workspace, (outline.width, outline.height))
+        return self._grounds[1]
 
     def _lay_over(self) -> None:
         """Set the message and the keys anew."""

@@ -158,13 +158,13 @@ GROUND_FRAGMENT = (
 in vec2 at; in vec2 where;
 out vec4 result;
 uniform sampler2D looks;    // shares of ice, wood, rubber, metal
-uniform sampler2D others;   // share of glass; level of friction; distances to the border of a region and of a wall
+uniform sampler2D others;   // share of glass; shade; distances to the border of a region and of a wall
 uniform vec3 plain_tone; uniform vec3 strong_tone; uniform vec3 line_tone; uniform vec3 solid_tone;
 uniform vec3 veil; uniform float veil_share;
 uniform float raster;       // distance between its lines [mm]
 uniform float pixel;        // size of a pixel [mm]
 uniform float reach;        // what 0 and 255 stand for in the distances [mm], either side of 0.5
-uniform float level_share;  // how much the level of friction shades what is plain
+uniform float level_share;  // how much what is plain is shaded
 """
     + _NOISE
     + _MATERIALS
@@ -183,7 +183,7 @@ void main() {
     if (four.z > 0.002) tone += four.z * rubber(at);
     if (four.w > 0.002) tone += four.w * metal(at);
     if (rest.x > 0.002) tone += rest.x * glass(at);
-    tone = mix(tone, veil * (1.0 - plain), veil_share);
+    tone = mix(tone, veil * (1.0 - plain), veil_share) * mix(1.35, 0.65, rest.y);
     tone += plain * mix(plain_tone, strong_tone, level_share * rest.y);
     tone = mix(tone, line_tone, 0.16 * lines(at, raster, 1.0));
     float border = (rest.z - 0.5) * 2.0 * reach / pixel;

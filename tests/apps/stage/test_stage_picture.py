@@ -13,6 +13,7 @@ from apps.shared.theme import DARK, LIGHT
 from apps.stage.legend import lines
 from apps.stage.motion import Stretch
 from apps.stage.scenery import LONGEST_LINK
+from haptics.scenes import find_scene, read_scene
 from tests.apps.screen import WHY_NOT, Screen
 from tests.apps.stage.driving import FORCE, STIFFNESS, Stage, is_there, layout, near, opened, plane, rows
 
@@ -68,6 +69,25 @@ def test_the_link_and_the_force_are_drawn_where_they_act(stage: Stage) -> None:
     beyond = hand[0] + 6.5 * layout().unit, hand[1]
     assert is_there(DARK.force, near(picture, beyond))
     assert not is_there(DARK.force, near(picture, (contact[0] - 4.5 * layout().unit, contact[1])))
+
+
+def test_materials_are_drawn_where_they_are_and_told_by_name(stage: Stage) -> None:
+    stage.begin()
+    bare = stage.shot()
+    stage.begin(scene=read_scene(find_scene("ice-wood-rubber")))
+    there = rows((-0.05, 0.0))
+    there["region"] = 1
+    stage.publish(there)
+    picture = stage.shot()
+    ice, wood, rubber = (near(picture, plane().to_window(x, 0.03), 12).mean(axis=0) for x in (-0.05, 0.0, 0.05))
+    assert ice[2] > ice[0] + 10, "bluish"
+    assert wood[0] > wood[2] + 40, "brown"
+    assert np.ptp(rubber) < 15, "grey"
+    assert rubber.mean() < 0.75 * ice.mean()
+    at = lines(layout())
+    name = slice(720 - round(at.region + 9), 720 - round(at.region - 9))
+    assert is_there(DARK.text, picture[name, round(at.left) : round(at.right)].reshape(-1, 3))
+    assert not is_there(DARK.text, bare[name, round(at.left) : round(at.right)].reshape(-1, 3))
 
 
 def test_the_trail_follows_the_contact(stage: Stage) -> None:
