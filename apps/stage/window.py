@@ -64,7 +64,7 @@ class StageWindow:
         self._advice = ""
         self._farewell_at = 0.0
         self._closed = self._frozen = False
-        self._dirty = True
+        self._dirty, self._asked = True, False
         self._due = 0.0
         self.running = False
         self.frames = 0
@@ -96,6 +96,9 @@ class StageWindow:
             self._leave_alone(now)
         if now >= self._due and not self._closed:
             self._draw(now)
+            if self._asked and not self._dirty:  # what had come before the question is on the screen
+                self._asked = False
+                self._link.send(say.Shown())
 
     # --- what comes in
 
@@ -113,7 +116,7 @@ class StageWindow:
             case say.ValuesInForce(values):
                 self._take_values(values)
             case say.AskShown():
-                self._link.send(say.Shown())
+                self._asked = True
             case say.Quit():
                 self._closed = True
 

@@ -101,9 +101,8 @@ class Stage:
         size = dict(line.split("=") for line in found.splitlines())
         return int(size.get("WIDTH", 0)), int(size.get("HEIGHT", 0))
 
-    def shot(self, after: float = 0.35) -> NDArray[np.uint8]:
-        """Return what the window shows a moment later: its texts change less often than it moves."""
-        time.sleep(after)
+    def shot(self) -> NDArray[np.uint8]:
+        """Return what the window shows once it has drawn all that it has been told."""
         self.shown.until_shown()
         return self.shown.screen.shot(self.window)
 
