@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import dataclasses
 import difflib
+import functools
 import inspect
 import math
 import numbers
 import re
 import textwrap
-from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any, TypeVar, cast
 
 from haptics.errors import ConfigurationError
 
@@ -164,11 +165,16 @@ def check(instance: Any, where: str = "") -> None:
     ConfigurationError
         Naming the setting, its value and the allowed values.
     """
-    prefix = where or type(instance).__name__
-    for field in dataclasses.fields(instance):
-        value = getattr(instance, field.name)
-        if not _acceptable(field, value):
-            raise _refused(prefix, field, value)
+    for name, field in _fields(cast(Hashable, type(instance))).items():
+        value = getattr(instance, name)
+        if not _acceptable(field)(value):
+            raise _refused(where or type(instance).__name__, field, value)
+
+
+@functools.cache
+def _fields(cls: Hashable) -> dict[str, dataclasses.Field[Any]]:
+    """Return the fields of a dataclass by name."""
+    return {field.name: field for field in dataclasses.fields(cls)}  # type: ignore[arg-type]
 
 
 def _refused(where: str, field: dataclasses.Field[Any], value: Any) -> ConfigurationError:
@@ -178,17 +184,29 @@ def _refused(where: str, field: dataclasses.Field[Any], value: Any) -> Configura
     return ConfigurationError(f"{where}.{field.name} = {value!r}: must be {allowed_text(field)}.{hint}")
 
 
-def _acceptable(field: dataclasses.Field[Any], value: Any) -> bool:
+@functools.cache
+def _acceptable(field: dataclasses.Field[Any]) -> Callable[[Any], bool]:
+    """Return what tells whether a field may hold a value, made once: sweeps build settings by the ten thousand."""
     meta = field.metadata
     if "allowed" in meta:
-        return value in meta["allowed"]
+        allowed = meta["allowed"]
+        return lambda value: value in allowed
     if "minimum" in meta:
-        kind: Any = int if is_whole(field) else numbers.Real
-        if isinstance(value, bool) or not isinstance(value, kind) or not _finite(value):
-            return False
-        return bool(meta["minimum"] <= value <= meta["maximum"] and value > meta["above"])
+        return _within(meta["minimum"], meta["maximum"], meta["above"], int if is_whole(field) else numbers.Real)
     plain = {"bool": bool, "str": str}.get(_type(field))
-    return plain is None or isinstance(value, plain)
+    return (lambda value: True) if plain is None else lambda value: isinstance(value, plain)
+
+
+def _within(minimum: float, maximum: float, above: float, kind: Any) -> Callable[[Any], bool]:
+    """Return what tells whether a value is a finite number of a `kind` within bounds."""
+
+    def test(value: Any) -> bool:
+        if type(value) is not float or kind is int:
+            if isinstance(value, bool) or not isinstance(value, kind):
+                return False
+        return _finite(value) and bool(minimum <= value <= maximum and value > above)
+
+    return test
 
 
 def _finite(value: numbers.Real) -> bool:
@@ -229,7 +247,7 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
     ConfigurationError
         On an unknown or missing setting or a value out of bounds.
     """
-    fields = {field.name: field for field in dataclasses.fields(cls) if field.init}  # type: ignore[arg-type]
+    fields = {name: field for name, field in _fields(cast(Hashable, cls)).items() if field.init}
     for name in table:
         if name not in fields:
             raise unknown("setting", f"{where}.{name}", [f"{where}.{field}" for field in fields])
@@ -239,7 +257,7 @@ def build(cls: type[_S], table: Mapping[str, Any], where: str) -> _S:
             raise ConfigurationError(f"{where}.{name} is missing: must be {allowed_text(field)}.")
     values = {name: _whole(fields[name], value) for name, value in table.items()}
     for name, value in values.items():
-        if not _acceptable(fields[name], value):
+        if not _acceptable(fields[name])(value):
             raise _refused(where, fields[name], value)
     return cls(**{name: _converted(fields[name], value) for name, value in values.items()})
 

@@ -42,7 +42,7 @@ class Ring:
         The instant of tick 0, stored by the writer before its first record: monotonic clock, and time since 1970 [ns].
     """
 
-    def __init__(self, path: Path, mapping: mmap.mmap, dtype: np.dtype[Any], capacity: int) -> None:
+    def __init__(self, path: Path, mapping: mmap.mmap | bytearray, dtype: np.dtype[Any], capacity: int) -> None:
         self.path = path
         self.capacity = capacity
         self.counter: NDArray[np.int64] = np.frombuffer(mapping, "<i8", 1, _COUNT_OFFSET)
@@ -142,6 +142,13 @@ class Trace(Ring):
     def create(cls, path: Path, dtype: np.dtype[Any] = ROW, capacity: int = 16384) -> Self:
         """Make a trace at `path` and map it for writing; what nobody fills of a row is as in `NEUTRAL`."""
         trace = super().create(path, dtype, capacity)
+        trace.slots[:] = NEUTRAL
+        return trace
+
+    @classmethod
+    def private(cls, capacity: int) -> Self:
+        """Make a trace of this process alone, in no file."""
+        trace = cls(Path(), bytearray(_HEADER + capacity * ROW.itemsize), ROW, capacity)
         trace.slots[:] = NEUTRAL
         return trace
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.settings.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
+from apps.settings.proof import prove
 from devices.faults import parse_fault
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.reading import parse_toml, read_toml, sha256_of
@@ -22,7 +23,8 @@ from haptics.servo.realtime import RealTimeSettings
 from haptics.settings import bounded, build, check, choice, documented, flag, free, string, unknown
 
 if TYPE_CHECKING:
-    from haptics.device import Causality, DeviceSpec
+    from haptics.clock import Clock
+    from haptics.device import Causality, Device, DeviceSpec
     from haptics.elements.models import Element
     from haptics.rendering.envelope import Limits
 
@@ -147,12 +149,17 @@ class SessionConfig:
         return element
 
     @functools.cached_property
-    def spec(self) -> DeviceSpec:
-        """The data sheet of the device, of which one is made for it; the one that is run is the servo process's own."""
+    def made(self) -> tuple[Device, Clock]:
+        """A device that nobody has opened, and its clock, which does not wait; a servo process makes one of its own."""
         from devices import create_device
         from haptics.clock import Clock
 
-        return create_device(self.device, self.device_settings, clock=Clock(1.0 / self.session.rate)).spec
+        return create_device(self.device, self.device_settings, clock=(clock := Clock(1.0 / self.session.rate))), clock
+
+    @functools.cached_property
+    def spec(self) -> DeviceSpec:
+        """The data sheet of the device."""
+        return self.made[0].spec
 
     @functools.cached_property
     def limits(self) -> Limits:
@@ -327,7 +334,7 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         parameter_file_hash=_hash_of(device, "parameters"),
         friction_file_hash=_hash_of(device, "friction_parameters"),
     )
-    _prove(config)
+    prove(config)
     return config
 
 
@@ -337,29 +344,6 @@ def _hash_of(device: Table, name: str) -> str | None:
     if not isinstance(file, str) or not file:
         return None
     return sha256_of(file, f"device.{name} = {file!r}")
-
-
-def _require_clock(config: SessionConfig) -> None:
-    """Refuse a run without a clock where something keeps to the time of the world."""
-    from devices import is_virtual
-
-    if config.session.clock == "wall":
-        return
-    others = "" if is_virtual(config.device) else f"{config.device} has a clock of its own: use a virtual device"
-    others = others or ("the mouse moves by the clock: choose another hand" if config.hand == "mouse" else "")
-    endless = "there is nothing that would end it: give session.duration (--duration)"
-    others = others or ("" if config.session.duration is not None else endless)
-    if others:
-        raise ConfigurationError(f"session.clock = 'off': {others}.")
-
-
-def _prove(config: SessionConfig) -> None:
-    """Build everything once, so that whatever is wrong shows now."""
-    from haptics.rendering.rendering import require_pair
-
-    _require_clock(config)
-    element, _ = config.built_element, config.limits
-    require_pair(element, config.spec)
 
 
 def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:

@@ -7,12 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from haptics.jit import kernel
-from haptics.records import Rows
+from haptics.jit import inlined_kernel, kernel
 from haptics.rendering.envelope import UNUSABLE
+from haptics.servo.offline import REDUCTION_FIELDS, Reduction, row_of
+
+LOWEST_BUZZ = 10.0
+"""The command is a buzz above this frequency [Hz]."""
 
 SUMS = np.dtype(
     [
+        *REDUCTION_FIELDS,
         *((name, "<i8") for name in ("seen", "ticks", "sticking", "sliding", "unusable", "flags", "known", "opposed")),
         *((name, "<f8") for name in ("decay", "settle")),
         *((name, "<f8", (2,)) for name in ("last_command", "high", "last_position")),
@@ -25,28 +29,15 @@ SUMS = np.dtype(
 """Sums of a session. ``decay`` is the factor of the high-pass filter in a tick; until ``settle`` [s] nothing counts."""
 
 
-@kernel
-def reduce_rows(sums: Rows, slots: Rows, first: int, following: int) -> None:
-    """Add the rows number `first` to `following` - 1 of a trace, whose ring is `slots`, to `sums` (1,)."""
-    s = sums[0]
-    for k in range(first, following):
-        row = slots[k % len(slots)]
-        usable = row.status & UNUSABLE == 0
-        for i in range(2):
-            command = row.command[i] if usable else s.last_command[i]
-            s.high[i] = s.decay * (s.high[i] + command - s.last_command[i]) if s.seen > 0 else 0.0
-            s.last_command[i] = command
-        s.seen += 1
-        if row.time < s.settle:
-            continue
-        s.flags |= row.status
-        if not usable:
-            s.unusable += 1
-            continue
-        _add(s, row)
+def reduction(period: float, settle: float) -> Reduction:
+    """Return the reduction of a session of ticks of `period` [s], of which the first `settle` [s] do not count."""
+    start = np.zeros(1, SUMS)
+    start["decay"] = 1.0 / (1.0 + 2.0 * math.pi * LOWEST_BUZZ * period)
+    start["settle"] = settle
+    return Reduction(_add_rows, start)
 
 
-@kernel
+@inlined_kernel
 def _add(s: Any, row: Any) -> None:
     """Add one usable row."""
     friction = math.hypot(row.friction_force[0], row.friction_force[1])
@@ -77,3 +68,23 @@ def _add(s: Any, row: Any) -> None:
         along = row.hand_force[0] * row.sliding_velocity[0] + row.hand_force[1] * row.sliding_velocity[1]
         s.known += 1
         s.felt += along / v
+
+
+@kernel
+def _add_rows(s: Any, first: float, following: float) -> None:
+    """Add the rows of a session from `first` on and before `following`."""
+    for number in range(int(first), int(following)):
+        row = row_of(s, number)
+        usable = row.status & UNUSABLE == 0
+        for i in range(2):
+            command = row.command[i] if usable else s.last_command[i]
+            s.high[i] = s.decay * (s.high[i] + command - s.last_command[i]) if s.seen > 0 else 0.0
+            s.last_command[i] = command
+        s.seen += 1
+        if row.time < s.settle:
+            continue
+        s.flags |= row.status
+        if not usable:
+            s.unusable += 1
+            continue
+        _add(s, row)

@@ -11,9 +11,6 @@ from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows, Status
 
-LOWEST_BUZZ = 10.0
-"""The command is a buzz above this frequency [Hz]; that of the filter of first order in `apps.sweep.kernels`."""
-
 UNSTABLE = int(Status.NOT_FINITE | Status.IMPLAUSIBLE | Status.SPEED | Status.ENERGY | Status.ASTRAY)
 """Flags that a stable session does not have."""
 

@@ -70,25 +70,29 @@ def _scale(axes: Axes, across: AxisSettings, up: AxisSettings | None = None) -> 
         axes.set_yscale(up.scale)
 
 
-def _mean(table: Table, name: str, places: NDArray[np.bool_]) -> float:
-    values = table[name][places].astype(float)
-    values = values[np.isfinite(values)]
-    return float(values.mean()) if len(values) else math.nan
+def _means(values: NDArray[Any], places: NDArray[np.intp], count: int) -> NDArray[np.float64]:
+    """Return the mean of the finite `values` at each of `count` places, (count,); nan where there is none."""
+    values = values.astype(float)
+    finite = np.isfinite(values)
+    number = np.bincount(places[finite], minlength=count)
+    total = np.bincount(places[finite], values[finite], minlength=count)
+    return np.where(number > 0, total / np.maximum(number, 1), math.nan)
 
 
 def _curve(axes: Axes, table: Table, name: str, axis: AxisSettings) -> None:
     """Draw means over the axis, and every job as a pale dot."""
     x = table[axis.setting].astype(float)
-    levels = np.unique(x)
+    levels, places = np.unique(x, return_inverse=True)
     axes.plot(x, table[name].astype(float), ".", color=LIGHT.border, markersize=3)
-    axes.plot(levels, [_mean(table, name, x == level) for level in levels], "-", color=LIGHT.motion, linewidth=1.6)
+    axes.plot(levels, _means(table[name], places, len(levels)), "-", color=LIGHT.motion, linewidth=1.6)
     _scale(axes, axis)
 
 
 def _map(axes: Axes, table: Table, name: str, across: AxisSettings, up: AxisSettings) -> None:
-    x, y = table[across.setting].astype(float), table[up.setting].astype(float)
-    columns, lines = np.unique(x), np.unique(y)
-    means = np.array([[_mean(table, name, (x == a) & (y == b)) for a in columns] for b in lines])
+    columns, column = np.unique(table[across.setting].astype(float), return_inverse=True)
+    lines, line = np.unique(table[up.setting].astype(float), return_inverse=True)
+    places = line * len(columns) + column
+    means = _means(table[name], places, len(columns) * len(lines)).reshape(len(lines), len(columns))
     mesh = axes.pcolormesh(columns, lines, means, shading="nearest", cmap="viridis")
     axes.figure.colorbar(mesh, ax=axes)
     _scale(axes, across, up)

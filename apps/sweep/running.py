@@ -11,7 +11,7 @@ from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future
 from apps.shared.workers import workers
 from apps.sweep.design import Job, Sweep
 from apps.sweep.results import Results
-from apps.sweep.simulation import Result, simulate_job
+from apps.sweep.simulation import Result, simulate_jobs
 from haptics.errors import ConfigurationError
 
 BATCH_TIME = 0.3
@@ -32,7 +32,7 @@ Progress = Callable[[int, int, int], None]
 def simulate_batch(sweep: Sweep, batch: Batch) -> tuple[float, list[Result]]:
     """Run some jobs one after the other; return how long that took [s], and their results."""
     begun = time.perf_counter()
-    results = [simulate_job(sweep, job) for job in batch]
+    results = simulate_jobs(sweep, batch)
     return time.perf_counter() - begun, results
 
 

@@ -1,75 +1,100 @@
-"""One job of a sweep: a whole session in simulated time, reduced to its outcomes."""
+"""The jobs of a sweep: whole sessions in simulated time, each reduced to its outcomes."""
 
 from __future__ import annotations
 
-import math
+import functools
+from collections.abc import Iterable
 from typing import Any
 
-import numpy as np
-
+from apps.settings.config import SessionConfig
 from apps.sweep.design import Job, Sweep
-from apps.sweep.kernels import SUMS, reduce_rows
-from apps.sweep.outcomes import LOWEST_BUZZ, load_function, numbers_of, outcomes_of
+from apps.sweep.kernels import reduction
+from apps.sweep.outcomes import Function, load_function, numbers_of, outcomes_of
 from devices import create_device
 from haptics.clock import Clock
+from haptics.device import Device
 from haptics.errors import HapticError
-from haptics.records import Rows
-from haptics.servo.loop import AT_ONCE
-from haptics.servo.servo import Servo
-from haptics.shared import SharedFile
-from haptics.trace import Reader, Trace
+from haptics.servo.offline import Failed, OfflineJob, run_all, run_offline
 
 Result = dict[str, Any]
 
+TOGETHER = 64
+"""Sessions that are run in one call of compiled code; their records are in memory at the same time."""
 
-def simulate_job(sweep: Sweep, job: Job) -> Result:
-    """Run a job and return its outcomes, or under ``error`` why there are none: one that fails stops no other."""
+
+def simulate_jobs(sweep: Sweep, jobs: Iterable[Job]) -> list[Result]:
+    """Run jobs and return the outcomes of each, or under ``error`` why there are none; the others go on then."""
+    found: list[Result] = []
+    function, waiting = load_function(sweep.settings.function), list(jobs)
+    while waiting:
+        some, waiting = waiting[:TOGETHER], waiting[TOGETHER:]
+        sessions = [_session(sweep, job) for job in some]
+        if function is None:
+            found.extend(_together(sweep, sessions))
+        else:
+            found.extend(_with_rows(sweep, session, function) for session in sessions)
+    return found
+
+
+class _Session:
+    """A session that can be run."""
+
+    def __init__(self, sweep: Sweep, job: Job) -> None:
+        self.config = config = sweep.config(job)
+        settings, period = sweep.settings, 1.0 / config.session.rate
+        factory = functools.partial(_device, config)
+        what = reduction(period, settings.settle)
+        self.run = OfflineJob(factory, config.built_element, settings.duration, config.limits, what, config.made)
+
+    def outcomes(self, sweep: Sweep, sums: Any) -> dict[str, Any]:
+        """Return the outcomes that are wanted, from what the session was reduced to."""
+        found = outcomes_of(sums, self.config.causality, sweep.settings.buzz_limit)
+        return {name: found[name] for name in sweep.settings.outcomes or found}
+
+
+def _device(config: SessionConfig, clock: Clock) -> Device:
+    return create_device(config.device, config.device_settings, clock=clock)
+
+
+def _session(sweep: Sweep, job: Job) -> _Session | Failed:
     try:
-        return {"outcomes": _outcomes(sweep, job)}
+        return _Session(sweep, job)
     except HapticError as error:
-        return {"error": str(error)}
-    except Exception as error:  # of a function of one's own: whatever it is, the others go on
-        return {"error": f"{type(error).__name__}: {error}"}
+        return Failed(error)
 
 
-def _outcomes(sweep: Sweep, job: Job) -> dict[str, Any]:
-    config, settings = sweep.config(job), sweep.settings
-    clock, file = Clock(1.0 / config.session.rate), SharedFile("trace")
+def _together(sweep: Sweep, sessions: list[_Session | Failed]) -> list[Result]:
+    """Run sessions of which no rows are wanted."""
+    ran = iter(run_all([session.run for session in sessions if isinstance(session, _Session)]))
+    results: list[Result] = []
+    for session in sessions:
+        if isinstance(session, Failed):
+            results.append(_failure(session))
+            continue
+        ended = next(ran)
+        if isinstance(ended, Failed):
+            results.append(_failure(ended))
+        else:
+            results.append({"outcomes": session.outcomes(sweep, ended.sums)})
+    return results
+
+
+def _with_rows(sweep: Sweep, session: _Session | Failed, function: Function) -> Result:
+    """Run a session whose rows are for a function of one's own; whatever that raises, the others go on."""
+    if isinstance(session, Failed):
+        return _failure(session)
+    job = session.run
     try:
-        trace = Trace.create(file.path, capacity=2 * AT_ONCE)
-        device = create_device(config.device, config.device_settings, clock=clock)
-        servo = Servo(device, config.built_element, trace, clock=clock, limits=config.limits)
-        taken = _Taken(trace, clock.period, settings.settle, keep=bool(settings.function))
-        servo.run(settings.duration, between=taken)
-        taken()
-    finally:
-        file.close()
-    found = outcomes_of(taken.sums[0], config.causality, settings.buzz_limit)
-    wanted = settings.outcomes or tuple(found)
-    function = load_function(settings.function)
-    own = numbers_of(settings.function, function(taken.rows)) if function is not None else {}
-    return {**{name: found[name] for name in wanted}, **own}
+        run = run_offline(
+            job.factory, job.program, job.duration, limits=job.limits, reduction=job.reduction, keep_rows=True
+        )
+        assert run.rows is not None
+        own = numbers_of(sweep.settings.function, function(run.rows))
+    except Exception as error:
+        return _failure(Failed(error))
+    return {"outcomes": {**session.outcomes(sweep, run.sums[0]), **own}}
 
 
-class _Taken:
-    """Follows a run and adds up what its trace gains; keeps the rows only for a function of one's own."""
-
-    def __init__(self, trace: Trace, period: float, settle: float, *, keep: bool) -> None:
-        self._trace, self._done = trace, 0
-        self._reader = Reader(trace) if keep else None
-        self._parts: list[Rows] = []
-        self.sums = np.zeros(1, SUMS)
-        self.sums["decay"] = 1.0 / (1.0 + 2.0 * math.pi * LOWEST_BUZZ * period)
-        self.sums["settle"] = settle
-
-    def __call__(self) -> None:
-        count = self._trace.count
-        reduce_rows(self.sums, self._trace.slots, self._done, count)
-        self._done = count
-        if self._reader is not None:
-            self._parts.append(self._reader.read())
-
-    @property
-    def rows(self) -> Rows:
-        """Every row, where they are kept."""
-        return np.concatenate(self._parts)
+def _failure(failed: Failed) -> Result:
+    error = failed.error
+    return {"error": str(error) if isinstance(error, HapticError) else f"{type(error).__name__}: {error}"}

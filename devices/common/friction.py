@@ -87,12 +87,14 @@ def parse_friction(table: Any, where: str = "device.friction") -> AxisLaws | Non
     """
     if not isinstance(table, Mapping | None):
         raise ConfigurationError(f"{where} = {table!r}: must be a table such as {{x = {{coulomb_forward = 1.0}}}}.")
-    for axis, levels in (table or {}).items():
+    if not table:
+        return None
+    for axis, levels in table.items():
         if axis not in AXES:
             raise unknown("axis", f"{where}.{axis}", [f"{where}.{name}" for name in AXES])
         if not isinstance(levels, Mapping):
             raise ConfigurationError(f"{where}.{axis} = {levels!r}: must be a table such as {{coulomb_forward = 1.0}}.")
-    x, y = (build(AxisFriction, (table or {}).get(axis, {}), f"{where}.{axis}").laws for axis in AXES)
+    x, y = (build(AxisFriction, table.get(axis, {}), f"{where}.{axis}").laws for axis in AXES)
     return (x, y) if any(law.breakaway_force > 0.0 for law in (*x, *y)) else None
 
 

@@ -7,6 +7,7 @@ of the workspace stiff end-stops.
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -67,7 +68,7 @@ class JoystickSettings(CompensationSettings, PlantSettings):
         """Damping of the end-stops [N s/m]."""
         return 2.0 * STOP_DAMPING_RATIO * math.sqrt(STOP_STIFFNESS * self.mass)
 
-    @property
+    @functools.cached_property
     def axis_laws(self) -> AxisLaws | None:
         """Its own dry friction, None where there is none."""
         return parse_friction(self.friction)

@@ -12,21 +12,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.clock import Clock, WallClock
-from haptics.device import DEAD_MAN_BUTTON, Causality, Device, DeviceSpec, State
+from haptics.device import DEAD_MAN_BUTTON, Device, State
 from haptics.errors import DeviceFault
 from haptics.ports import Port, port_of
 from haptics.rendering.complaints import complaint
-from haptics.rendering.envelope import FADE_OUT, Limits
+from haptics.rendering.envelope import Limits
 from haptics.rendering.rendering import Rendering
 from haptics.servo.loop_kernels import (
-    BUTTON,
     DEVICE_FAULT,
     FAULT_AFTER,
     GOES_ON,
-    KEY,
-    LOOP,
     NEVER,
-    NO_KEY,
     NO_SAMPLES,
     PORT,
     due_now,
@@ -34,6 +30,7 @@ from haptics.servo.loop_kernels import (
     render_next,
     run_ticks,
 )
+from haptics.servo.loop_record import BUTTON, NO_KEY, new_record
 from haptics.servo.supervision import APPLICATION_LOST, STOPPED, Supervision
 from haptics.servo.system_kernels import AVAILABLE
 from haptics.trace import Trace
@@ -43,8 +40,6 @@ AT_ONCE = 1024
 
 Between = Callable[[], int | None]
 """Called in a run without a clock; returns after how many ticks to call again, None for `AT_ONCE`, the most."""
-
-_DEAD_MEN = {"none": NO_KEY, "key": KEY, "button": BUTTON}
 
 
 class End(StrEnum):
@@ -112,7 +107,7 @@ class Loop:
         self.compensate: Callable[[float], None] = getattr(device, "compensate", _nothing_to_make_up_for)
         self.compiled = False
         self.noticed_ns = 0
-        self._record = _new_record(clock.period, device.spec, limits)
+        self._record = new_record(clock.period, device.spec, limits)
         self._channels = int(self._record["channels"][0])
         self._core = rendering.core
 
@@ -249,14 +244,34 @@ class Loop:
         asks = any(each is not None for each in self._own)
         return AVAILABLE and not asks and type(self._clock) in (Clock, WallClock)
 
+    def ready(self) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
+        """Make now the instant of tick 0 of a run without a clock, whose ticks `haptics.servo.offline.kernels` makes.
+
+        Returns
+        -------
+        (loop, core, ports), each a (1,) structured array
+            The records of the run, the rendering and the device; None where Python must have its part in every tick.
+        """
+        port = port_of(self._device) if self._may_be_compiled else None
+        if port is None or not port.take or not port.give or isinstance(self._clock, WallClock):
+            return None
+        self._clock.start()
+        self._record["count"] = 0
+        return self._record, self._core, self._connect(port)
+
+    def _connect(self, port: Port) -> NDArray[Any]:
+        """Tell the loop how it reaches the device; return the beginning of its record, (1,) of dtype `PORT`."""
+        loop = self._record
+        loop["take"], loop["give"], loop["wake"] = port.take, port.give, port.wake
+        return port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
+
     def _run_without_python(self, port: Port, between: Between | None) -> None:
         """Run the compiled loop; it comes back at the end, for a fault, and without a clock when `between` wishes."""
         loop, trace, supervision, clock = self._record, self._trace, self.supervision, self._clock
-        loop["take"], loop["give"], loop["wake"] = port.take, port.give, port.wake
         loop["live"] = live = isinstance(clock, WallClock)
         if isinstance(clock, WallClock):
             loop["origin_ns"], loop["spin_ns"] = clock.origin_ns[0], clock.spin_ns
-        ports = port.record.view(np.uint8)[: PORT.itemsize].view(PORT)
+        ports = self._connect(port)
         samples = ports if port.take else np.zeros(1, PORT)
         of_run = loop, self._core, self._rendering.words, ports, samples, trace.slots, trace.counter
         outcome, most = GOES_ON, NEVER if live else AT_ONCE
@@ -278,22 +293,6 @@ class Loop:
         begun, now = trace.count - int(self._record["bad_ticks"][0]), trace.count - 1
         first, last = (trace.slots[number % trace.capacity] for number in (begun, now))
         return DeviceFault(complaint(first, last, limit, FAULT_AFTER))
-
-
-def _new_record(period: float, spec: DeviceSpec, limits: Limits) -> NDArray[Any]:
-    """Return the record of a run, (1,) of dtype `haptics.servo.loop_kernels.LOOP`."""
-
-    def ticks_in(duration: float) -> int:
-        return math.ceil(duration / period * (1 - 1e-9)) + 1  # one more for the rounding
-
-    record = np.zeros(1, LOOP)
-    record["period"] = period
-    record["dead_man"] = _DEAD_MEN[limits.dead_man]
-    record["channels"] = sum(size for _, _, size in spec.channels)
-    record["fade_ticks"] = record["brake_ticks"] = ticks_in(FADE_OUT)
-    if spec.causality is Causality.ADMITTANCE:  # a reference brakes by its limits
-        record["brake_ticks"] = max(ticks_in(FADE_OUT), ticks_in(limits.max_speed / limits.max_acceleration))
-    return record
 
 
 def _nothing_to_make_up_for(share: float) -> None:

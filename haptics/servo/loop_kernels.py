@@ -12,14 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from haptics.device import DEAD_MAN_BUTTON, MOST_CHANNELS
-from haptics.jit import kernel
+from haptics.device import DEAD_MAN_BUTTON
+from haptics.jit import kernel, merged_kernel
 from haptics.parts import call_part, fence
 from haptics.ports import PORT_FIELDS
 from haptics.records import LATE_FRACTION, Permission, Rows, Status
 from haptics.rendering.envelope import UNUSABLE
 from haptics.rendering.kernels import assistance, render_row
-from haptics.servo.supervision import WATCH_FIELDS, key_is_held, take_settings, why_to_end
+from haptics.servo.loop_record import BUTTON, KEY
+from haptics.servo.supervision import key_is_held, take_settings, why_to_end
 from haptics.servo.system_kernels import monotonic_ns, raise_event, sleep_until
 
 _STARTED_LATE = int(Status.STARTED_LATE)
@@ -27,9 +28,6 @@ _ENDED_LATE = int(Status.ENDED_LATE)
 _AFTER_SKIP = int(Status.AFTER_SKIP)
 _RELEASED = int(Permission.RELEASED)
 _TOLD_TO_END = int(Permission.ENDING)
-
-NO_KEY, KEY, BUTTON = range(3)
-"""What must be held for any output: nothing, the view's key, the device's button."""
 
 GOES_ON, OVER, NO_SAMPLES, DEVICE_FAULT = range(4)
 """Why `run_ticks` returned: enough ticks for now; the run is over; no usable sample for too long; the device has words
@@ -42,37 +40,6 @@ GATE_TIME = 0.05
 """Time in which the gate lets the output down or up, along half a period of a cosine [s]."""
 
 PORT = np.dtype(PORT_FIELDS)
-
-LOOP = np.dtype(
-    [
-        ("period", "<f8"),
-        ("live", "<i8"),
-        ("origin_ns", "<i8"),
-        ("spin_ns", "<i8"),
-        ("dead_man", "<i8"),
-        ("fade_ticks", "<i8"),
-        ("brake_ticks", "<i8"),
-        ("take", "<i8"),
-        ("give", "<i8"),
-        ("wake", "<i8"),
-        ("tick", "<i8"),
-        ("fading", "<i8"),
-        ("last", "<i8"),
-        ("end", "<i8"),
-        ("noticed_ns", "<i8"),
-        ("flags", "<i8"),
-        ("late", "<f8"),
-        ("opening", "<f8"),
-        ("count", "<i8"),
-        ("channels", "<i8"),
-        ("incoming", "<f8", (MOST_CHANNELS,)),
-        ("bad_ticks", "<i8"),
-        ("first_bad", "<i8"),
-        *WATCH_FIELDS,
-    ]
-)
-"""A run: what it is, how far it is, and whom it watches. ``end`` is 0 until a reason to end comes (`END_REASONS`);
-``opening`` is how far the gate is open, 0 to 1; ``channels`` is how many numbers a device gives beside its sample."""
 
 _ATTEMPTS = 100
 """A thread that writes a sample needs less time than that many looks at it."""
@@ -113,6 +80,8 @@ def due(s: Any, c: Any, late: float, asked: int) -> bool:
 def _move_gate(s: Any, closed: bool) -> float:
     """Return what the gate lets through in this tick, 0 to 1."""
     step = s.period / GATE_TIME
+    if not closed and s.opening == 1.0:
+        return 1.0
     s.opening = max(s.opening - step, 0.0) if closed else min(s.opening + step, 1.0)
     return 0.5 - 0.5 * math.cos(math.pi * s.opening)
 
@@ -253,6 +222,31 @@ def _give_command(s: Any, port: Any, sample: Any, scratch: Any) -> None:
         raise_event(s.wake, scratch)
 
 
+@merged_kernel
+def serve(s: Any, c: Any, port: Any, sample: Any, row: Any, count: Any, control: Any, scratch: Any) -> int:
+    """Do what a tick that is due has to do, all but waiting and new settings; return why no other may follow."""
+    now = s.tick * s.period
+    marker, closed = control.marker, control.gate_closed != 0
+    begun = _elapsed(s, now, scratch)
+    _take_sample(s, port, sample, now, begun)
+    if port.fault != 0:
+        return DEVICE_FAULT
+    age = now + (_elapsed(s, now, scratch) - begun) - sample.time
+    released = s.dead_man == KEY and not key_is_held(control, scratch)
+    released = released or (s.dead_man == BUTTON and sample.buttons & DEAD_MAN_BUTTON == 0)
+    start = now + s.late
+    if render_tick(s, c, sample, row, now, age, marker, closed, released):
+        _give_command(s, port, sample, scratch)
+        if port.fault != 0:
+            return DEVICE_FAULT
+    written = _elapsed(s, now, scratch) - start
+    sound = end_tick(s, c, row, count, written, _elapsed(s, now, scratch) - start)
+    if not sound:
+        return NO_SAMPLES
+    s.tick += 1
+    return GOES_ON
+
+
 @kernel
 def run_ticks(
     loop: Rows,
@@ -287,26 +281,13 @@ def run_ticks(
             s.noticed_ns = monotonic_ns(scratch)
         if not due(s, c, late, asked):
             return OVER
-        take_settings(core, core_words, sequence, settings, latest, seen[:1])
-        take_settings(core, core_words, local_sequence, local_settings, latest, seen[1:])
-        now = s.tick * s.period
-        marker, closed = control.marker, control.gate_closed != 0
-        begun = _elapsed(s, now, scratch)
-        _take_sample(s, port, sample, now, begun)
-        if port.fault != 0:
-            return DEVICE_FAULT
-        age = now + (_elapsed(s, now, scratch) - begun) - sample.time
-        released = s.dead_man == KEY and not key_is_held(control, scratch)
-        released = released or (s.dead_man == BUTTON and sample.buttons & DEAD_MAN_BUTTON == 0)
+        # Looked at here: each array that is handed to a function counts its users, by locked instructions.
+        if sequence[0] != seen[0]:
+            take_settings(core, core_words, sequence, settings, latest, seen[:1])
+        if local_sequence[0] != seen[1]:
+            take_settings(core, core_words, local_sequence, local_settings, latest, seen[1:])
         row = slots[s.count % len(slots)]
-        start = now + s.late
-        if render_tick(s, c, sample, row, now, age, marker, closed, released):
-            _give_command(s, port, sample, scratch)
-            if port.fault != 0:
-                return DEVICE_FAULT
-        written = _elapsed(s, now, scratch) - start
-        sound = end_tick(s, c, row, count, written, _elapsed(s, now, scratch) - start)
-        if not sound:
-            return NO_SAMPLES
-        s.tick += 1
+        outcome = serve(s, c, port, sample, row, count, control, scratch)
+        if outcome != GOES_ON:
+            return outcome
     return GOES_ON

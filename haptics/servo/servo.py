@@ -10,6 +10,9 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
+from typing import Any
+
+from numpy.typing import NDArray
 
 from haptics.clock import Clock, WallClock, cancelled_by
 from haptics.device import Device
@@ -167,6 +170,24 @@ class Servo:
         except Exception as error:
             raise self._fault(error) from error
         return end
+
+    def ready(self, duration: float) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]] | None:
+        """Open the device for the first run, of `duration` [s], whose ticks `haptics.servo.offline` makes.
+
+        It ends with `leave`.
+
+        Returns
+        -------
+        tuple or None
+            See `haptics.servo.loop.Loop.ready`.
+        """
+        self._loop.prepare(round(duration / self.period))
+        self.device.open()
+        return self._loop.ready()
+
+    def leave(self) -> None:
+        """Leave the device safe, and close it."""
+        self._leave_safe()
 
     def _open(self) -> End | None:
         """Open the device; return why it was not, where the run is to end before it has begun."""

@@ -9,6 +9,7 @@ against.
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 from bisect import bisect_right
@@ -116,9 +117,7 @@ class MinimumJerkHand(CompiledHand):
 
     def __init__(self, settings: MinimumJerkSettings, seed: int, workspace: Workspace) -> None:
         self.stiffness, self.damping = settings.stiffness, settings.damping
-        self.points = _lettered(settings, workspace)
-        self.phases = _plan(settings, self.points)
-        _require_inside(self.phases, workspace)
+        self.points, self.phases = _tour(settings, workspace)
         self.length = self.phases[-1].start + self.phases[-1].duration
         self.start = self.phases[0].origin
         self._table = np.array([phase.row for phase in self.phases], PHASE)
@@ -139,6 +138,15 @@ class MinimumJerkHand(CompiledHand):
     def phase_at(self, time: float) -> Phase:
         """Return the part of the tour the hand is in at `time` [s]."""
         return self.phases[bisect_right(self.phases, time % self.length, key=lambda phase: phase.start) - 1]
+
+
+@functools.lru_cache(64)
+def _tour(settings: MinimumJerkSettings, workspace: Workspace) -> tuple[dict[str, Point], tuple[Phase, ...]]:
+    """Return the points of the tour by letter and its phases; many hands, one for each seed, are on the same tour."""
+    points = _lettered(settings, workspace)
+    phases = _plan(settings, points)
+    _require_inside(phases, workspace)
+    return points, phases
 
 
 def _wandering(generator: random.Random) -> list[tuple[float, ...]]:

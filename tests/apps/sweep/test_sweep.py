@@ -19,7 +19,7 @@ from apps.sweep.design import Sweep, read_sweep
 from apps.sweep.outcomes import OUTCOMES
 from apps.sweep.results import LINES, Results, table_of
 from apps.sweep.running import run_sweep
-from apps.sweep.simulation import simulate_job
+from apps.sweep.simulation import simulate_jobs
 from devices import create_device
 from haptics.errors import ConfigurationError
 from haptics.servo.offline import run_offline
@@ -112,7 +112,7 @@ def test_outcomes_are_what_the_rows_say(tmp_path: Path) -> None:
     """The rows of the same session, kept and reduced by NumPy."""
     sweep = read_sweep(written(tmp_path, "duration = 0.4", "duration = 2.0"))
     job = list(sweep.jobs())[4]
-    found = simulate_job(sweep, job)["outcomes"]
+    found = simulate_jobs(sweep, [job])[0]["outcomes"]
     config = sweep.config(job)
     run = run_offline(
         lambda clock: create_device(config.device, config.device_settings, clock=clock),
@@ -207,23 +207,28 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, monkeypatch: pytest
     assert table["kills_its_worker_once"].tolist() == [400.0] * 9
 
 
-def test_a_sweep_that_is_killed_and_resumed_equals_one_that_was_not(tmp_path: Path) -> None:
-    path = written(tmp_path, "[sweep]", "[sweep]\nrepeats = 20")
-    out = tmp_path / "killed"
+@pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
+def test_a_sweep_that_is_killed_and_resumed_equals_one_that_was_not(seed: int, tmp_path: Path) -> None:
+    """Killed twice, each time some lines later, at a moment that nobody chose; the last line may be cut anywhere."""
+    path = written(tmp_path, "[sweep]", "[sweep]\nrepeats = 120")
+    out, moments = tmp_path / "killed", np.random.default_rng(seed)
     command = [sys.executable, "-m", "apps", "sweep", str(path), "--out", str(out), "--executor", "threads"]
     kept = 0
-    for moment in (5, 60):
+    for _ in range(2):
+        wanted = kept + int(moments.integers(1, 250))
         with subprocess.Popen([*command, "--workers", "1"], cwd=ROOT, stderr=subprocess.DEVNULL) as process:
             latest = time.monotonic() + 60.0
-            while lines_in(out) < kept + moment and time.monotonic() < latest:
-                time.sleep(0.002)
+            while lines_in(out) < wanted and process.poll() is None and time.monotonic() < latest:
+                time.sleep(0.0005)
+            time.sleep(float(moments.uniform(0.0, 0.02)))
             os.kill(process.pid, signal.SIGKILL)
-        kept = lines_in(out)
-        assert 0 < kept < 180
+        before, kept = kept, lines_in(out)
+        assert before < kept < 1080
+        whole = (out / LINES).read_bytes()
         with (out / LINES).open("ab") as file:
-            file.write(b'{"key": "cut short')
+            file.write(whole[: int(moments.integers(0, whole.index(b"\n")))])
     resumed = ran(path, out)
-    assert lines_in(out) == 180
+    assert lines_in(out) == 1080
     require_equal(ran(path, tmp_path / "whole"), resumed)
 
 

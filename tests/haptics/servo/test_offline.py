@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -13,8 +15,22 @@ from haptics import Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Se
 from haptics.clock import Clock
 from haptics.device import Device
 from haptics.errors import ConfigurationError
+from haptics.jit import kernel
+from haptics.parts import record_at, run_part
+from haptics.records import ROW, Rows
 from haptics.servo.loop import AT_ONCE, End
-from haptics.servo.offline import OfflineJob, run_many, run_offline
+from haptics.servo.offline import (
+    REDUCTION_FIELDS,
+    Failed,
+    OfflineJob,
+    Reduced,
+    Reduction,
+    run_all,
+    run_many,
+    run_offline,
+)
+from haptics.servo.offline.batch import ROWS_AT_ONCE
+from haptics.servo.offline.metrics import METRICS, metrics_of
 from haptics.trace import Reader, Trace
 from tests.haptics.doubles import BenchDevice
 from tests.haptics.ported import PortedBench
@@ -93,3 +109,99 @@ def test_a_run_needs_an_end(duration: float) -> None:
 def test_somebody_has_to_work() -> None:
     with pytest.raises(ConfigurationError, match="workers = 0"):
         run_many([], workers=0)
+
+
+# --- many in one call -------------------------------------------------------------------------------------------------
+
+
+WORD = np.dtype([("value", "<i8")])
+WORDS = ROW.itemsize // 8
+HASH = np.dtype([*REDUCTION_FIELDS, ("hash", "<i8")])
+
+
+@kernel
+def add_bytes(s: Any, first: float, following: float) -> None:
+    """Add every word of the rows to a hash that knows their order."""
+    for number in range(int(first), int(following)):
+        place = s.slots + (number % s.capacity) * 8 * WORDS
+        for k in range(WORDS):
+            s.hash = 31 * s.hash + record_at(place + 8 * k, WORD).value
+
+
+BYTES = Reduction(add_bytes, np.zeros(1, HASH))
+
+
+def hash_of(rows: Rows) -> int:
+    """Return the same of rows that are there as a whole."""
+    record = BYTES.record(np.ascontiguousarray(rows))
+    run_part(BYTES.address, record.ctypes.data, 0.0, float(len(rows)))
+    return int(record["hash"][0])
+
+
+def differently(jobs: list[OfflineJob]) -> list[OfflineJob]:
+    """Return the jobs, each with a reduction of its own start: sums of one run must not get into another's."""
+    return [replace(job, reduction=Reduction(METRICS.part, METRICS.start.copy())) for job in jobs]
+
+
+def test_a_batch_is_each_run_alone_to_the_last_bit() -> None:
+    """Devices, programs, rates and lengths differ from run to run; so do the rows that a device leaves alone."""
+    arm, stick = "virtual-arm", "virtual-joystick"
+    jobs = [
+        OfflineJob(functools.partial(virtual, stick, 1), element(), 0.7),
+        OfflineJob(functools.partial(virtual, arm, 2), RigidAdmittance(Coulomb(3.0), 2.0), 0.4),
+        OfflineJob(functools.partial(virtual, stick, 3), MasslessImpedance(Coulomb(2.0), 900.0, 1.0, 5e-4), 1e-3 * 333),
+        OfflineJob(BenchDevice, element(), 0.2),  # in Python
+        OfflineJob(functools.partial(virtual, stick, 1), element(), 0.7),
+    ]
+    together = run_all(differently(jobs))
+    for job, found in zip(jobs, together, strict=True):
+        assert isinstance(found, Reduced)
+        alone = run_offline(job.factory, job.program, job.duration)
+        assert metrics_of(found.sums) == alone.metrics
+    assert metrics_of(together[0].sums) == metrics_of(together[4].sums)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("ticks", [1, ROWS_AT_ONCE - 1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 10 * ROWS_AT_ONCE])
+def test_every_row_is_reduced_once(ticks: int) -> None:
+    job = OfflineJob(functools.partial(virtual, "virtual-joystick", 4), element(), 1e-3 * ticks)
+    (found,) = run_all([job])
+    assert isinstance(found, Reduced)
+    assert int(found.sums["ticks"]) == ticks
+
+
+def test_what_a_batch_reduces_are_the_rows_of_a_recorded_run() -> None:
+    """Each row in its turn: a hash of all their bytes, made in the loop, is that of the rows that another run kept."""
+    job = OfflineJob(functools.partial(virtual, "virtual-joystick", 6), element(), 1.0, reduction=BYTES)
+    (found,) = run_all([job])
+    rows = run_offline(job.factory, job.program, 1.0, keep_rows=True).rows
+    assert isinstance(found, Reduced)
+    assert rows is not None
+    assert int(found.sums["hash"]) == hash_of(rows)
+    rows["command"][700, 0] = np.nextafter(rows["command"][700, 0], 1.0)
+    assert int(found.sums["hash"]) != hash_of(rows)
+
+
+def test_a_run_that_fails_stops_no_other_and_says_what_it_says_alone() -> None:
+    good = OfflineJob(functools.partial(virtual, "virtual-joystick", 1), element(), 0.3)
+    jobs = [
+        good,
+        OfflineJob(functools.partial(PortedBench, fail_at=40), element(), 0.1),
+        OfflineJob(functools.partial(virtual, "virtual-arm", 1), element(), 0.1),
+        replace(good, duration=-1.0),
+        good,
+    ]
+    found = run_all(jobs)
+    assert [type(each) for each in found] == [Reduced, Failed, Failed, Failed, Reduced]
+    words = [str(each.error) for each in found if isinstance(each, Failed)]
+    assert "failed at tick 40" in words[0] and "virtual-arm" in words[1] and "duration" in words[2]
+    assert metrics_of(found[0].sums) == metrics_of(found[4].sums)  # type: ignore[union-attr]
+
+
+def test_a_device_with_parts_that_fails_says_when() -> None:
+    """The batch has no trace of what was before: it is made again, alone."""
+    job = OfflineJob(functools.partial(PortedBench, stale_from=25), element(), 0.3)
+    (found,) = run_all([job])
+    assert isinstance(found, Failed)
+    with pytest.raises(DeviceFault) as alone:
+        run_offline(job.factory, job.program, 0.3)
+    assert str(found.error) == str(alone.value)

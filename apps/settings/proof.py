@@ -1,0 +1,33 @@
+"""The proof of a session: everything that it is made of is built once, so that whatever is wrong shows at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from apps.settings.config import SessionConfig
+
+
+def _require_clock(config: SessionConfig) -> None:
+    """Refuse a run without a clock where something keeps to the time of the world."""
+    from devices import is_virtual
+
+    if config.session.clock == "wall":
+        return
+    others = "" if is_virtual(config.device) else f"{config.device} has a clock of its own: use a virtual device"
+    others = others or ("the mouse moves by the clock: choose another hand" if config.hand == "mouse" else "")
+    endless = "there is nothing that would end it: give session.duration (--duration)"
+    others = others or ("" if config.session.duration is not None else endless)
+    if others:
+        raise ConfigurationError(f"session.clock = 'off': {others}.")
+
+
+def prove(config: SessionConfig) -> None:
+    """Build everything once, so that whatever is wrong shows now."""
+    from haptics.rendering.rendering import require_pair
+
+    _require_clock(config)
+    element, _ = config.built_element, config.limits
+    require_pair(element, config.spec)
