@@ -37,12 +37,18 @@ MOTION = np.dtype(
         ("bound", "<f8"),
         ("max_error", "<f8"),
         ("max_speed", "<f8"),
+        ("contact", "<i8"),
+        ("trip", "<f8"),
+        ("resting", "<i8"),
+        ("rest_stiffness", "<f8"),
+        ("rest_damping", "<f8"),
     ]
 )
 """What a motion is, besides stiffness, damping and period, which it has in common with elements.
 
 ``table`` is where its reference lies in this process, in ``rows`` rows of 6 float64; ``bound`` is that of its force
-[N] or of the speed of its reference [m/s]. The others are those of `haptics.rendering.motion.Motion`."""
+[N] or of the speed of its reference [m/s]; ``resting`` are the rows at its end in which it rests. The others are those
+of `haptics.rendering.motion.Motion`."""
 
 PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("step", "<i8"),

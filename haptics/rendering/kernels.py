@@ -126,7 +126,7 @@ def _judge(s: Any, tick: int) -> int:
 def _begin(s: Any) -> None:
     """Put the state of a program to its beginning: a mass begins with the motion that is there."""
     s.fresh = s.sticking = 0
-    s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = 0
+    s.follower.begun = s.follower.row = s.follower.racing = s.follower.astray = s.follower.tripped = 0
     for i in range(2):
         velocity = s.last[i] if s.admittance != 0 else s.velocity[i]
         s.mass_velocity[i] = s.sliding_velocity[i] = velocity

@@ -56,6 +56,9 @@ class Motion:
         impedance device only); see `reference`. A run stays at the last row, with no velocity.
     relative : bool
         Whether positions count from where the end effector, or its reference (admittance), is at the beginning.
+    contact : bool
+        Whether it is off its reference by the sum of the velocities it is told, as a sticking element is, and not by
+        the difference of the places.
     label : str
         What it is, for whoever reads the recording.
 
@@ -84,6 +87,13 @@ class Motion:
         "rate at which an error adds up, likewise; above 0 the force goes on from what it was before",
         minimum=0.0,
     )
+    contact: bool = False
+    trip: float = _limit(
+        0.0, "m", "off its reference by more than this it rests from that tick on; 0: never", minimum=0.0
+    )
+    rest: float = _limit(0.0, "s", "for so long it rests at its end, and after that: with the gains below", minimum=0.0)
+    rest_stiffness: float = _limit(0.0, "N/m", "stiffness with which it rests after that", minimum=0.0)
+    rest_damping: float = _limit(0.0, "N s/m", "damping with which it rests after that", minimum=0.0)
     period: float = _limit(1e-3, "s", "time between two rows", above=0.0, maximum=1.0)
     label: str = ""
 
@@ -116,8 +126,12 @@ class Motion:
         for name in ("stiffness", "damping", "period"):
             record[name] = getattr(self, name)
         own = record["motion"]
+        own["resting"] = round(self.rest / self.period)
         own["table"], own["rows"] = self.table.ctypes.data, len(self.table)
-        for name in ("relative", "integration", "bound", "max_error", "max_speed"):
+        for name in (
+            *("relative", "integration", "bound", "max_error", "max_speed"),
+            *("contact", "trip", "rest_stiffness", "rest_damping"),
+        ):
             own[name] = getattr(self, name)
 
     def copy_record(self) -> NDArray[Any]:

@@ -31,11 +31,13 @@ FOLLOWER = np.dtype(
         ("row", "<i8"),
         ("racing", "<i8"),
         ("astray", "<i8"),
+        ("tripped", "<i8"),
         ("origin", "<f8", (2,)),
         ("load", "<f8", (2,)),
     ]
 )
-"""How far a motion has come. ``astray`` is not 0 once the end effector did not follow; it stays so."""
+"""How far a motion has come. ``astray`` is not 0 once the end effector did not follow, ``tripped`` once a motion that
+has gains to rest with took these; they stay so."""
 
 
 @kernel
@@ -75,9 +77,36 @@ def _watch(s: Any) -> None:
 
 
 @kernel
+def _measure(s: Any, first: bool, x: float, y: float) -> None:
+    """Leave in ``s.displacement`` how far the end effector is from the reference, which is at the place (x, y).
+
+    A motion that acts as a sticking contact does what an element does then: it adds up the velocity that it is told.
+    """
+    if s.motion.contact == 0:
+        s.displacement[0], s.displacement[1] = s.position[0] - x, s.position[1] - y
+        return
+    for i in range(2):
+        before = 0.0 if first else s.displacement[i]
+        s.displacement[i] = before + s.period * (s.velocity[i] - s.sliding_velocity[i])
+
+
+@kernel
+def _rest(s: Any) -> None:
+    """Take the gains to rest with where the last rows begin, which they do at once where it is off by too much."""
+    f, m, e = s.follower, s.motion, s.displacement
+    if m.trip > 0.0 and math.hypot(e[0], e[1]) > m.trip:
+        f.row = max(f.row, m.rows - 1 - m.resting)
+        f.tripped = 1
+    elif m.resting > 0 and f.row + m.resting >= m.rows:
+        f.tripped = 1
+
+
+@kernel
 def _pull(s: Any, first: bool, force_x: float, force_y: float) -> None:
     """Leave in ``s.output`` what draws an impedance device to the reference, with the sign of an element's force."""
     K, B, f, e, v = s.stiffness, s.damping, s.follower, s.displacement, s.sliding_velocity
+    if f.tripped != 0:
+        K, B, force_x, force_y = s.motion.rest_stiffness, s.motion.rest_damping, 0.0, 0.0
     x = force_x - K * e[0] + B * (v[0] - s.velocity[0])
     y = force_y - K * e[1] + B * (v[1] - s.velocity[1])
     rate, bound = s.motion.integration, s.motion.bound
@@ -114,10 +143,12 @@ def move(s: Any, _x: float, _y: float) -> None:
     moved = _advance(s)
     at = WIDTH * f.row
     x, y = f.origin[0] + _number(m.table, at), f.origin[1] + _number(m.table, at + 1)
-    s.displacement[0], s.displacement[1] = s.position[0] - x, s.position[1] - y
     for i in range(2):
         s.sliding_velocity[i] = _number(m.table, at + 2 + i) if moved else 0.0
         s.friction_force[i] = 0.0
+    _measure(s, first, x, y)
+    if f.tripped == 0:
+        _rest(s)
     s.sticking = 1 if f.row + 1 >= m.rows else 0
     _watch(s)
     if s.admittance != 0:

@@ -93,6 +93,44 @@ def test_the_additional_force_is_given_as_it_is(trace: Trace) -> None:
     assert rows["velocity"][FADE_IN + 110, 1] > 0.1
 
 
+def test_a_contact_adds_up_the_velocity_it_is_told_as_a_sticking_element_does(trace: Trace) -> None:
+    told = bench(at(0.004, 0.02), motion(reference(np.zeros((400, 2))), relative=True, contact=True), trace, 0.3)
+    told[1].run(told[2])
+    rows = trace.since(0)
+    np.testing.assert_allclose(np.diff(rows["displacement"][:200, 0]), 0.02 * PERIOD, rtol=1e-9)
+    assert rows["displacement"][0, 0] == pytest.approx(0.02 * PERIOD)
+    assert rows["position"][200, 0] == 0.004  # which does not move at all
+
+
+def test_a_motion_that_is_off_by_too_much_rests_with_other_gains_from_that_tick_on(trace: Trace) -> None:
+    def swing(state: State, number: int) -> None:
+        state.position[:], state.velocity[:], state.force[:] = (1e-4 * max(number - 200, 0), 0.0), (0.0, 0.0), 0.0
+
+    gains = {"stiffness": 500.0, "damping": 0.0, "integration": 0.0}
+    gains |= {"trip": 2e-3, "rest": 0.03, "rest_stiffness": 10.0}
+    tripping = motion(reference(np.zeros((1000, 2))), max_error=0.05, **gains)
+    _, servo, duration = bench(swing, tripping, trace, 0.3)
+    servo.run(duration)
+    rows = trace.since(0)
+    first = int(np.argmax(rows["displacement"][:, 0] > 2e-3))
+    assert first < 250
+    asked = -rows["command_unlimited"][:, 0] / np.maximum(rows["displacement"][:, 0], 1e-12)
+    np.testing.assert_allclose(asked[first - 5 : first], 500.0)
+    np.testing.assert_allclose(asked[first : first + 20], 10.0)
+    assert np.argmax(rows["sticking"] != 0) == first + 30  # then the procedure goes on
+
+
+def test_a_motion_rests_at_its_end(trace: Trace) -> None:
+    gains = {"stiffness": 500.0, "damping": 0.0, "integration": 0.0, "rest": 0.05, "rest_stiffness": 10.0}
+    _, servo, duration = bench(at(1e-3), motion(reference(np.zeros((100, 2))), **gains), trace, 0.4)
+    servo.run(duration)
+    rows = trace.since(0)
+    end = int(np.argmax(rows["sticking"] != 0))
+    asked = -rows["command_unlimited"][:, 0] / 1e-3
+    np.testing.assert_allclose(asked[: end - 49], 500.0)
+    np.testing.assert_allclose(asked[end - 49 : -30], 10.0)
+
+
 # --- its bounds -------------------------------------------------------------------------------------------------------
 
 
