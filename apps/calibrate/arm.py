@@ -6,7 +6,8 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.device import (
+from apps.calibrate.friction import identify_all
+from apps.calibrate.moving import (
     EXCITATION,
     add_device_options,
     joint_excitation,
@@ -15,7 +16,6 @@ from apps.calibrate.device import (
     moving,
     place_of,
 )
-from apps.calibrate.friction import identify_all
 from apps.calibrate.options import AUTOMATIC
 from apps.calibrate.places import require_place
 from apps.calibrate.reports.results import as_object, describe, ending, provenance

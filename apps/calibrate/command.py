@@ -15,6 +15,7 @@ KINDS = {
     "check": "validate parameters with recordings that they were not identified from",
     "arm": "identify an arm: the handle on its force sensor, the friction and inertia of its joints",
     "servo": "identify the position servo of an arm: delay, natural frequency and damping, for advice on its sessions",
+    "device": "a device that takes forces: mass, damping, friction, delay, encoder; its stable boundary, measured",
     "joystick": "calibrate a force-feedback stick: metres per count and newtons per level; you move it as told",
 }
 """Each has a module of its own here, with ``add_options`` and ``run``."""

@@ -1,209 +1,113 @@
-"""Measuring on a device for ``haptics calibrate ... --device``: its motors move it, and nobody holds the handle."""
+"""``haptics calibrate device``: identify a device, suggest a coupling, measure where a contact begins to swing."""
 
 from __future__ import annotations
 
 import argparse
-import contextlib
-import datetime
-from collections.abc import Callable, Iterator
-from dataclasses import asdict
+import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.orderly import orderly_end
-from apps.shared.progress import Line, bar
-from haptics.device import Causality
-from haptics.errors import ConfigurationError, HapticError
+from apps.calibrate.moving import add_device_options, mover_for, moving, place_of
+from apps.calibrate.places import require_place
+from apps.shared.answer import Answer
+from haptics.errors import ConfigurationError
 from haptics.settings import build
 
 if TYPE_CHECKING:
-    from calibration.data.joint_recording import JointRecording
-    from calibration.motions import Mover
-    from calibration.motions.excitation import Excitation
+    from calibration.autotune import Boundary, Tuned, TunedAxis
     from haptics.device import DeviceSpec
 
-    Measured = dict[str, list[JointRecording]]
+_METHOD = "output error of pushes; boundary by released contacts of rising stiffness, bisection"
+_ROWS = (
+    ("moving mass", "mass", "mass", 1.0, "kg"),
+    ("damping", "damping", "damping", 1.0, "N s/m"),
+    ("dry friction", "friction", None, 1.0, "N"),
+    ("delay", "delay", "delay", 1e3, "ms"),
+)
+_EXPECTED_TIME = 20.0, 40.0
+"""How long an axis takes as a rule: to be identified, and to be brought to its boundary [s]."""
 
-_NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-"""The hand of a virtual or emulated device that is left alone."""
 
-EXCITATION = "excitation"
-"""Table of settings of the motions."""
-
-
-def add_device_options(parser: argparse.ArgumentParser) -> None:
-    """Add the options that say on which device to measure, and how."""
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
     parser.add_argument(
-        "--device", metavar="NAME", help="measure on this device: its motors move the handle, which nobody may hold"
+        "--out", metavar="FILE.toml", type=Path, required=True, help="parameter file to write, for session.measured"
     )
     parser.add_argument(
-        "--set",
-        dest="assignments",
-        metavar="TABLE.NAME=VALUE",
-        action="append",
-        default=[],
-        help="a setting of the device or of the motions, such as device.emulated=true or excitation.fastest=0.08 "
-        "(repeatable)",
+        "--rate", metavar="HZ", type=float, default=1000.0, help="servo rate, that of the sessions to come (1000)"
     )
-    parser.add_argument(
-        "--record", metavar="FOLDER", type=Path, default=Path("recordings"), help="where the recording goes"
-    )
-    parser.add_argument(
-        "--clock",
-        choices=("wall", "off"),
-        help="wall: in real time, in a servo process; off: as fast as the machine can (default of virtual devices)",
-    )
-    parser.add_argument(
-        "--fault",
-        dest="faults",
-        metavar="NAME@SECONDS[+DURATION]",
-        action="append",
-        default=[],
-        help="inject a fault into the device, as haptics run does (repeatable)",
-    )
+    add_device_options(parser)
 
 
-def measure(options: argparse.Namespace) -> Measured:
-    """Move the device that was asked for, and return what was measured of its axes, x and y, or its joints, 1 and 2.
-
-    Raises
-    ------
-    HapticError
-        If the device or a setting cannot be used, or the device fails; what was recorded stays.
-    """
-    mover, tables = mover_for(options, EXCITATION)
-    table = tables.get(EXCITATION, {})
-    if mover.spec.causality is Causality.ADMITTANCE:
-        return measure_joints(mover, table, place_of(options, EXCITATION))
-    return _handle(mover, table, place_of(options, EXCITATION))
-
-
-def _handle(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
-    """Measure on a device that takes forces."""
+def run(options: argparse.Namespace) -> Answer:
+    """Move a device, and write what was found."""
     from apps.session.record import made_by
-    from calibration.motions.axis_recordings import recorded_axes
-    from calibration.motions.excitation import Excitation, plan
-    from calibration.motions.handle_motion import excite
+    from calibration.autotune import TABLE, Autotune, require_forces, tune
 
-    excitation, spec = build(Excitation, table, "excitation"), mover.spec
-    duration = len(plan(excitation, spec, mover.period)) * mover.period
-    limits = f"with up to {excitation.fastest:g} m/s and {spec.max_force:g} N"
+    if not options.device:
+        raise ConfigurationError("--device is missing: name the device, for instance virtual-joystick.")
+    if not 10.0 <= options.rate <= 10000.0:
+        raise ConfigurationError(f"--rate = {options.rate!r}: must be a number of Hz from 10 to 10000.")
+    require_place(options.out)
+    mover, tables = mover_for(options, TABLE)
+    mover = dataclasses.replace(mover, rate=options.rate)
+    wish, spec = build(Autotune, tables.get(TABLE, {}), TABLE), mover.spec
+    require_forces(spec)
+    duration = sum(_EXPECTED_TIME[: 1 + wish.boundary]) * len(wish.measured_axes)
+    limits = f"with up to {min(2.0 * wish.strength, 0.9) * spec.max_force:.3g} N and {3.0 * wish.speed:g} m/s"
+    folder = place_of(options, TABLE)
     with moving(spec, duration, limits, folder) as progress:
-        excite(mover, excitation, folder, made_by(), progress)
-    return recorded_axes(folder)
+        tuned = tune(mover, wish, folder, made_by(), progress)
+    return _deliver(options, spec, tuned, wish)
 
 
-def measure_joints(mover: Mover, table: dict[str, Any], folder: Path) -> Measured:
-    """Move the joints of an arm by its servo, and return what was measured of them."""
-    from apps.session.record import made_by
-    from calibration.motions.joint_motion import body_of, excite_arm, plan_joints
+def _deliver(options: argparse.Namespace, spec: DeviceSpec, tuned: Tuned, wish: Any) -> Answer:
+    from apps.calibrate.reports.results import provenance
+    from calibration.autotune.files import tables_of
+    from calibration.parameters.toml_text import format_toml
+    from haptics.files import write_whole
 
-    spec, excitation = mover.spec, joint_excitation(table)
-    angles, _ = plan_joints(body_of(mover), excitation, spec, mover.period)
-    limits = f"its joints with up to {excitation.fastest:g} rad/s"
-    with moving(spec, len(angles) * mover.period, limits, folder) as progress:
-        return excite_arm(mover, excitation, folder, made_by(), progress)
-
-
-def joint_excitation(table: dict[str, Any]) -> Excitation:
-    """Return the motions of joints that the table of settings asks for.
-
-    Raises
-    ------
-    ConfigurationError
-        If a setting makes no sense.
-    """
-    from calibration.motions.excitation import Excitation
-    from calibration.motions.joint_motion import DEFAULT
-
-    return build(Excitation, {**asdict(DEFAULT), **table}, EXCITATION)
-
-
-@contextlib.contextmanager
-def moving(spec: DeviceSpec, duration: float, limits: str, place: Path) -> Iterator[Callable[[float], None]]:
-    """Say what is going to happen, show how far it is, and say what is left if it does not come to its end.
-
-    What it gives takes the time that has gone by [s].
-    """
-    from apps.calibrate.reports.terminal import say
-
-    try:
-        place.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ConfigurationError(
-            f"--record = {str(place.parent)!r}: no recording can be made there ({error.strerror or error})."
-        ) from error
-    say(
-        f"{spec.name} is going to move by itself for {duration:.0f} s, {limits}: let go of the handle and keep "
-        f"clear of it. Ctrl-C ends it at any time. Recording to {place}."
-    )
-    with orderly_end(), Line() as line:
-        try:
-            yield lambda seconds: line.show(_share(seconds / duration))
-        except (HapticError, KeyboardInterrupt):
-            if place.exists():
-                say(f"The recording is in {place}.")
-            raise
+    tables = tables_of(tuned, wish, options.rate, provenance(_METHOD, [tuned.source], ""))
+    write_whole(options.out, format_toml(tables))
+    lines = [f"{spec.name} at {options.rate:g} Hz, as its handle answers to pushes:"]
+    for axis in tuned.axes:
+        lines += _axis_lines(axis, spec)
+    suggestion = tuned.suggestion
+    lines += [
+        f"suggested for {wish.force:g} N of friction: element.stiffness = {tuned.stiffness:.4g} N/m, element.damping = "
+        f"{suggestion.damping:.4g} N s/m",
+        *(f"  {reason}" for reason in suggestion.reasons),
+    ]
+    if tuned.limited_by:
+        lines += ["what limits the boundary:", *(f"  {words}" for words in tuned.limited_by)]
+    out = options.out
+    lines += ["", f"Parameters: {out}, for haptics run --device {spec.name} --set session.measured={out}"]
+    result = {"out": str(out), "device": tuned.source.device, "data": tuned.source.path, **tables}
+    return Answer(result, "\n".join(lines))
 
 
-def _share(part: float) -> str:
-    done = min(part, 1.0)
-    return f"{bar(done)} {done:.0%}"
+def _axis_lines(axis: TunedAxis, spec: DeviceSpec) -> list[str]:
+    """Return what was found of an axis beside what the data sheet states, a line each."""
+    found = axis.identified
+    lines = [f"  along {found.axis}:"]
+    for name, parameter, stated_name, scale, unit in _ROWS:
+        low, high = (scale * one for one in found.fit.interval(parameter))
+        stated = getattr(spec, stated_name) if stated_name else None
+        sheet = "" if stated is None else f"; data sheet: {scale * stated:.4g} {unit}"
+        value = scale * getattr(found.fit.plant, parameter)
+        lines.append(f"    {name:<14}{f'{value:.4g} {unit}':<14} 95 %: {low:.4g} to {high:.4g}{sheet}")
+    if found.resolution > 0.0:
+        lines.append(f"    {'encoder':<14}{1e6 * found.resolution:.4g} um")
+    lines += [f"    doubtful: {doubt}" for doubt in axis.doubts]
+    return lines + (_boundary_lines(axis.boundary) if axis.boundary is not None else [])
 
 
-def mover_for(options: argparse.Namespace, *motions: str) -> tuple[Mover, dict[str, dict[str, Any]]]:
-    """Return what is to be moved, and the tables of settings, of which those of `motions` are known.
-
-    Raises
-    ------
-    ConfigurationError
-        If the device is not known or a setting makes no sense.
-    """
-    from calibration.motions import Mover
-    from devices import is_virtual
-    from devices.faults import parse_fault
-
-    settings, tables = _settings(options, motions)
-    if options.clock == "off" and not is_virtual(options.device):
-        raise ConfigurationError(f"--clock = 'off': {options.device} is no virtual device and runs in real time only.")
-    live = None if options.clock is None else options.clock == "wall"
-    mover = Mover.of(options.device, settings, [parse_fault(text) for text in options.faults], live=live)
-    mover.spec  # noqa: B018 - what makes no sense is refused before anything moves
-    return mover, tables
-
-
-def _settings(
-    options: argparse.Namespace, motions: tuple[str, ...]
-) -> tuple[dict[str, Any], dict[str, dict[str, Any]]]:
-    """Return the settings of a device that nobody holds, and all tables of settings."""
-    from devices import find_backend, has_simulated_hand
-
-    find_backend(options.device)
-    tables = _tables(options.assignments, motions)
-    settings = tables.get("device", {})
-    name = settings.pop("name", options.device)
-    if name != options.device:
-        raise ConfigurationError(f"device.name = {name!r}: --device says {options.device!r}.")
-    if "hand" in settings:
-        raise ConfigurationError("device.hand: nobody may hold a device whose own friction is measured; leave it out.")
-    if settings.get("friction_parameters"):
-        raise ConfigurationError("device.friction_parameters: this command writes that file; name it with --out.")
-    if has_simulated_hand(name, settings):
-        settings["hand"] = _NOBODY
-    return settings, tables
-
-
-def _tables(assignments: list[str], motions: tuple[str, ...]) -> dict[str, dict[str, Any]]:
-    from apps.settings.config import assign, parse_assignment
-
-    tables: dict[str, dict[str, Any]] = {}
-    for text in assignments:
-        table, name, value = parse_assignment(text, ("device", *motions))
-        assign(tables, table, name, value)
-    return tables
-
-
-def place_of(options: argparse.Namespace, what: str) -> Path:
-    """Return where the recording of what was done goes."""
-    now = datetime.datetime.now().strftime("%Y-%m-%dT%H-%M-%S")
-    return Path(options.record) / f"{now}_{options.device}_{what}"
+def _boundary_lines(boundary: Boundary) -> list[str]:
+    at = f"at {boundary.damping:.4g} N s/m"
+    if boundary.stiffness is None:
+        held = f"; {boundary.stable:.4g} N/m held" if boundary.stable > 0.0 else ""
+        return [f"    boundary      not found {at}: {boundary.doubt}{held}"]
+    return [
+        f"    boundary      {boundary.stiffness:.4g} N/m {at}, between {boundary.stable:.4g} and "
+        f"{boundary.unstable:.4g}; the identified handle should stand {boundary.expected:.4g}"
+    ]

@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from apps.calibrate.device import add_device_options, measure
+from apps.calibrate.moving import add_device_options, measure
 from apps.calibrate.options import (
     AUTOMATIC,
     add_data_options,

@@ -10,7 +10,7 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.calibrate.orderly import orderly_end
+from apps.calibrate.moving import orderly_end
 from apps.calibrate.places import require_place
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError, HapticError

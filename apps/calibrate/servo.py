@@ -7,7 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apps.calibrate.device import add_device_options, mover_for, moving, place_of
+from apps.calibrate.moving import add_device_options, mover_for, moving, place_of
 from apps.calibrate.places import require_place
 from apps.shared.answer import Answer
 from haptics.errors import ConfigurationError

@@ -64,7 +64,7 @@ class Session(Run):
         self._faults = tuple(parse_fault(text) for text in config.session.faults)
         self._tell = tell
         self._warn = warn or tell
-        self._counsel = Counsel(self._spec)
+        self._counsel = Counsel(config.known_spec)
         self._counsel.consider(config.built_element, 0)
         self._program = 0
         self._interrupted = False

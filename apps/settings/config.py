@@ -13,75 +13,27 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.settings.models import MODELS, Table, causality_of, element_defaults, known, law_table, pair
+from apps.settings.models import Table, causality_of, element_defaults, law_table, pair
 from apps.settings.proof import prove
-from devices.faults import parse_fault
+from apps.settings.session import SessionSettings
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.reading import parse_toml, read_toml, sha256_of
 from haptics.recording.fitness import Fitness
 from haptics.servo.realtime import RealTimeSettings
-from haptics.settings import bounded, build, check, choice, documented, flag, free, string, unknown
+from haptics.settings import build, unknown
 
 if TYPE_CHECKING:
     from haptics.clock import Clock
+    from haptics.design.measured import Measured
     from haptics.device import Causality, Device, DeviceSpec
     from haptics.elements.models import Element
     from haptics.rendering.envelope import Limits
 
-LONGEST = 1e7
-"""No run can be planned for longer than this [s]."""
-
-_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
-_FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters")
+_FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters"), ("session", "measured")
 _LAW_NAMES = {"name", "file"}
 """Keys of a table of a law that say which it is."""
 
 TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
-
-
-@documented
-@dataclass(frozen=True)
-class SessionSettings:
-    """The table ``session``: what is run, how fast, for how long and where it is recorded."""
-
-    model: str = string(
-        "", allowed=", ".join(MODELS), doc="friction element; the one that suits the device if not given"
-    )
-    rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
-    duration: float | None = free(
-        None, "a time greater than 0 s", doc="length of the run; until it is stopped if not given"
-    )
-    seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
-    record: str = string(
-        "recordings", allowed="a folder", doc="where the recordings are made, each in a folder of its own"
-    )
-    clock: str = choice(
-        "wall", ("wall", "off"), doc="off: as fast as the machine can, on a virtual device, with the same result"
-    )
-    picture: bool = flag(True, doc="whether the recording gets a picture, which takes a second")
-    faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad")
-
-    def __post_init__(self) -> None:
-        check(self, "session")
-        known("model", self.model, MODELS)
-        duration = self.duration
-        if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < LONGEST):
-            raise ConfigurationError(
-                f"session.duration = {duration!r}: must be a time greater than 0 s and less than {LONGEST:g} s "
-                f"({LONGEST / 86400:.0f} days). Leave it out for a run that lasts until it is stopped."
-            )
-        if not self.record:
-            raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
-        object.__setattr__(self, "faults", _checked_faults(self.faults))
-
-
-def _checked_faults(texts: Any) -> tuple[str, ...]:
-    """Return the texts of faults, however they were listed, once each has been understood."""
-    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
-        raise ConfigurationError(f"session.faults = {texts!r}: must be {_FAULTS_ALLOWED}.")
-    for text in texts:
-        parse_fault(text)
-    return tuple(texts)
 
 
 @dataclass(frozen=True)
@@ -146,7 +98,27 @@ class SessionConfig:
             element = make_element(self.session.model, self.law, self.element, 1.0 / self.session.rate, self.causality)
         if element.mobility > 0.0:
             require_solvable(element.law, element.mobility, STEADIER)
+        if self.measured is not None and hasattr(element, "stiffness"):
+            self.measured.require_held(element.stiffness, getattr(element, "damping", 0.0), element.period)
         return element
+
+    @functools.cached_property
+    def measured(self) -> Measured | None:
+        """What ``haptics calibrate device`` found of the device, None where no file says it.
+
+        Raises
+        ------
+        ConfigurationError
+            If the file cannot be used.
+        """
+        from haptics.design.measured import read_measured
+
+        return read_measured(self.session.measured, self.device) if self.session.measured else None
+
+    @property
+    def known_spec(self) -> DeviceSpec:
+        """The data sheet for advice: with what was measured in the place of what is stated."""
+        return self.spec if self.measured is None else self.measured.describe(self.spec)
 
     @functools.cached_property
     def made(self) -> tuple[Device, Clock]:
@@ -233,6 +205,7 @@ class SessionConfig:
                 "clock": session.clock,
                 "picture": session.picture,
                 "faults": list(session.faults),
+                **({"measured": session.measured} if session.measured else {}),
             },
             "device": {"name": self.device, **self.device_settings},
             "law": self.law,

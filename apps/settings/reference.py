@@ -12,8 +12,9 @@ from apps.experiment.observers import ObserverSettings
 from apps.experiment.power.settings import PowerSettings
 from apps.experiment.procedures import KINDS
 from apps.experiment.report.settings import AnalysisSettings
-from apps.settings.config import SessionSettings
 from apps.settings.models import element_defaults, law_defaults
+from apps.settings.session import SessionSettings
+from calibration.autotune.settings import TABLE, Autotune
 from devices.arm.body import ArmBody
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.choosing import SENSORS
@@ -102,6 +103,7 @@ def pages() -> Iterator[str]:
     yield from _devices()
     for name, hand in HANDS.items():
         yield _section("hand", f'Hand `hand.name = "{name}"`', hand)
+    yield _section(TABLE, "Tuning: `haptics calibrate device`", Autotune, "See [Tune a device](tuning.md).")
     yield from _experiments()
 
 

@@ -57,7 +57,7 @@ class OfflineStage:
     def __init__(self, config: SessionConfig, folder: Path, journal: Any) -> None:
         self._config = without_clock(config)
         self.period = 1.0 / config.session.rate
-        counsel = Counsel(config.spec)
+        counsel = Counsel(config.known_spec)
         counsel.consider(config.built_element, 0)
         self._recorder = new_recorder(self._config, counsel.record, folder)
         self.folder = self._recorder.folder

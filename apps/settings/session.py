@@ -1,0 +1,68 @@
+"""The settings of the table ``session``: what is run, how fast, for how long and where it is recorded."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from apps.settings.models import MODELS, known
+from devices.faults import parse_fault
+from haptics.errors import ConfigurationError
+from haptics.settings import bounded, check, choice, documented, flag, free, string
+
+LONGEST = 1e7
+"""No run can be planned for longer than this [s]."""
+
+_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
+
+_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
+
+
+@documented
+@dataclass(frozen=True)
+class SessionSettings:
+    """The table ``session``: what is run, how fast, for how long and where it is recorded."""
+
+    model: str = string(
+        "", allowed=", ".join(MODELS), doc="friction element; the one that suits the device if not given"
+    )
+    rate: float = bounded(1000.0, minimum=10.0, maximum=10000.0, unit="Hz", doc="servo rate")
+    duration: float | None = free(
+        None, "a time greater than 0 s", doc="length of the run; until it is stopped if not given"
+    )
+    seed: int = bounded(1, minimum=0, maximum=2**62, unit="", doc="seed of everything random in a virtual device")
+    record: str = string(
+        "recordings", allowed="a folder", doc="where the recordings are made, each in a folder of its own"
+    )
+    clock: str = choice(
+        "wall", ("wall", "off"), doc="off: as fast as the machine can, on a virtual device, with the same result"
+    )
+    picture: bool = flag(True, doc="whether the recording gets a picture, which takes a second")
+    measured: str = string(
+        "",
+        allowed="a file",
+        doc="file of haptics calibrate device: advice goes by it, couplings beyond its boundary are refused",
+    )
+    faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad")
+
+    def __post_init__(self) -> None:
+        check(self, "session")
+        known("model", self.model, MODELS)
+        duration = self.duration
+        if duration is not None and not (isinstance(duration, int | float) and 0.0 < duration < LONGEST):
+            raise ConfigurationError(
+                f"session.duration = {duration!r}: must be a time greater than 0 s and less than {LONGEST:g} s "
+                f"({LONGEST / 86400:.0f} days). Leave it out for a run that lasts until it is stopped."
+            )
+        if not self.record:
+            raise ConfigurationError(f"session.record = {self.record!r}: must be a folder.")
+        object.__setattr__(self, "faults", _checked_faults(self.faults))
+
+
+def _checked_faults(texts: Any) -> tuple[str, ...]:
+    """Return the texts of faults, however they were listed, once each has been understood."""
+    if not isinstance(texts, list | tuple) or not all(isinstance(text, str) for text in texts):
+        raise ConfigurationError(f"session.faults = {texts!r}: must be {_FAULTS_ALLOWED}.")
+    for text in texts:
+        parse_fault(text)
+    return tuple(texts)

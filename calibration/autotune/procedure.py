@@ -1,0 +1,206 @@
+"""The whole of it as one procedure: identify each axis, suggest a coupling, measure where it begins to swing.
+
+What limits the boundary is told by taking one thing away at a time from the identified handle: without its delay, the
+lag of the velocity or the sampling, how much stiffer could a contact be?
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from calibration.autotune.boundary import Boundary, find_boundary
+from calibration.autotune.pushing import Identified, Pusher
+from calibration.autotune.settings import TABLE, Autotune
+from calibration.data.files import Source
+from calibration.motions import Mover, Procedure, drive, source_of
+from haptics.design import MARGIN, Handle, Suggestion, stiffness_limit, suggest
+from haptics.device import Causality, DeviceSpec
+from haptics.errors import ConfigurationError
+from haptics.rendering.motion import holding
+
+_UNCERTAIN = 0.25
+"""A mass or delay whose interval reaches farther than this part of it is doubtful."""
+_MISFIT = 1.0
+"""Root mean square of what is left of the positions, in counts, above which the handle is not what it is taken for."""
+_LEAST_MISFIT = 2e-6
+_SHORT_DELAY = 0.5
+"""A delay of less than this part of a period may be as uncertain as that."""
+_SLIGHTLY = 1.2
+"""What would gain less than this factor does not limit the boundary."""
+
+
+@dataclass(frozen=True)
+class TunedAxis:
+    """What was found of an axis.
+
+    Attributes
+    ----------
+    identified : Identified
+        Fit and encoder.
+    boundary : Boundary or None
+        Where a contact begins to swing; None where that was not measured.
+    doubts : tuple of str
+        What makes the parameters doubtful, in words.
+    """
+
+    identified: Identified
+    boundary: Boundary | None
+    doubts: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """What was found of a device.
+
+    Attributes
+    ----------
+    axes : tuple of TunedAxis
+        Those that were measured.
+    handle : Handle
+        The worst axis, the one with the lowest limit at the suggested damping.
+    suggestion : Suggestion
+        For that handle, from its parameters alone.
+    stiffness : float
+        What to begin with [N/m]: the suggested one, but no more than the measured boundary leaves with a margin.
+    limited_by : tuple of str
+        What the boundary would gain by, in words.
+    source : Source
+        The recording.
+    """
+
+    axes: tuple[TunedAxis, ...]
+    handle: Handle
+    suggestion: Suggestion
+    stiffness: float
+    limited_by: tuple[str, ...]
+    source: Source
+
+
+def require_forces(spec: DeviceSpec) -> None:
+    """Raise `ConfigurationError` unless the device takes forces and works while nobody holds it."""
+    if spec.causality is not Causality.IMPEDANCE:
+        raise ConfigurationError(
+            f"{spec.name} follows positions: haptics calibrate servo measures how, haptics calibrate arm the rest."
+        )
+    if spec.dead_man != "none":
+        raise ConfigurationError(
+            f"{spec.name} gives force only while a {spec.dead_man} is held, and nobody may hold the handle meanwhile."
+        )
+
+
+def tune(
+    mover: Mover,
+    wish: Autotune,
+    folder: Path,
+    facts: Mapping[str, Any] | None = None,
+    progress: Callable[[float], None] = lambda seconds: None,
+) -> Tuned:
+    """Move a device by its own motors and return what suits it.
+
+    Parameters
+    ----------
+    mover : Mover
+        A device that takes forces, nobody's hand on it.
+    wish : Autotune
+        How.
+    folder : Path
+        The recording, which does not exist yet.
+    facts : mapping, optional
+        What the recording is to say besides.
+    progress : callable
+        Gets the time that has gone by [s].
+
+    Raises
+    ------
+    ConfigurationError
+        If the device takes no forces or does not answer to them.
+    HapticError
+        As of `calibration.motions.drive`. What was recorded stays.
+    """
+    spec = mover.spec
+    require_forces(spec)
+    course = _Course(spec, wish, mover.period)
+    configuration = {"configuration": {TABLE: asdict(wish)}}
+    recording = drive(mover, course.motions(), folder, {**(facts or {}), **configuration}, progress)
+    return course.tuned(source_of(recording))
+
+
+class _Course:
+    """What is known so far."""
+
+    def __init__(self, spec: DeviceSpec, wish: Autotune, period: float) -> None:
+        self._spec, self._wish, self._period = spec, wish, period
+        self._pusher = Pusher(spec, wish, period)
+        self._found: list[Identified] = []
+        self._boundaries: dict[str, Boundary] = {}
+
+    def motions(self) -> Procedure:
+        """Give all motions, one after the other."""
+        for axis in self._wish.measured_axes:
+            self._found.append((yield from self._pusher.identify(axis)))
+        if not self._wish.boundary:
+            return
+        _, suggestion = self._suggested()
+        rows = yield self._pusher.move(holding(0.05, self._period), relative=True, label="hold")
+        for one in self._found:
+            search = find_boundary(self._pusher, one.fit.plant, self._handle(one), one.axis, suggestion.damping, rows)
+            self._boundaries[one.axis] = yield from search
+
+    def tuned(self, source: Source) -> Tuned:
+        """Return what was found."""
+        handle, suggestion = self._suggested()
+        known = [one.stiffness for one in self._boundaries.values() if one.stiffness is not None]
+        stiffness = min([suggestion.stiffness, *(one / MARGIN for one in known)])
+        axes = tuple(TunedAxis(one, self._boundaries.get(one.axis), self._doubts(one)) for one in self._found)
+        limited = limits_of(handle, suggestion.damping, self._period)
+        return Tuned(axes, handle, suggestion, stiffness, limited, source)
+
+    def _handle(self, one: Identified) -> Handle:
+        plant = one.fit.plant
+        return Handle(plant.mass, plant.damping, plant.delay, one.resolution, self._spec.velocity_lag)
+
+    def _suggested(self) -> tuple[Handle, Suggestion]:
+        """Return the suggestion for the axis for which it is the lowest, and that axis."""
+        pairs = [(handle, suggest(handle, self._wish.force, self._period)) for handle in map(self._handle, self._found)]
+        return min(pairs, key=lambda pair: pair[1].stiffness)
+
+    def _doubts(self, one: Identified) -> tuple[str, ...]:
+        """Say what makes the parameters of an axis doubtful."""
+        fit, plant = one.fit, one.fit.plant
+        doubts = []
+        if fit.errors["mass"] > _UNCERTAIN * plant.mass:
+            doubts.append("the mass can hardly be told: longer or stronger pushes would show it (autotune.strength)")
+        if fit.errors["delay"] > max(_UNCERTAIN * plant.delay, _SHORT_DELAY * self._period):
+            doubts.append("the delay can hardly be told: faster pushes would show it (autotune.speed)")
+        if fit.residual > max(_MISFIT * one.resolution, _LEAST_MISFIT):
+            doubts.append(
+                f"{1e6 * fit.residual:.3g} um of the motion are not explained by a mass with damping, dry friction and "
+                "a delay: something else moves, bends or pulls, or the delay changes, and the intervals are too narrow"
+            )
+        if one.resolution == 0.0:
+            doubts.append("no step of the encoder was seen: it is finer than the motion tells")
+        return tuple(doubts)
+
+
+def limits_of(handle: Handle, damping: float, period: float) -> tuple[str, ...]:
+    """Say what a contact of this damping would gain by: the largest part first."""
+    limit = stiffness_limit(handle, damping, period)
+    if limit <= 0.0:
+        return ("damping: no stiffness is stable with it.",)
+    without = {
+        f"delay: without its {1e3 * handle.delay:.3g} ms": replace(handle, delay=0.0),
+        f"velocity: without the lag of its estimate, {1e3 * handle.velocity_lag:.3g} ms": replace(
+            handle, velocity_lag=0.0
+        ),
+    }
+    gains = {words: stiffness_limit(other, damping, period) / limit for words, other in without.items()}
+    faster = f"sampling: at {2.0 / period:g} Hz in place of {1.0 / period:g} Hz"
+    gains[faster] = stiffness_limit(handle, damping, 0.5 * period) / limit
+    gains[f"damping: with twice the {damping:.3g} N s/m of the contact"] = (
+        stiffness_limit(handle, 2.0 * damping, period) / limit
+    )
+    ranked = sorted(gains.items(), key=lambda pair: -pair[1])
+    return tuple(f"{words} it would be {gain:.1f} times as stiff." for words, gain in ranked if gain > _SLIGHTLY)

@@ -1,0 +1,53 @@
+"""Hidden devices are tuned: numbers inside their intervals, the boundary near the true one, no handle out of bounds."""
+
+import math
+
+import pytest
+
+from haptics.design import Handle, stiffness_limit
+from tests.calibration.autotune.device_figures import HALF_WIDTH, NEAR, outcomes
+from tests.calibration.autotune.hidden import Truth, tuned
+
+
+def test_the_truth_of_these_tests_is_that_of_the_eigenvalues() -> None:
+    for seed in range(20):
+        truth = Truth.of(seed)
+        handle = Handle(truth.mass, truth.damping, truth.numbers["delay"])
+        assert truth.boundary(3.0) == pytest.approx(stiffness_limit(handle, 3.0, 1.0 / truth.rate), rel=0.01)
+
+
+def test_a_device_is_found_out_and_brought_to_its_boundary() -> None:
+    truth = Truth(mass=0.15, damping=1.0, friction=0.08, delay_steps=40, resolution=1e-5, rate=1000.0)
+    found = tuned(truth, pushes=24)
+    assert all(found.held.values()), found.held
+    assert found.tuned.axes[0].doubts == ()
+    assert found.ratio == pytest.approx(1.0, abs=NEAR)
+    assert found.farthest < 0.3 * HALF_WIDTH
+    boundary = found.tuned.axes[0].boundary
+    assert boundary is not None
+    assert boundary.stiffness is not None
+    assert boundary.stable < truth.boundary(boundary.damping) * (1.0 + NEAR)
+    assert boundary.unstable / boundary.stable <= 1.05 + 1e-9
+    assert found.tuned.stiffness <= 0.5 * boundary.stiffness * (1.0 + 1e-9)
+    assert "delay" in found.tuned.limited_by[0] or len(found.tuned.limited_by) > 1
+
+
+def test_an_encoder_that_is_too_coarse_is_told_in_words() -> None:
+    truth = Truth(mass=1.0, damping=3.0, friction=0.0, delay_steps=0, resolution=4e-4, rate=1000.0)
+    found = tuned(truth, force=40.0, pushes=16)  # asks for more than the encoder and the motors show
+    boundary = found.tuned.axes[0].boundary
+    assert boundary is not None
+    assert math.isnan(found.ratio)
+    assert "counts of the encoder" in boundary.doubt
+
+
+@pytest.mark.slow
+def test_what_is_drawn_at_random_is_tuned() -> None:
+    every = list(outcomes(range(12)))
+    for name in every[0].held:
+        assert sum(one.held[name] for one in every) >= 11, name
+    near = [one for one in every if abs(one.ratio - 1.0) <= NEAR]
+    unseen = [one for one in every if math.isnan(one.ratio)]
+    assert len(near) + len(unseen) == len(every)
+    assert len(near) >= 9
+    assert max(one.farthest for one in every) < HALF_WIDTH
