@@ -14,6 +14,7 @@ WORK: dict[str, tuple[str, str]] = {
     "power": ("apps.experiment.power.command", "plan how many participants an experiment needs, with simulated ones"),
     "preregister": ("apps.experiment.preregister.command", "say what the file of an experiment fixes beforehand"),
     "report": ("apps.experiment.report.command", "write a report: participants and group, figures, methods"),
+    "pack": ("apps.experiment.packing.command", "make the recordings of sessions smaller, without loss"),
     "decode": ("apps.experiment.journal.decode_command", "open the sealed codes of blind sessions that have ended"),
 }
 """Sub-command to the module that does it, with ``add_options`` and ``run``, and what it does. The modules are imported

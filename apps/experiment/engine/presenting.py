@@ -155,7 +155,7 @@ class Presenter:
         while watch.rested < least:
             if stage.count > until:
                 return False
-            yield LOOK
+            yield max(LOOK, least - watch.rested)
             watch.look(stage.slots, stage.count)
         stage.gate(False)
         yield self._ticks(GATE_TIME) + 1
@@ -175,8 +175,14 @@ class Presenter:
             done = respondent.explore(stage, plan)
             if done or (done is None and wanted and watch.strokes >= wanted):
                 return
-            yield min(longest if done is None and not wanted else LOOK, longest - watch.rows)
+            soonest = LOOK if done is not None else self._soonest(wanted - watch.strokes) if wanted else longest
+            yield min(max(soonest, LOOK), longest - watch.rows)
             watch.look(stage.slots, stage.count)
+
+    def _soonest(self, strokes: int) -> int:
+        """Return how many ticks so many strokes take that are as fast as is allowed; nobody has to look before."""
+        exploration = self._design.exploration
+        return math.floor(strokes * exploration.stroke / (exploration.greatest_speed * self._stage.period))
 
     def _judged(self, watch: Watch) -> tuple[str, ...]:
         """Return why what was felt in an interval does not count."""
