@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.experiment.design import Design
 from apps.experiment.friction.changes import Change, changes
+from calibration.identification import AUTOMATIC
 from calibration.motions import Mover
 from calibration.motions.excitation import plan
 from calibration.motions.handle_motion import require_free
 from calibration.parameters.files import read_parameter_file, write_parameter_file
-from calibration.parameters.parameters import ParameterFile
+from calibration.parameters.parameters import JointParameters, ParameterFile
 from devices import has_simulated_hand
-from haptics.errors import ConfigurationError
+from haptics.errors import ConfigurationError, DeviceFault
 from haptics.reading import sha256_of
+
+if TYPE_CHECKING:
+    from calibration.data.joint_recording import JointRecording
+    from calibration.identification import Wishes
 
 Progress = Callable[[float], None]
 """Gets the time that has gone by [s]."""
@@ -77,7 +82,7 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     from apps.calibrate.reports.results import provenance
     from apps.session.record import made_by
     from calibration.friction import FitSettings
-    from calibration.identification import Wishes, identify
+    from calibration.identification import Wishes
     from calibration.motions.axis_recordings import recorded_axes
     from calibration.motions.handle_motion import excite
 
@@ -87,11 +92,48 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     found = []
     for name, rounds in joints.items():
         wishes = Wishes(models.get(name, Wishes().model), settings=FitSettings(physical=True))
-        found.append(identify(rounds, wishes_for_a_device(wishes, joints)).parameters())
+        found.append(_identified(rounds, wishes_for_a_device(wishes, joints)))
     sources = [one.source for rounds in joints.values() for one in rounds]
     file = ParameterFile(provenance(METHOD.format(loss=FitSettings().loss), sources, ""), tuple(found))
+    require_known(file.joints, recording)
     write_parameter_file(out, file)
     return file
+
+
+def _identified(rounds: Sequence[JointRecording], wishes: Wishes) -> JointParameters:
+    """Return the friction of an axis; where the model that was chosen is not known well, that of the simplest one."""
+    from calibration.identification import identify
+
+    found = identify(rounds, wishes).parameters()
+    if _doubt(found) > MOST_DOUBT and wishes.model == AUTOMATIC:
+        return identify(rounds, dataclasses.replace(wishes, model=_SIMPLEST)).parameters()
+    return found
+
+
+def _doubt(joint: JointParameters) -> float:
+    """Return by how much a level of friction may be another [N], by its interval."""
+    friction = joint.known_friction()
+    halves = [0.5 * (high - low) for name, (low, high) in friction.intervals.items() if name.startswith(_FORCES)]
+    return max(halves, default=0.0)
+
+
+def require_known(joints: Sequence[JointParameters], recording: Path) -> None:
+    """Raise where the friction is known so badly that it must not be compensated."""
+    for joint in joints:
+        if _doubt(joint) > MOST_DOUBT:
+            warnings = " ".join(joint.known_friction().warnings)
+            raise DeviceFault(
+                f"the device's own friction along {joint.name} was not found: it may be another by {_doubt(joint):.2g} "
+                f"N. {warnings} See that nobody held the handle and that the machine is quiet (haptics doctor); the "
+                f"motion is in {recording}. Resume the session to measure anew."
+            )
+
+
+MOST_DOUBT = 0.2
+"""A level of friction that may be another by more is of no use [N]."""
+
+_SIMPLEST = "coulomb-viscous"
+_FORCES = ("coulomb", "static")
 
 
 def _models(design: Design) -> dict[str, str]:
@@ -117,8 +159,14 @@ def facts_of(design: Design, file: ParameterFile, out: Path, recording: str) -> 
         "levels": {joint.name: dict(joint.friction.values) for joint in file.joints if joint.friction is not None},
         "earlier_sha256": design.session.friction_file_hash,
         "changes": [one.as_dict() for one in found],
-        "words": words(found, compared=earlier is not None),
+        "words": words(found, compared=earlier is not None) + _doubts(file),
     }
+
+
+def _doubts(file: ParameterFile) -> str:
+    """Return what makes a measurement doubtful, in words; nothing where nothing does."""
+    found = [f"{joint.name}: {one}" for joint in file.joints for one in joint.known_friction().warnings]
+    return f" It has its doubts: {' '.join(found)}" if found else ""
 
 
 def words(found: list[Change], *, compared: bool) -> str:

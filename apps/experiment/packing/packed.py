@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.lib import format as npy
-from numpy.typing import NDArray
 
 from haptics.errors import RecordingError
 from haptics.recording.json_files import parsed_json, small_text
@@ -31,8 +30,6 @@ PACKED = "ticks.npz"
 _HEAD = "head"
 _MOST = 1 << 33
 """A recording larger than this is not unpacked [bytes]."""
-
-Bytes = NDArray[np.uint8]
 
 
 def pack(folder: Path) -> int:
@@ -127,7 +124,7 @@ class _Head:
         return found
 
 
-def _planes(data: bytes) -> dict[str, Bytes]:
+def _planes(data: bytes) -> dict[str, Any]:
     """Return the head of a table, and the planes of bytes of each column, (bytes, rows)."""
     head = _Head.of(data)
     raw = np.frombuffer(data, np.uint8, offset=head.length).reshape(head.count, head.row.itemsize)
@@ -152,6 +149,6 @@ def _joined(path: Path) -> bytes:
             raw = np.zeros((head.count, head.row.itemsize), np.uint8)
             for number, part in enumerate(head.columns):
                 raw[:, part] = np.bitwise_xor.accumulate(planes[f"column{number}"], axis=1).T
-            return first + raw.tobytes()
+            return bytes(first + raw.tobytes())
     except (OSError, ValueError, LookupError, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise RecordingError(f"{path} holds no packed ticks ({error}).") from error

@@ -12,10 +12,11 @@ import pytest
 from apps.experiment.design import read_design
 from apps.experiment.engine.running import resume_session
 from apps.experiment.friction.changes import changes
+from apps.experiment.friction.measuring import require_known
 from apps.experiment.journal import SessionFolder, read_journal, trial_rows
 from apps.experiment.stimulus import measure
 from calibration.parameters.files import read_parameter_file
-from haptics.errors import ConfigurationError, RecordingError
+from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.reading import sha256_of
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.running import simulate
@@ -154,6 +155,14 @@ def test_a_device_whose_friction_cannot_be_measured_is_refused_with_the_line(tmp
     line = text[: text.index("measure_each_session")].count("\n") + 1
     with pytest.raises(ConfigurationError, match=rf"weber\.toml:{line}: .*measure_each_session.*0\.9"):
         read_design(file)
+
+
+def test_a_friction_that_was_not_found_is_not_compensated(tmp_path: Path) -> None:
+    (tmp_path / "wide.toml").write_text(EARLIER.replace("[0.38, 0.42]", "[-22.0, 22.8]"))
+    joints = read_parameter_file(tmp_path / "wide.toml").joints
+    with pytest.raises(DeviceFault, match=r"along y was not found: it may be another by 22 N.*Resume the session"):
+        require_known(joints, tmp_path)
+    require_known(joints[:1], tmp_path)
 
 
 def test_measurements_without_intervals_are_not_compared(tmp_path: Path) -> None:
