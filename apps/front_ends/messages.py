@@ -68,6 +68,12 @@ class SessionStarted:
         What must be held for any output: ``none``, ``key`` (then the view sends `HoldKey`) or ``button``.
     scene : Scene or None
         What lies where on the plane, if it is not the same everywhere.
+    law : str
+        Name of the law; empty where nobody says it.
+    laws : tuple of str
+        Laws that can be chosen.
+    about : dict
+        What the choices are: ``device``, ``model``, ``law`` and ``hand`` to names and a line on each.
     """
 
     trace: str
@@ -87,6 +93,9 @@ class SessionStarted:
     max_energy: float = 0.1
     dead_man: str = "none"
     scene: Scene | None = None
+    law: str = ""
+    laws: tuple[str, ...] = ()
+    about: dict[str, dict[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -223,11 +232,12 @@ class Shown:
 
 @dataclass(frozen=True)
 class Start:
-    """End the present run, if any, and begin one with this device, model and hand."""
+    """End the present run, if any, and begin one with this device, model, hand and law, by default the present one."""
 
     device: str
     model: str
     hand: str
+    law: str = ""
 
 
 @dataclass(frozen=True)

@@ -231,6 +231,8 @@ def _retabled(config: SessionConfig, wish: say.Start) -> dict[str, Table]:
         tables["envelope"] = {}
         if "source" not in config.law:
             tables["law"] = {"name": config.law["name"]}
+    if wish.law not in {"", config.law["name"]}:
+        tables["law"] = {"name": wish.law}
     return tables
 
 

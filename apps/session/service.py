@@ -10,13 +10,10 @@ from apps.front_ends.front_end import FrontEnd
 from apps.front_ends.several import FrontEnds
 from apps.session.mouse import Mouse
 from apps.session.run import Session
+from apps.settings.about import about, choices, hands_to_choose, laws_to_choose
 from apps.settings.config import SessionConfig
-from apps.settings.models import fitting
 from apps.settings.sliders import sliders, values_in_force
-from devices import is_virtual
 from haptics.errors import ConfigurationError, DeviceFault
-
-_HANDS_WITH_FILES = ("recorded", "scripted-force")
 
 
 class Service:
@@ -167,13 +164,9 @@ class Service:
         return say.SessionStarted(
             **self.session.started,
             parameters=sliders(config),
-            choices={name: fit for name, fit in fitting().items() if is_virtual(name) or name == config.device},
+            choices=choices(config),
             hands=hands_to_choose(config.hand),
+            law=config.law["name"],
+            laws=laws_to_choose(config.law["name"]),
+            about=about(config.causality),
         )
-
-
-def hands_to_choose(present: str) -> tuple[str, ...]:
-    """Return the hands that can be chosen in a window: those that need no file, and the present one."""
-    from devices.virtual.hands.registry import HANDS
-
-    return tuple(name for name in HANDS if name == present or name not in _HANDS_WITH_FILES)

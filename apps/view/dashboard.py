@@ -1,23 +1,48 @@
-"""The panels that show a run, and the line of numbers under them."""
+"""The plots that show a run, in their places, with the strip of lamps and the line of numbers under them."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
 
 from apps.shared.scale import clock, grouped
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
+from apps.view.history import Column
+from apps.view.instrument.help import HelpWindow
+from apps.view.instrument.saving import save, shown_folder
 from apps.view.panels.dead_man import DeadManBanner
 from apps.view.panels.end import EndCard
 from apps.view.panels.notice import Notice
-from apps.view.panels.plane import PlanePanel
 from apps.view.panels.safety import SafetyPanel
-from apps.view.panels.timing import TimingPanel
+from apps.view.panels.transport import Transport
+from apps.view.plots.displacement import DisplacementPanel
+from apps.view.plots.ledger import LedgerPanel
+from apps.view.plots.motion import MotionPanel
+from apps.view.plots.places import Places
+from apps.view.plots.plane import PlanePanel
+from apps.view.plots.plot import Plot
+from apps.view.plots.series import SeriesPanel
+from apps.view.plots.spectrum import SpectrumPanel
+from apps.view.plots.speed import SpeedPanel
+from apps.view.plots.timing import TimingPanel
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
 from apps.view.run import RunInfo
-from apps.view.series import SeriesPanel
 from haptics.records import Status
 
 _TEXT_FRAMES = 3
 """Numbers and the histogram change in every third frame: ten times a second is as fast as one can read."""
+
+PLOTS: tuple[type[Plot], ...] = (
+    TimingPanel,
+    SeriesPanel,
+    SpeedPanel,
+    DisplacementPanel,
+    SpectrumPanel,
+    LedgerPanel,
+    MotionPanel,
+)
+"""The plots that can be chosen; the first three are shown at first."""
 
 
 class ElidedLabel(QtWidgets.QLabel):
@@ -48,43 +73,34 @@ class ElidedLabel(QtWidgets.QLabel):
 
 
 class Dashboard(QtWidgets.QWidget):
-    """Plane and timing at the left, time plots at the right, notices above, numbers below.
+    """Plots in their places, notices above, lamps, transport and numbers below.
 
     Parameters
     ----------
-    past : bool
-        Whether it shows a recorded run.
-
-    Attributes
-    ----------
-    safety : SafetyPanel
-        Kept up to date here, but the window has to find a place for it.
+    rows : int
+        Rows of a recorded run; 0 for one that goes on.
     """
 
-    def __init__(self, past: bool = False) -> None:
+    def __init__(self, rows: int = 0) -> None:
         super().__init__()
-        self.plane = PlanePanel()
-        self.series = SeriesPanel()
-        self.timing = TimingPanel()
+        self.plane, self.end = PlanePanel(), EndCard()
+        self.places = Places(self.plane, PLOTS, self.end)
         self.safety = SafetyPanel()
-        self.dead_man = DeadManBanner(past)
+        self.transport = Transport(rows)
+        self.dead_man = DeadManBanner(rows > 0)
         self.notice = Notice()
-        self.end = EndCard()
         self.numbers = label("")
         self.path = ElidedLabel()
+        self._past = rows > 0
         self._info = RunInfo()
+        self._feed: Feed | None = None
         self._frame = 0
-        left, right = QtWidgets.QVBoxLayout(), QtWidgets.QVBoxLayout()
-        for column in (left, right):
-            column.setSpacing(8)
-        left.addWidget(self.plane, 17)
-        left.addWidget(self.timing, 10)
-        right.addWidget(self.series, 1)
-        right.addWidget(self.end)
-        sides = QtWidgets.QHBoxLayout()
-        sides.setSpacing(8)
-        sides.addLayout(left, 14)
-        sides.addLayout(right, 10)
+        self._help: HelpWindow | None = None
+        self._lay_out()
+        self._connect()
+        self.configure(self._info)
+
+    def _lay_out(self) -> None:
         foot = QtWidgets.QHBoxLayout()
         foot.setContentsMargins(4, 0, 4, 0)
         foot.setSpacing(16)
@@ -92,20 +108,32 @@ class Dashboard(QtWidgets.QWidget):
         foot.addWidget(self.path, 1)
         column = QtWidgets.QVBoxLayout(self)
         column.setContentsMargins(0, 0, 0, 0)
-        column.setSpacing(8)
+        column.setSpacing(6)
         column.addWidget(self.notice)
         column.addWidget(self.dead_man)
-        column.addLayout(sides, 1)
+        column.addWidget(self.places, 1)
+        column.addWidget(self.transport)
+        column.addWidget(self.safety)
         column.addLayout(foot)
-        self.configure(self._info)
+
+    def _connect(self) -> None:
+        self.transport.span_asked.connect(self._show_span)
+        self.transport.cursors_asked.connect(self.places.switch_cursors)
+        self.transport.home_asked.connect(self.places.home)
+        self.places.changed.connect(self._redraw)
+        self.places.asked.connect(self._save)
+        self.transport.help_asked.connect(self.help)
+        self.end.closed.connect(lambda: self.places.make_room(False))
+        if not self._past:
+            self.transport.play_asked.connect(self.pause)
+            self.transport.moved.connect(self.seek)
 
     def configure(self, info: RunInfo) -> None:
         """Show another run, empty."""
         self._info = info
-        self.end.hide()
-        self.plane.configure(info)
-        self.series.configure(info)
-        self.timing.configure(info)
+        self._feed = None
+        self.end.close()
+        self.places.configure(info)
         self.safety.configure(info)
         self.dead_man.configure(info)
         self.path.show_text(f"recording to {info.recording}" if info.recording else "")
@@ -116,24 +144,96 @@ class Dashboard(QtWidgets.QWidget):
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
-        self.plane.apply(theme)
-        self.series.apply(theme)
-        self.timing.apply(theme)
+        self.places.apply(theme)
         self.safety.apply(theme)
         self.dead_man.apply(theme)
         self.end.apply(theme)
 
+    def show_values(self, values: Mapping[str, float]) -> None:
+        """Show what follows from numbers that are in force from now on (parameter key to value)."""
+        self.places.show_values(values)
+
+    def tell_end(self, reason: str, summary: Mapping[str, Any], error: str = "") -> None:
+        """Show how the run ended in the lowest place at the right, until a person wants the plot back."""
+        self.places.make_room(True)
+        self.end.tell(reason, summary, error)
+
+    # --- what a person wants
+
+    def take_key(self, key: QtCore.Qt.Key) -> bool:
+        """Do what a function key means, see `apps.view.instrument.help.KEYS`; return whether it means something."""
+        keys = QtCore.Qt.Key
+        actions: dict[QtCore.Qt.Key, Callable[[], None]] = {
+            keys.Key_F1: self.help,
+            keys.Key_F2: self.transport.button.click,
+            keys.Key_F3: self.transport.cursors.toggle,
+            keys.Key_F4: self.places.home,
+            keys.Key_F5: lambda: self._save(self.window(), "copy"),
+            keys.Key_F6: lambda: self._save(self.window(), "png"),
+        }
+        if key not in actions:
+            return False
+        actions[key]()
+        return True
+
+    def help(self) -> None:
+        """Show the keys and what each plot shows, or hide that again."""
+        if self._help is None:
+            self._help = HelpWindow(self.window(), (PlanePanel, *PLOTS), self._past)
+        self._help.setVisible(not self._help.isVisible())
+
+    def _save(self, what: QtWidgets.QWidget, action: str) -> None:
+        """Copy or save the picture of the window or of a plot, or the data that a plot shows, and say where."""
+        folder = shown_folder(self._info.recording)
+        time = self._feed.history.newest(Column.TIME) if self._feed is not None else 0.0
+        try:
+            told = save(what, action, folder, time)
+        except OSError as error:
+            told = f"Nothing was saved in {folder}: {error.strerror or error}."
+        self.notice.tell(told)
+
+    # --- what is shown
+
+    def pause(self) -> None:
+        """Hold the picture, or follow the run again."""
+        if self._feed is not None:
+            history = self._feed.history
+            history.hold(None if history.held else history.count)
+            self._redraw()
+
+    def seek(self, stop: int) -> None:
+        """Show the rows before number `stop` of a run that goes on; at the newest one it is followed again."""
+        if self._feed is not None:
+            history = self._feed.history
+            history.hold(stop if stop < history.count else None)
+            self._redraw()
+
+    def _show_span(self, seconds: float) -> None:
+        if self._feed is not None:
+            self._feed.show_span(seconds)
+            self._redraw()
+
+    def _redraw(self) -> None:
+        if self._feed is not None:
+            self.refresh(self._feed, everything=True)
+
     def refresh(self, feed: Feed, everything: bool = False) -> None:
         """Draw a frame; `everything` also brings those parts up to date that change less often."""
-        self.plane.refresh(feed.history)
-        self.series.refresh(feed.history)
+        if feed is not self._feed:
+            self._feed = feed
+            feed.show_span(float(self.transport.span.currentData()))
+        standing = feed.history.held and not everything
+        if not standing:
+            self.places.refresh(feed)
         if feed.counts.ticks:
             self.dead_man.tell(released=Status.RELEASED in feed.counts.newest)
         if everything or self._frame % _TEXT_FRAMES == 0:
-            self.plane.refresh_texts(feed.history)
-            self.timing.refresh(feed)
+            if not standing:
+                self.places.refresh_texts(feed)
             self.safety.refresh(feed)
             self.numbers.setText(self._numbers(feed))
+            if not self._past:
+                self.transport.show_history(feed.history, feed.counts.time)
         self._frame += 1
 
     def _numbers(self, feed: Feed) -> str:

@@ -13,7 +13,13 @@ from haptics.records import Rows
 from haptics.trace import Reader, Ring
 
 SPAN = 5.0
-"""Seconds that the panels show."""
+"""Seconds that the panels show, unless a person asks for another span."""
+
+SPANS = (1.0, 2.0, 5.0, 10.0, 20.0)
+"""Spans that can be asked for [s]."""
+
+KEPT = 120_000
+"""Rows that the live view keeps to scrub through: two minutes at 1 kHz, some 50 MB."""
 
 
 class Feed:
@@ -25,16 +31,22 @@ class Feed:
         Nominal rate [Hz].
     causality : str
         Of the device; decides which force is drawn as a vector.
+    kept : int
+        Rows to keep, if these are more than the longest of `SPANS` has.
     """
 
-    def __init__(self, rate: float, causality: str = Causality.IMPEDANCE) -> None:
+    def __init__(self, rate: float, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
         self.nominal_rate = rate
-        self.history = History(round(SPAN * rate), causality)
+        self.history = History(round(SPAN * rate), causality, max(kept, round(SPANS[-1] * rate)))
         self.counts = Counts()
         self.lateness = Durations()
         self.tick_times = Durations()
         self.measured_rate: float | None = None
         self.unseen = 0
+
+    def show_span(self, seconds: float) -> None:
+        """Show so many seconds from now on."""
+        self.history.capacity = max(round(seconds * self.nominal_rate), 2)
 
     def take(self, rows: Rows, unseen: int = 0) -> None:
         """Add rows, oldest first; `unseen` rows between these and the last ones were lost to this reader."""
@@ -54,8 +66,8 @@ class LiveFeed(Feed):
         When there is no trace at `path`.
     """
 
-    def __init__(self, path: Path, rate: float, causality: str = Causality.IMPEDANCE) -> None:
-        super().__init__(rate, causality)
+    def __init__(self, path: Path, rate: float, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
+        super().__init__(rate, causality, kept)
         self._reader = Reader(Ring.attach(path))
         self._meter = RateMeter()
 

@@ -47,48 +47,99 @@ class Column(IntEnum):
     """How late the tick started [us]."""
     ENERGY = 12
     """What the loop had injected [mJ]."""
+    VELOCITY_X = 13
+    """Velocity of the end effector [mm/s]."""
+    VELOCITY_Y = 14
+    MEASURED_X = 15
+    """Measured force [N]."""
+    MEASURED_Y = 16
+    FRICTION_X = 17
+    """Friction force [N]."""
+    FRICTION_Y = 18
+    COMMAND_X = 19
+    """What was sent to the device: a force [N], or a position [mm] where the device takes positions."""
+    COMMAND_Y = 20
+    SLIDING = 21
+    """Norm of the sliding velocity [mm/s]."""
+    STRETCH = 22
+    """Norm of the elastic displacement [mm]."""
+    WORK = 23
+    """What the moving end effector has given to the friction element since the first row kept [mJ]."""
+    DISSIPATED = 24
+    """What friction has taken out of it in sliding since then [mJ]."""
 
 
 class History:
-    """The newest rows of a run, as columns.
+    """The newest rows of a run, as columns, and a window on them: what is shown.
 
-    The buffer is twice as long as needed: columns stay contiguous and old rows are moved once per `capacity` rows.
+    The window is at the end, or stands still (`hold`) while rows are added. The buffer is twice as long as needed:
+    columns stay contiguous and old rows are moved once per `kept` rows.
 
     Parameters
     ----------
     capacity : int
-        Rows to keep.
+        Rows in the window.
     causality : str
         Decides which force is the vector, see `Column.VECTOR_X`.
+    kept : int
+        Rows to keep; never less than `capacity`.
 
     Attributes
     ----------
+    capacity : int
+        Rows in the window; may be changed, up to `kept`.
     count : int
         Rows ever appended.
     """
 
-    def __init__(self, capacity: int, causality: str = Causality.IMPEDANCE) -> None:
+    def __init__(self, capacity: int, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
         self.capacity = max(int(capacity), 2)
-        self._vector = "command" if causality == Causality.IMPEDANCE else "force"
-        self._data = np.zeros((len(Column), 2 * self.capacity))
+        self.kept = max(int(kept), self.capacity)
+        impedance = causality == Causality.IMPEDANCE
+        self._vector = "command" if impedance else "force"
+        self._command_scale = 1.0 if impedance else 1e3
+        self._data = np.zeros((len(Column), 2 * self.kept))
+        self._held: int | None = None
         self.clear()
 
     def __len__(self) -> int:
-        return self._length
+        return self.stop - self.first
 
     @property
-    def first(self) -> int:
+    def oldest(self) -> int:
         """Number of the oldest row kept, counted from the start of the run."""
         return self.count - self._length
 
+    @property
+    def stop(self) -> int:
+        """Number of the row after the newest one in the window."""
+        if self._held is None:
+            return self.count
+        return min(max(self._held, min(self.oldest + 1, self.count)), self.count)
+
+    @property
+    def first(self) -> int:
+        """Number of the oldest row in the window."""
+        return max(self.stop - self.capacity, self.oldest)
+
+    @property
+    def held(self) -> bool:
+        """Whether the window stands still."""
+        return self._held is not None
+
+    def hold(self, stop: int | None) -> None:
+        """Let the window end before row number `stop` from now on; None lets it follow the newest row."""
+        self._held = stop
+
     def column(self, column: Column) -> Floats:
-        """Return a view of one column, oldest first; valid until the next `append`."""
-        view: Floats = self._data[column, self._end - len(self) : self._end]
+        """Return a view of one column in the window, oldest first; valid until the next `append`."""
+        newest = self._end - (self.count - self.stop)
+        view: Floats = self._data[column, newest - len(self) : newest]
         return view
 
     def newest(self, column: Column) -> float:
-        """Return the newest value of a column, zero if there is none."""
-        return float(self._data[column, self._end - 1]) if self._length else 0.0
+        """Return the newest value of a column in the window, zero if there is none."""
+        return float(self.column(column)[-1]) if len(self) else 0.0
 
     def clear(self) -> None:
         """Forget all rows."""
@@ -98,8 +149,10 @@ class History:
 
     def append(self, rows: Rows) -> None:
         """Add trace rows (dtype `haptics.records.ROW`), oldest first."""
+        if not len(rows):
+            return
         self.count += len(rows)
-        rows = rows[-self.capacity :]
+        rows = rows[-self.kept :]
         size = len(rows)
         if self._end + size > self._data.shape[1]:
             kept = self._length
@@ -107,23 +160,46 @@ class History:
             self._end = kept
         self._fill(rows, slice(self._end, self._end + size))
         self._end += size
-        self._length = min(self._length + size, self.capacity)
+        self._length = min(self._length + size, self.kept)
 
     def _fill(self, rows: Rows, place: slice) -> None:
         data = self._data
         data[Column.TIME, place] = rows["time"]
-        data[Column.X : Column.Y + 1, place] = 1e3 * rows["position"].T
-        data[Column.PROXY_X : Column.PROXY_Y + 1, place] = 1e3 * rows["proxy"].T
         vector = rows[self._vector]
-        data[Column.VECTOR_X : Column.VECTOR_Y + 1, place] = vector.T
         data[Column.FORCE, place] = np.hypot(vector[:, 0], vector[:, 1])
-        data[Column.FRICTION, place] = np.hypot(rows["friction_force"][:, 0], rows["friction_force"][:, 1])
-        data[Column.SPEED, place] = 1e3 * np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1])
+        for column, values in (
+            (Column.X, 1e3 * rows["position"]),
+            (Column.PROXY_X, 1e3 * rows["proxy"]),
+            (Column.VECTOR_X, vector),
+            (Column.VELOCITY_X, 1e3 * rows["velocity"]),
+            (Column.MEASURED_X, rows["force"]),
+            (Column.FRICTION_X, rows["friction_force"]),
+            (Column.COMMAND_X, self._command_scale * rows["command"]),
+        ):
+            data[column : column + 2, place] = values.T
+        for column, norm, factor in (
+            (Column.FRICTION, "friction_force", 1.0),
+            (Column.SPEED, "velocity", 1e3),
+            (Column.SLIDING, "sliding_velocity", 1e3),
+            (Column.STRETCH, "displacement", 1e3),
+        ):
+            data[column, place] = factor * np.hypot(rows[norm][:, 0], rows[norm][:, 1])
         data[Column.STICKING, place] = rows["sticking"] != 0
         data[Column.LATENESS, place] = 1e6 * rows["period_error"]
         data[Column.ENERGY, place] = 1e3 * rows["injected_energy"]
         # A row that is not finite is flagged by the envelope; here it must only not break the drawing.
         np.nan_to_num(data[:, place], copy=False, nan=0.0, posinf=0.0, neginf=0.0)
+        self._add_up(rows, place)
+
+    def _add_up(self, rows: Rows, place: slice) -> None:
+        """Fill the columns that are sums over time: a row stands for the time since the one before."""
+        data, start = self._data, place.start
+        before = data[:, start - 1] if start else np.zeros(len(Column))
+        times = data[Column.TIME, place]
+        seconds = np.maximum(np.diff(times, prepend=before[Column.TIME] if start else times[0]), 0.0)
+        for column, velocity in ((Column.WORK, rows["velocity"]), (Column.DISSIPATED, rows["sliding_velocity"])):
+            power = np.nan_to_num((rows["friction_force"] * velocity).sum(axis=1), posinf=0.0, neginf=0.0)
+            data[column, place] = before[column] + 1e3 * np.cumsum(power * seconds)
 
 
 def every(first: int, length: int, stride: int) -> Indices:

@@ -14,6 +14,7 @@ from PySide6 import QtCore, QtGui, QtWidgets
 
 from apps.shared.stamps import instant_of
 from apps.shared.theme import Theme, by_name
+from apps.view.sheet import sheet
 
 __all__ = [
     "POINT_SIZE",
@@ -27,12 +28,22 @@ __all__ = [
     "dress",
     "fit",
     "font",
+    "grow",
     "label",
     "pg",
+    "px",
 ]
 
 POINT_SIZE = 10.5
-"""Size of ordinary text."""
+"""Size of ordinary text on a screen of up to `_ORDINARY`."""
+
+_ORDINARY = (1760, 990)
+"""On a larger screen [pixel] everything grows with it, at most by `_LARGEST`."""
+
+_LARGEST = 2.5
+
+_GROWN = "grown"
+"""Property of the application: by how much."""
 
 KeyPress = Callable[[QtCore.Qt.Key, QtCore.Qt.KeyboardModifier], bool]
 """Gets a key and its modifiers; returns whether it has dealt with them."""
@@ -45,10 +56,30 @@ def application() -> QtWidgets.QApplication:
         running = QtWidgets.QApplication(["haptics"])
     app = cast(QtWidgets.QApplication, running)
     app.setStyle("Fusion")
-    font = app.font()
-    font.setPointSizeF(POINT_SIZE)
-    app.setFont(font)
+    if app.property(_GROWN) is None:
+        room = app.primaryScreen().availableGeometry()
+        grow(room.width(), room.height())
     return app
+
+
+def grow(width: int, height: int) -> None:
+    """Let texts and widths of all windows that will be built suit a screen of this size [pixel]."""
+    app = cast(QtWidgets.QApplication, QtWidgets.QApplication.instance())
+    ratio = min(width / _ORDINARY[0], height / _ORDINARY[1])
+    app.setProperty(_GROWN, round(20 * min(max(ratio, 1.0), _LARGEST)) / 20)
+    size = QtGui.QFont(app.font())
+    size.setPointSizeF(POINT_SIZE * _grown())
+    app.setFont(size)
+
+
+def _grown() -> float:
+    app = QtWidgets.QApplication.instance()
+    return float((app.property(_GROWN) if app is not None else None) or 1.0)
+
+
+def px(pixels: float) -> int:
+    """Return a length for an ordinary screen [pixel] as it is on this one."""
+    return round(pixels * _grown())
 
 
 def desktop_theme(name: str) -> Theme:
@@ -62,15 +93,15 @@ _FRAME = (16, 48)
 
 
 def fit(window: QtWidgets.QWidget, width: int, height: int) -> None:
-    """Give a window this size [pixel], or less where the screen has no room for it."""
+    """Give a window this size [pixel, on an ordinary screen], or less where the screen has no room for it."""
     room = window.screen().availableGeometry()
-    window.resize(min(width, room.width() - _FRAME[0]), min(height, room.height() - _FRAME[1]))
+    window.resize(min(px(width), room.width() - _FRAME[0]), min(px(height), room.height() - _FRAME[1]))
 
 
 def font(size: float = POINT_SIZE, bold: bool = False) -> QtGui.QFont:
     """Return the application's font in another size."""
     result = QtGui.QFont(QtWidgets.QApplication.font())
-    result.setPointSizeF(size)
+    result.setPointSizeF(size * _grown())
     result.setBold(bold)
     return result
 
@@ -157,38 +188,4 @@ def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
         palette.setColor(QtGui.QPalette.ColorGroup.Disabled, target, QtGui.QColor(theme.faint))
     # For the application, not the window: a window's palette does not reach widgets that a style sheet touches.
     QtWidgets.QApplication.setPalette(palette)
-    window.setStyleSheet(_sheet(theme))
-
-
-def _sheet(theme: Theme) -> str:
-    return f"""
-    QWidget {{ color: {theme.text}; }}
-    QLabel[faint="true"] {{ color: {theme.faint}; }}
-    QFrame#panel {{ background: {theme.panel}; border: 1px solid {theme.border}; border-radius: 6px; }}
-    QFrame#notice {{ background: {theme.notice}; border-radius: 6px; }}
-    QFrame#notice QLabel {{ color: #000000; }}
-    QPushButton#start {{ background: {theme.panel}; border: 2px solid {theme.force}; border-radius: 6px;
-                         padding: 5px; font-weight: bold; }}
-    QPushButton#start:hover {{ background: {theme.ground}; }}
-    QPushButton#start:disabled {{ border-color: {theme.border}; color: {theme.faint}; }}
-    QPushButton#stop {{ background: {theme.stop}; color: {theme.on_stop}; border: none; border-radius: 8px; }}
-    QPushButton#stop:hover {{ background: #d93b3b; }}
-    QPushButton#stop:pressed {{ background: #9d1d1d; }}
-    QPushButton#stop[idle="true"] {{ background: {theme.panel}; color: {theme.faint};
-                                     border: 2px solid {theme.border}; }}
-    QPushButton#start[pending="true"] {{ background: {theme.notice}; color: #000000;
-                                         border: 2px solid {theme.notice}; }}
-    QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {theme.border}; }}
-    QSlider::sub-page:horizontal {{ height: 4px; border-radius: 2px; background: {theme.motion}; }}
-    QSlider::handle:horizontal {{ width: 14px; margin: -5px 0; border-radius: 7px; background: {theme.text}; }}
-    QSlider::handle:horizontal:focus {{ background: {theme.motion}; }}
-    QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {theme.faint}; }}
-    QScrollArea {{ background: transparent; border: none; }}
-    QScrollArea > QWidget > QWidget {{ background: transparent; }}
-    QScrollBar:vertical {{ width: 8px; margin: 0; background: transparent; }}
-    QScrollBar::handle:vertical {{ min-height: 24px; border-radius: 4px; background: {theme.border}; }}
-    QScrollBar::handle:vertical:hover {{ background: {theme.faint}; }}
-    QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
-    QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: transparent; }}
-    QToolTip {{ color: {theme.text}; background: {theme.panel}; border: 1px solid {theme.border}; }}
-    """
+    window.setStyleSheet(sheet(theme))

@@ -12,9 +12,9 @@ from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
 from apps.view.feed import ReplayFeed
 from apps.view.panels.charts import Panel
-from apps.view.panels.transport import Transport
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label
-from apps.view.run import RunInfo, from_metadata, levels
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, px
+from apps.view.run import RunInfo, from_metadata
+from apps.view.window import LEAST
 from haptics.errors import RecordingError
 from haptics.records import Rows
 
@@ -63,12 +63,12 @@ class ReplayWindow(QtWidgets.QWidget):
         self._stamp = 0.0
         self.theme = theme
         self.playing = False
-        self.dashboard = Dashboard(past=True)
-        self.transport = Transport(len(rows))
+        self.dashboard = Dashboard(len(rows))
+        self.transport = self.dashboard.transport
         self._lay_out(info)
         self.dashboard.configure(info)
         self._certify(metadata)
-        self.dashboard.series.set_levels(levels({p.key: p.value for p in info.parameters}))
+        self.dashboard.show_values({p.key: p.value for p in info.parameters})
         self.transport.moved.connect(self.seek)
         self.transport.play_asked.connect(self.toggle)
         self._timer = QtCore.QTimer(self)
@@ -85,21 +85,16 @@ class ReplayWindow(QtWidgets.QWidget):
         side = QtWidgets.QVBoxLayout()
         side.setSpacing(8)
         about = _about(info)
-        about.setFixedWidth(240)
+        about.setFixedWidth(px(240))
         side.addWidget(about, 1)
-        side.addWidget(self.dashboard.safety)
         side.addWidget(self.theme_button)
-        top = QtWidgets.QHBoxLayout()
-        top.setSpacing(8)
-        top.addLayout(side)
-        top.addWidget(self.dashboard, 1)
-        column = QtWidgets.QVBoxLayout(self)
-        column.setContentsMargins(8, 8, 8, 8)
-        column.setSpacing(8)
-        column.addLayout(top, 1)
-        column.addWidget(self.transport)
-        self.setMinimumSize(1000, 640)
-        fit(self, 1240, 760)
+        row = QtWidgets.QHBoxLayout(self)
+        row.setContentsMargins(8, 8, 8, 6)
+        row.setSpacing(8)
+        row.addLayout(side)
+        row.addWidget(self.dashboard, 1)
+        self.setMinimumSize(*LEAST)
+        fit(self, 1340, 800)
         self.setWindowTitle(f"haptics: replay of {info.title}")
 
     def _certify(self, metadata: Mapping[str, Any]) -> None:
@@ -109,7 +104,7 @@ class ReplayWindow(QtWidgets.QWidget):
         if certificate or "reason" in metadata:
             summary = {**{name: metadata[name] for name in _RESULT if name in metadata}, **certificate}
             reason, error = metadata.get("reason", "unknown"), metadata.get("error") or ""
-            self.dashboard.end.tell(f"Run ended: {reason}", summary, str(error))
+            self.dashboard.tell_end(f"Run ended: {reason}", summary, str(error))
 
     @property
     def index(self) -> int:
@@ -182,7 +177,7 @@ class ReplayWindow(QtWidgets.QWidget):
         elif key in targets:
             self.seek(targets[key])
         else:
-            return False
+            return self.dashboard.take_key(key)
         return True
 
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802

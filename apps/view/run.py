@@ -37,6 +37,8 @@ class RunInfo:
         Energy that the loop may inject [J].
     dead_man : str
         What must be held for any output: ``none``, ``key`` or ``button``.
+    law : str
+        Name of the law; empty if nobody says it.
     """
 
     device: str = "no device"
@@ -52,6 +54,7 @@ class RunInfo:
     duration: float | None = None
     max_energy: float = 0.1
     dead_man: str = "none"
+    law: str = ""
 
     @property
     def title(self) -> str:
@@ -80,6 +83,7 @@ def from_message(message: SessionStarted) -> RunInfo:
         duration=message.duration,
         max_energy=message.max_energy,
         dead_man=message.dead_man,
+        law=message.law,
     )
 
 
@@ -103,6 +107,7 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
         recording=str(metadata.get("recording", "")),
         max_energy=float(limits.get("max_energy", RunInfo.max_energy)),
         dead_man=str(limits.get("dead_man", RunInfo.dead_man)),
+        law=str(_configured(metadata).get("law", {}).get("name", "")),
     )
 
 

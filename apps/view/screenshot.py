@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from apps.front_ends.messages import SessionStarted
+from apps.view.run import RunInfo
 from haptics.errors import HapticError, RecordingError
 from haptics.recording.recording import Recording
 from haptics.records import Rows
@@ -47,17 +49,17 @@ def grab(
     _prefer_no_display()
     from apps.shared.theme import by_name
     from apps.view.feed import ReplayFeed
-    from apps.view.qt import QtCore, application
+    from apps.view.qt import QtCore, application, grow
     from apps.view.run import from_metadata
     from apps.view.window import LiveWindow
 
     app = application()
+    grow(*size)
     info = from_metadata(metadata, rows)
     window = LiveWindow(None, by_name(theme))
     window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
     window.resize(*size)
-    choices = {str(name): tuple(models) for name, models in dict(metadata.get("choices") or {}).items()}
-    window.show_run(info, choices or {info.device: (info.model,)}, tuple(metadata.get("hands") or (info.hand,)))
+    window.show_run(info, _announcement(info, metadata))
     window.show()
     feed = ReplayFeed(rows, info.rate, info.causality)
     feed.seek(len(rows) - 1)
@@ -67,8 +69,32 @@ def grab(
     saved = window.grab().save(str(path))
     window.close()
     window.deleteLater()
+    grow(*SIZE)
     if not saved:
         raise RecordingError(f"the picture could not be written to {path}")
+
+
+def _announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
+    """Return the message with which a session would announce a run that was recorded."""
+    choices = {str(name): tuple(models) for name, models in dict(metadata.get("choices") or {}).items()}
+    return SessionStarted(
+        trace="",
+        recording=info.recording,
+        device=info.device,
+        model=info.model,
+        causality=info.causality,
+        rate_hz=info.rate,
+        hand=info.hand,
+        workspace=info.workspace,
+        parameters=info.parameters,
+        choices=choices or {info.device: (info.model,)},
+        hands=tuple(metadata.get("hands") or (info.hand,)),
+        mouse=False,
+        force_scale=info.force_scale,
+        law=info.law,
+        laws=tuple(metadata.get("laws") or ((info.law,) if info.law else ())),
+        about=dict(metadata.get("about") or {}),
+    )
 
 
 def _prefer_no_display() -> None:

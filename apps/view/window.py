@@ -28,17 +28,19 @@ from apps.front_ends.messages import (
 )
 from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
-from apps.view.feed import Feed, LiveFeed
+from apps.view.feed import KEPT, Feed, LiveFeed
 from apps.view.link import Link
 from apps.view.panels.controls import ControlPanel
 from apps.view.panels.dead_man import KEY, DeadMansKey
 from apps.view.panels.keys import HeldKeys, types_a_number
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit
-from apps.view.run import RunInfo, from_message, levels
+from apps.view.run import RunInfo, from_message
 from apps.view.throttle import Throttle
 from haptics.errors import ConfigurationError
 
 FRAME_MS = 33
+LEAST = (1240, 600)
+"""No window is smaller than this [pixel]: it fits a screen of 1280 x 720 with a panel and a title bar."""
 HAND_PAUSE_MS = 8
 _FAREWELL_MS = 2500
 _FAULT_SECONDS = 600.0
@@ -66,7 +68,7 @@ class LiveWindow(QtWidgets.QWidget):
         self.theme = theme
         self.running = False
         self.dashboard = Dashboard()
-        self.controls = ControlPanel(above_stop=self.dashboard.safety)
+        self.controls = ControlPanel()
         self._space_holds = False
         self._dead_man = DeadMansKey(lambda held: self._send(HoldKey(held)), self)
         self._others = HeldKeys(lambda name, down, at: self._send(Key(name, down, at)), self)
@@ -88,8 +90,8 @@ class LiveWindow(QtWidgets.QWidget):
         row.setSpacing(8)
         row.addWidget(self.controls)
         row.addWidget(self.dashboard, 1)
-        self.setMinimumSize(1000, 640)
-        fit(self, 1240, 760)
+        self.setMinimumSize(*LEAST)
+        fit(self, 1340, 800)
         self.setWindowTitle("haptics: waiting for the session")
 
     def _connect(self) -> None:
@@ -135,7 +137,7 @@ class LiveWindow(QtWidgets.QWidget):
             self._end(message)
         elif isinstance(message, Refused):
             self.dashboard.notice.tell(message.message)
-            self.controls.allow_start()
+            self.controls.session.allow_start()
             self._take_values(message.values, answer=bool(message.values))
         elif isinstance(message, ValuesInForce):
             self._take_values(message.values, answer=message.yours)
@@ -158,26 +160,26 @@ class LiveWindow(QtWidgets.QWidget):
 
     def _show_levels(self, values: dict[str, float]) -> None:
         self._values |= values
-        self.dashboard.series.set_levels(levels(self._values))
+        self.dashboard.show_values(self._values)
 
     def _begin(self, message: SessionStarted) -> None:
         info = from_message(message)
-        self.show_run(info, dict(message.choices), message.hands)
+        self.show_run(info, message)
         try:
-            self._feed = LiveFeed(Path(message.trace), message.rate_hz, message.causality)
+            self._feed = LiveFeed(Path(message.trace), message.rate_hz, message.causality, KEPT)
         except ConfigurationError as error:
             self._feed = None
             self.dashboard.notice.tell(f"The run cannot be shown: {error}")
 
-    def show_run(self, info: RunInfo, choices: dict[str, tuple[str, ...]], hands: tuple[str, ...]) -> None:
-        """Prepare all panels for a run."""
+    def show_run(self, info: RunInfo, message: SessionStarted) -> None:
+        """Prepare all panels for the run that `message` announces."""
         self._feed = None
         self._advice = None
         self.running = True
         self.setWindowTitle(f"haptics: {info.title}")
         self.dashboard.notice.hide()
         self.dashboard.configure(info)
-        self.controls.offer(choices, hands, info)
+        self.controls.session.offer(message.choices, message.hands, message.laws, message.about, info)
         self.controls.set_parameters(info.parameters)
         self.controls.set_running(True)
         self._space_holds = info.dead_man == "key"
@@ -210,17 +212,17 @@ class LiveWindow(QtWidgets.QWidget):
         self._dead_man.want(False)
         self.dashboard.dead_man.hide()
         self.dashboard.show_ended()
-        self.dashboard.end.tell(f"Run ended: {message.reason}", message.summary)
+        self.dashboard.tell_end(f"Run ended: {message.reason}", message.summary)
         if message.error:
             self.dashboard.notice.tell(message.error, _FAULT_SECONDS)
         self.controls.set_running(False)
-        self.controls.allow_start()
+        self.controls.session.allow_start()
         self.setWindowTitle(f"{self.windowTitle().removesuffix(' (ended)')} (ended)")
 
     @staticmethod
     def _freeze(feed: Feed) -> Feed:
         """Return a feed with the same picture that no longer follows the trace, whose file may go away."""
-        frozen = Feed(feed.nominal_rate)
+        frozen = Feed(feed.nominal_rate)  # its history is that of the run
         frozen.history, frozen.counts, frozen.unseen = feed.history, feed.counts, feed.unseen
         frozen.lateness, frozen.tick_times = feed.lateness, feed.tick_times
         return frozen
@@ -241,9 +243,9 @@ class LiveWindow(QtWidgets.QWidget):
     def _send_hand(self, x: float, y: float) -> None:
         self._send(HandTarget(x, y))
 
-    def _ask_start(self, device: str, model: str, hand: str) -> None:
+    def _ask_start(self, start: Start) -> None:
         self.controls.start.setEnabled(False)
-        self._send(Start(device, model, hand))
+        self._send(start)
 
     def _ask_stop(self) -> None:
         self._send(Stop())
@@ -258,7 +260,7 @@ class LiveWindow(QtWidgets.QWidget):
             self._dead_man.press()
         elif key == (QtCore.Qt.Key.Key_Escape if self._space_holds else QtCore.Qt.Key.Key_Space):
             self._ask_stop()
-        else:
+        elif not self.dashboard.take_key(key):
             if not types_a_number():
                 self._others.press(key, self._keys.at)
             return False

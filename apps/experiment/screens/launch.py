@@ -9,6 +9,9 @@ from apps.experiment.screens.settings import ScreenSettings
 if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
 
+EXPERIMENTER = "apps.experiment.screens.experimenter.window:ExperimenterWindow"
+"""The class of the experimenter's window."""
+
 
 def open_participant(settings: ScreenSettings) -> FrontEnd:
     """Open the participant's screen; where that fails it says `messages.Cannot` and is gone (`FrontEnd.open`)."""
@@ -23,7 +26,7 @@ def open_experimenter(theme: str = "auto") -> FrontEnd:
 
     `apps.view.launch.why_no_window` says beforehand whether Qt can show a window.
     """
-    from apps.experiment.screens.experimenter.process import main
     from apps.front_ends.front_end import ProcessFrontEnd
+    from apps.view.process import main
 
-    return ProcessFrontEnd(main, (theme,), name="haptics experimenter", holds_key=False)
+    return ProcessFrontEnd(main, (theme, EXPERIMENTER), name="haptics experimenter", holds_key=False)

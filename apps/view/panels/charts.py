@@ -10,31 +10,85 @@ from enum import Enum
 from typing import Any
 
 from apps.shared.theme import Theme
-from apps.view.qt import POINT_SIZE, QtCore, QtGui, QtWidgets, font, label, pg
+from apps.view.qt import QtCore, QtGui, QtWidgets, font, label, pg, px
 
 AXIS_WIDTH = 56
-"""Width of the left axes [pixel], the same everywhere so that plots line up."""
+"""Width of the left axes [pixel on an ordinary screen], the same everywhere so that plots line up."""
+
+Span = tuple[float, float]
+"""Both ends of an axis."""
+
+
+class Box(pg.ViewBox):  # type: ignore[misc]
+    """The area of a chart: it shows what its panel asks for until a person zooms, and again after a double click.
+
+    The wheel zooms, the left button moves, the right one stretches.
+
+    Attributes
+    ----------
+    zoomed : bool
+        Whether a person has chosen the range.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(enableMenu=False)
+        self.zoomed = False
+        self._home: dict[str, Span] = {}
+        self._linked: tuple[Box, ...] = ()
+        self.sigRangeChangedManually.connect(self._zoom)
+
+    def link(self, others: tuple[Box, ...]) -> None:
+        """Let all boxes show the same part of their first axis."""
+        self._linked = others
+
+    def show_range(self, x: Span | None = None, y: Span | None = None) -> None:
+        """Show this part of the axes, at once or when the person has enough of the zoom."""
+        asked = {name: span for name, span in (("xRange", x), ("yRange", y)) if span is not None}
+        if all(self._home.get(name) == span for name, span in asked.items()):
+            return
+        self._home |= asked
+        if not self.zoomed:
+            self.setRange(**asked, padding=0)
+
+    def home(self) -> None:
+        """Show what the panel asks for again, in all linked boxes."""
+        for box in {self, *self._linked}:
+            box.zoomed = False
+            if box._home:
+                box.setRange(**box._home, padding=0)
+
+    def mouseClickEvent(self, event: Any) -> None:  # noqa: N802
+        """Go back at a double click (pyqtgraph calls this)."""
+        if event.double():
+            event.accept()
+            self.home()
+
+    def _zoom(self, *_: Any) -> None:
+        self.zoomed = True
+        for box in self._linked:
+            if box is not self:
+                box.zoomed = True
+                box.setXRange(*self.viewRange()[0], padding=0)
 
 
 def chart(left: str, bottom: str) -> Any:
-    """Return a plot widget with two labelled axes, fixed ranges and no mouse actions of its own."""
-    widget = pg.PlotWidget()
+    """Return a plot widget with two labelled axes whose ranges are set with `Box.show_range`."""
+    widget = pg.PlotWidget(viewBox=Box())
     widget.setFrameShape(QtWidgets.QFrame.Shape.NoFrame)
     item = widget.getPlotItem()
     item.disableAutoRange()
     item.hideButtons()
     item.setMenuEnabled(False)
-    item.setMouseEnabled(x=False, y=False)
     for side, text in (("left", left), ("bottom", bottom)):
         axis = item.getAxis(side)
         axis.setStyle(tickFont=font(10), tickLength=-4, autoExpandTextSpace=False, tickTextOffset=4)
         axis.setStyle(hideOverlappingLabels=False)
         axis.enableAutoSIPrefix(False)
         if text:
-            axis.setLabel(text, **{"font-size": f"{POINT_SIZE}pt"})
-    item.layout.setContentsMargins(0, 9, 16, 0)  # room for the halves of the outermost tick labels
-    item.getAxis("left").setWidth(AXIS_WIDTH)
-    item.getAxis("bottom").setHeight(40 if bottom else 22)
+            axis.setLabel(text, **{"font-size": f"{font().pointSizeF()}pt"})
+    item.layout.setContentsMargins(0, px(9), px(16), 0)  # room for the halves of the outermost tick labels
+    item.getAxis("left").setWidth(px(AXIS_WIDTH))
+    item.getAxis("bottom").setHeight(px(40 if bottom else 22))
     return widget
 
 
@@ -103,7 +157,7 @@ class Swatch(QtWidgets.QWidget):
         self._role = role
         self._colour = QtGui.QColor("gray")
         small = sign in (Sign.DOT, Sign.RING, Sign.DISC)
-        self.setFixedSize(14 if small else 20, 14)
+        self.setFixedSize(px(14 if small else 17), px(14))
 
     def apply(self, theme: Theme) -> None:
         """Take the colour of the role."""
@@ -156,7 +210,7 @@ class Key(QtWidgets.QWidget):
         super().__init__()
         row = QtWidgets.QHBoxLayout(self)
         row.setContentsMargins(0, 0, 0, 0)
-        row.setSpacing(4)
+        row.setSpacing(3)
         self._swatches: list[Swatch] = []
         self.texts: list[QtWidgets.QLabel] = []
         for sign, role, text in entries:

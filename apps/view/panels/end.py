@@ -41,7 +41,15 @@ class _Roll(QtWidgets.QScrollArea):
 
 
 class EndCard(Panel):
-    """Verdict, reason and certificate."""
+    """Verdict, reason and certificate.
+
+    Attributes
+    ----------
+    closed : signal
+        It is gone, and its place is free.
+    """
+
+    closed = QtCore.Signal()
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,6 +63,13 @@ class EndCard(Panel):
         self.because.setWordWrap(True)
         self.head.addWidget(self.badge)
         self.head.addWidget(self.reason, 1)
+        self.away = QtWidgets.QToolButton()
+        self.away.setText("✕")
+        self.away.setToolTip("show the plot again that was here")
+        self.away.setAccessibleName("close the certificate")
+        self.away.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.away.clicked.connect(self.close)
+        self.head.addWidget(self.away)
         content = QtWidgets.QWidget()
         column = QtWidgets.QVBoxLayout(content)
         column.setContentsMargins(0, 0, 4, 0)
@@ -68,6 +83,11 @@ class EndCard(Panel):
         column.addLayout(self._grid)
         self.body.addWidget(_Roll(content))
         self.hide()
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
+        """Say that it is gone (Qt calls this)."""
+        super().closeEvent(event)
+        self.closed.emit()
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""

@@ -8,7 +8,7 @@ from apps.shared.scale import millijoules
 from apps.shared.theme import DARK, Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, Floats
-from apps.view.qt import QtCore, QtGui, QtWidgets, label
+from apps.view.qt import QtCore, QtGui, QtWidgets, label, px
 
 FALL = 0.4
 """Time constant with which the bar comes down after a peak [s]: a peak of a millisecond must be seen."""
@@ -36,7 +36,7 @@ class _Bar(QtWidgets.QWidget):
         super().__init__()
         self._theme = DARK
         self.filled = self.marked = 0.0
-        self.setFixedHeight(11)
+        self.setFixedHeight(px(11))
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from apps.shared.scale import grouped
 from apps.shared.theme import DARK, Theme
 from apps.view.counts import FLAGS, Counts
-from apps.view.qt import QtCore, QtWidgets, label
+from apps.view.qt import QtCore, QtWidgets, label, px
 from haptics.records import Status
 
 GLOW = 1.0
@@ -66,7 +66,7 @@ SAFETY = (
         "the end effector was too far from its reference (following error): safe output",
     ),
 )
-"""What the safety envelope did: in two columns, samples and permission at the left, limits at the right."""
+"""What the safety envelope did: in the order of the strip."""
 
 
 class Lamps(QtWidgets.QWidget):
@@ -87,12 +87,12 @@ class Lamps(QtWidgets.QWidget):
         self._shown: dict[Status, tuple[bool, bool]] = {}
         self.lamps: dict[Status, QtWidgets.QLabel] = {}
         grid = QtWidgets.QGridLayout(self)
-        grid.setContentsMargins(0, 2, 0, 0)
+        grid.setContentsMargins(0, 0, 0, 0)
         grid.setSpacing(4)
         for number, sign in enumerate(signs):
             lamp = label(sign.name, 10)
             lamp.setAlignment(QtCore.Qt.AlignmentFlag.AlignCenter)
-            lamp.setFixedHeight(_HEIGHT)
+            lamp.setFixedHeight(px(_HEIGHT))
             self.lamps[sign.flag] = lamp
             grid.addWidget(lamp, number // columns, number % columns)
             grid.setColumnStretch(number % columns, 1)

@@ -1,4 +1,4 @@
-"""What the safety envelope does: a lamp for each of its rules, and the energy that the loop gave."""
+"""What the safety envelope does, and missed deadlines: a lamp for each, and the energy that the loop gave."""
 
 from __future__ import annotations
 
@@ -7,21 +7,24 @@ from apps.view.counts import Counts
 from apps.view.feed import Feed
 from apps.view.panels.charts import Panel
 from apps.view.panels.energy import EnergyMeter
-from apps.view.panels.lamps import SAFETY, Lamps
+from apps.view.panels.lamps import SAFETY, TIMING, Lamps
+from apps.view.qt import QtWidgets, px
 from apps.view.run import RunInfo
 
 
 class SafetyPanel(Panel):
-    """Lamps and energy."""
+    """Energy at the left, lamps in a strip beside it."""
 
     def __init__(self) -> None:
-        super().__init__("Safety")
-        self.lamps = Lamps(SAFETY, columns=2)
+        super().__init__()
+        self.lamps = Lamps(SAFETY + TIMING, columns=8)
         self.energy = EnergyMeter(self)
-        self.head.addStretch(1)
-        self.head.addWidget(self.energy.number)
-        self.body.addWidget(self.energy.bar)
-        self.body.addWidget(self.lamps)
+        meter = QtWidgets.QVBoxLayout()
+        meter.addWidget(self.energy.number)
+        meter.addWidget(self.energy.bar)
+        self.energy.bar.setFixedWidth(px(180))
+        self.head.addLayout(meter)
+        self.head.addWidget(self.lamps, 1)
 
     def configure(self, info: RunInfo) -> None:
         """Show another run, empty."""

@@ -9,7 +9,7 @@ import pytest
 from apps.commands import _windows
 from apps.front_ends.messages import Start
 from apps.session.application import Application, _retabled
-from apps.session.service import hands_to_choose
+from apps.settings.about import hands_to_choose
 from apps.settings.config import SessionConfig, complete, gather
 from apps.stage import launch as stage_launch
 from apps.view import launch

@@ -64,17 +64,17 @@ def test_space_stops_whatever_has_the_focus(live, place: str) -> None:
     widget = {
         "window": live.window,
         "spin": controls.sliders[0].spin,
-        "combo": controls.device,
+        "combo": controls.session.device,
         "start": controls.start,
-        "list": controls.device,
+        "list": controls.session.device,
     }[place]
     widget.setFocus()
     if place == "list":
-        controls.device.showPopup()
-        widget = controls.device.view()
+        controls.session.device.showPopup()
+        widget = controls.session.device.view()
     QtTest.QTest.keyClick(widget, QtCore.Qt.Key.Key_Space)
     assert live.sent() == [Stop()]
-    controls.device.hidePopup()
+    controls.session.device.hidePopup()
 
 
 def test_space_typed_at_the_window_system_stops_once(live, qtbot) -> None:
@@ -109,12 +109,12 @@ def test_stop_acts_when_it_is_pressed_not_when_it_is_let_go(live) -> None:
 def test_start_sends_what_is_chosen_and_models_follow_the_device(live) -> None:
     live.begin()
     controls = live.window.controls
-    assert (controls.device.currentText(), controls.model.currentText()) == ("virtual-joystick", "C")
-    assert controls.hand.currentText() == "mouse"
-    controls.device.setCurrentText("virtual-arm")
-    assert [controls.model.itemText(k) for k in range(controls.model.count())] == ["A", "D"]
-    controls.model.setCurrentText("D")
-    controls.hand.setCurrentText("tracing")
+    assert (controls.session.device.currentText(), controls.session.model.currentText()) == ("virtual-joystick", "C")
+    assert controls.session.hand.currentText() == "mouse"
+    controls.session.device.setCurrentText("virtual-arm")
+    assert [controls.session.model.itemText(k) for k in range(controls.session.model.count())] == ["A", "D"]
+    controls.session.model.setCurrentText("D")
+    controls.session.hand.setCurrentText("tracing")
     controls.start.click()
     assert live.sent() == [Start("virtual-arm", "D", "tracing")]
     assert not controls.start.isEnabled()
@@ -165,7 +165,7 @@ def test_what_another_window_has_changed_is_shown_and_not_sent(live) -> None:
     live.session.send(ValuesInForce({"law.force": 7.0, "element.stiffness": 1000.0}))
     frames(live)
     assert [slider.value for slider in live.window.controls.sliders] == [7.0, 1000.0]
-    assert live.window.dashboard.series._levels == (7.0,)
+    assert live.window.dashboard.places.shown[1]._levels == (7.0,)
     assert live.sent() == []
 
 

@@ -13,6 +13,7 @@ from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
 from apps.front_ends.messages import HOLD_EVERY, Close, HandButtons, HandTarget, HoldKey, Key, SessionEnded, Stop
 from apps.view.panels.dead_man import SURE_AFTER_MS
+from apps.view.window import LEAST
 from haptics.records import Status
 from tests.apps.view.driving import frames, publish
 from tests.apps.view.summaries import SUMMARY
@@ -99,14 +100,14 @@ def test_the_banner_of_a_device_that_moves_the_hand_speaks_of_motion(live) -> No
 @pytest.mark.parametrize("kind", ["key", "button"])
 def test_nothing_is_cut_in_the_least_window(live, rows, kind: str) -> None:
     live.begin(dead_man=kind)
-    live.window.resize(1000, 640)
+    live.window.resize(*LEAST)
     publish(live.trace, rows[:500])
     frames(live)
-    assert live.window.size() == QtCore.QSize(1000, 640)
+    assert live.window.size() == QtCore.QSize(*LEAST)
     texts = [w for w in live.window.findChildren(QtWidgets.QLabel) if w.isVisible() and w.text() and not w.wordWrap()]
     texts.remove(live.window.dashboard.path)
     assert [w.text() for w in texts if w.width() < w.minimumSizeHint().width()] == []
-    assert live.window.dashboard.timing.chart.height() > 60
+    assert live.window.dashboard.places.shown[0].chart.height() > 60
 
 
 def test_a_held_key_is_said_at_once_again_and_again_and_its_end_too(key, qtbot) -> None:
@@ -171,14 +172,14 @@ def test_the_key_does_nothing_else_wherever_the_focus_is(key, place: str) -> Non
         "start": controls.start,
         "spin": slider.spin,
         "slider": slider.slider,
-        "combo": controls.device,
+        "combo": controls.session.device,
     }[place]
     widget.setFocus()
     press(widget)
     repeat(widget)
     let_go(widget)
     assert changes(key.sent()) == [HoldKey(True), HoldKey(False)]
-    assert not controls.device.view().isVisible()
+    assert not controls.session.device.view().isVisible()
     assert slider.value == 4.0
 
 

@@ -9,6 +9,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 from PySide6 import QtWidgets
 
 from apps.front_ends.messages import SessionEnded
+from apps.view.window import LEAST
 from tests.apps.view.driving import frames, publish
 from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT
 
@@ -59,7 +60,7 @@ def test_a_fault_is_told_until_the_next_run(live, rows) -> None:
     assert not dashboard.notice.isVisible()
 
 
-@pytest.mark.parametrize("size", [(1000, 640), (1280, 800)])
+@pytest.mark.parametrize("size", [LEAST, (1280, 800)])
 def test_the_certificate_leaves_room_for_the_plots_and_is_not_cut(live, rows, size: tuple[int, int]) -> None:
     live.begin()
     live.window.resize(*size)
@@ -70,8 +71,8 @@ def test_the_certificate_leaves_room_for_the_plots_and_is_not_cut(live, rows, si
     frames(live)
     dashboard = live.window.dashboard
     assert (live.window.width(), live.window.height()) == size
-    assert dashboard.series.forces.chart.height() > 100
-    assert dashboard.series.speeds.chart.height() > 80
+    assert dashboard.places.shown[1].forces.chart.height() > 60
+    assert dashboard.places.shown[1].speeds.chart.height() > 60
     area = dashboard.end.findChild(QtWidgets.QScrollArea)
     assert area.widget().minimumSizeHint().width() <= area.viewport().width()
     if size[1] == 800:
@@ -88,4 +89,4 @@ def test_a_new_run_begins_empty(live, rows) -> None:
     assert not dashboard.end.isVisible()
     assert live.window.windowTitle() == "haptics: model B on virtual-joystick"
     assert live.window.controls.sliders == []
-    assert not dashboard.series._level_lines[0].isVisible()
+    assert not dashboard.places.shown[1]._level_lines[0].isVisible()

@@ -55,16 +55,16 @@ def test_what_is_done_before_the_first_tick_is_shown_and_advice_comes_back(live,
 def test_a_choice_that_waits_for_start_does_not_look_as_if_it_ran(live) -> None:
     live.begin()
     controls = live.window.controls
-    assert controls.start.text() == "Start again" and controls.pending.isHidden()
-    controls.model.setCurrentText("B")
+    assert controls.start.text() == "Start again" and controls.session.pending.isHidden()
+    controls.session.model.setCurrentText("B")
     assert controls.start.text() == "Start again with these" and controls.start.property("pending")
-    assert controls.pending.isVisible()
-    assert controls.pending.text().startswith("still running: model C on virtual-joystick")
-    controls.model.setCurrentText("C")
-    assert controls.start.text() == "Start again" and controls.pending.isHidden()
-    controls.device.setCurrentText("virtual-arm")
+    assert controls.session.pending.isVisible()
+    assert controls.session.pending.text().startswith("PENDING: until then model C goes on")
+    controls.session.model.setCurrentText("C")
+    assert controls.start.text() == "Start again" and controls.session.pending.isHidden()
+    controls.session.device.setCurrentText("virtual-arm")
     live.begin(device="virtual-arm", model="A", causality="admittance")
-    assert controls.pending.isHidden() and not controls.start.property("pending")
+    assert controls.session.pending.isHidden() and not controls.start.property("pending")
 
 
 def test_after_the_end_nothing_looks_as_if_it_ran(live, rows) -> None:

@@ -10,7 +10,8 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 from PySide6 import QtCore, QtOpenGLWidgets, QtWidgets
 
 from apps.shared.theme import DARK, LIGHT
-from apps.view.panels.plane import raster_step
+from apps.view.plots.plane import raster_step
+from apps.view.window import LEAST
 from tests.apps.view.driving import frames, publish
 
 
@@ -23,11 +24,11 @@ def test_a_run_appears(live, rows) -> None:
     assert "3\u2009000 ticks" in dashboard.numbers.text()
     assert "0:03.0 of 0:10.0" in dashboard.numbers.text()
     assert dashboard.plane._effector.getData()[0][0] == pytest.approx(1e3 * rows["position"][2999, 0])
-    times, values = dashboard.series.speeds.curves[0].getData()
+    times, values = dashboard.places.shown[1].speeds.curves[0].getData()
     assert times[-1] == pytest.approx(0.0, abs=0.011)
     assert values.max() == pytest.approx(1e3 * np.hypot(*rows["velocity"][:3000].T).max())
-    assert dashboard.timing.quantiles.text().startswith("p50 22 µs")
-    edges, ticks = dashboard.timing._work.getData()
+    assert dashboard.places.shown[0].quantiles.text().startswith("p50 22 µs")
+    edges, ticks = dashboard.places.shown[0]._work.getData()
     assert edges[ticks.argmax()] == pytest.approx(np.log10(np.median(rows["tick_time"][:3000] * 1e6)), abs=0.2)
 
 
@@ -85,11 +86,11 @@ def test_raster_is_twenty_millimetres_unless_the_workspace_is_large(live) -> Non
 
 def test_the_laws_level_follows_its_slider(live) -> None:
     live.begin()
-    (line,) = live.window.dashboard.series._level_lines
+    (line,) = live.window.dashboard.places.shown[1]._level_lines
     assert line.value() == 4.0
     live.window.controls.sliders[0].spin.setValue(6.0)
     assert line.value() == 6.0
-    assert live.window.dashboard.series._dashes.style() == QtCore.Qt.PenStyle.DashLine
+    assert live.window.dashboard.places.shown[1]._dashes.style() == QtCore.Qt.PenStyle.DashLine
 
 
 def test_a_trace_that_cannot_be_read_is_told(live) -> None:
@@ -117,8 +118,8 @@ def test_no_grid_and_no_opengl(live, rows) -> None:
     publish(live.trace, rows[:1000])
     frames(live)
     dashboard = live.window.dashboard
-    series = dashboard.series
-    for chart in (dashboard.plane.chart, series.forces.chart, series.speeds.chart, dashboard.timing.chart):
+    series = dashboard.places.shown[1]
+    for chart in (dashboard.plane.chart, series.forces.chart, series.speeds.chart, dashboard.places.shown[0].chart):
         assert not isinstance(chart.viewport(), QtOpenGLWidgets.QOpenGLWidget)
         assert not any(chart.plotItem.getAxis(side).grid for side in ("left", "bottom"))
         assert not any(chart.getViewBox().autoRangeEnabled())
@@ -127,7 +128,8 @@ def test_no_grid_and_no_opengl(live, rows) -> None:
 def test_thick_lines_are_drawn_in_segments(live) -> None:
     live.begin()
     dashboard = live.window.dashboard
-    thick = [*dashboard.plane._tail, dashboard.plane._held, dashboard.plane._arrow, dashboard.series.forces.curves[0]]
+    series = dashboard.places.shown[1]
+    thick = [*dashboard.plane._tail, dashboard.plane._held, dashboard.plane._arrow, series.forces.curves[0]]
     for item in thick:
         assert item.opts["pen"].widthF() > 1
         assert item.opts["segmentedLineMode"] == "on"
@@ -135,10 +137,15 @@ def test_thick_lines_are_drawn_in_segments(live) -> None:
 
 def test_the_window_fits_its_least_size_without_cutting_texts(live, rows) -> None:
     live.begin()
-    live.window.resize(1000, 640)
+    live.window.resize(*LEAST)
     publish(live.trace, rows[:3000])
     frames(live)
-    assert (live.window.minimumWidth(), live.window.minimumHeight()) == (1000, 640)
+    assert (live.window.width(), live.window.height()) == LEAST
+    assert LEAST[0] <= 1280 - 16
+    assert LEAST[1] <= 720 - 48 - 40, "a panel and a title bar"
+    stop = live.window.controls.stop
+    assert live.window.rect().contains(QtCore.QRect(stop.mapTo(live.window, QtCore.QPoint(0, 0)), stop.size()))
+    assert stop.visibleRegion().boundingRect().size() == stop.size()
     texts = [w for w in live.window.findChildren(QtWidgets.QLabel) if w.isVisible() and w.text() and not w.wordWrap()]
     texts.remove(live.window.dashboard.path)  # gives up its middle on purpose
     cut = [w.text() for w in texts if w.width() < w.minimumSizeHint().width()]

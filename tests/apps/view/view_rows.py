@@ -22,6 +22,7 @@ HAND_STIFFNESS, HAND_DAMPING = 1500.0, 15.0
 METADATA = {
     "device": {"name": "virtual-joystick", "workspace_min": [-0.06, -0.045], "workspace_max": [0.06, 0.045]},
     "model": "C",
+    "configuration": {"law": {"name": "coulomb"}},
     "causality": "impedance",
     "rate_hz": 1000.0,
     "limits": {"max_energy": 0.02, "dead_man": "none"},
@@ -84,6 +85,7 @@ def simulate(count: int, seed: int = 1) -> Rows:
         hand = firm[k] * HAND_STIFFNESS * (target[k] - position) - HAND_DAMPING * velocity
         velocity = velocity + PERIOD * (hand - friction) / MASS
         position = position + PERIOD * velocity
+    rows["sliding_velocity"][1:] = np.diff(rows["proxy"], axis=0) / PERIOD
     _add_timing(rows, random)
     return rows
 

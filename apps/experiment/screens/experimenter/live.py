@@ -8,9 +8,9 @@ from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, every
 from apps.view.panels.charts import Panel, brush, chart, curve, dress_chart, pen
+from apps.view.plots.series import SeriesPanel
 from apps.view.qt import pg
 from apps.view.run import RunInfo
-from apps.view.series import SeriesPanel
 
 _PATH_STEP = 0.008
 
@@ -64,6 +64,8 @@ class MotionPanel(SeriesPanel):
 
     def __init__(self) -> None:
         super().__init__()
+        for widget in (self.choice, self.size_button, self.menu_button):
+            widget.hide()
         for strip, least in zip((self.forces, self.speeds), _LEAST_HEIGHTS, strict=True):
             strip.chart.setMinimumHeight(least)
         self.speeds.chart.plotItem.setLabel("left", "[mm/s]")  # there is no room for more

@@ -117,7 +117,7 @@ class ExperimenterWindow(QtWidgets.QWidget):
             self._take(hidden(message) if self._blind else message)
         if self._feed is not None:
             self._feed.pull(time.monotonic())
-            self.motion.refresh(self._feed.history)
+            self.motion.refresh(self._feed)
             self.place.refresh(self._feed)
             self.certificate.refresh(self._feed)
         if self._link.gone:

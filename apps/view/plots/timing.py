@@ -1,4 +1,4 @@
-"""Timing of the servo: start delay (jitter), computation time, and a lamp for each way to miss a deadline."""
+"""Timing of the servo: start delay (jitter) and computation time."""
 
 from __future__ import annotations
 
@@ -8,29 +8,35 @@ import numpy as np
 
 from apps.shared.scale import microseconds
 from apps.shared.theme import Theme
-from apps.view.counts import Counts, Durations
+from apps.view.counts import Durations
 from apps.view.feed import Feed
-from apps.view.history import Column
-from apps.view.panels.charts import Key, Panel, Sign, brush, chart, dress_chart, pen
-from apps.view.panels.lamps import TIMING, Lamps
+from apps.view.history import Column, History
+from apps.view.panels.charts import Key, Sign, brush, chart, dress_chart, pen
+from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.qt import label, pg
 from apps.view.run import RunInfo
 
 
-class TimingPanel(Panel):
-    """Histogram, its quantiles and the lamps."""
+class TimingPanel(Plot):
+    """Histogram and its quantiles."""
+
+    name = "start_delay"
+    title = "Start delay"
+    about = (
+        "How late the ticks started (filled: those that are shown, thin line: the whole run) and how long their "
+        "computation took (wide line). What lies outside the axis is in its first and last bin."
+    )
 
     def __init__(self) -> None:
-        super().__init__("Start delay")
+        super().__init__()
         self.quantiles = label("", 10)
         self.head.addStretch(1)
         self.head.addWidget(self.quantiles)
         self.chart: Any = chart("ticks", "")
+        self.charts = [self.chart]
         self._build_axes()
-        self.chart.setToolTip(
-            "start delay of the ticks (filled: the last 5 s; thin line: the whole run)\n"
-            "and their computation time (wide line); what lies outside the axis is in its first and last bin"
-        )
+        self.finish()
+        least_height(self.chart, 80)
         edges, nothing = Durations.EDGES, np.zeros(len(Durations.EDGES) - 1)
         # A step curve without data raises when it is painted: both have edges from the start.
         self._run = pg.PlotCurveItem(edges, nothing, stepMode="center", skipFiniteCheck=True)
@@ -40,15 +46,14 @@ class TimingPanel(Panel):
             self.chart.addItem(item, ignoreBounds=True)
         self._period = self.chart.plotItem.addLine(x=3.0)
         self._key = Key(
-            (Sign.BAND, "motion", "last 5 s"),
+            (Sign.BAND, "motion", "shown"),
             (Sign.LINE, "text", "whole run"),
             (Sign.WIDE, "friction", "computation"),
             (Sign.DASH, "faint", "one period"),
         )
-        self.lamps = Lamps(TIMING, columns=3)
         self.body.addWidget(self.chart, 1)
         self.body.addWidget(self._key)
-        self.body.addWidget(self.lamps)
+        self._counts = Durations().counts, Durations().counts, Durations().counts
 
     def _build_axes(self) -> None:
         axes = self.chart.getPlotItem()
@@ -58,29 +63,29 @@ class TimingPanel(Panel):
         # Counts on a logarithmic axis, as log(1 + n), so that one late tick in a million can be seen.
         ticks = [(float(np.log10(1 + 10**power)), f"{10**power:,}".replace(",", "\u2009")) for power in range(8)]
         axes.getAxis("left").setTicks([ticks])
-        self.chart.getViewBox().setRange(xRange=(-1.12, 4.12), yRange=(0, 4.2), padding=0)
+        box_of(self.chart).show_range((-1.12, 4.12), (0.0, 4.2))
 
     def configure(self, info: RunInfo) -> None:
         """Show another run, empty."""
+        super().configure(info)
         self._period.setValue(float(np.log10(1e6 / info.rate)))
         self.quantiles.setText("")
         self._draw(Durations(), Durations())
-        self.lamps.refresh(Counts())
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
+        super().apply(theme)
         dress_chart(self.chart, theme)
         self._key.apply(theme)
-        self.lamps.apply(theme)
         self._run.setPen(pen(theme.text))
         self._work.setPen(pen(theme.friction, 2))
         self._recent.setPen(None)
         self._recent.setBrush(brush(theme.motion, 0.65))
         self._period.setPen(pen(theme.faint, 1, dashed=True))
 
-    def refresh(self, feed: Feed) -> None:
+    def refresh_texts(self, feed: Feed) -> None:
         """Draw what `feed` holds."""
-        self.lamps.refresh(feed.counts)
+        super().refresh_texts(feed)
         recent = feed.history.column(Column.LATENESS)
         if not len(recent):
             return
@@ -88,13 +93,26 @@ class TimingPanel(Panel):
         half, most = np.percentile(recent, (50, 99))
         named = (("p50", half), ("p99", most), ("max", feed.lateness.maximum))
         self.quantiles.setText("\u2002·\u2002".join(f"{name} {microseconds(value)}" for name, value in named))
-        self.quantiles.setToolTip("p50 and p99 of the last 5 s, the maximum of the whole run")
+        self.quantiles.setToolTip("p50 and p99 of the ticks that are shown, the maximum of the whole run")
+
+    def table(self, history: History) -> Table:
+        """Return the bins and the ticks in each."""
+        edges = 10.0**Durations.EDGES
+        run, work, recent = (counts.astype(np.float64) for counts in self._counts)
+        return {
+            "from_us": edges[:-1],
+            "to_us": edges[1:],
+            "shown_ticks": recent,
+            "run_ticks": run,
+            "computation_ticks": work,
+        }
 
     def _draw(self, run: Durations, work: Durations, recent: Any = None) -> None:
         recent = np.zeros_like(run.counts) if recent is None else recent
         edges = Durations.EDGES
+        self._counts = run.counts.copy(), work.counts.copy(), recent
         self._run.setData(edges, np.log10(1.0 + run.counts), stepMode="center")
         self._work.setData(edges, np.log10(1.0 + work.counts), stepMode="center")
         self._recent.setData(edges, np.log10(1.0 + recent), stepMode="center", fillLevel=0)
         largest = max(run.counts.max(), work.counts.max())
-        self.chart.getViewBox().setYRange(0, max(np.log10(1.0 + largest) + 0.25, 3.2), padding=0)
+        box_of(self.chart).show_range(y=(0.0, max(round(float(np.log10(1.0 + largest)), 1) + 0.3, 3.2)))

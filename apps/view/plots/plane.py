@@ -11,9 +11,12 @@ from typing import Any
 import numpy as np
 
 from apps.shared.theme import DARK, Theme, blend
+from apps.view.feed import Feed
 from apps.view.history import Column, Floats, History, arrow, every, means, runs, segments
-from apps.view.panels.charts import Key, Panel, Sign, Swatch, brush, chart, curve, dress_chart, pen
-from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg
+from apps.view.panels.charts import Key, Sign, Swatch, brush, chart, curve, dress_chart, pen
+from apps.view.plots.cursors import Cursors
+from apps.view.plots.plot import Plot, Table, box_of, least_height
+from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg, px
 from apps.view.run import RunInfo
 
 _BUTTONS = {
@@ -48,7 +51,7 @@ def _raster(lower: Floats, upper: Floats) -> QtGui.QPainterPath:
     return path
 
 
-class PlanePanel(Panel):
+class PlanePanel(Plot):
     """The plane with path, vectors, end effector and proxy.
 
     Attributes
@@ -59,18 +62,28 @@ class PlanePanel(Panel):
         Which of the device's buttons the mouse holds, as `apps.front_ends.messages.HandButtons`; likewise.
     """
 
+    name = "plane"
+    title = "Path and force vectors"
+    about = (
+        "The plane from above: the path of the end effector, dots where it stuck, a force vector every 20 ms, "
+        "and the proxy, which is the end effector less the elastic displacement."
+    )
+
     pointer_moved = QtCore.Signal(float, float)
     buttons_changed = QtCore.Signal(int)
 
     def __init__(self) -> None:
         super().__init__()
         self._theme = DARK
-        self._info = RunInfo()
         self._mouse = False
         self._buttons = 0
+        self.choice.hide()
         self._build_head()
         self.chart: Any = chart("y [mm]", "x [mm]")
+        self.charts = [self.chart]
+        self.finish()
         self.chart.getPlotItem().setAspectLocked(True)
+        least_height(self.chart, 150)
         self.body.addWidget(self.chart, 1)
         self._build_items()
         self._key = Key(
@@ -80,6 +93,7 @@ class PlanePanel(Panel):
             (Sign.RING, "text", "proxy"),
         )
         self.body.addWidget(self._key)
+        self.measure(Cursors(self.charts, ("x", "mm"), up=("y", "mm")))
         self.chart.viewport().setMouseTracking(True)
         self.chart.viewport().installEventFilter(self)
 
@@ -106,14 +120,14 @@ class PlanePanel(Panel):
         self._held = curve(self.chart)
         self._dots = pg.ScatterPlotItem(pxMode=True)
         self._arrow = curve(self.chart)
-        self._proxy = pg.ScatterPlotItem(pxMode=True, symbol="o", size=17)
-        self._effector = pg.ScatterPlotItem(pxMode=True, symbol="o", size=11)
+        self._proxy = pg.ScatterPlotItem(pxMode=True, symbol="o", size=px(17))
+        self._effector = pg.ScatterPlotItem(pxMode=True, symbol="o", size=px(11))
         for item in (self._dots, self._proxy, self._effector):
             self.chart.addItem(item, ignoreBounds=True)
 
     def configure(self, info: RunInfo) -> None:
         """Show the plane of another run, empty."""
-        self._info = info
+        super().configure(info)
         self.set_mouse(info.mouse)
         lower, upper = 1e3 * np.array(info.workspace)
         self._raster.setPath(_raster(lower, upper))
@@ -122,7 +136,9 @@ class PlanePanel(Panel):
         self._outline.setPath(frame)
         self._millimetres_per_newton = 0.14 * float((upper - lower).min()) / max(info.force_scale, 1e-9)
         self.chart.plotItem.setLabel("bottom", f"x [mm]\u2003(vectors: {self._millimetres_per_newton:.2g} mm per N)")
-        self.chart.getViewBox().setRange(xRange=(lower[0], upper[0]), yRange=(lower[1], upper[1]), padding=0.04)
+        edge = 0.04 * (upper - lower)
+        lower, upper = (lower - edge).tolist(), (upper + edge).tolist()
+        box_of(self.chart).show_range((lower[0], upper[0]), (lower[1], upper[1]))
         shape = QtCore.Qt.CursorShape.CrossCursor if info.mouse else QtCore.Qt.CursorShape.ArrowCursor
         self.chart.viewport().setCursor(shape)
         for item in (*self._tail, self._vectors, self._held, self._arrow, self._dots, self._proxy, self._effector):
@@ -131,12 +147,14 @@ class PlanePanel(Panel):
     def set_mouse(self, active: bool) -> None:
         """Say whether the mouse over the plane is the hand from now on."""
         self._mouse = active
+        self.chart.getPlotItem().setMouseEnabled(not active, not active)  # else the hand would move the picture
         self.hint.setVisible(active)
         if not active:
             self._hold(0)
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
+        super().apply(theme)
         self._theme = theme
         dress_chart(self.chart, theme)
         self._key.apply(theme)
@@ -157,10 +175,8 @@ class PlanePanel(Panel):
         self._effector.setPen(pen(theme.panel, 1))
         self._effector.setBrush(brush(theme.text))
 
-    def refresh(self, history: History) -> None:
+    def draw(self, history: History) -> None:
         """Draw the rows of `history`."""
-        if not len(history):
-            return
         x, y = history.column(Column.X), history.column(Column.Y)
         self._draw_path(history, x, y)
         self._draw_dots(history, x, y)
@@ -168,20 +184,29 @@ class PlanePanel(Panel):
         self._effector.setData([x[-1]], [y[-1]], symbol="s" if history.newest(Column.STICKING) else "o")
         self._proxy.setData([history.newest(Column.PROXY_X)], [history.newest(Column.PROXY_Y)])
 
-    def refresh_texts(self, history: History) -> None:
-        """Show the newest numbers; called less often than `refresh` so that they can be read."""
+    def table(self, history: History) -> Table:
+        """Return path, proxy and vectors of the window."""
+        names = {"time_s": Column.TIME, "position_x_mm": Column.X, "position_y_mm": Column.Y}
+        names |= {"proxy_x_mm": Column.PROXY_X, "proxy_y_mm": Column.PROXY_Y}
+        names |= {"force_x_n": Column.VECTOR_X, "force_y_n": Column.VECTOR_Y, "sticking": Column.STICKING}
+        return {name: history.column(column) for name, column in names.items()}
+
+    def refresh_texts(self, feed: Feed) -> None:
+        """Show the newest numbers."""
+        super().refresh_texts(feed)
+        history = feed.history
         if not len(history):
             return
         sticking = bool(history.newest(Column.STICKING))
         colour = self._theme.stick if sticking else self._theme.motion
         self.state.setText(f"<span style='color:{colour}'>{'■ STICK' if sticking else '● SLIP'}</span>")
         self.readout.setText(
-            f"{self._info.force_name} {history.newest(Column.FORCE):.2f} N"
+            f"{self.info.force_name} {history.newest(Column.FORCE):.2f} N"
             f"\u2002·\u2002{history.newest(Column.SPEED):.0f} mm/s"
         )
 
     def _draw_path(self, history: History, x: Floats, y: Floats) -> None:
-        stride = max(round(_PATH_STEP * self._info.rate), 1)
+        stride = max(round(_PATH_STEP * self.info.rate), 1)
         chosen = every(history.first, len(x), stride)
         x, y = x[chosen], y[chosen]
         slips = (history.column(Column.STICKING)[chosen] == 0).astype(np.int32)
@@ -193,25 +218,25 @@ class PlanePanel(Panel):
 
     def _draw_dots(self, history: History, x: Floats, y: Floats) -> None:
         stretches = runs(history.column(Column.STICKING))
-        seconds = (stretches.stop - stretches.start) / self._info.rate
+        seconds = (stretches.stop - stretches.start) / self.info.rate
         long = np.flatnonzero(seconds >= _LEAST_STICK)[-_MOST_DOTS:]
         sizes = np.clip(5.0 + 9.0 * np.sqrt(seconds[long]), 5.0, 15.0)
         self._dots.setData(means(x, stretches)[long], means(y, stretches)[long], size=sizes)
 
     def _draw_vectors(self, history: History, x: Floats, y: Floats) -> None:
         scale = self._millimetres_per_newton
-        chosen = every(history.first, len(x), max(round(_VECTOR_STEP * self._info.rate), 1))
+        chosen = every(history.first, len(x), max(round(_VECTOR_STEP * self.info.rate), 1))
         along_x, along_y = history.column(Column.VECTOR_X), history.column(Column.VECTOR_Y)
         self._vectors.setData(
             *segments(x[chosen], y[chosen], scale * along_x[chosen], scale * along_y[chosen]), connect="pairs"
         )
-        barb = 0.3 * scale * self._info.force_scale
+        barb = 0.3 * scale * self.info.force_scale
         self._arrow.setData(*arrow(x[-1], y[-1], scale * along_x[-1], scale * along_y[-1], barb), connect="pairs")
 
     def place(self, point: QtCore.QPointF) -> tuple[float, float]:
         """Return the place on the plane [m] under a point of the chart's viewport [pixel], kept in the workspace."""
         view = self.chart.getViewBox().mapSceneToView(self.chart.mapToScene(point.toPoint()))
-        lower, upper = self._info.workspace
+        lower, upper = self.info.workspace
         return (
             float(np.clip(1e-3 * view.x(), lower[0], upper[0])),
             float(np.clip(1e-3 * view.y(), lower[1], upper[1])),

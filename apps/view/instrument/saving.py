@@ -1,0 +1,84 @@
+"""Pictures and data of what is shown: to the clipboard, or into a folder beside the recording, without a dialog.
+
+A dialog would take the keys away from a session that a person may have to stop.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from PySide6 import QtSvg
+
+from apps.export.table import Table
+from apps.export.writers import write_csv
+from apps.view.plots.plot import Plot
+from apps.view.qt import QtCore, QtGui, QtWidgets
+
+
+def shown_folder(recording: str) -> Path:
+    """Return the folder for what is saved of a run: beside its recording, or ``shown`` where there is none."""
+    if not recording:
+        return Path("shown")
+    folder = Path(recording)
+    return folder.with_name(f"{folder.name}-shown")
+
+
+def save(what: QtWidgets.QWidget, action: str, folder: Path, time: float) -> str:
+    """Do one of `apps.view.plots.plot.ACTIONS` with a plot or the whole window.
+
+    Parameters
+    ----------
+    what : QWidget
+        A `Plot`, or anything else that can be drawn.
+    action : str
+        ``copy``, ``png``, ``svg`` or ``csv``.
+    folder : Path
+        Made if it is not there.
+    time : float
+        Of the newest row shown [s]; it is in the name of the file.
+
+    Returns
+    -------
+    str
+        A sentence that says what was done.
+
+    Raises
+    ------
+    OSError
+        If the file cannot be written.
+    """
+    if action == "copy":
+        QtWidgets.QApplication.clipboard().setPixmap(what.grab())
+        return "The picture is in the clipboard."
+    folder.mkdir(parents=True, exist_ok=True)
+    path = _free(folder, f"{what.name if isinstance(what, Plot) else 'window'}_{time:.3f}s", action)
+    if action == "csv" and isinstance(what, Plot):
+        write_csv(Table(dict(what.table(what.history)), "", 0), path)
+    elif action == "svg":
+        _draw(what, path)
+    elif not what.grab().save(str(path)):
+        raise OSError(f"{path.name} cannot be written")
+    return f"Saved {path}"
+
+
+def _free(folder: Path, name: str, kind: str) -> Path:
+    """Return a path that is not taken yet."""
+    path, number = folder / f"{name}.{kind}", 1
+    while path.exists():
+        number += 1
+        path = folder / f"{name}-{number}.{kind}"
+    return path
+
+
+def _draw(what: QtWidgets.QWidget, path: Path) -> None:
+    """Write a drawing whose lines stay lines at every size."""
+    generator = QtSvg.QSvgGenerator()
+    generator.setFileName(str(path))
+    generator.setSize(what.size())
+    generator.setViewBox(what.rect())
+    generator.setTitle(what.title if isinstance(what, Plot) else what.windowTitle())
+    painter = QtGui.QPainter()
+    if not painter.begin(generator):
+        raise OSError(f"{path.name} cannot be written")
+    what.render(painter, QtCore.QPoint())
+    painter.end()

@@ -1,0 +1,91 @@
+"""A chart against time: phases of sticking shaded behind, curves in front, axes that follow what is shown."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from apps.shared.scale import AxisTop
+from apps.shared.theme import Theme
+from apps.view.feed import SPAN
+from apps.view.history import Column, Floats, History, envelope, runs
+from apps.view.panels.charts import brush, chart, curve, dress_chart
+from apps.view.plots.plot import ages, box_of
+from apps.view.qt import QtCore, QtGui, QtWidgets
+
+POINTS = 500
+"""Bins across a chart: about one per pixel."""
+
+
+class Strip:
+    """One chart against time.
+
+    Parameters
+    ----------
+    left, bottom : str
+        What the axes are.
+    curves : int
+        How many curves it has.
+    least : float
+        The upper axis goes up to this or more.
+    signed : bool
+        Whether values may be negative: then the axis goes as far down as they do.
+    """
+
+    def __init__(self, left: str, bottom: str, curves: int, least: float, signed: bool = False) -> None:
+        self.chart: Any = chart(left, bottom)
+        self._phases = QtWidgets.QGraphicsPathItem()
+        self.chart.addItem(self._phases, ignoreBounds=True)
+        self.curves = [curve(self.chart) for _ in range(curves)]
+        self._signed = signed
+        self.reset(least)
+
+    def reset(self, least: float) -> None:
+        """Empty the chart."""
+        self._span = SPAN
+        self._top, self._bottom = AxisTop(least), AxisTop(least)
+        self._phases.setPath(QtGui.QPainterPath())
+        for item in self.curves:
+            item.setData(np.zeros(0), np.zeros(0))
+        self._set_range()
+
+    @property
+    def _low(self) -> float:
+        return -self._bottom.top if self._signed else 0.0
+
+    def _set_range(self) -> None:
+        box_of(self.chart).show_range((-self._span, 0.0), (self._low, self._top.top))
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        dress_chart(self.chart, theme)
+        self._phases.setPen(QtGui.QPen(QtCore.Qt.PenStyle.NoPen))
+        self._phases.setBrush(brush(theme.stick, 0.22))
+
+    def draw(self, number: int, age: Floats, values: Floats, first: int, size: int) -> None:
+        """Draw a curve through the extremes of every `size` rows, of which the oldest has the number `first`."""
+        places, extremes = envelope(values, first, size)
+        self.curves[number].setData(age[places.astype(np.intp)], extremes)
+
+    def follow(self, largest: float, span: float, smallest: float = 0.0) -> None:
+        """Let the axes follow the values shown and the seconds that are shown."""
+        changed = self._top.follow(largest)
+        changed = (self._signed and self._bottom.follow(-smallest)) or changed
+        if changed or span != self._span:
+            self._span = span
+            self._set_range()
+
+    def shade(self, history: History, rate: float) -> None:
+        """Shade the time in which the contact sticks."""
+        age, stretches = ages(history), runs(history.column(Column.STICKING))
+        path = QtGui.QPainterPath()
+        starts, stops = age[stretches.start].tolist(), (age[stretches.stop - 1] + 1.0 / rate).tolist()
+        for start, stop in zip(starts, stops, strict=True):
+            path.addRect(QtCore.QRectF(start, self._low, stop - start, self._top.top - self._low))
+        self._phases.setPath(path)
+
+
+def bin_size(history: History) -> int:
+    """Return how many rows make a bin of a curve."""
+    return max(history.capacity // POINTS, 1)
