@@ -66,4 +66,5 @@ def welch(x: Floats, y: Floats, rate: float) -> Spectrum | None:
     density[0] /= 2.0
     if size % 2 == 0:
         density[-1] /= 2.0
-    return Spectrum(np.arange(size // 2 + 1) * (rate / size), np.asarray(density, np.float64), size / rate, len(starts))
+    frequency = np.linspace(0.0, rate / 2 if size % 2 == 0 else rate / 2 * (size - 1) / size, len(density))
+    return Spectrum(frequency, np.asarray(density, np.float64), size / rate, len(starts))
