@@ -31,7 +31,7 @@ def make_job(config: SessionConfig, faults: Sequence[Fault], recording: Path) ->
         settings.setdefault("log", str(recording / DEVICE_LOG))
     return Job(
         factory=functools.partial(create_faulty, config.device, settings, faults, config.session.seed),
-        element=config.built_element,
+        element=config.program,
         limits=config.limits,
         duration=config.session.duration,
         recording=recording,

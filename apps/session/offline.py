@@ -46,7 +46,7 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
     try:
         trace = Trace.create(file.path, capacity=_CAPACITY)
         device = create_device(config.device, config.device_settings, clock=clock)
-        servo = Servo(device, config.built_element, trace, clock=clock, limits=config.limits)
+        servo = Servo(device, config.program, trace, clock=clock, limits=config.limits)
         recorder = new_recorder(config, counsel.record, folder)
         recorder.follow(Reader(trace))
         ending = Ending(recorder, trace, lambda words: None)

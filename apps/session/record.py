@@ -15,6 +15,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.settings.scenes import scene_table
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recorder
 
@@ -78,7 +79,8 @@ def journal_entry(config: SessionConfig) -> dict[str, Any]:
 
     plugin = plugin_of(config.law)
     origin = {"law_package": plugin.origin} if plugin is not None else {}
-    return {"model": config.session.model, "law": config.law, "element": config.element, **origin}
+    scene = {"scene": scene_table(config.scene)} if config.scene is not None else {}
+    return {"model": config.session.model, "law": config.law, **scene, "element": config.element, **origin}
 
 
 def _facts(config: SessionConfig) -> dict[str, Any]:

@@ -92,7 +92,7 @@ class Session(Run):
             "hand": self.config.hand,
             "workspace": (spec.workspace_min, spec.workspace_max),
             "mouse": self.config.hand == "mouse",
-            "force_scale": self.config.built_element.law.breakaway_force or 1.0,
+            "force_scale": self.config.force_scale,
             "duration": session.duration,
             "max_energy": limits.max_energy,
             "dead_man": limits.dead_man,
@@ -165,7 +165,7 @@ class Session(Run):
         with self.writing():
             entry = {**journal_entry(config), "program": self._program}
             self.recorder.journal_settings(version, entry)
-            self.servo.take(element, {"version": version, **entry})
+            self.servo.take(config.program, {"version": version, **entry})
             self.config = config
             self._advise(element, version)
 

@@ -13,8 +13,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from apps.settings.models import Table, causality_of, element_defaults, law_table, pair
+from apps.settings.models import Table, causality_of, device_settings, element_defaults, law_table, pair
 from apps.settings.proof import prove
+from apps.settings.scenes import SHORT, is_name, law_on, scene_of, scene_table, with_background, with_scene_in_session
 from apps.settings.session import SessionSettings
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.reading import parse_toml, read_toml, sha256_of
@@ -28,12 +29,17 @@ if TYPE_CHECKING:
     from haptics.device import Causality, Device, DeviceSpec
     from haptics.elements.models import Element
     from haptics.rendering.envelope import Limits
+    from haptics.rendering.on_scene import OnScene
+    from haptics.scenes import Scene
 
-_FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters"), ("session", "measured")
+_FILES = (
+    *(("law", "file"), ("session", "scene"), ("session", "measured")),
+    *(("device", "parameters"), ("device", "friction_parameters")),
+)
 _LAW_NAMES = {"name", "file"}
 """Keys of a table of a law that say which it is."""
 
-TABLES = ("session", "device", "hand", "law", "element", "envelope", "servo", "fitness")
+TABLES = ("session", "device", "hand", "law", "scene", "element", "envelope", "servo", "fitness")
 
 
 @dataclass(frozen=True)
@@ -51,11 +57,13 @@ class SessionConfig:
     device_settings : dict
         The device's own settings, those of the hand included.
     law, element, envelope : dict
-        Complete tables of parameters.
+        Complete tables of parameters; on a scene the law is that of its background.
     servo : RealTimeSettings
         What the servo asks the operating system for.
     fitness : Fitness
         The limits of a fit run.
+    scene : Scene or None
+        What the law's numbers are from place to place.
     parameter_file_hash, friction_file_hash : str or None
         Identity of the calibrations that were used, if any: of the device, and of its own friction.
     """
@@ -69,6 +77,7 @@ class SessionConfig:
     envelope: Table = field(default_factory=dict)
     servo: RealTimeSettings = field(default_factory=RealTimeSettings)
     fitness: Fitness = field(default_factory=Fitness)
+    scene: Scene | None = None
     parameter_file_hash: str | None = None
     friction_file_hash: str | None = None
 
@@ -101,6 +110,24 @@ class SessionConfig:
         if self.measured is not None and hasattr(element, "stiffness"):
             self.measured.require_held(element.stiffness, getattr(element, "damping", 0.0), element.period)
         return element
+
+    @functools.cached_property
+    def program(self) -> Element | OnScene:
+        """What a servo runs: the element, on the scene if there is one.
+
+        Raises
+        ------
+        ConfigurationError
+            As for `built_element`; also if condition (15) fails anywhere in the scene.
+        """
+        from haptics.rendering.on_scene import OnScene
+
+        return self.built_element if self.scene is None else OnScene(self.built_element, self.scene)
+
+    @property
+    def force_scale(self) -> float:
+        """The largest break-away force of the session [N], or 1 where there is none."""
+        return (self.built_element.law.breakaway_force if self.scene is None else self.scene.strongest) or 1.0
 
     @functools.cached_property
     def measured(self) -> Measured | None:
@@ -152,8 +179,16 @@ class SessionConfig:
         if table not in {"law", "element"} or name not in getattr(self, table):
             names = [f"law.{n}" for n in self.law if n != "name"] + [f"element.{n}" for n in self.element]
             raise unknown("parameter", key, names)
-        changed = replace(self, **{table: {**getattr(self, table), name: value}})  # type: ignore[arg-type]
-        _ = changed.built_element  # which proves it
+        if table == "law":
+            return self._with_law({**self.law, name: value})
+        changed = replace(self, element={**self.element, name: value})
+        _ = changed.program  # which proves it
+        return changed
+
+    def _with_law(self, law: Table) -> SessionConfig:
+        """Return this configuration with other numbers of the law, on a scene of its background; validated."""
+        changed = replace(self, law=law, scene=with_background(self.scene, law))
+        _ = changed.program
         return changed
 
     def with_tables(self, tables: Mapping[str, Table]) -> SessionConfig:
@@ -162,8 +197,9 @@ class SessionConfig:
         Parameters
         ----------
         tables : mapping
-            ``session`` with ``model``, ``law``, ``element``, each with what changes. A law that is named, or a custom
-            one, begins with its defaults, and so does the element of another model; all else is kept.
+            ``session`` with ``model``, ``law``, ``element``, each with what changes, and ``scene``, a whole one or a
+            name (`apps.settings.scenes`). A law that is named, or a custom one, begins with its defaults, and so does
+            the element of another model; all else is kept. On a scene, ``law`` changes its background.
 
         Raises
         ------
@@ -172,25 +208,38 @@ class SessionConfig:
         """
         from haptics.rendering.rendering import require_pair
 
-        allowed = {"session": ("model",), "law": None, "element": None}
+        scene = scene_of({"scene": tables["scene"]}) if "scene" in tables else self.scene
+        allowed = {"session": ("model",), "law": None, "element": None, "scene": None}
         for name, table in tables.items():
             if name not in allowed:
                 raise ConfigurationError(f"{name}: a run goes on with its own; start again for another one.")
-            kept = [key for key in table if allowed[name] is not None and key not in (allowed[name] or ())]
+            kept = [
+                key
+                for key in table
+                if name != "scene" and allowed[name] is not None and key not in (allowed[name] or ())
+            ]
             if kept:
                 raise ConfigurationError(f"{name}.{kept[0]}: a run goes on with its own; start again for another one.")
         model = tables.get("session", {}).get("model", self.session.model)
         law, element = tables.get("law", {}), dict(tables.get("element", {}))
+        if "scene" in tables:
+            table = law_on(scene, law, self.causality)
+        elif law:
+            table = law_table({**law}, self.causality) if _LAW_NAMES & law.keys() else {**self.law, **law}
+            scene = with_background(scene, table)
+        else:
+            table = self.law
         changed = replace(
             self,
             session=replace(self.session, model=model),
-            law=law_table({**law}, self.causality) if _LAW_NAMES & law.keys() else {**self.law, **law},
+            law=table,
+            scene=scene,
             element={
                 **(self.element if model == self.session.model else element_defaults(model, self.causality)),
                 **element,
             },
         )
-        require_pair(changed.built_element, self.spec)
+        require_pair(changed.program, self.spec)
         return changed
 
     def as_dict(self) -> Table:
@@ -209,6 +258,7 @@ class SessionConfig:
             },
             "device": {"name": self.device, **self.device_settings},
             "law": self.law,
+            **({"scene": scene_table(self.scene)} if self.scene is not None else {}),
             "element": self.element,
             "envelope": self.envelope,
             "servo": asdict(self.servo),
@@ -228,11 +278,12 @@ def read_file(path: Path) -> dict[str, Table]:
     for name, table in tables.items():
         if name not in TABLES:
             raise unknown(f"table in {path}:", name, TABLES)
-        if not isinstance(table, dict):
+        if not isinstance(table, dict) and not (name == "scene" and isinstance(table, str)):
             raise ConfigurationError(f"{name} in {path}: must be a table, [{name}].")
+    tables = with_scene_in_session(tables)
     for table, name in _FILES:  # relative to the file that names them
         named = tables.get(table, {}).get(name)
-        if isinstance(named, str) and named:
+        if isinstance(named, str) and named and not (name == "scene" and is_name(named)):
             tables[table][name] = str(path.parent / named)
     return tables
 
@@ -243,7 +294,7 @@ def parse_assignment(text: str, allowed: Iterable[str] = TABLES) -> tuple[str, s
     The value is read as TOML, and as plain text where it is not TOML.
     """
     key, equals, value = text.partition("=")
-    table, dot, name = key.strip().partition(".")
+    table, dot, name = SHORT.get(key.strip(), key.strip()).partition(".")
     if not equals or not dot or not name:
         raise ConfigurationError(f"--set {text}: must have the form table.name=value, for instance law.force=3.")
     if table not in allowed:
@@ -289,6 +340,7 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
     ConfigurationError
         Naming the setting, its value and what is allowed. No device has been opened.
     """
+    scene = scene_of(tables)
     session = dict(tables.get("session", {}))
     device = dict(tables.get("device", {}))
     name, session["model"] = pair(device.pop("name", ""), session.get("model", ""))
@@ -298,8 +350,9 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         session=settings,
         device=name,
         causality=causality,
-        device_settings=_device_settings(name, device, dict(tables.get("hand", {})), settings),
-        law=law_table(dict(tables.get("law", {})), causality),
+        device_settings=device_settings(name, device, dict(tables.get("hand", {})), settings.seed, 1.0 / settings.rate),
+        law=law_on(scene, dict(tables.get("law", {})), causality),
+        scene=scene,
         element={**element_defaults(settings.model, causality), **tables.get("element", {})},
         envelope=dict(tables.get("envelope", {})),
         servo=build(RealTimeSettings, tables.get("servo", {}), "servo"),
@@ -317,20 +370,3 @@ def _hash_of(device: Table, name: str) -> str | None:
     if not isinstance(file, str) or not file:
         return None
     return sha256_of(file, f"device.{name} = {file!r}")
-
-
-def _device_settings(name: str, device: Table, hand: Table, session: SessionSettings) -> Table:
-    """Return the device's own settings; a virtual or emulated one also needs a hand, a seed and the period."""
-    from devices import has_simulated_hand
-
-    if not has_simulated_hand(name, device):
-        if hand:
-            raise ConfigurationError(
-                f"hand.{next(iter(hand))}: a hand can be set for a virtual or an emulated device only, not for {name}."
-            )
-        return device
-    given = device.get("hand", {})
-    if not isinstance(given, dict):
-        raise ConfigurationError(f"device.hand = {given!r}: must be a table.")
-    given = given | hand
-    return {"seed": session.seed, "period": 1.0 / session.rate, **device, "hand": {"name": "minimum-jerk", **given}}

@@ -128,3 +128,20 @@ def _custom_law(table: Table) -> Table:
         raise ConfigurationError("law.file is missing: it names the Python file with the function of a custom law.")
     law = CustomLaw.from_table(source, values)
     return {"name": name, "source": law.source, **law.parameters}
+
+
+def device_settings(name: str, device: Table, hand: Table, seed: int, period: float) -> Table:
+    """Return the device's own settings; a virtual or emulated one also needs a hand, a seed and the period."""
+    from devices import has_simulated_hand
+
+    if not has_simulated_hand(name, device):
+        if hand:
+            raise ConfigurationError(
+                f"hand.{next(iter(hand))}: a hand can be set for a virtual or an emulated device only, not for {name}."
+            )
+        return device
+    given = device.get("hand", {})
+    if not isinstance(given, dict):
+        raise ConfigurationError(f"device.hand = {given!r}: must be a table.")
+    given = given | hand
+    return {"seed": seed, "period": period, **device, "hand": {"name": "minimum-jerk", **given}}

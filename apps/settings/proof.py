@@ -29,5 +29,5 @@ def prove(config: SessionConfig) -> None:
     from haptics.rendering.rendering import require_pair
 
     _require_clock(config)
-    element, _ = config.built_element, config.limits
-    require_pair(element, config.spec)
+    program, _ = config.program, config.limits
+    require_pair(program, config.spec)

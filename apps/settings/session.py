@@ -15,8 +15,6 @@ LONGEST = 1e7
 
 _FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
 
-_FAULTS_ALLOWED = "a list of texts NAME@SECONDS, such as ['nan@2']"
-
 
 @documented
 @dataclass(frozen=True)
@@ -42,6 +40,11 @@ class SessionSettings:
         "",
         allowed="a file",
         doc="file of haptics calibrate device: advice goes by it, couplings beyond its boundary are refused",
+    )
+    scene: str = string(
+        "",
+        allowed="a scene file, or the name of a scene that is shipped",
+        doc="what the law's numbers are from place to place (docs/how_to/scenes.md); `scene` alone is short for it",
     )
     faults: tuple[str, ...] = free((), _FAULTS_ALLOWED, doc="faults on demand (docs/faults.md): the device turns bad")
 

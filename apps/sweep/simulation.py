@@ -44,7 +44,7 @@ class _Session:
         settings, period = sweep.settings, 1.0 / config.session.rate
         factory = functools.partial(_device, config)
         what = reduction(period, settings.settle)
-        self.run = OfflineJob(factory, config.built_element, settings.duration, config.limits, what, config.made)
+        self.run = OfflineJob(factory, config.program, settings.duration, config.limits, what, config.made)
 
     def outcomes(self, sweep: Sweep, sums: Any) -> dict[str, Any]:
         """Return the outcomes that are wanted, from what the session was reduced to."""

@@ -25,7 +25,7 @@ Array = NDArray[Any]
 AT_ONCE = 100_000
 """Ticks that are looked at together: an hour of them at once would need gigabytes."""
 
-_NEUTRAL: dict[str, Any] = {"gate": 1.0, "marker": 0}
+_NEUTRAL: dict[str, Any] = {"gate": 1.0, "marker": 0, "region": -1, "normal_force": math.nan}
 """What columns stand for that the first formats did not have."""
 
 SHEET: dict[str, Any] = {

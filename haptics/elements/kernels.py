@@ -50,6 +50,9 @@ MOTION = np.dtype(
 [N] or of the speed of its reference [m/s]; ``resting`` are the rows at its end in which it rests. The others are those
 of `haptics.rendering.motion.Motion`."""
 
+PLACES = np.dtype([("look_up", "<i8"), ("table", "<i8")])
+"""What gives the law of an element its numbers from place to place: a part, and where its table lies; 0 if nothing."""
+
 PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("step", "<i8"),
     ("model", "<i8"),
@@ -62,10 +65,12 @@ PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("numbers", "<f8", (CLASSIC_NUMBERS,)),
     ("program", "<i8"),
     ("motion", MOTION),
+    ("scene", PLACES),
 ]
 """What an element is: fields of a kernel's record that only settings change. ``step`` is the address of its step.
 
-``program`` is its number in a run; ``motion`` is for a program that is no element (`haptics.rendering.motion`)."""
+``program`` is its number in a run; ``motion`` is for a program that is no element (`haptics.rendering.motion`);
+``scene`` belongs to an element on a scene (`haptics.rendering.on_scene`)."""
 
 STATE_FIELDS: list[tuple[Any, ...]] = [
     ("mass_velocity", "<f8", (2,)),

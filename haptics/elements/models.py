@@ -173,6 +173,7 @@ def write_parameters(element: Element, record: NDArray[Any]) -> None:
     for name in ("mass", "stiffness", "damping", "period"):
         record[name] = getattr(element, name, 0.0)
     record["mobility"] = element.mobility
+    record["scene"] = 0
 
 
 def functions_of(element: Element) -> tuple[int, int, str]:

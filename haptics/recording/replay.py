@@ -35,6 +35,8 @@ COMPUTED = (
     "sliding_velocity",
     "sticking",
     "injected_energy",
+    "region",
+    "normal_force",
 )
 """The columns that are compared, besides the envelope's flags in ``status``."""
 

@@ -11,6 +11,7 @@ from haptics.friction.sliding_kernels import LAW
 from haptics.jit import kernel
 from haptics.records import Rows
 from haptics.rendering.kernels import CORE
+from haptics.rendering.scene_kernels import NOWHERE
 
 _WORDS = np.dtype(PARAMETER_FIELDS).itemsize // 8
 _STEP = 0
@@ -36,3 +37,5 @@ def configure(core: Rows, core_words: Any, parameters: Any) -> None:
         s.changed = 1
     if s.program != program:
         s.fresh = 1
+    if s.scene.look_up == 0:
+        s.region = NOWHERE

@@ -1,11 +1,9 @@
 """One tick of a rendering as kernels: sample in, program, envelope, command out; `rendering` has the class.
 
-A *program* is what turns the sample into an output: an element, or a motion (`haptics.rendering.motion`).
-
-A command is made here and nowhere else. This is also the only place where a force is negated: the friction force of an
-element has the direction of the motion, so an impedance device is commanded its opposite. An admittance device is
-commanded a position reference, the integral of the element's velocity; where the envelope stops that reference, the
-element's mass is stopped with it (anti-windup).
+A *program* is what turns the sample into an output: an element, on a scene or not, or a motion. Commands are made here
+alone, and a force is negated nowhere else: that of an element has the direction of the motion, so an impedance device
+is commanded its opposite. An admittance device is commanded a position reference, the integral of the element's
+velocity; where the envelope stops it, the element's mass is stopped with it (anti-windup).
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS, step_element
+from haptics.elements.kernels import MODEL_D, PARAMETER_FIELDS, STATE_FIELDS
 from haptics.jit import kernel, merged_kernel
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import (
@@ -42,6 +40,7 @@ from haptics.rendering.envelope import (
 )
 from haptics.rendering.motion_kernels import FOLLOWER, MOVING
 from haptics.rendering.passivity import PASSIVITY_FIELDS, dissipate, forget, hold_last, observe, remember
+from haptics.rendering.scene_kernels import PLACE_FIELDS, step_on_scene
 from haptics.rendering.wall_contacts import WALL_FIELDS
 from haptics.rendering.walls import add_walls, report_walls, step_against_walls
 
@@ -93,13 +92,13 @@ RENDERING_FIELDS: list[tuple[Any, ...]] = [
     ("last", "<f8", (2,)),
     ("command", "<f8", (2,)),
     *PASSIVITY_FIELDS,
+    *PLACE_FIELDS,
     *WALL_FIELDS,
 ]
 CORE = np.dtype(PARAMETER_FIELDS + STATE_FIELDS + _SAMPLE_FIELDS + _ENVELOPE_FIELDS + RENDERING_FIELDS)
 """Everything a tick needs and changes, in one record."""
 
-_TOLD_RELEASED = int(Permission.RELEASED)
-_TOLD_ENDING = int(Permission.ENDING)
+_TOLD_RELEASED, _TOLD_ENDING = int(Permission.RELEASED), int(Permission.ENDING)
 
 
 @kernel
@@ -203,7 +202,7 @@ def _impedance(s: Any, row: Any, periods: int) -> int:
     vx, vy = s.velocity[0], s.velocity[1]
     if s.bad_ticks != 0:  # a mass that was put to rest goes on with the handle, not against it
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
-    step_element(s, vx, vy)
+    step_on_scene(s, vx, vy)
     x, y = add_walls(s, -s.output[0], -s.output[1])
     row.command_unlimited[0], row.command_unlimited[1] = x, y
     if not math.isfinite(x + y):
@@ -353,6 +352,7 @@ def _report(s: Any, row: Any, flags: int) -> None:
     row.sticking = s.sticking
     row.permission = s.permission
     row.gate = s.gate
+    row.region = s.region
     row.status = flags
 
 

@@ -1,4 +1,4 @@
-"""Programs: what a tick computes behind the envelope. An element is one, a motion another.
+"""Programs: what a tick computes behind the envelope: an element, an element on a scene, a motion.
 
 The journal of a recording has every program, with its number: a change of parameters keeps the number, a new program
 has the next one, and begins at its beginning. The table of a motion is a file of its own in the recording.
@@ -22,9 +22,11 @@ from haptics.elements.tables import make_element
 from haptics.errors import RecordingError
 from haptics.rendering.motion import MOST_ROWS, Motion
 from haptics.rendering.motion_kernels import WIDTH
+from haptics.rendering.on_scene import OnScene
+from haptics.scenes.tables import scene_from_table
 from haptics.settings import build
 
-Program = Element | Motion
+Program = Element | OnScene | Motion
 
 _LARGEST = 8 * WIDTH * MOST_ROWS + 1000
 
@@ -32,10 +34,10 @@ _LARGEST = 8 * WIDTH * MOST_ROWS + 1000
 def parameters_of(program: Program, number: int = 0) -> NDArray[Any]:
     """Return what a program is as a (1,) record of dtype `PARAMETERS`, ready for `Rendering.configure` here.
 
-    The record of a motion has the address of its table: the motion must live as long as the record is used.
+    The record of a motion or a scene has the address of its table: that must live as long as the record is used.
     """
     record = np.zeros(1, PARAMETERS)
-    if isinstance(program, Motion):
+    if isinstance(program, Motion | OnScene):
         program.fill(record)
     else:
         write_parameters(program, record)
@@ -90,7 +92,8 @@ def read_program(folder: Path, entry: Mapping[str, Any], causality: Causality, p
         If a parameter is not allowed.
     """
     if entry["model"] != Motion.model:
-        return make_element(entry["model"], entry["law"], entry["element"], period, causality)
+        element = make_element(entry["model"], entry["law"], entry["element"], period, causality)
+        return OnScene(element, scene_from_table(entry["scene"])) if "scene" in entry else element
     table = _read_table(folder / table_name(int(entry["program"])), str(entry["table_sha256"]))
     return build(Motion, {**entry["motion"], "table": table, "causality": causality, "period": period}, "motion")
 

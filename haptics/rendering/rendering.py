@@ -20,10 +20,17 @@ from haptics.errors import CausalityError, ConfigurationError
 from haptics.records import Rows
 from haptics.rendering.configuring import configure
 from haptics.rendering.envelope import Limits
-from haptics.rendering.kernels import CORE, RENDERING_FIELDS, assistance_of, render_again, render_slot
+from haptics.rendering.kernels import (
+    CORE,
+    RENDERING_FIELDS,
+    assistance_of,
+    render_again,
+    render_slot,
+)
 from haptics.rendering.motion import Motion
 from haptics.rendering.passivity import prepare_passivity
 from haptics.rendering.programs import Program, parameters_of
+from haptics.rendering.scene_kernels import NOWHERE
 from haptics.rendering.walls import prepare_walls
 from haptics.scenes.walls import PackedWalls, Wall
 
@@ -56,7 +63,7 @@ class Rendering:
 
     Parameters
     ----------
-    program : Element or Motion
+    program : Element, OnScene or Motion
         What is rendered; the state of an element at this moment is where the rendering starts.
     spec : DeviceSpec
         The device's data sheet.
@@ -129,6 +136,7 @@ class Rendering:
         core["rise"] = core["fade_in"]
         core["last_tick"] = core["good_tick"] = -1
         core["last_gate"] = 1.0
+        core["region"] = NOWHERE
 
     @property
     def safe_outputs(self) -> tuple[Vector, ...]:

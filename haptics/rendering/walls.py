@@ -6,9 +6,9 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from haptics.elements.kernels import step_element
 from haptics.jit import kernel
 from haptics.parts import address_of_part, call_part
+from haptics.rendering.scene_kernels import step_on_scene
 from haptics.rendering.wall_contacts import emerge, push
 from haptics.rendering.wall_masses import hold_off
 from haptics.scenes.walls import PackedWalls
@@ -28,7 +28,7 @@ def step_against_walls(s: Any, heard: float) -> None:
     """Advance an admittance, walls and all, by one period; so much of the hand's force is `heard`."""
     s.wall_share = heard
     hx, hy = add_walls(s, heard * s.force[0], heard * s.force[1])
-    step_element(s, hx, hy)
+    step_on_scene(s, hx, hy)
 
 
 @kernel

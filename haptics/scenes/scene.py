@@ -195,6 +195,11 @@ class Scene:
         """Which law it is, as kernels know it."""
         return int(self.law.record["kind"][0])
 
+    @property
+    def strongest(self) -> float:
+        """The largest break-away force of its laws [N]."""
+        return max(law.breakaway_force for law in (self.law, *(law for one in self.regions for law in one.laws)))
+
     def numbers_at(self, points: ArrayLike) -> Floats:
         """Return the numbers of the law at points.
 

@@ -19,7 +19,7 @@ import numpy as np
 
 from haptics.elements.models import Element, functions_of, write_parameters
 from haptics.errors import ConfigurationError, ServoLost
-from haptics.rendering.motion import Motion
+from haptics.rendering.on_scene import OnScene
 from haptics.servo.job import CONTROL, DISMISSED, FOR_THE_APPLICATION, SILENCE, Job
 from haptics.servo.lane import Lane
 from haptics.servo.realtime import ProcessState
@@ -135,8 +135,10 @@ class ServoProcess:
             If it is of another model, or has a law with other functions, than the one that runs.
         """
         present = self.job.element
-        if isinstance(present, Motion):
-            raise ConfigurationError("this run follows motions: it has no element whose settings could be changed.")
+        if not isinstance(present, Element):
+            raise ConfigurationError(
+                "this run follows motions, or is on a scene: it has no element that its numbers alone could change."
+            )
         if functions_of(element) != functions_of(present):
             raise ConfigurationError(
                 f"model {element.model} with law {element.law.name}: a run keeps its model and law, {present.model} "
@@ -161,23 +163,27 @@ class ServoProcess:
         self._version, self._by_pipe = int(line["version"]), True
         send(self._programs, line)
 
-    def take(self, element: Element, line: dict[str, Any]) -> None:
-        """Put an element in force: at the next tick, or as soon as functions that it needs are compiled.
+    def take(self, program: Element | OnScene, line: dict[str, Any]) -> None:
+        """Put an element in force, or one on a scene: at the next tick, or as soon as what it needs is ready.
 
         Once one has gone by the pipe, all do, so that none overtakes another.
 
         Parameters
         ----------
-        element : Element
+        program : Element or OnScene
             Of the causality and period of the run.
         line : dict
             What the journal of the recording says of it, with `next_version`.
         """
-        present = self.job.element
-        if self._by_pipe or isinstance(present, Motion) or functions_of(element) != functions_of(present):
-            self.go_on_with(line)
+        if isinstance(program, Element) and not self._by_pipe and self._is_like_the_first(program):
+            self.publish(program)
         else:
-            self.publish(element)
+            self.go_on_with(line)
+
+    def _is_like_the_first(self, element: Element) -> bool:
+        """Tell whether an element differs from the one that the run began with in numbers only."""
+        first = self.job.element
+        return isinstance(first, Element) and functions_of(element) == functions_of(first)
 
     @property
     def next_version(self) -> int:

@@ -31,8 +31,7 @@ from apps.experiment.procedures import procedure_settings
 from apps.experiment.report.settings import AnalysisSettings
 from apps.experiment.screens.settings import ScreenSettings
 from apps.experiment.trial import TASKS, Task
-from apps.settings.config import TABLES as SESSION_TABLES
-from apps.settings.config import SessionConfig
+from apps.settings.config import TABLES, SessionConfig
 from apps.settings.models import Table
 from haptics.errors import ConfigurationError
 from haptics.reading import sha256_of
@@ -53,6 +52,9 @@ OWN_TABLES: dict[str, type[Any]] = {
     "screen": ScreenSettings,
 }
 """Tables with a class of settings each."""
+
+SESSION_TABLES = tuple(name for name in TABLES if name != "scene")
+"""Tables of a session that an experiment may have: what is judged is one law on the whole plane."""
 
 OTHER_TABLES = ("conditions", "procedure", "observer", "power", "analysis")
 """Tables with a form of their own, and those that other commands read."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters"), ("hand", "file")
 """Names of files in the session's tables, which are found from the folder of the experiment's."""
 
-_SESSION_ALONE = ("duration", "clock", "record", "picture")
+_SESSION_ALONE = ("duration", "clock", "record", "picture", "scene")
 """Settings of a session that an experiment decides."""
 
 

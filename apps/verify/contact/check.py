@@ -14,6 +14,7 @@ from apps.verify.contact.inclusion import inclusion, length, slides_though_it_co
 from apps.verify.contact.laws import Law, law_of
 from apps.verify.contact.models import MODELS, Equation, Step, mobility
 from apps.verify.contact.motion import Motions
+from apps.verify.contact.scenes import background, surface
 from apps.verify.contact.text_law import NotUnderstood
 from apps.verify.envelope.admittance import blur, braking, output_of
 from apps.verify.envelope.history import History
@@ -22,6 +23,9 @@ from apps.verify.findings import Findings
 from apps.verify.recorded import Recorded, Stretch
 
 Floats = NDArray[np.float64]
+
+_NO_SCENE = (NotUnderstood, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
+"""What a table that is no honest scene may lead to."""
 
 
 @dataclass
@@ -52,7 +56,7 @@ class Contact:
             self._motions.check(stretch, self.history, self.findings)
             return
         model, element = str(settings.get("model")), _numbers(settings.get("element", {}))
-        law = self._law(settings)
+        law = self._law_on_scene(stretch, model, element) if "scene" in settings else self._law(settings)
         if model not in MODELS:
             self._classic(stretch, model, element, law)
             return
@@ -76,6 +80,41 @@ class Contact:
             whose = f", which is that of the package {str(package)[:80]!r}" if package else ""
             self.findings.lack("law", f"the law cannot be checked{whose}: {error}.")
             return None
+
+    def _law_on_scene(self, stretch: Stretch, model: str, element: dict[str, float]) -> Law | None:
+        """Return the law that the scene has where the proxy was after the tick before, and check the regions."""
+        table = stretch.settings["scene"]
+        try:
+            ground = surface(table, model, element)
+            places = self._places(stretch)
+            law = ground.law_at(places)
+            found, unsure = ground.regions_at(places)
+            said = background(table)
+        except _NO_SCENE as error:
+            self.findings.lack("scene", f"the scene cannot be checked: {error!s:.120}.")
+            return None
+        if said != stretch.settings.get("law"):
+            self.findings.violate("settings", "the law is not that of the scene's background")
+        wrong = (stretch["region"] != found) & ~unsure & stretch.good
+        self.findings.where("region", stretch.tick, wrong, "the proxy was not in this region")
+        pressed = stretch["normal_force"] != 0.0
+        self.findings.where("region", stretch.tick, pressed & stretch.good, "a normal force where there is no wall")
+        return law
+
+    def _places(self, stretch: Stretch) -> Floats:
+        """Return where the scene was looked up, (n, 2) [m]: at the proxy after the tick before."""
+        if not self.run.impedance:
+            return stretch.reference
+        fresh = self.history.fresh[stretch.rows]
+        before = np.where(fresh[:, None], 0.0, stretch.back("displacement", 1))
+        known = ~fresh & (np.arange(stretch.start, stretch.stop) > 0) & (self.history.after_bad[stretch.rows] == 0)
+        known &= ~self._in_motion_before(stretch)
+        return np.where(known[:, None], stretch.back("proxy", 1), stretch["position"] - before)
+
+    def _in_motion_before(self, stretch: Stretch) -> NDArray[np.bool_]:
+        """Tell in which ticks the one before was one of a motion."""
+        moving = np.concatenate(([False], self.run.in_motion[:-1]))
+        return np.asarray(moving[stretch.rows])
 
     def _on_the_law(self, stretch: Stretch, law: Law, Z: float) -> None:
         """Check that forces are those of the law, and that what could stick did."""
@@ -104,6 +143,9 @@ class Contact:
             proxy, words = stretch["position"] - stretch["displacement"], "position less displacement"
         else:
             proxy, words = stretch["command"], "the reference"
+        if "scene" not in stretch.settings:
+            somewhere = (stretch["region"] != -1) | ~np.isnan(stretch["normal_force"])
+            self.findings.where("region", stretch.tick, somewhere, "a region, or a normal force, without a scene")
         other = (stretch["proxy"] != proxy) & ~(np.isnan(proxy) & np.isnan(stretch["proxy"]))
         self.findings.where("proxy", stretch.tick, other.any(axis=1), f"the proxy is not {words}")
 

@@ -63,7 +63,7 @@ def _static(law: Law, force: Floats) -> Pair:
     share = length(own / law.semi_axes(own))
     norm = length(force)
     beyond = norm * np.maximum(1.0 - 1.0 / np.maximum(share, 1.0), 0.0)
-    return beyond, np.asarray(rounding(norm, law.static))
+    return beyond, np.asarray(rounding(norm, law.static)) + law.loose * law.static
 
 
 def _isotropic(law: Isotropic, force: Floats, velocity: Floats) -> Pair:
@@ -88,7 +88,7 @@ def level_force(law: Law, velocity: Floats) -> Floats:
     dry = np.divide(own * squares, norm[:, None], out=np.zeros_like(own), where=norm[:, None] > 0.0)
     c, s = np.cos(law.angle), np.sin(law.angle)
     turned_back = np.stack((c * dry[:, 0] - s * dry[:, 1], s * dry[:, 0] + c * dry[:, 1]), axis=1)
-    return turned_back + law.viscosity * velocity
+    return np.asarray(turned_back + np.reshape(law.viscosity, (-1, 1)) * velocity)
 
 
 def _quarters(law: Quarters, force: Floats, velocity: Floats) -> Pair:
@@ -98,8 +98,7 @@ def _quarters(law: Quarters, force: Floats, velocity: Floats) -> Pair:
     many roundings as the set is longer than wide, squared.
     """
     residual = length(force - level_force(law, velocity))
-    slender = (max(law.axes) / min(law.axes)) ** 2
-    return residual, np.asarray(rounding(length(force), law.static)) * slender
+    return residual, np.asarray(rounding(length(force), law.static) + law.loose * law.static) * law.slender
 
 
 def _approximation(law: Law, force: Floats, velocity: Floats, mobility: float) -> Pair:
@@ -112,8 +111,8 @@ def _approximation(law: Law, force: Floats, velocity: Floats, mobility: float) -
     sliding = phi + share * (n[:, None] * along - phi)
     expected = np.where((r <= mobility * n)[:, None], x / mobility, sliding)
     steep = length(level_force(law, x * (1.0 + 8.0 * EPS)) - phi)
-    slender = (max(law.axes) / min(law.axes)) ** 2 if isinstance(law, Quarters) else 1.0
-    return length(force - expected), np.asarray(rounding(n, length(force))) * slender + 4.0 * steep
+    slender = law.slender if isinstance(law, Quarters) else 1.0
+    return length(force - expected), np.asarray(rounding(n, length(force)) + law.loose * n) * slender + 4.0 * steep
 
 
 def slides_though_it_could_stick(law: Law, force: Floats, velocity: Floats, mobility: float) -> NDArray[np.bool_]:
@@ -121,5 +120,5 @@ def slides_though_it_could_stick(law: Law, force: Floats, velocity: Floats, mobi
     if law.approximate or not isinstance(law, Isotropic) or mobility == 0.0:
         return np.zeros(len(force), bool)
     pull = length(velocity + mobility * force)
-    held = pull < mobility * law.static * (1.0 - 64.0 * EPS)
+    held = pull < mobility * law.static * (1.0 - 64.0 * EPS - law.loose)
     return np.asarray(velocity.any(axis=1) & held)

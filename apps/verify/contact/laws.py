@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -31,7 +31,7 @@ TEXT_ROUNDING = 1e-10
 
 @dataclass(frozen=True)
 class Isotropic:
-    """A level over speed.
+    """A level over speed; on a scene its numbers are arrays, one of each for every tick.
 
     Attributes
     ----------
@@ -47,7 +47,7 @@ class Isotropic:
         Whether it was solved by the closed form (46), (57).
     """
 
-    static: float
+    static: Any
     identity: tuple[Any, ...]
     level: Callable[[Floats], Floats] = field(compare=False, repr=False)
     loose: float = 0.0
@@ -64,15 +64,21 @@ class Quarters:
         Semi-axes [N] forwards, backwards and sideways.
     """
 
-    axes: tuple[float, float, float]
-    angle: float
-    viscosity: float
+    axes: tuple[Any, Any, Any]
+    angle: Any
+    viscosity: Any
     approximate: bool = False
+    loose: float = 0.0
 
     @property
-    def static(self) -> float:
+    def static(self) -> Any:
         """Largest force at rest [N]."""
-        return max(self.axes)
+        return np.maximum.reduce(self.axes)
+
+    @property
+    def slender(self) -> Any:
+        """How much longer than wide the set is, squared."""
+        return (self.static / np.minimum.reduce(self.axes)) ** 2
 
     @property
     def identity(self) -> tuple[Any, ...]:
@@ -81,7 +87,7 @@ class Quarters:
 
     def turned(self, vectors: Floats) -> Floats:
         """Return vectors, (n, 2), in the law's own axes."""
-        c, s = math.cos(self.angle), math.sin(self.angle)
+        c, s = np.cos(self.angle), np.sin(self.angle)
         return np.stack((c * vectors[:, 0] + s * vectors[:, 1], c * vectors[:, 1] - s * vectors[:, 0]), axis=1)
 
     def semi_axes(self, own: Floats) -> Floats:
@@ -113,16 +119,33 @@ def law_of(table: Mapping[str, Any]) -> Law:
         raise NotUnderstood(f"the law {name[:40]!r} lacks a parameter, or has a wrong one ({error})") from error
 
 
-def _viscous(p: Mapping[str, float], approximate: bool) -> Law:
+def law_with(name: str, numbers: Mapping[str, Any], loose: float) -> Law:
+    """Return a law with numbers that may be arrays, (n,), of a relative accuracy.
+
+    Raises
+    ------
+    NotUnderstood
+        If there is no such law here.
+    """
+    exact = name.removesuffix(APPROXIMATE)
+    if exact not in _LAWS:
+        raise NotUnderstood(f"the law {name[:40]!r} is none that the equations are known of")
+    try:
+        return replace(_LAWS[exact](numbers, exact != name), loose=loose)
+    except (KeyError, TypeError, ValueError) as error:
+        raise NotUnderstood(f"the law {name[:40]!r} lacks a parameter, or has a wrong one ({error})") from error
+
+
+def _viscous(p: Mapping[str, Any], approximate: bool) -> Law:
     """Return F + D s; (2), (24)."""
     F, D = p["force"], p.get("viscosity", 0.0)
     return Isotropic(F, ("viscous", F, D, approximate), lambda s: F + D * s, approximate=approximate)
 
 
-def _peaked(power: int) -> Callable[[Mapping[str, float], bool], Law]:
+def _peaked(power: int) -> Callable[[Mapping[str, Any], bool], Law]:
     """Return what makes F_c + (F_s - F_c) exp(-(s/v_s)^power) + D s."""
 
-    def make(p: Mapping[str, float], approximate: bool) -> Law:
+    def make(p: Mapping[str, Any], approximate: bool) -> Law:
         Fc, Fs, vs, D = p["kinetic_force"], p["static_force"], p["stribeck_velocity"], p.get("viscosity", 0.0)
         identity = (f"peaked {power}", Fc, Fs, vs, D, approximate)
         return Isotropic(
@@ -132,24 +155,24 @@ def _peaked(power: int) -> Callable[[Mapping[str, float], bool], Law]:
     return make
 
 
-def _dead_zone(p: Mapping[str, float], approximate: bool) -> Law:
+def _dead_zone(p: Mapping[str, Any], approximate: bool) -> Law:
     """Return F + D max(s - w, 0)."""
     F, D, w = p["force"], p["viscosity"], p["dead_zone"]
     identity = ("dead zone", F, D, w, approximate)
     return Isotropic(F, identity, lambda s: F + D * np.maximum(s - w, 0.0), approximate=approximate)
 
 
-def _elliptic(p: Mapping[str, float], approximate: bool) -> Law:
+def _elliptic(p: Mapping[str, Any], approximate: bool) -> Law:
     axes = (p["force_x"], p["force_x"], p["force_y"])
     return Quarters(axes, p.get("angle", 0.0), p.get("viscosity", 0.0), approximate)
 
 
-def _asymmetric(p: Mapping[str, float], approximate: bool) -> Law:
+def _asymmetric(p: Mapping[str, Any], approximate: bool) -> Law:
     axes = (p["forward_force"], p["backward_force"], p["sideways_force"])
     return Quarters(axes, p.get("angle", 0.0), p.get("viscosity", 0.0), approximate)
 
 
-_LAWS: dict[str, Callable[[Mapping[str, float], bool], Law]] = {
+_LAWS: dict[str, Callable[[Mapping[str, Any], bool], Law]] = {
     "coulomb": _viscous,
     "coulomb-viscous": _viscous,
     "stribeck": _peaked(1),

@@ -36,7 +36,8 @@ def program_of(entry: dict[str, Any]) -> tuple[Any, ...]:
         law = str(entry.get("law"))
     element = entry.get("element", {})
     numbers = {name: float(value) for name, value in element.items() if isinstance(value, int | float)}
-    return (entry.get("model"), law, tuple(sorted(numbers.items())))
+    place = entry.get("version") if "scene" in entry else None  # a scene is another with every version
+    return (entry.get("model"), law, tuple(sorted(numbers.items())), place)
 
 
 @dataclass

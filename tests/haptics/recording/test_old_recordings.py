@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from haptics.recording.columns import column
 from haptics.recording.recording import Recording
 from haptics.recording.replay import COMPUTED, again, verify
 from haptics.records import Status
@@ -32,7 +33,7 @@ def test_rows_are_those_that_were_written(kept: Path) -> None:
     assert recording.metadata["format"] == 2
     assert 300 < len(written) == len(recording.rows)
     for name in written.dtype.names:
-        assert recording.rows[name].tobytes() == written[name].tobytes()
+        assert column(recording.rows, name).tobytes() == written[name].tobytes()
 
 
 @of_every_kept_recording

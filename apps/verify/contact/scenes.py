@@ -1,0 +1,236 @@
+r"""What the numbers of a law are from place to place on a scene, from the table that a recording has of it.
+
+Later regions count over earlier ones, each with the weight :math:`w = 3 t^2 - 2 t^3`, :math:`t = 1/2 - d/(1.5 b)`
+between 0 and 1, at the signed distance d from its outline, negative inside. The border b is the stated one for models A
+and D; for C it is wider by dF/K, for B 1.5 times that, dF being the largest difference of a force of the law between
+two places (docs/how_to/scenes.md). An image is averaged over ceil(sqrt(2) b/pitch) pixels along both axes and
+interpolated bilinearly; a texture multiplies forces by :math:`1 + a g`, with a sine or with noise between -1 and 1.
+"""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.verify.contact.laws import Law, law_with
+from apps.verify.contact.text_law import NotUnderstood
+
+Floats = NDArray[np.float64]
+Numbers = dict[str, Any]
+
+LOOSE = 1e-11
+"""Relative accuracy of a number that was looked up: a place is rounded, and a border is short."""
+
+UNSURE = 1e-12
+"""So near an outline [m] rounding decides on which side a place is."""
+
+WIDEST = 0.1
+TILE = 32
+_UNITS = ("_ns_per_m", "_m_per_s", "_rad", "_n")
+_MOST = 70_000
+
+
+@dataclass(frozen=True)
+class Surface:
+    """A scene in front of an element.
+
+    Attributes
+    ----------
+    table : mapping
+        The scene as it was recorded.
+    border : float
+        Its borders as wide as they are in front of the element [m].
+    """
+
+    table: Mapping[str, Any]
+    border: float
+
+    def law_at(self, places: Floats) -> Law:
+        """Return the law at places, (n, 2): one whose numbers are (n,) arrays."""
+        name, background = _law(self.table["law"])
+        numbers = {key: np.full(len(places), value) for key, value in background.items()}
+        for region in _regions(self.table):
+            t = np.clip(0.5 - distance(region, places) / (1.5 * self.border), 0.0, 1.0)
+            weight = t * t * (3.0 - 2.0 * t)
+            own = _numbers(region, places, self.border)
+            if own.keys() != numbers.keys():
+                raise NotUnderstood("the laws of the scene have not the same numbers")
+            for key, value in own.items():
+                numbers[key] = numbers[key] + weight * (value - numbers[key])
+        return law_with(name, {_plain(key): value for key, value in numbers.items()}, LOOSE)
+
+    def regions_at(self, places: Floats) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """Return the regions of places, (n,), and where they cannot be told for sure."""
+        found, unsure = np.zeros(len(places), np.int64), np.zeros(len(places), bool)
+        for number, region in enumerate(_regions(self.table), 1):
+            depth = distance(region, places)
+            found[depth < 0.0] = number
+            unsure |= np.abs(depth) < UNSURE
+        return found, unsure
+
+
+def surface(table: Any, model: str, element: Mapping[str, float]) -> Surface:
+    """Return the scene of some settings; raise `NotUnderstood` where it is none."""
+    if not isinstance(table, Mapping) or not isinstance(table.get("law"), Mapping):
+        raise NotUnderstood("its table is not that of a scene")
+    unknown = set(table) - {"name", "look", "border_m", "law", "regions"}
+    if unknown:
+        raise NotUnderstood(f"what it says of {sorted(unknown)[0][:40]!r} is not known here")
+    border, stiffness = float(table.get("border_m", 0.002)), element.get("stiffness", 0.0)
+    if model in ("B", "C") and stiffness > 0.0:
+        wider = border + _spread(table) / stiffness
+        border = min(1.5 * wider if model == "B" else wider, WIDEST)
+    return Surface(table, border)
+
+
+def _spread(table: Mapping[str, Any]) -> float:
+    """Return the largest difference of a force of the law between two places [N]."""
+    found: dict[str, list[float]] = {}
+    for law, share in [(_law(table["law"])[1], 0.0), *_extremes(table)]:
+        for key, value in law.items():
+            if key.endswith("_n"):
+                found.setdefault(key, []).extend((value * (1.0 - share), value * (1.0 + share)))
+    return max(max(values) - min(values) for values in found.values())
+
+
+def _extremes(table: Mapping[str, Any]) -> Iterator[tuple[dict[str, float], float]]:
+    """Yield the laws of all regions, each with the amplitude of its texture."""
+    for region in _regions(table):
+        share = float(region["texture"].get("amplitude", 0.3)) if "texture" in region else 0.0
+        image = region.get("image")
+        for law in (image["lower"], image["upper"]) if image is not None else (region["law"],):
+            yield _law(law)[1], share
+
+
+def _regions(table: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    regions = table.get("regions", [])
+    if not isinstance(regions, list) or len(regions) > 1000 or not all(isinstance(one, Mapping) for one in regions):
+        raise NotUnderstood("its regions are no list of tables")
+    return regions
+
+
+def _law(table: Mapping[str, Any]) -> tuple[str, dict[str, float]]:
+    """Return the name of a law and its numbers, by the keys of the table."""
+    return str(table["name"]), {key: float(value) for key, value in table.items() if key != "name"}
+
+
+def _plain(key: str) -> str:
+    """Return the name of a number without its unit."""
+    return next((key.removesuffix(unit) for unit in _UNITS if key.endswith(unit)), key)
+
+
+def background(table: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the law of a scene's background, as settings have a law."""
+    name, numbers = _law(table["law"])
+    return {"name": name, **{_plain(key): value for key, value in numbers.items()}}
+
+
+def _numbers(region: Mapping[str, Any], places: Floats, border: float) -> Numbers:
+    """Return the numbers of a region well inside it, each one number or an (n,) array."""
+    image = region.get("image")
+    if image is None:
+        numbers: Numbers = dict(_law(region["law"])[1])
+    else:
+        lower, upper = _law(image["lower"])[1], _law(image["upper"])[1]
+        share = _share(image, places, border)
+        numbers = {key: value + share * (upper[key] - value) for key, value in lower.items()}
+    if "texture" in region:
+        texture = region["texture"]
+        factor = 1.0 + float(texture.get("amplitude", 0.3)) * _pattern(texture, places)
+        numbers = {key: value * factor if key.endswith("_n") else value for key, value in numbers.items()}
+    return numbers
+
+
+def distance(region: Mapping[str, Any], places: Floats) -> Floats:
+    """Return the signed distances of places from a region's outline, (n,) [m]."""
+    if "circle" in region:
+        circle = region["circle"]
+        return np.asarray(np.hypot(*(places - np.array(circle["center_m"], float)).T) - float(circle["radius_m"]))
+    if "half_plane" in region:
+        plane = region["half_plane"]
+        normal = np.array(plane["normal"], float)
+        return np.asarray((places - np.array(plane["point_m"], float)) @ (normal / math.hypot(*normal)))
+    if "polygon" in region:
+        return _polygon_distance(np.array(region["polygon"]["points_m"], float), places)
+    raise NotUnderstood("a region has no shape that is known here")
+
+
+def _polygon_distance(corners: Floats, places: Floats) -> Floats:
+    """Return the distance from the nearest edge, negative where the corners wind around the place."""
+    if corners.ndim != 2 or corners.shape[1] != 2 or len(corners) > 1000:
+        raise NotUnderstood("a polygon is no list of points")
+    nearest, winding = np.full(len(places), np.inf), np.zeros(len(places))
+    for a, b in zip(corners, np.roll(corners, -1, axis=0), strict=True):
+        edge, to = b - a, places - a
+        along = np.clip(to @ edge / (edge @ edge), 0.0, 1.0)
+        nearest = np.minimum(nearest, np.hypot(*(to - along[:, None] * edge).T))
+        ahead = places - b
+        turn = np.arctan2(to[:, 0] * ahead[:, 1] - to[:, 1] * ahead[:, 0], (to * ahead).sum(axis=1))
+        winding += turn
+    return np.asarray(np.where(np.abs(winding) > math.pi, -nearest, nearest))
+
+
+def _pattern(texture: Mapping[str, Any], places: Floats) -> Floats:
+    """Return the pattern of a texture at places, (n,), -1 to 1."""
+    angle, wavelength = float(texture.get("angle_rad", 0.0)), float(texture.get("wavelength_m", 0.002))
+    c, s = math.cos(angle), math.sin(angle)
+    own = np.stack((c * places[:, 0] + s * places[:, 1], c * places[:, 1] - s * places[:, 0]), axis=1) / wavelength
+    if texture.get("pattern", "grating") == "grating":
+        return np.asarray(np.sin(2.0 * math.pi * own[:, 0]))
+    if texture["pattern"] != "noise":
+        raise NotUnderstood(f"the texture {str(texture['pattern'])[:40]!r} is not known here")
+    cell = np.floor(own)
+    u = own - cell
+    u = u * u * (3.0 - 2.0 * u)
+    j, i = (np.mod(cell[:, k], TILE).astype(int) for k in range(2))
+    tile = _tile(int(texture.get("seed", 1)))
+    corners = [[tile[(i + down) % TILE, (j + right) % TILE] for right in range(2)] for down in range(2)]
+    rows = [one + u[:, 0] * (other - one) for one, other in corners]
+    return np.asarray(rows[0] + u[:, 1] * (rows[1] - rows[0]))
+
+
+def _tile(seed: int) -> Floats:
+    """Return the values of noise: SplitMix64 from a seed, its upper 53 bits as numbers from -1 to 1, by rows."""
+    most, values = 2**64, []
+    for k in range(1, TILE * TILE + 1):
+        z = (seed + k * 0x9E3779B97F4A7C15) % most
+        z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 % most
+        z = (z ^ z >> 27) * 0x94D049BB133111EB % most
+        values.append(((z ^ z >> 31) >> 11) / 2.0**52 - 1.0)
+    return np.array(values).reshape(TILE, TILE)
+
+
+def _share(image: Mapping[str, Any], places: Floats, border: float) -> Floats:
+    """Return where places lie between black, 0, and white, 1, of an image, (n,)."""
+    rows, columns = int(image["rows"]), int(image["columns"])
+    levels = np.frombuffer(base64.b64decode(image["levels_base64"]), np.uint8)
+    if not 0 < rows * columns == len(levels) <= _MOST:
+        raise NotUnderstood("an image has not the pixels that it says")
+    grey = levels.reshape(rows, columns) / 255.0
+    (x, y), (width, height) = image["corner_m"], image["size_m"]
+    dx, dy = float(width) / columns, float(height) / rows
+    grey = _averaged(_averaged(grey, border, dx).T, border, dy).T
+    u = np.clip((places[:, 0] - x) / dx - 0.5, 0.0, columns - 1.0)
+    v = np.clip((y + height - places[:, 1]) / dy - 0.5, 0.0, rows - 1.0)
+    j, i = np.floor(u).astype(int), np.floor(v).astype(int)
+    right, below = np.minimum(j + 1, columns - 1), np.minimum(i + 1, rows - 1)
+    upper = (1.0 - (u - j)) * grey[i, j] + (u - j) * grey[i, right]
+    lower = (1.0 - (u - j)) * grey[below, j] + (u - j) * grey[below, right]
+    return np.asarray((1.0 - (v - i)) * upper + (v - i) * lower)
+
+
+def _averaged(grey: Floats, border: float, pitch: float) -> Floats:
+    """Return an image averaged along its rows over as many pixels as a border's diagonal has; edges go on."""
+    count = max(math.ceil(math.sqrt(2.0) * border / pitch - 1e-9), 1)
+    shifts = np.arange(count) - (count - 1) // 2
+    places = np.arange(grey.shape[1])
+    total = np.zeros_like(grey)
+    for shift in shifts:
+        total += grey[:, np.clip(places + shift, 0, grey.shape[1] - 1)]
+    return np.asarray(total / count)

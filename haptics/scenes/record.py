@@ -1,0 +1,71 @@
+"""A scene as one block of bytes, as the kernel reads it (`haptics.scenes.kernels`)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics.scenes.condition import mobility_limit
+from haptics.scenes.family import forces_of, numbers_of
+from haptics.scenes.image_map import ImageMap
+from haptics.scenes.kernels import CIRCLE, GRATING, HALF_PLANE, HEAD, NOISE, POLYGON, REGION
+from haptics.scenes.scene import BAND, Region, Scene
+from haptics.scenes.shapes import Circle, Floats, HalfPlane, Polygon
+
+
+def scene_record(scene: Scene) -> NDArray[np.float64]:
+    """Return a scene as the kernel reads it, (n,) in words of 8 bytes; whoever uses its address keeps it alive."""
+    head: NDArray[Any] = np.zeros(1, HEAD)
+    regions: NDArray[Any] = np.zeros(len(scene.regions), REGION)
+    head["regions"], head["forces"] = len(regions), len(forces_of(scene.law))
+    head["band"], head["limit"] = BAND * scene.border, mobility_limit(scene)
+    head["numbers"] = numbers_of(scene.law)
+    tables = _Tables(head.nbytes + regions.nbytes)
+    for region, record in zip(scene.regions, regions, strict=True):
+        _write_shape(region, record, tables, 0.5 * BAND * scene.border)
+        _write_numbers(region, record, tables, scene.border)
+    return np.concatenate((head.view(np.float64), regions.view(np.float64), *tables.parts))
+
+
+class _Tables:
+    """Collects what comes behind the regions."""
+
+    def __init__(self, begin: int) -> None:
+        self.parts: list[Floats] = []
+        self._end = begin
+
+    def add(self, values: Floats) -> int:
+        """Add numbers; return how many bytes behind the beginning of the scene they lie."""
+        place = self._end
+        self.parts.append(np.ascontiguousarray(values, dtype=np.float64).ravel())
+        self._end += self.parts[-1].nbytes
+        return place
+
+
+def _write_shape(region: Region, record: Any, tables: _Tables, margin: float) -> None:
+    low, high = region.shape.bounds
+    record["low"], record["high"] = np.array(low) - margin, np.array(high) + margin
+    match region.shape:
+        case Circle(center, radius):
+            record["shape"], record["point"], record["radius"] = CIRCLE, center, radius
+        case HalfPlane(point, normal):
+            record["shape"], record["point"], record["normal"] = HALF_PLANE, point, normal
+        case Polygon(points):
+            record["shape"], record["corners"] = POLYGON, len(points)
+            record["corners_at"] = tables.add(np.array(points))
+
+
+def _write_numbers(region: Region, record: Any, tables: _Tables, border: float) -> None:
+    record["lower"] = record["upper"] = numbers_of(region.laws[0])
+    if isinstance(region.law, ImageMap):
+        record["upper"] = numbers_of(region.law.upper)
+        record["rows"], record["columns"] = region.law.levels.shape
+        record["corner"], record["pitch"] = region.law.corner, region.law.pitch
+        record["image_at"] = tables.add(region.law.smoothed(border))
+    if region.texture is not None:
+        noise = region.texture.pattern == "noise"
+        record["pattern"] = NOISE if noise else GRATING
+        record["amplitude"], record["wave"] = region.texture.amplitude, region.texture.wave
+        record["tile_at"] = tables.add(region.texture.tile) if noise else 0
