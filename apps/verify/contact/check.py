@@ -97,8 +97,6 @@ class Contact:
             self.findings.violate("settings", "the law is not that of the scene's background")
         wrong = (stretch["region"] != found) & ~unsure & stretch.good
         self.findings.where("region", stretch.tick, wrong, "the proxy was not in this region")
-        pressed = stretch["normal_force"] != 0.0
-        self.findings.where("region", stretch.tick, pressed & stretch.good, "a normal force where there is no wall")
         return law
 
     def _places(self, stretch: Stretch) -> Floats:
@@ -109,7 +107,8 @@ class Contact:
         before = np.where(fresh[:, None], 0.0, stretch.back("displacement", 1))
         known = ~fresh & (np.arange(stretch.start, stretch.stop) > 0) & (self.history.after_bad[stretch.rows] == 0)
         known &= ~self._in_motion_before(stretch)
-        return np.where(known[:, None], stretch.back("proxy", 1), stretch["position"] - before)
+        last = stretch.back("position", 1) - stretch.back("displacement", 1)
+        return np.where(known[:, None], last, stretch["position"] - before)
 
     def _in_motion_before(self, stretch: Stretch) -> NDArray[np.bool_]:
         """Tell in which ticks the one before was one of a motion."""
@@ -144,8 +143,9 @@ class Contact:
         else:
             proxy, words = stretch["command"], "the reference"
         if "scene" not in stretch.settings:
-            somewhere = (stretch["region"] != -1) | ~np.isnan(stretch["normal_force"])
-            self.findings.where("region", stretch.tick, somewhere, "a region, or a normal force, without a scene")
+            self.findings.where("region", stretch.tick, stretch["region"] != -1, "a region without a scene")
+        pressed = ~np.isnan(stretch["normal_force"])
+        self.findings.where("normal force", stretch.tick, pressed, "a normal force where there is no wall")
         other = (stretch["proxy"] != proxy) & ~(np.isnan(proxy) & np.isnan(stretch["proxy"]))
         self.findings.where("proxy", stretch.tick, other.any(axis=1), f"the proxy is not {words}")
 

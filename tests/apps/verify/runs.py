@@ -153,11 +153,11 @@ def make(folder: Path, plan: Plan) -> Path:
             number += following.session.model != present.session.model
             version, present = version + 1, following
             recorder.journal_settings(version, {**journal_entry(present), "program": number})
-            servo.take(present.built_element, number, version)
+            servo.take(present.program, number, version)
 
     supervision = Supervision(lane)
     servo = Servo(
-        device, config.built_element, trace, clock=clock, limits=config.limits, supervision=supervision,
+        device, config.program, trace, clock=clock, limits=config.limits, supervision=supervision,
         before_tick=before_tick, key_held=lambda: clock.tick % 200 < 150,
     )  # fmt: skip
     ending, reason = Ending(recorder, trace, lambda line: None), "completed"
