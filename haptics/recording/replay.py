@@ -36,7 +36,6 @@ COMPUTED = (
     "sticking",
     "injected_energy",
     "region",
-    "normal_force",
 )
 """The columns that are compared, besides the envelope's flags in ``status``."""
 

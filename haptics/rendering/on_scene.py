@@ -56,6 +56,8 @@ class OnScene:
             raise ConfigurationError(
                 f"law {self.element.law}: the law of an element on a scene is that of its background, {self.scene.law}."
             )
+        if self.scene.walls:
+            raise ConfigurationError(f"scene {self.scene.name!r}: has walls, which sessions do not have yet.")
         require_solvable(self.surface, self.element.mobility)
 
     @functools.cached_property
