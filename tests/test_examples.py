@@ -45,6 +45,13 @@ def test_the_passivity_controller_settles_what_rings_without_it(tmp_path: Path) 
     assert swings["with the controller"] < 0.1
 
 
+def test_friction_in_mujoco_holds_and_sticks_and_slips(tmp_path: Path) -> None:
+    pytest.importorskip("mujoco")
+    said = run(str(ROOT / "examples" / "mujoco_friction.py"), folder=tmp_path)
+    assert "exact: creeps at 0.000000 um/s, sticks: True" in said
+    assert "breaks away 6 times" in said
+
+
 @pytest.mark.slow
 def test_a_law_of_ones_own_runs_alone_and_in_a_session(tmp_path: Path) -> None:
     law = str(ROOT / "examples" / "own_law.py")
@@ -108,5 +115,6 @@ def test_every_example_is_run_here() -> None:
         "passivity.py",
         "joint_data.py",
         "choosing_parameters.py",
+        "mujoco_friction.py",
     }
     assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known

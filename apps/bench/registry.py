@@ -11,6 +11,7 @@ from apps.bench.outcome import Outcome, Progress
 
 BENCHMARKS: dict[str, str] = {
     "kernel": "kernel",
+    "mujoco": "rubbing",
     "network": "network",
     "quest": "quest",
     "servo": "live.servo",
@@ -18,7 +19,13 @@ BENCHMARKS: dict[str, str] = {
 }
 """Name to the module of `apps.bench` that has its ``TITLE`` and its ``run``, in the order in which all are run."""
 
-UNASKED: dict[str, dict[str, Any]] = {"kernel": {}, "network": {}, "quest": {}, "servo": {"duration": 8.0}}
+UNASKED: dict[str, dict[str, Any]] = {
+    "kernel": {},
+    "mujoco": {},
+    "network": {},
+    "quest": {},
+    "servo": {"duration": 8.0},
+}
 """Those that are run if none is named, with the options that they are given then."""
 
 

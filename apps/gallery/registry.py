@@ -17,7 +17,9 @@ DEMONSTRATIONS: dict[str, str] = {
     "holds": "holds",
     "stick-slip": "stick_slip",
     "four-models": "four_models",
+    "encoder": "encoder",
     "delay": "delay",
+    "arm": "arm",
 }
 """Name to the module of `apps.gallery.minutes`, in the order of ``all``."""
 

@@ -49,7 +49,9 @@ TAMPERED: dict[str, tuple[str, Any]] = {
     "holds": ("law.force", 3.4),
     "stick-slip": ("law.static_force", 2.8),
     "four-models": ("law.force", 4.1),
+    "encoder": ("element.damping", 30.0),
     "delay": ("device.delay", 0.5e-3),
+    "arm": ("law.force", 6.5),
 }
 """Demonstration to what of its physics is changed without its knowledge."""
 

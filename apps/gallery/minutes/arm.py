@@ -1,0 +1,160 @@
+"""The arm: what it tracks worse than its encoders say, and how flatness-based feed-forward puts it right.
+
+Model A on an arm with 10 N m of friction in its joints. Encoders on the motors do not see how far the gears are twisted
+by that friction: PID leaves just this twist, and it can be computed without simulating anything, from the motion that
+is asked for and what the hand does. Feed-forward of the flat motor reference (Weigand et al. 2020, (20)) turns the
+motor by the twist in time.
+
+Where the handle really is no sensor tells; it is seen in a second run of the same, which is watched from outside
+(`apps.reproduce.arm_tour`).
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.showing import Showing, Tables
+from apps.reproduce.arm_tour import FRICTION, HAND, HANDLE, MASS, experiment, felt
+from apps.reproduce.outcome import Bound, Row
+from apps.reproduce.planar import norms
+from apps.reproduce.style import BLUE, INK, ORANGE, dress
+from apps.reproduce.tour import Tour, smooth
+from devices import create_device
+from devices.virtual.arm import VirtualArm
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "the arm: its gears twist unseen, and flatness-based feed-forward turns them back"
+
+GUIDE = Guide(
+    do="Lead the arm from point to point.",
+    feel="With feed-forward it glides; with PID alone it knocks where a joint turns round.",
+    see="How far the handle is from where the model wants it, and how far the gears must be twisted by friction.",
+)
+
+SEED = 16
+
+SHARE = 3.0
+"""The twist over this is what feed-forward may leave; what a smooth law does not know is the friction at rest."""
+
+_RESTS = 1e-3
+"""A joint that is slower than this is at rest, and keeps the friction it came to rest with [rad/s]."""
+
+_WINDOW = 0.02
+"""Length of the bell that smooths joint angles [s]."""
+
+Array = NDArray[np.float64]
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Lead it under both laws."""
+    pid, flat = experiment("pid"), experiment("flatness")
+    shown = showing.show(_tables("flatness", flat))
+    beside = showing.beside(_tables("pid", pid), "pid")
+    off_clock = [(shown, flat)] if not showing.windows and not showing.streams else []
+    differ = max(
+        float(np.abs(recording.rows["command"] - run.rows["command"]).max())
+        if len(recording.rows) == len(run.rows)
+        else math.inf
+        for recording, run in [*off_clock, (beside, pid)]
+    )
+    twists = twisted(pid)
+    twist, error = 1e6 * _rms(twists[:-1]), 1e6 * felt(pid).error_rms
+    left = 1e6 * felt(flat).error_rms
+    rows = [
+        Row("error with PID over the twist of the gears", 1.0, error / twist, 0.1, "", "derived"),
+        Row(
+            "friction felt with feed-forward over that asked for", 1.0, felt(flat).level / FRICTION, 0.01, "", "derived"
+        ),
+        Row("drift of the contact at rest", 0.0, 1e6 * felt(flat).reference_drift, 0.0, "um", "derived"),
+        Row("how many times closer than PID", Bound(minimum=SHARE), error / left, source="guard"),
+        Row("difference of the recorded runs to those that were watched", 0.0, 1e6 * differ, 0.0, "um", "derived"),
+    ]
+    sentence = f"the handle is off by {error:.0f} um with PID, {twist:.0f} um predicted; with feed-forward by"
+    return Outcome(
+        left,
+        twist / SHARE,
+        "um",
+        sentence,
+        rows,
+        lambda figure: _draw(figure, pid, flat, twists),
+        [Scene("feed-forward", _seen(flat)), Scene("PID", _seen(pid))],
+        {"error_um": {"pid": error, "flatness": left, "twist": twist}},
+    )
+
+
+def twisted(run: Tour) -> Array:
+    """Return how far the gears' twist takes the handle at every tick, (n, 2) [m].
+
+    The torque through a gear is the friction of its joint less what the hand does there; it twists the gear by torque
+    over stiffness and takes up half of its lost motion. Inertia is left out.
+    """
+    body = cast(VirtualArm, create_device("virtual-arm", _device("pid"))).body
+    joints = np.unwrap(np.array(body.linkage.joints(run.rows["command"])), axis=0)
+    speed = np.gradient(smooth(joints, run.period, _WINDOW), run.period, axis=0)
+    direction = _directions(speed)
+    level = body.kinetic_friction + (body.static_friction - body.kinetic_friction) * np.exp(
+        -np.abs(speed) / body.stribeck_speed
+    )
+    friction = direction * (1.0 + body.asymmetry * direction) * (level + body.viscosity * np.abs(speed))
+    jacobians = np.array(body.linkage.jacobians(joints))
+    torque = friction - np.einsum("nji,nj->ni", jacobians, run.hand_force)
+    slack = 0.5 * body.lost_motion * np.clip(torque / body.knee, -1.0, 1.0)
+    return np.asarray(np.einsum("nij,nj->ni", jacobians, torque / body.stiffness + slack))
+
+
+def _directions(speed: Array) -> Array:
+    """Return in which direction each joint moves, or moved before it came to rest, (n, 2)."""
+    moving = np.where(np.abs(speed) > _RESTS, np.sign(speed), 0.0)
+    latest = np.maximum.accumulate(np.where(moving != 0.0, np.arange(len(speed))[:, None], 0), axis=0)
+    return np.asarray(np.take_along_axis(moving, latest, axis=0))
+
+
+def _device(law: str) -> dict[str, object]:
+    return {"hand": HAND, "seed": SEED, "arm": {"handle_mass": HANDLE}, "servo": {"law": law}}
+
+
+def _tables(law: str, run: Tour) -> Tables:
+    return {
+        "session": {"model": "A", "duration": len(run.rows) * run.period},
+        "device": {"name": "virtual-arm", **_device(law)},
+        "law": {"name": "coulomb", "force": FRICTION},
+        "element": {"mass": MASS},
+    }
+
+
+def _rms(vectors: Array) -> float:
+    return float(np.sqrt(np.mean(np.sum(vectors**2, axis=1))))
+
+
+def _errors(run: Tour) -> Array:
+    """Return how far the handle is from where it was wanted a tick before, (n - 1,) [m]."""
+    return np.asarray(norms(run.rows["command"][:-1] - run.handle[1:]))
+
+
+def _seen(run: Tour) -> Array:
+    """Return the rows with the place where the handle really is."""
+    rows = np.array(run.rows)
+    rows["position"] = run.handle
+    return rows
+
+
+def _draw(figure: Figure, pid: Tour, flat: Tour, twists: Array) -> None:
+    above, below = figure.subplots(2, 1, height_ratios=(2.0, 1.0))
+    time = pid.rows["time"]
+    above.plot(time[1:], 1e6 * _errors(pid), color=ORANGE, linewidth=1.1, label="PID")
+    above.plot(time, 1e6 * norms(twists), color=INK, linewidth=1.0, linestyle=":", label="predicted twist of the gears")
+    above.plot(time[1:], 1e6 * _errors(flat), color=BLUE, linewidth=1.1, label="flatness-based feed-forward")
+    above.set_ylim(bottom=0.0)
+    above.legend(loc="upper right", fontsize=9)
+    dress(above, "", "handle off by [um]", TITLE)
+    for run, colour in ((pid, ORANGE), (flat, BLUE)):
+        below.plot(time, norms(smooth(run.hand_force, run.period, 0.01)), color=colour, linewidth=1.0)
+    below.axhline(FRICTION, color=INK, linewidth=0.8, linestyle=":")
+    dress(below, "time [s]", "force of the hand [N]")

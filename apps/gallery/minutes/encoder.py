@@ -1,0 +1,144 @@
+"""Encoder and damping: the steps of an encoder come through the damper of a contact as noise, by a ratio that is known.
+
+A handle that is moved to and fro while the contact sticks crosses several counts in a tick, so that what the encoder
+leaves out is white and evenly spread over a count q: its variance is q^2/12 (Bennett 1948). A sticking contact gives
+``f = K x + B (x_k - x_{k-1}) / T``, hence the noise of its force is ``q / sqrt(12) * hypot(K + B/T, B/T)``. The motion
+is varied in speed, since counts per tick that are the same every time would not be spread evenly.
+
+The noise is measured as the difference to the same run with a perfect encoder.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.paths import by_speeds, write_path
+from apps.gallery.showing import Showing, Tables
+from apps.reproduce.outcome import Row
+from apps.reproduce.style import BLUE, INK, ORANGE, dress
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from haptics.records import Rows
+
+TITLE = "encoder and damping: what the counts of an encoder make of a damper"
+
+GUIDE = Guide(
+    do="Move the handle to and fro within what the contact yields.",
+    feel="With four times the damping the same encoder buzzes almost four times as much.",
+    see="The noise of the force for two dampers and two encoders, beside what was predicted.",
+)
+
+FRICTION, STIFFNESS, PERIOD = 9.0, 1000.0, 1e-3
+SMALL, LARGE = 10.0, 40.0
+"""Damping of the contact [N s/m]."""
+
+COUNT = 10e-6
+"""Step of the encoder [m]."""
+
+AMPLITUDE, FREQUENCY, SETTLED = 0.005, 2.0, 1.0
+"""Of the motion [m], [Hz]; and from when on it is looked at [s]."""
+
+Cell = tuple[float, float]
+"""Damping of the contact [N s/m] and step of the encoder [m]."""
+
+CELLS: tuple[Cell, ...] = ((LARGE, COUNT), (SMALL, COUNT), (SMALL, 2.0 * COUNT))
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Move it with every damper and encoder, and with perfect ones."""
+    duration = 3.0 if showing.brief else 10.0
+    times = np.arange(0.0, duration, 0.005)
+    speeds = math.tau * FREQUENCY * AMPLITUDE * np.cos(math.tau * FREQUENCY * times) * np.minimum(times / 0.5, 1.0)
+    path = write_path(showing.folder / "to_and_fro.csv", *by_speeds(np.column_stack((times, speeds)), 0.0))
+    runs: dict[Cell, Rows] = {}
+    for number, (damping, count) in enumerate((*CELLS, (LARGE, 0.0), (SMALL, 0.0))):
+        tables = _tables(path, duration, damping, count)
+        recording = showing.show(tables) if number == 0 else showing.beside(tables, f"{damping:g}_{1e6 * count:g}um")
+        runs[damping, count] = np.array(recording.rows)
+    noises = {cell: _noise(runs[cell], runs[cell[0], 0.0]) for cell in CELLS}
+    found = {cell: float(noise.std()) for cell, noise in noises.items()}
+    return _outcome(runs, noises, found)
+
+
+def _outcome(runs: dict[Cell, Rows], noises: dict[Cell, np.ndarray], found: dict[Cell, float]) -> Outcome:
+    fine, coarse, firm = (SMALL, COUNT), (SMALL, 2.0 * COUNT), (LARGE, COUNT)
+    ratio, expected = found[firm] / found[fine], predicted(firm) / predicted(fine)
+    rows = [
+        Row("noise with twice the count over that with one", 2.0, found[coarse] / found[fine], 0.2, "", "derived"),
+        *(
+            Row(
+                f"noise with {damping:g} N s/m and {1e6 * count:g} um over the predicted one",
+                1.0,
+                value,
+                0.1,
+                "",
+                "derived",
+            )
+            for (damping, count), value in ((cell, found[cell] / predicted(cell)) for cell in CELLS)
+        ),
+        Row("share of ticks that stick", 1.0, min(_stuck(runs[cell]) for cell in CELLS), source="derived"),
+    ]
+    return Outcome(
+        100.0 * abs(ratio / expected - 1.0),
+        10.0,
+        "%",
+        f"the noise rises {ratio:.2f} times; predicted {expected:.2f} times, which is off by",
+        rows,
+        lambda figure: _draw(figure, runs[firm]["time"], noises, found),
+        [Scene(f"damper of {damping:g} N s/m", runs[damping, COUNT]) for damping in (SMALL, LARGE)],
+        {"noise_n": {f"{damping:g} N s/m, {1e6 * count:g} um": found[damping, count] for damping, count in CELLS}},
+    )
+
+
+def predicted(cell: Cell) -> float:
+    """Return the standard deviation of the force that the encoder makes [N]."""
+    damping, count = cell
+    return count / math.sqrt(12.0) * math.hypot(STIFFNESS + damping / PERIOD, damping / PERIOD)
+
+
+def _noise(rows: Rows, perfect: Rows) -> np.ndarray:
+    """Return what the encoder makes of the force, (n,) [N], at the ticks that both runs have."""
+    _, one, other = np.intersect1d(rows["tick"], perfect["tick"], return_indices=True)
+    late = rows["time"][one] > SETTLED
+    return np.asarray((rows["command"][one] - perfect["command"][other])[late, 0])
+
+
+def _stuck(rows: Rows) -> float:
+    return float(rows["sticking"].mean())
+
+
+def _tables(path: str, duration: float, damping: float, count: float) -> Tables:
+    return {
+        "session": {"model": "C", "duration": duration},
+        "device": {
+            "name": "virtual-joystick",
+            "damping": 0.0,
+            "resolution": count,
+            "velocity_estimator": "difference",
+        },
+        "hand": {"name": "recorded", "file": path, "centre": False, "stiffness": 3000.0, "damping": 40.0},
+        "law": {"name": "coulomb", "force": FRICTION},
+        "element": {"stiffness": STIFFNESS, "damping": damping},
+    }
+
+
+def _draw(figure: Figure, times: np.ndarray, noises: dict[Cell, np.ndarray], found: dict[Cell, float]) -> None:
+    left, right = figure.subplots(1, 2, width_ratios=(1.6, 1.0))
+    for damping, colour in ((LARGE, ORANGE), (SMALL, BLUE)):
+        noise = noises[damping, COUNT][:300]
+        left.plot(
+            1e3 * np.arange(len(noise)) * PERIOD, 1e3 * noise, color=colour, linewidth=0.9, label=f"{damping:g} N s/m"
+        )
+    left.legend(loc="upper right")
+    dress(left, "time [ms]", "noise of the force [mN]", f"encoder of {1e6 * COUNT:g} um")
+    names = [f"{damping:g} N s/m\n{1e6 * count:g} um" for damping, count in CELLS]
+    right.bar(names, [1e3 * found[cell] for cell in CELLS], color=[ORANGE, BLUE, BLUE], width=0.5, label="measured")
+    right.plot(names, [1e3 * predicted(cell) for cell in CELLS], "D", color=INK, markersize=8, label="predicted")
+    right.legend(loc="upper right")
+    dress(right, "", "standard deviation [mN]", "measured and predicted")
