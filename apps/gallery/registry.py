@@ -20,6 +20,7 @@ DEMONSTRATIONS: dict[str, str] = {
     "encoder": "encoder",
     "delay": "delay",
     "arm": "arm",
+    "threshold": "threshold",
 }
 """Name to the module of `apps.gallery.minutes`, in the order of ``all``."""
 

@@ -74,14 +74,15 @@ class Showing:
             raise outcome.fault
         if outcome.reason == "interrupted":
             raise KeyboardInterrupt
-        return self._kept(Recording(Path(outcome.summary["recording"])))
+        return self.keep(Recording(Path(outcome.summary["recording"])))
 
     def beside(self, tables: Tables, words: str) -> Recording:
         """Run a session without a clock, and record it; `words` are for the name of its folder."""
         session = {**tables["session"], "clock": "off"}
         config = complete({**tables, "session": session})
-        return self._kept(record_offline(config, self.folder / f"{self.name}_{words}"))
+        return self.keep(record_offline(config, self.folder / f"{self.name}_{words}"))
 
-    def _kept(self, recording: Recording) -> Recording:
+    def keep(self, recording: Recording) -> Recording:
+        """Take note of a recording that belongs to the demonstration, and return it."""
         self.recordings.append(recording)
         return recording

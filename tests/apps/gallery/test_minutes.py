@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +57,41 @@ TAMPERED: dict[str, tuple[str, Any]] = {
 """Demonstration to what of its physics is changed without its knowledge."""
 
 
-@pytest.mark.parametrize("name", DEMONSTRATIONS)
+@pytest.mark.parametrize("name", TAMPERED)
 def test_with_another_physics_it_does_not_hold(name: str, tmp_path: Path) -> None:
     showing = Tampered(name, tmp_path, *TAMPERED[name])
     assert not load(name).demonstrate(showing).holds
+
+
+def test_every_demonstration_of_a_run_is_tampered_with() -> None:
+    assert set(DEMONSTRATIONS) - set(TAMPERED) == {"threshold"}, "its runs are those of an experiment; see below"
+
+
+def test_an_observer_who_guesses_has_a_threshold_out_of_the_interval(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apps.experiment.observers.level1 import SimulatedObserver
+
+    monkeypatch.setattr(SimulatedObserver, "probability", lambda self, trial: 0.5)
+    outcome = load("threshold").demonstrate(Showing("threshold", tmp_path))
+    assert not outcome.holds
+
+
+@pytest.mark.slow
+def test_the_interval_of_the_threshold_has_the_truth_in_it_as_often_as_it_says(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from apps.gallery.minutes import threshold
+
+    design, seeds = threshold._design, range(100, 140)
+    held = []
+    for seed in seeds:
+
+        def seeded(hand: str, seed: int = seed) -> Any:
+            found = design(hand)
+            return dataclasses.replace(found, experiment=dataclasses.replace(found.experiment, seed=seed))
+
+        monkeypatch.setattr(threshold, "_design", seeded)
+        outcome = threshold.demonstrate(Showing("threshold", tmp_path / str(seed)))
+        held.append(outcome.rows[0].holds)
+    assert sum(held) >= 34, "95 % of 40 are 38; with a chance of 1 in 100 there are fewer than 34"

@@ -1,0 +1,122 @@
+"""Your friction threshold in 90 seconds: which of two strokes had friction, again and again.
+
+The experiment is that of `apps.experiment` (QUEST+, two intervals, no bias of anybody's can enter), shortened to 24
+trials, with a 95 % interval that says how little that is. A visitor moves the mouse; headless a simulated observer
+answers, whose true threshold is known and must be in the interval. It verifies method and analysis and never stands for
+a person.
+"""
+
+from __future__ import annotations
+
+import csv
+import itertools
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from apps.experiment.design import Design, design_of
+from apps.experiment.design.source import Source
+from apps.experiment.engine.opening import Request
+from apps.experiment.engine.running import run_session
+from apps.experiment.observers import make_observer
+from apps.experiment.procedures import person_seed
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.showing import Showing
+from apps.reproduce.outcome import Bound, Row
+from apps.reproduce.style import BLUE, INK, ORANGE, dress
+from haptics.recording.recording import Recording
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TITLE = "your friction threshold in 90 seconds"
+
+GUIDE = Guide(
+    do="Twice in a row move the handle to the other side; then press 1 or 2: which stroke had friction?",
+    feel="In the beginning it is plain; soon you guess.",
+    see="The levels you were given, what you got right, and your threshold with its 95 % interval.",
+)
+
+FILE = Path(__file__).with_name("threshold.toml")
+CODE, AXIS = "visitor", "law.force"
+
+MOUSE = '[hand]\nname = "mouse"\n'
+STROKES = """[hand]
+name = "minimum-jerk"
+points = [[-0.03, 0.0], [0.03, 0.0]]
+speed = 0.25
+rest = 0.1
+rest_force = 0.0
+rest_grip = 1.0
+stiffness = 2000.0
+damping = 20.0
+tremor = 0.02
+"""
+
+LENGTH = 90.0
+"""What is promised [s]."""
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Ask a person where there is a window, else a simulated observer."""
+    person = bool(showing.windows)
+    design = _design(MOUSE if person else STROKES)
+    out = _new_folder(showing.folder)
+    request = Request(CODE, 1, design.experiment.seed, out, {}, simulated=not person)
+    result = run_session(design, request)
+    blocks = sorted((Path(result["folder"]) / "blocks").iterdir())
+    recordings = [showing.keep(Recording(block)) for block in blocks]
+    (track,) = result["tracks"].values()
+    ticks = sum(len(recording.rows) for recording in recordings)
+    seconds = ticks / design.session.session.rate
+    low, high = track["interval"]
+    rows = [] if person else [_truth(design, request.seed, low, high)]
+    rows.append(Row("length of the session", Bound(maximum=LENGTH), seconds, 0.0, "s", "guard"))
+    trials = _trials(Path(str(result["table"])))
+    return Outcome(
+        track["estimate"],
+        float(design.tables["procedure"]["maximum"]),
+        "N",
+        f"after {result['trials']} trials the threshold is between {low:.3f} and {high:.3f} N, most likely",
+        rows,
+        lambda figure: _draw(figure, trials, track),
+        [Scene("the strokes", recordings[0].rows)],
+        {"threshold_n": track["estimate"], "interval_95_n": [low, high], "simulated": not person},
+    )
+
+
+def _design(hand: str) -> Design:
+    return design_of(Source(FILE, f"{FILE.read_text(encoding='utf-8')}\n{hand}"))
+
+
+def _new_folder(folder: Path) -> Path:
+    """Return a folder that does not exist yet: every visitor is the first one in theirs."""
+    return next(place for number in itertools.count(1) if not (place := folder / f"threshold_{number}").exists())
+
+
+def _truth(design: Design, seed: int, low: float, high: float) -> Row:
+    """Return whether the true threshold of the simulated observer is in the interval."""
+    observer = make_observer(design.tables.get("observer", {}), seed=person_seed(seed, CODE))
+    true = observer.truth(AXIS, 0.0)["increment_75"]
+    return Row("true threshold of the simulated observer", Bound(low, high), true, 0.0, "N", "derived")
+
+
+def _trials(table: Path) -> list[tuple[float, bool]]:
+    """Return level [N] and whether it was answered right, of every trial that counts."""
+    with table.open(encoding="utf-8", newline="") as file:
+        rows: list[dict[str, Any]] = list(csv.DictReader(file, delimiter="\t"))
+    return [(float(row["level"]), row["correct"] == "true") for row in rows if row["counts"] == "true"]
+
+
+def _draw(figure: Figure, trials: list[tuple[float, bool]], track: dict[str, Any]) -> None:
+    axes = figure.subplots()
+    numbers = range(1, len(trials) + 1)
+    axes.semilogy(numbers, [level for level, _ in trials], color="#C4C4C4", linewidth=1.0)
+    for right, colour, mark, words in ((True, BLUE, "o", "right"), (False, ORANGE, "x", "wrong")):
+        chosen = [(number, level) for number, (level, told) in zip(numbers, trials, strict=True) if told == right]
+        if chosen:
+            axes.semilogy(*zip(*chosen, strict=True), mark, color=colour, markersize=9, label=words)
+    low, high = track["interval"]
+    axes.axhspan(low, high, color=BLUE, alpha=0.12, label="95 % interval")
+    axes.axhline(track["estimate"], color=INK, linestyle="--", label=f"threshold {track['estimate']:.3f} N")
+    axes.legend(loc="upper right")
+    dress(axes, "trial", "friction [N]", TITLE)
