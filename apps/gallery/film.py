@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from haptics.records import Rows
 
-WIDTH, HEIGHT, PER_SECOND, LENGTH = 640, 360, 10, 6.0
+WIDTH, HEIGHT, PER_SECOND, LENGTH = 640, 360, 8, 5.0
 """Size [pixels], frames a second, and the length [s] that a longer run is sped up to."""
 
 _FINE = 2
@@ -62,7 +62,7 @@ class Film:
         room = np.array([_SPLIT - _LEFT - 40.0, places[0][1] - places[0][0] - 50.0])
         scale = float(np.min(room / np.maximum(extent, _LEAST)))
         self._tracks = [_Track(scene, *place, centre, scale) for scene, place in zip(scenes, places, strict=True)]
-        self._small, self._large = _font(13), _font(17)
+        self._small, self._large, self._last = _font(13), _fitting(title, 17), _fitting(foot, 13)
 
     def frames(self) -> Iterator[Image]:
         """Yield the frames, in order."""
@@ -78,7 +78,7 @@ class Film:
         _text(draw, _LEFT, 10, self._title, self._large, LIGHT.text)
         faster = f"{self.speed:.0f} times as fast" if self.speed >= 1.5 else "real time"
         _text(draw, _LEFT, 36, f"hand: disc, contact: square; orange: sticks; {faster}", self._small, LIGHT.faint)
-        _text(draw, _LEFT, HEIGHT - _FOOT + 4, self._foot, self._small, LIGHT.text)
+        _text(draw, _LEFT, HEIGHT - _FOOT + 4, self._foot, self._last, LIGHT.text)
         for track in self._tracks:
             track.draw(draw, part, self._small)
         return image.resize((WIDTH, HEIGHT), Image.Resampling.LANCZOS)
@@ -151,6 +151,12 @@ def _font(size: int) -> Any:
     from PIL import ImageFont
 
     return ImageFont.truetype(str(Path(get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"), _FINE * size)
+
+
+def _fitting(words: str, size: int) -> Any:
+    """Return the font in which `words` fit into a line, of that `size` at most."""
+    fonts = (_font(smaller) for smaller in range(size, 7, -1))
+    return next((font for font in fonts if font.getlength(words) <= _FINE * (WIDTH - 2 * _LEFT)), _font(8))
 
 
 # --- files ------------------------------------------------------------------------------------------------------------

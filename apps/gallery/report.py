@@ -125,7 +125,7 @@ def _write_picture(outcome: Outcome, path: Path) -> None:
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure: Figure = Figure(figsize=(12, 7), dpi=80, facecolor="white", layout="constrained")
+    figure: Figure = Figure(figsize=(12, 7), dpi=72, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     outcome.draw(figure)
     figure.supxlabel(stated(outcome), x=0.995, ha="right", fontsize=11, color=INK)

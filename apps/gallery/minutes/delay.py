@@ -44,7 +44,7 @@ TAP = [[0.0, 0.0, 0.0], [0.01, 0.05, 0.0], [0.03, 0.05, 0.0], [0.04, 0.0, 0.0]]
 BARE: dict[str, Any] = {"mass": MASS, "damping": 0.0, "delay": DELAY, "substep": 1e-5}
 """The handle; a fine step, so that what its integration makes of energy does not show."""
 
-SWEPT = np.geomspace(0.7, 1.4, 15)
+SWEPT = np.geomspace(0.75, 1.12, 13)
 """Stiffnesses of the picture over the predicted limit."""
 
 _DIGITS = 2e-3
@@ -131,6 +131,8 @@ def _draw(figure: Figure, rings: Rows, calm: Rows, tested: list[tuple[float, flo
     for rows, colour, label in ((rings, ORANGE, "without the controller"), (calm, BLUE, "with it")):
         place.plot(rows["time"], 1e3 * rows["position"][:, 0], color=colour, linewidth=0.9, label=label)
         energy.semilogy(rows["time"], 1e3 * np.maximum(rows["injected_energy"], 1e-7), color=colour, linewidth=1.0)
+    late = 1e3 * rings["position"][rings["time"] > 0.3, 0]
+    place.set_ylim(float(late.min()) - 1.0, float(late.max()) + 2.0)
     place.legend(loc="upper right", fontsize=9)
     dress(place, "", "handle [mm]", f"{STIFFNESS / 1e3:g} N/mm, {1e3 * DELAY:g} ms late")
     dress(energy, "time [s]", "injected energy [mJ]")

@@ -24,7 +24,7 @@ def moving(duration: float) -> np.ndarray:
     return rows
 
 
-@pytest.mark.parametrize(("duration", "speed"), [(2.0, 1.0), (60.0, 10.0)])
+@pytest.mark.parametrize(("duration", "speed"), [(2.0, 1.0), (60.0, 60.0 / LENGTH)])
 def test_a_long_run_is_sped_up(duration: float, speed: float) -> None:
     film = Film("title", "foot", [Scene("one", moving(duration))])
     assert film.speed == pytest.approx(speed, rel=0.01)
@@ -35,9 +35,9 @@ def test_the_film_shows_what_moves(tmp_path: Path) -> None:
     scenes = [Scene("one", moving(1.0)), Scene("two", moving(1.0))]
     (path,) = write_film(Film("title", "foot", scenes), tmp_path / "film")
     with Image.open(path) as image:
-        assert (image.size, image.n_frames) == ((WIDTH, HEIGHT), 10)  # type: ignore[attr-defined]
+        assert (image.size, image.n_frames) == ((WIDTH, HEIGHT), PER_SECOND)  # type: ignore[attr-defined]
         frames = []
-        for number in (1, 9):
+        for number in (1, PER_SECOND - 1):
             image.seek(number)
             frames.append(np.asarray(image.convert("RGB"), float))
     assert np.abs(frames[0] - frames[1]).max() > 100.0
@@ -50,7 +50,7 @@ def test_ffmpeg_gets_every_frame(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     paths = write_film(Film("title", "foot", [Scene("one", moving(0.5))]), tmp_path / "film")
     assert paths[1].suffix == ".mp4"
-    assert paths[1].stat().st_size == 5 * WIDTH * HEIGHT * 3
+    assert paths[1].stat().st_size == round(0.5 * PER_SECOND) * WIDTH * HEIGHT * 3
 
 
 def test_what_ffmpeg_refuses_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,6 +12,7 @@ from apps.gallery.registry import DEMONSTRATIONS, load
 from apps.gallery.report import Result, finish
 from apps.gallery.showing import Showing
 from tests.apps.gallery.tampering import Tampered
+from tests.processes import ROOT
 
 
 def shown(name: str, folder: Path, *, brief: bool = True) -> Result:
@@ -43,7 +44,12 @@ def test_what_it_promises_holds(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", DEMONSTRATIONS)
 def test_what_it_promises_holds_in_its_whole_length(name: str, tmp_path: Path) -> None:
-    require(shown(name, tmp_path, brief=False))
+    result = shown(name, tmp_path, brief=False)
+    require(result)
+    page = (ROOT / "docs" / "gallery.md").read_text(encoding="utf-8")
+    row = next(line for line in page.splitlines() if line.startswith(f"| [{name}]"))
+    told = f"{result.outcome.number:.3g} {result.outcome.unit}"
+    assert told in row, "the page says what comes out"
 
 
 TAMPERED: dict[str, tuple[str, Any]] = {
