@@ -33,6 +33,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def run(options: Namespace) -> Answer:
     """Run a sweep, or what is left of it."""
+    from apps.sweep.agreement import agreement
     from apps.sweep.design import read_sweep
     from apps.sweep.picture import draw
     from apps.sweep.results import Results, write_tables
@@ -57,6 +58,8 @@ def run(options: Namespace) -> Answer:
         "picture": draw(sweep, table, options.out),
         "seconds": round(time.monotonic() - begun, 3),
     }
+    if (found := agreement(sweep, table)) is not None:
+        result["bound"] = found
     return Answer(result, _describe(result, results.failures))
 
 
@@ -82,6 +85,10 @@ def _describe(result: dict[str, Any], failures: list[str]) -> str:
         *([f"... and {len(failures) - 10} more"] if len(failures) > 10 else []),
         *(f"table: {file}" for file in result["files"]),
     ]
+    if "bound" in result:
+        from apps.sweep.agreement import describe_agreement
+
+        lines.append(describe_agreement(result["bound"]))
     if result["picture"]:
         lines.append(f"picture: {result['picture']}")
     return "\n".join(lines)

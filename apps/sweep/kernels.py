@@ -17,16 +17,18 @@ LOWEST_BUZZ = 10.0
 SUMS = np.dtype(
     [
         *REDUCTION_FIELDS,
-        *((name, "<i8") for name in ("seen", "ticks", "sticking", "sliding", "unusable", "flags", "known", "opposed")),
+        *((name, "<i8") for name in ("seen", "ticks", "sticking", "sliding", "unusable", "flags", "known", "rested")),
         *((name, "<f8") for name in ("decay", "settle")),
-        *((name, "<f8", (2,)) for name in ("last_command", "high", "last_position")),
+        *((name, "<f8", (2,)) for name in ("last_command", "high", "last_position", "last_proxy", "crept")),
         *((name, "<f8") for name in ("buzz", "rest_buzz", "slide", "slide_square", "friction_max", "command_max")),
-        *((name, "<f8") for name in ("felt", "path", "speed_max", "energy_max")),
+        *((name, "<f8") for name in ("felt", "path", "speed_max", "energy_max", "aside")),
         *((name, "<f8") for name in ("t", "t_square")),
         *((name, "<f8", (2,)) for name in ("x", "x_t")),
     ]
 )
-"""Sums of a session. ``decay`` is the factor of the high-pass filter in a tick; until ``settle`` [s] nothing counts."""
+"""Sums of a session. ``decay`` is the factor of the high-pass filter in a tick; until ``settle`` [s] nothing counts.
+``crept`` is how far the proxy went while the contact stuck [m], ``aside`` the sum of the angles between friction and
+sliding [rad]."""
 
 
 def reduction(period: float, settle: float) -> Reduction:
@@ -35,6 +37,16 @@ def reduction(period: float, settle: float) -> Reduction:
     start["decay"] = 1.0 / (1.0 + 2.0 * math.pi * LOWEST_BUZZ * period)
     start["settle"] = settle
     return Reduction(_add_rows, start)
+
+
+@inlined_kernel
+def _creep(s: Any, row: Any) -> None:
+    """Add how far the proxy has gone since the last tick, if the contact sticks now and did then."""
+    for i in range(2):
+        if row.sticking != 0 and s.rested != 0:
+            s.crept[i] += row.proxy[i] - s.last_proxy[i]
+        s.last_proxy[i] = row.proxy[i]
+    s.rested = 1 if row.sticking != 0 else 0
 
 
 @inlined_kernel
@@ -56,6 +68,7 @@ def _add(s: Any, row: Any) -> None:
     s.t += row.time
     s.t_square += row.time**2
     s.ticks += 1
+    _creep(s, row)
     if row.sticking != 0:
         s.sticking += 1
         s.rest_buzz += square
@@ -63,9 +76,11 @@ def _add(s: Any, row: Any) -> None:
     s.sliding += 1
     s.slide += friction
     s.slide_square += friction * friction
-    v = math.hypot(row.sliding_velocity[0], row.sliding_velocity[1])
+    vx, vy, fx, fy = row.sliding_velocity[0], row.sliding_velocity[1], row.friction_force[0], row.friction_force[1]
+    s.aside += math.atan2(abs(vx * fy - vy * fx), vx * fx + vy * fy)
+    v = math.hypot(vx, vy)
     if v > 0.0 and not math.isnan(row.hand_force[0]):
-        along = row.hand_force[0] * row.sliding_velocity[0] + row.hand_force[1] * row.sliding_velocity[1]
+        along = row.hand_force[0] * vx + row.hand_force[1] * vy
         s.known += 1
         s.felt += along / v
 

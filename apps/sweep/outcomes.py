@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib
 import math
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows, Status
+
+if TYPE_CHECKING:
+    from apps.settings.config import SessionConfig
 
 UNSTABLE = int(Status.NOT_FINITE | Status.IMPLAUSIBLE | Status.SPEED | Status.ENERGY | Status.ASTRAY)
 """Flags that a stable session does not have."""
@@ -20,25 +23,30 @@ OUTCOMES: dict[str, str] = {
     "friction_mean_n": "friction force while the contact slides, mean [N]",
     "friction_std_n": "friction force while the contact slides, standard deviation [N]",
     "friction_max_n": "largest friction force [N]",
+    "breakaway_error": "how far friction_max_n is from the break-away force of the law, relative to that",
+    "direction_error_deg": "angle between friction and sliding, mean while the contact slides [deg]",
     "felt_mean_n": "force of the hand along the sliding, mean [N]; none on an admittance device",
     "felt_error": "how far felt_mean_n is from friction_mean_n, relative to that",
     "buzz": "command above 10 Hz, root mean square [N or m]",
     "rest_buzz": "the same while the contact sticks [N or m]",
     "drift_m_per_s": "slope of the straight line that fits the position best [m/s]",
+    "creep_m_per_s": "how fast the proxy goes away while the contact sticks: the way between its ends, over the time",
     "path_m": "path of the end effector [m]",
     "largest_speed_m_per_s": "largest speed of the end effector [m/s]",
     "largest_command": "largest command [N or m]",
     "injected_energy_j": "largest energy that the loop had injected [J]",
     "unusable_ticks": "ticks without a usable sample",
     "flags": "all flags that were set, as bits (haptics.Status)",
+    "bound_growth_per_s": "what the bound says: growth of the sticking loop with the bare device, stable below 0 [1/s]",
 }
 """Name to what it is."""
 
 Function = Callable[[Rows], Any]
 
 
-def outcomes_of(sums: Any, causality: Causality, buzz_limit: float) -> dict[str, float | int | None]:
-    """Return all outcomes of a session from its sums (`apps.sweep.kernels.SUMS`, one record)."""
+def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str, float | int | None]:
+    """Return the outcomes of a session, all but the bound, from its sums (`apps.sweep.kernels.SUMS`, one record)."""
+    element, causality = config.built_element, config.causality
     n, sliding = max(int(sums["ticks"]), 1), int(sums["sliding"])
     mean = _ratio(sums["slide"], sliding)
     square = _ratio(sums["slide_square"], sliding)
@@ -52,11 +60,14 @@ def outcomes_of(sums: Any, causality: Causality, buzz_limit: float) -> dict[str,
         "friction_mean_n": mean,
         "friction_std_n": None if mean is None or square is None else math.sqrt(max(square - mean * mean, 0.0)),
         "friction_max_n": friction_max,
+        "breakaway_error": _relative(friction_max, element.law.breakaway_force),
+        "direction_error_deg": None if not sliding else math.degrees(float(sums["aside"]) / sliding),
         "felt_mean_n": felt,
-        "felt_error": None if felt is None or not mean else felt / mean - 1.0,
+        "felt_error": _relative(felt, mean),
         "buzz": buzz,
         "rest_buzz": _root(_ratio(sums["rest_buzz"], int(sums["sticking"]))),
         "drift_m_per_s": _drift(sums),
+        "creep_m_per_s": _ratio(math.hypot(*sums["crept"]) / element.period, int(sums["sticking"])),
         "path_m": float(sums["path"]),
         "largest_speed_m_per_s": float(sums["speed_max"]),
         "largest_command": float(sums["command_max"]),
@@ -68,6 +79,25 @@ def outcomes_of(sums: Any, causality: Causality, buzz_limit: float) -> dict[str,
 
 def _ratio(total: Any, count: int) -> float | None:
     return float(total) / count if count else None
+
+
+def _relative(value: float | None, reference: float | None) -> float | None:
+    """Return how far a value is from a reference, relative to that."""
+    return None if value is None or not reference else value / reference - 1.0
+
+
+def bound_growth(config: SessionConfig) -> float | None:
+    """Return how fast the slowest motion of the bare device grows while the contact sticks [1/s]; None without a bound.
+
+    The eigenvalues are those of `haptics.design.loops.stuck_matrix`. No hand is counted.
+    """
+    from haptics.design.loops import Coupling, Handle, growth, stuck_matrix
+
+    handle, element = Handle.of(config.spec), config.built_element
+    if config.causality is not Causality.IMPEDANCE or handle is None or not hasattr(element, "stiffness"):
+        return None
+    coupling = Coupling(element.stiffness, getattr(element, "damping", 0.0), element.period)
+    return math.log(max(growth(stuck_matrix(coupling, handle)), 1e-300)) / element.period
 
 
 def _root(value: float | None) -> float | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.shared.theme import LIGHT
+from apps.sweep.agreement import BOUND, Table
 from apps.sweep.design import Sweep
 from apps.sweep.settings import AxisSettings
 
@@ -18,40 +20,64 @@ if TYPE_CHECKING:
 
 PICTURE = "sweep.png"
 MOST_PANELS = 9
-_CURVES = 6
+_MOST_SLICES, _OF_SLICES = 6, 4
+_DPI = {False: 100, True: 64}
 _NOT_DRAWN = {"seed", "flags", "unusable_ticks"}
-
-Table = dict[str, NDArray[Any]]
 
 
 def draw(sweep: Sweep, table: Table, folder: Path) -> str | None:
     """Draw the table of a sweep; return the file, or None where there is nothing to draw."""
     axes = [axis for axis in sweep.axes if _is_number(table[axis.setting]) and len(np.unique(table[axis.setting])) > 1]
     axis_names = {axis.setting for axis in sweep.axes}
-    names = [name for name in table if name not in _NOT_DRAWN | axis_names and _has_numbers(table[name])][:MOST_PANELS]
+    names = [name for name in table if name not in _NOT_DRAWN | axis_names and _has_numbers(table[name])]
     if not axes or not names:
         return None
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    columns = min(3, len(names))
-    lines = math.ceil(len(names) / columns)
-    figure = Figure(figsize=(4.6 * columns, 3.6 * lines), dpi=100, facecolor="white", layout="constrained")
+    slices = _slices(sweep, table, axes)
+    names = names[: MOST_PANELS if len(slices) == 1 else _OF_SLICES]
+    columns = min(3, len(names)) if len(slices) == 1 else len(names)
+    lines = math.ceil(len(names) * len(slices) / columns)
+    figure = Figure(figsize=(4.6 * columns, 3.6 * lines), dpi=_DPI[len(slices) > 1], facecolor="white")
+    figure.set_layout_engine("constrained")
     FigureCanvasAgg(figure)
     panels = np.atleast_1d(figure.subplots(lines, columns)).ravel()
-    for panel, name in zip(panels, names, strict=False):
-        if len(axes) > 1 and sweep.settings.design == "grid":
-            _map(panel, table, name, axes[0], axes[1])
-        elif sweep.settings.design == "grid":
-            _curve(panel, table, name, axes[0])
-        else:
-            _points(panel, table, name, axes)
-        panel.set_title(name.replace("_", " "), fontsize=10)
-    for panel in panels[len(names) :]:
+    wanted = [(title, part, name) for title, part in slices for name in names]
+    for panel, (title, part, name) in zip(panels, wanted, strict=False):
+        _panel(panel, sweep, part, name, axes)
+        panel.set_title(name.replace("_", " ") + title, fontsize=10)
+    for panel in panels[len(wanted) :]:
         panel.set_axis_off()
     path = folder / PICTURE
     figure.savefig(path, format="png")
     return str(path)
+
+
+def _slices(sweep: Sweep, table: Table, axes: list[AxisSettings]) -> list[tuple[str, Table]]:
+    """Return the table in slices, each with its title: one for each value of what no panel has on its axes.
+
+    Where there would be too many it stays whole; panels then show means.
+    """
+    rest = [axis.setting for axis in sweep.axes if axis not in axes[:2] and len(np.unique(table[axis.setting])) > 1]
+    values = [list(dict.fromkeys(table[name].tolist())) for name in rest]
+    if sweep.settings.design != "grid" or not rest or math.prod(map(len, values)) > _MOST_SLICES:
+        return [("", table)]
+    found = []
+    for point in itertools.product(*values):
+        chosen = np.all([table[name] == value for name, value in zip(rest, point, strict=True)], axis=0)
+        words = ", ".join(f"{name} = {value}" for name, value in zip(rest, point, strict=True))
+        found.append((f"\n{words}", {name: column[chosen] for name, column in table.items()}))
+    return found
+
+
+def _panel(panel: Axes, sweep: Sweep, table: Table, name: str, axes: list[AxisSettings]) -> None:
+    if sweep.settings.design != "grid":
+        _points(panel, table, name, axes)
+    elif len(axes) > 1:
+        _map(panel, table, name, axes[0], axes[1])
+    else:
+        _curve(panel, table, name, axes[0])
 
 
 def _is_number(values: NDArray[Any]) -> bool:
@@ -95,6 +121,9 @@ def _map(axes: Axes, table: Table, name: str, across: AxisSettings, up: AxisSett
     means = _means(table[name], places, len(columns) * len(lines)).reshape(len(lines), len(columns))
     mesh = axes.pcolormesh(columns, lines, means, shading="nearest", cmap="viridis")
     axes.figure.colorbar(mesh, ax=axes)
+    if BOUND in table and name != BOUND and np.isfinite(table[BOUND].astype(float)).all():
+        bound = _means(table[BOUND], places, means.size).reshape(means.shape)
+        axes.contour(columns, lines, bound, levels=[0.0], colors=LIGHT.force, linewidths=1.6)
     _scale(axes, across, up)
 
 

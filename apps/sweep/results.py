@@ -19,7 +19,10 @@ from haptics.files import write_whole
 
 LINES, TABLE, PARQUET, DESCRIPTION = "results.jsonl", "results.npz", "results.parquet", "sweep.json"
 
-_LARGEST = 2_000_000_000
+_KEY = 16
+"""Length of a job's key [bytes]."""
+
+_LONGEST_LINE, _PIECE = 1_000_000, 65536
 
 
 class Results:
@@ -34,8 +37,8 @@ class Results:
 
     Attributes
     ----------
-    done : dict
-        Key of a job to its line: those of an earlier run, and those that were added. A job that failed is not done.
+    done : set of bytes
+        Keys of the jobs that have their outcomes, from an earlier run too; the outcomes themselves are on the disk.
     failures : list of str
         Of this run: settings of each job that failed, and why.
 
@@ -58,7 +61,8 @@ class Results:
         try:
             self._lock()
             self._require_same()
-            self.done = {line["key"]: line for line in self._lines() if "outcomes" in line}
+            self._cut_off()
+            self.done = {bytes.fromhex(line["key"]) for line in self.lines() if "outcomes" in line}
         except BaseException:
             self._file.close()
             raise
@@ -69,20 +73,50 @@ class Results:
         self._file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
         self._file.flush()
         if "outcomes" in line:
-            self.done[line["key"]] = line
+            self.done.add(bytes.fromhex(line["key"]))
         else:
             point = ", ".join(f"{name} = {value}" for name, value in job.point.items())
             self.failures.append(f"{point}: {line['error']}")
 
     def is_done(self, job: Job) -> bool:
         """Tell whether a job has its result."""
-        return job.key(self._common) in self.done
+        return bytes.fromhex(job.key(self._common)) in self.done
 
     def close(self) -> None:
         """Close the file."""
         with contextlib.suppress(OSError):
             os.fsync(self._file.fileno())
         self._file.close()
+
+    def lines(self) -> Iterator[dict[str, Any]]:
+        """Yield what is on the disk, line by line."""
+        with (self.folder / LINES).open("rb") as file:
+            number = 0
+            while text := file.readline(_LONGEST_LINE):
+                number += 1
+                yield self._line(text, number)
+
+    def _line(self, text: bytes, number: int) -> dict[str, Any]:
+        try:
+            line: dict[str, Any] = json.loads(text)
+            if len(bytes.fromhex(line["key"])) != _KEY or not isinstance(line.get("outcomes", {}), dict):
+                raise ValueError("not a result")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ConfigurationError(f"{self.folder / LINES}, line {number}: is no result ({error}).") from error
+        return line
+
+    def _cut_off(self) -> None:
+        """Take off a last line that a kill has cut short."""
+        end = self._file.seek(0, os.SEEK_END)
+        while end > 0:
+            begin = max(end - _PIECE, 0)
+            self._file.seek(begin)
+            last = self._file.read(end - begin).rfind(b"\n")
+            if last >= 0:
+                self._file.truncate(begin + last + 1)
+                return
+            end = begin
+        self._file.truncate(0)
 
     def _lock(self) -> None:
         import fcntl
@@ -104,32 +138,38 @@ class Results:
                 f"{self.folder} has results of another sweep, or of this file before a change: name another --out."
             )
 
-    def _lines(self) -> Iterator[dict[str, Any]]:
-        """Yield the whole lines; the last one may have been cut short by a kill, and is then taken off."""
-        self._file.seek(0)
-        data = self._file.read(_LARGEST)
-        end = data.rfind(b"\n") + 1
-        self._file.truncate(end)
-        for number, text in enumerate(data[:end].splitlines(), 1):
-            try:
-                line = json.loads(text)
-                if not isinstance(line["key"], str) or not isinstance(line.get("outcomes", {}), dict):
-                    raise ValueError("not a result")
-            except (ValueError, KeyError, TypeError, RecursionError) as error:
-                raise ConfigurationError(f"{self.folder / LINES}, line {number}: is no result ({error}).") from error
-            yield line
-
 
 def table_of(sweep: Sweep, results: Results) -> dict[str, NDArray[Any]]:
     """Return a column for each axis, for the seed and for each outcome; a row for each job that is done, in order."""
-    lines = [results.done[key] for job in sweep.jobs() if (key := job.key(sweep.common)) in results.done]
-    columns: dict[str, list[Any]] = {
-        axis.setting: [line["point"][axis.setting] for line in lines] for axis in sweep.axes
-    }
-    columns["seed"] = [line["seed"] for line in lines]
-    for name in dict.fromkeys(name for line in lines for name in line["outcomes"]):
-        columns[name] = [math.nan if (value := line["outcomes"].get(name)) is None else value for line in lines]
-    return {name: np.array(values) for name, values in columns.items()}
+    common, places = sweep.common, dict[bytes, int]()
+    columns: dict[str, list[Any]] = {axis.setting: [] for axis in sweep.axes}
+    seeds: list[int] = []
+    for job in sweep.jobs():
+        key = bytes.fromhex(job.key(common))
+        if key in results.done:
+            places[key] = len(places)
+            seeds.append(job.seed)
+            for name, column in columns.items():
+                column.append(job.point[name])
+    table = {name: np.array(values) for name, values in columns.items()}
+    return {**table, "seed": np.array(seeds, np.int64), **_outcomes(results, places)}
+
+
+def _outcomes(results: Results, places: Mapping[bytes, int]) -> dict[str, NDArray[Any]]:
+    """Return a column for each outcome; whole numbers where all are."""
+    found: dict[str, NDArray[np.float64]] = {}
+    broken = set()
+    for line in results.lines():
+        place = places.get(bytes.fromhex(line["key"]))
+        if place is None or "outcomes" not in line:
+            continue
+        for name, value in line["outcomes"].items():
+            column = found.setdefault(name, np.full(len(places), math.nan))
+            column[place] = math.nan if value is None else value
+            if not isinstance(value, int):
+                broken.add(name)
+    whole = [name for name in found if name not in broken and not np.isnan(found[name]).any()]
+    return {name: column.astype(np.int64) if name in whole else column for name, column in found.items()}
 
 
 def write_tables(sweep: Sweep, results: Results) -> tuple[dict[str, NDArray[Any]], list[str]]:

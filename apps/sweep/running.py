@@ -65,7 +65,7 @@ def run_jobs(sweep: Sweep, results: Results, executor: Executor, count: int, sho
     The first batches have one job; from then on their length is what takes `BATCH_TIME`. A result is written down as
     soon as it is there.
     """
-    left = iter([job for job in sweep.jobs() if not results.is_done(job)])
+    left = (job for job in sweep.jobs() if not results.is_done(job))
     total, failed, size = sweep.count, 0, 1
     waiting: dict[Future[tuple[float, list[Result]]], Batch] = {}
     while True:

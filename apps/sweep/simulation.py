@@ -9,7 +9,7 @@ from typing import Any
 from apps.settings.config import SessionConfig
 from apps.sweep.design import Job, Sweep
 from apps.sweep.kernels import reduction
-from apps.sweep.outcomes import Function, load_function, numbers_of, outcomes_of
+from apps.sweep.outcomes import OUTCOMES, Function, bound_growth, load_function, numbers_of, outcomes_of
 from devices import create_device
 from haptics.clock import Clock
 from haptics.device import Device
@@ -48,8 +48,11 @@ class _Session:
 
     def outcomes(self, sweep: Sweep, sums: Any) -> dict[str, Any]:
         """Return the outcomes that are wanted, from what the session was reduced to."""
-        found = outcomes_of(sums, self.config.causality, sweep.settings.buzz_limit)
-        return {name: found[name] for name in sweep.settings.outcomes or found}
+        wanted = sweep.settings.outcomes or OUTCOMES
+        found = outcomes_of(sums, self.config, sweep.settings.buzz_limit)
+        if "bound_growth_per_s" in wanted:
+            found["bound_growth_per_s"] = bound_growth(self.config)
+        return {name: found[name] for name in wanted}
 
 
 def _device(config: SessionConfig, clock: Clock) -> Device:

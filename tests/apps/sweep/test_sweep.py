@@ -15,6 +15,7 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from apps.sweep.agreement import agreement
 from apps.sweep.design import Sweep, read_sweep
 from apps.sweep.outcomes import OUTCOMES
 from apps.sweep.results import LINES, Results, table_of
@@ -136,9 +137,32 @@ def test_outcomes_are_what_the_rows_say(tmp_path: Path) -> None:
     assert found["felt_error"] == pytest.approx(np.nanmean(felt) / force.mean() - 1.0)
     assert found["drift_m_per_s"] == pytest.approx(np.hypot(*slope))
     assert found["path_m"] == pytest.approx(np.hypot(*np.diff(rows["position"], axis=0).T).sum())
+    assert found["breakaway_error"] == pytest.approx(np.hypot(*rows["friction_force"].T).max() / 2.0 - 1.0)
+    cosine = np.sum(sliding["friction_force"] * direction, axis=1) / force
+    assert found["direction_error_deg"] == pytest.approx(np.degrees(np.arccos(np.clip(cosine, -1, 1)).mean()), abs=1e-5)
+    assert found["creep_m_per_s"] == pytest.approx(creep_of(rows), abs=1e-12)
     assert found["injected_energy_j"] == rows["injected_energy"].max()
     assert found["largest_command"] == pytest.approx(np.hypot(*rows["command"].T).max())
     assert found["flags"] == int(np.bitwise_or.reduce(rows["status"]))
+
+
+def creep_of(rows: Any) -> float:
+    both = (rows["sticking"][1:] != 0) & (rows["sticking"][:-1] != 0)
+    way = np.diff(rows["proxy"], axis=0)[both].sum(axis=0)
+    return float(np.hypot(*way) / (1e-3 * np.count_nonzero(rows["sticking"])))
+
+
+def test_an_element_that_creeps_is_seen_to(tmp_path: Path) -> None:
+    """Dahl's model lets a handle go where model C holds it, given velocities whose sum is the motion."""
+    creeps = {}
+    for model in ("C", "dahl"):
+        text = SMALL.replace('model = "C"', f'model = "{model}"').replace("duration = 0.4", "duration = 3.0")
+        text = text.replace('name = "virtual-joystick"', 'name = "virtual-joystick"\nvelocity_estimator = "difference"')
+        sweep = read_sweep(written(tmp_path, 'setting = "element.stiffness"', 'setting = "hand.stiffness"', text))
+        (found,) = simulate_jobs(sweep, list(sweep.jobs())[-1:])
+        creeps[model] = found["outcomes"]["creep_m_per_s"]
+    assert creeps["C"] < 1e-15
+    assert creeps["dahl"] > 1e-4
 
 
 def test_a_coupling_that_is_too_stiff_is_not_stable(tmp_path: Path) -> None:
@@ -266,7 +290,7 @@ def test_two_programs_do_not_write_into_one_folder(tmp_path: Path) -> None:
 def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path))
     Results(tmp_path / "out", sweep).close()
-    (tmp_path / "out" / LINES).write_text('{"key": "a", "outcomes": {}}\n[1]\n')
+    (tmp_path / "out" / LINES).write_text(f'{{"key": "{"a" * 32}", "outcomes": {{}}}}\n[1]\n')
     with pytest.raises(ConfigurationError, match="line 2"):
         Results(tmp_path / "out", sweep)
 
@@ -293,3 +317,32 @@ def test_sweep_is_a_plain_value(tmp_path: Path) -> None:
     sweep = read_sweep(written(tmp_path))
     again: Sweep = pickle.loads(pickle.dumps(sweep))
     assert again.common == sweep.common
+
+
+# --- the bound ---------------------------------------------------------------------------------------------------
+
+
+def test_session_and_bound_agree_but_at_the_border(tmp_path: Path) -> None:
+    """The study of the documentation, coarser, at two delays."""
+    text = (
+        (ROOT / "examples" / "sweeps" / "stability.toml").read_text(encoding="utf-8").replace("count = 25", "count = 9")
+    )
+    path = written(tmp_path, "[0.0, 0.001, 0.003]", "[0.001, 0.003]", text)
+    table, sweep = ran(path, tmp_path / "out"), read_sweep(path)
+    found = agreement(sweep, table)
+    assert found is not None
+    assert found["cells"] == 162
+    assert found["inside"] == 0
+    assert found["loud"] == 0
+    assert found["agree"] >= 155
+    assert 40 < np.count_nonzero(table["stable"]) < 120
+    table["stable"][:] = 1 - table["stable"]
+    turned = agreement(sweep, table)
+    assert turned is not None
+    assert turned["agree"] == 162 - found["agree"]
+    assert turned["inside"] > 50
+
+
+def test_a_design_that_is_no_grid_is_not_compared(tmp_path: Path) -> None:
+    path = written(tmp_path, "[sweep]", '[sweep]\ndesign = "random"\npoints = 4')
+    assert agreement(read_sweep(path), ran(path, tmp_path / "out")) is None
