@@ -159,7 +159,7 @@ def test_an_element_that_creeps_is_seen_to(tmp_path: Path) -> None:
         text = SMALL.replace('model = "C"', f'model = "{model}"').replace("duration = 0.4", "duration = 3.0")
         text = text.replace('name = "virtual-joystick"', 'name = "virtual-joystick"\nvelocity_estimator = "difference"')
         sweep = read_sweep(written(tmp_path, 'setting = "element.stiffness"', 'setting = "hand.stiffness"', text))
-        (found,) = simulate_jobs(sweep, list(sweep.jobs())[-1:])
+        (found,) = simulate_jobs(sweep, list(sweep.jobs())[6:7])
         creeps[model] = found["outcomes"]["creep_m_per_s"]
     assert creeps["C"] < 1e-15
     assert creeps["dahl"] > 1e-4
