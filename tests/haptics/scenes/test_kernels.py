@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from haptics import Elliptic
+from haptics import DeadZoneViscous, Elliptic, GaussianStribeck
 from haptics.rendering.on_scene import OnScene
 from haptics.scenes import Circle, Polygon, Region, Scene, Texture, read_scene
 from haptics.scenes.family import forces_of
@@ -13,6 +13,13 @@ from tests.haptics.scenery import element_of, moved
 
 SCENES = {
     **{name: read_scene(name) for name in ("border", "ice-wood-rubber", "stick-slip-patch", "relief")},
+    "gaussian": Scene(
+        GaussianStribeck(1.0, 1.5, 0.2),
+        (Region("disc", Circle((0.02, 0.0), 0.05), GaussianStribeck(3.0, 3.5, 0.1), texture=Texture(amplitude=0.5)),),
+    ),
+    "dead zone": Scene(
+        DeadZoneViscous(1.0, 5.0, 0.1), (Region("disc", Circle((0.02, 0.0), 0.05), DeadZoneViscous(3.0, 9.0, 0.02)),)
+    ),
     "elliptic": Scene(
         Elliptic(1.0, 2.0, 0.4),
         (
