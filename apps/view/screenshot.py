@@ -59,7 +59,7 @@ def grab(
     window = LiveWindow(None, by_name(theme))
     window.setAttribute(QtCore.Qt.WidgetAttribute.WA_DontShowOnScreen)
     window.resize(*size)
-    window.show_run(info, _announcement(info, metadata))
+    window.show_run(info, announcement(info, metadata))
     window.show()
     feed = ReplayFeed(rows, info.rate, info.causality)
     feed.seek(len(rows) - 1)
@@ -74,7 +74,7 @@ def grab(
         raise RecordingError(f"the picture could not be written to {path}")
 
 
-def _announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
+def announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
     """Return the message with which a session would announce a run that was recorded."""
     choices = {str(name): tuple(models) for name, models in dict(metadata.get("choices") or {}).items()}
     return SessionStarted(

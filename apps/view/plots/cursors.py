@@ -50,6 +50,9 @@ class Reading:
 Rows = list[tuple[str, str, list[float | None]]]
 """Name, unit and the values at A and B of what can be read."""
 
+_BAR = "\u2060\u00a0|\u00a0\u2060"
+"""Stands between two values without a break."""
+
 Read = Callable[[], Sequence[Reading]]
 """Returns the curves that are shown at present."""
 
@@ -123,7 +126,7 @@ class Cursors(QtWidgets.QLabel):
 
     def _line(self, number: int, shown: Any) -> Any:
         first = shown is self._charts[0]
-        options = {"position": 0.92, "movable": True}
+        options = {"position": 0.8, "movable": True}
         line = pg.InfiniteLine(
             angle=90, movable=True, label=NAMES[number] if first else None, labelOpts=options if first else None
         )
@@ -203,7 +206,7 @@ def _as_table(table: Rows) -> str:
 def _as_line(table: Rows) -> str:
     """Write the readings in as little room as possible."""
     parts = (
-        f"{name} {_number(a)} <b>|</b> {_number(b)} ({_number(_difference(a, b))}) {unit}".replace(" ", "&nbsp;")
+        f"{name} {_number(a)}{_BAR}{_number(b)} ({_number(_difference(a, b))}) {unit}".replace(" ", "&nbsp;")
         for name, unit, (a, b) in table
     )
     return "<b>A | B (B\u2212A):</b>&nbsp; " + " &nbsp; ".join(parts)

@@ -50,6 +50,8 @@ class SpeedPanel(Plot):
         self.finish()
         least_height(self.chart, 100)
         self._laws = [curve(self.chart) for _ in range(_MOST_CURVES)]
+        for item in self._laws:
+            item.setSegmentedLineMode("off")  # a dash would begin anew at every point
         self._all, self._newest = curve(self.chart), curve(self.chart)
         self._point = pg.ScatterPlotItem(pxMode=True, symbol="o", size=px(10))
         self.chart.addItem(self._point, ignoreBounds=True)
@@ -82,7 +84,7 @@ class SpeedPanel(Plot):
         dress_chart(self.chart, theme)
         self._key.apply(theme)
         for item in self._laws:
-            item.setPen(pen(theme.text, 1.5, dashed=True))
+            item.setPen(pen(theme.text, 2, dashed=True))
         self._all.setPen(pen(theme.motion))
         self._newest.setPen(pen(theme.friction, 3))
         self._point.setPen(None)
