@@ -123,9 +123,9 @@ def curve(widget: Any) -> Any:
 
 
 def pen(colour: str, width: float = 1.0, dashed: bool = False) -> Any:
-    """Return a pen whose width does not depend on the zoom [pixel]."""
+    """Return a pen whose width does not depend on the zoom [pixel on an ordinary screen]."""
     style = QtCore.Qt.PenStyle.DashLine if dashed else QtCore.Qt.PenStyle.SolidLine
-    return pg.mkPen(QtGui.QColor(colour), width=width, style=style)
+    return pg.mkPen(QtGui.QColor(colour), width=px(8 * width) / 8, style=style)
 
 
 def brush(colour: str, opacity: float = 1.0) -> QtGui.QBrush:

@@ -169,7 +169,9 @@ class Cursors(QtWidgets.QLabel):
                     item.setBrush(None)
                     item.setHoverBrush(None)
                 item.setHoverPen(pen(theme.alarm if theme.name == "dark" else theme.stick, 2))
-                if self._read is not None and item is row[0]:
+                if self._read is None:
+                    item.label().setColor(theme.text)
+                elif item is row[0]:
                     item.label.setColor(theme.text)
 
     def rows(self) -> Rows:
