@@ -65,7 +65,7 @@ class Session(Run):
         self._tell = tell
         self._warn = warn or tell
         self._counsel = Counsel(config.known_spec)
-        self._counsel.consider(config.built_element, 0)
+        self._counsel.consider(config.strongest_element, 0)
         self._program = 0
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
@@ -92,7 +92,7 @@ class Session(Run):
             "hand": self.config.hand,
             "workspace": (spec.workspace_min, spec.workspace_max),
             "mouse": self.config.hand == "mouse",
-            "force_scale": self.config.force_scale,
+            "force_scale": self.config.strongest_element.law.breakaway_force or 1.0,
             "duration": session.duration,
             "max_energy": limits.max_energy,
             "dead_man": limits.dead_man,
@@ -160,7 +160,7 @@ class Session(Run):
 
     def _go_on_with(self, config: SessionConfig) -> None:
         """Put the program of `config` in force, at the next tick or as soon as its functions are compiled."""
-        element, version = config.built_element, self.servo.next_version
+        element, version = config.strongest_element, self.servo.next_version
         self._program += config.session.model != self.config.session.model
         with self.writing():
             entry = {**journal_entry(config), "program": self._program}

@@ -125,9 +125,10 @@ class SessionConfig:
         return self.built_element if self.scene is None else OnScene(self.built_element, self.scene)
 
     @property
-    def force_scale(self) -> float:
-        """The largest break-away force of the session [N], or 1 where there is none."""
-        return (self.built_element.law.breakaway_force if self.scene is None else self.scene.strongest) or 1.0
+    def strongest_element(self) -> Element:
+        """The element, on a scene with the law that breaks away at the largest force of all: what advice is about."""
+        element = self.built_element
+        return element if self.scene is None else replace(element, law=self.scene.strongest)  # type: ignore[type-var]
 
     @functools.cached_property
     def measured(self) -> Measured | None:
@@ -197,9 +198,10 @@ class SessionConfig:
         Parameters
         ----------
         tables : mapping
-            ``session`` with ``model``, ``law``, ``element``, each with what changes, and ``scene``, a whole one or a
-            name (`apps.settings.scenes`). A law that is named, or a custom one, begins with its defaults, and so does
-            the element of another model; all else is kept. On a scene, ``law`` changes its background.
+            ``session`` with ``model``, ``law``, ``element``, each with what changes, and ``scene``, a whole one, a
+            name, or "" for none (`apps.settings.scenes`). A law that is named, or a custom one, begins with its
+            defaults, and so does the element of another model; all else is kept. On a scene, ``law`` changes its
+            background.
 
         Raises
         ------
@@ -213,16 +215,12 @@ class SessionConfig:
         for name, table in tables.items():
             if name not in allowed:
                 raise ConfigurationError(f"{name}: a run goes on with its own; start again for another one.")
-            kept = [
-                key
-                for key in table
-                if name != "scene" and allowed[name] is not None and key not in (allowed[name] or ())
-            ]
+            kept = [key for key in table if allowed[name] is not None and key not in (allowed[name] or ())]
             if kept:
                 raise ConfigurationError(f"{name}.{kept[0]}: a run goes on with its own; start again for another one.")
         model = tables.get("session", {}).get("model", self.session.model)
         law, element = tables.get("law", {}), dict(tables.get("element", {}))
-        if "scene" in tables:
+        if scene is not None and "scene" in tables:
             table = law_on(scene, law, self.causality)
         elif law:
             table = law_table({**law}, self.causality) if _LAW_NAMES & law.keys() else {**self.law, **law}

@@ -42,7 +42,7 @@ def scene_of(tables: Mapping[str, Any]) -> Scene | None:
     """
     whole = tables.get("scene")
     named = tables.get("session", {}).get("scene") or (whole if isinstance(whole, str) else "")
-    if not named and whole is None:
+    if not named and whole in (None, ""):
         return None
     from haptics.scenes import read_scene, scene_from_table
 

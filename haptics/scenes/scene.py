@@ -196,9 +196,10 @@ class Scene:
         return int(self.law.record["kind"][0])
 
     @property
-    def strongest(self) -> float:
-        """The largest break-away force of its laws [N]."""
-        return max(law.breakaway_force for law in (self.law, *(law for one in self.regions for law in one.laws)))
+    def strongest(self) -> Law:
+        """The law that breaks away at the largest force of all."""
+        laws = (self.law, *(law for region in self.regions for law in region.laws))
+        return max(laws, key=lambda law: law.breakaway_force)
 
     def numbers_at(self, points: ArrayLike) -> Floats:
         """Return the numbers of the law at points.

@@ -9,9 +9,11 @@ import pytest
 
 from apps.session.run import Session
 from apps.settings.config import complete
+from apps.verify.check import verify as verified
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
+from haptics.scenes import read_scene, scene_table
 from haptics.servo.job import SILENCE
 
 
@@ -70,6 +72,48 @@ def test_a_change_that_is_not_allowed_changes_nothing(tmp_path: Path) -> None:
     recording = Recording(Path(outcome.summary["recording"]))
     assert set(recording.rows["settings_version"]) == {0}
     assert len(recording.settings) == 1
+
+
+def test_scenes_come_change_and_go_in_mid_run_and_all_of_it_replays(tmp_path: Path) -> None:
+    hand = {"points": [[-0.05, 0.0], [0.05, 0.01]], "pause": 0.01, "rest": 0.0, "speed": 0.6}
+    session = make_session(tmp_path, session={"scene": "ice-wood-rubber"}, hand=hand)
+    trace, latest = session.servo.trace, 0
+    whole = scene_table(read_scene("relief"))
+    steps: list[dict[str, Any]] = [
+        {"law": {"static_force": 3.0}},
+        {"scene": "border"},
+        {"element": {"stiffness": 3000.0}},
+        {"session": {"model": "B"}},
+        {"scene": whole},
+        {"scene": ""},
+        {"law": {"viscosity": 4.0}},
+    ]
+    changes = list(steps)
+
+    def change() -> None:  # once the one before has arrived
+        nonlocal latest
+        rows = trace.since(trace.count - 1)
+        if not len(rows) or rows["settings_version"][-1] != len(steps) - len(changes) or trace.count - latest < 300:
+            return
+        latest = trace.count
+        if changes:
+            session.configure(changes.pop(0))
+        else:
+            session.stop()
+
+    outcome = session.run(change)
+    assert outcome.reason == "stopped", outcome.fault
+    recording = Recording(Path(outcome.summary["recording"]))
+    rows = recording.rows
+    assert set(rows["settings_version"].tolist()) == set(range(8))
+    assert recording.metadata["configuration"]["scene"]["name"] == "ice, wood, rubber"
+    assert recording.settings[5]["scene"] == whole and "scene" not in recording.settings[6]
+    there = [set(rows["region"][rows["settings_version"] == version].tolist()) for version in range(8)]
+    assert all(regions and min(regions) >= 0 for regions in there[:6])
+    assert there[6] == there[7] == {-1}
+    found = verify(recording)
+    assert (found.mismatches, found.verdict) == (0, "ok")
+    assert verified(recording.folder)[1].verdict == "ok"
 
 
 RUBBER = """

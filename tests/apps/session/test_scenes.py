@@ -26,7 +26,7 @@ def test_a_shipped_scene_is_named_and_its_background_is_the_law() -> None:
     assert config.scene == read_scene("ice-wood-rubber")
     assert config.built_element.law == Stribeck(1.8, 2.2, 0.1, 1.0)
     assert isinstance(config.program, OnScene)
-    assert config.force_scale == 5.0
+    assert config.strongest_element.law == Stribeck(4.2, 5.0, 0.1, 1.0)
 
 
 @pytest.mark.parametrize("line", ['scene = "mine.toml"', '[session]\nscene = "mine.toml"'])
@@ -66,6 +66,8 @@ def test_another_scene_is_taken_in_mid_run_whole_or_by_its_name() -> None:
     changed = config.with_tables({"law": {"force": 3.0}})
     assert changed.scene is not None and changed.scene.law == Coulomb(3.0)
     assert session().with_tables({"scene": "border"}).scene is not None  # type: ignore[dict-item]
+    left = config.with_tables({"scene": ""})  # type: ignore[dict-item]
+    assert left.scene is None and left.built_element.law == MINE.law
 
 
 @pytest.mark.parametrize(
