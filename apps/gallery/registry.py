@@ -15,6 +15,7 @@ ALL = "all"
 
 DEMONSTRATIONS: dict[str, str] = {
     "holds": "holds",
+    "materials": "materials",
     "stick-slip": "stick_slip",
     "four-models": "four_models",
     "encoder": "encoder",

@@ -51,7 +51,10 @@ class Showing:
     recordings: list[Recording] = field(default_factory=list)
 
     def show(self, tables: Tables) -> Recording:
-        """Run the session that is to be seen, in the window where there is one, and record it.
+        """Run the session that is to be seen, in the window where there is one, and return its recording.
+
+        A machine that is too busy skips ticks, and what it shows is then another motion: the recording returned is that
+        of the same run without a clock.
 
         Parameters
         ----------
@@ -74,7 +77,14 @@ class Showing:
             raise outcome.fault
         if outcome.reason == "interrupted":
             raise KeyboardInterrupt
-        return self.keep(Recording(Path(outcome.summary["recording"])))
+        shown = self.keep(Recording(Path(outcome.summary["recording"])))
+        skipped = outcome.summary["skipped"]
+        if not skipped:
+            return shown
+        self.tell(
+            f"this machine skipped {skipped} ticks of what was shown: it is measured in the same run without a clock."
+        )
+        return self.beside(tables, "again")
 
     def beside(self, tables: Tables, words: str) -> Recording:
         """Run a session without a clock, and record it; `words` are for the name of its folder."""

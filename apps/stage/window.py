@@ -110,7 +110,7 @@ class StageWindow:
                 self._tell(f"{words[0].upper()}{words[1:]}." if words else self._advice, _ADVICE)
             case say.SessionEnded():
                 self._end(message)
-            case say.Refused(words) | say.Advised(words):
+            case say.Refused(words) | say.Advised(words) | say.Captioned(words):
                 self._advice = words
                 self._tell(words, _ADVICE)
             case say.ValuesInForce(values):

@@ -64,6 +64,7 @@ class LiveWindow(QtWidgets.QWidget):
         self._feed: Feed | None = None
         self._values: dict[str, float] = {}
         self._advice: tuple[str, float] | None = None
+        self._caption = ""
         self._told_to_quit = False
         self.theme = theme
         self.running = False
@@ -142,8 +143,10 @@ class LiveWindow(QtWidgets.QWidget):
         elif isinstance(message, ValuesInForce):
             self._take_values(message.values, answer=message.yours)
         elif isinstance(message, Advised | Captioned):
-            seconds = _ADVICE_SECONDS if isinstance(message, Advised) else _FAULT_SECONDS
-            self._advice = message.message, seconds
+            if isinstance(message, Captioned):
+                self._caption = message.message
+            words = message.message if isinstance(message, Captioned) else f"{self._caption} {message.message}".strip()
+            self._advice = words, _FAULT_SECONDS if self._caption else _ADVICE_SECONDS
             self.dashboard.notice.tell(*self._advice)
         elif isinstance(message, AskShown):
             self._send(Shown())
@@ -174,7 +177,7 @@ class LiveWindow(QtWidgets.QWidget):
     def show_run(self, info: RunInfo, message: SessionStarted) -> None:
         """Prepare all panels for the run that `message` announces."""
         self._feed = None
-        self._advice = None
+        self._advice, self._caption = None, ""
         self.running = True
         self.setWindowTitle(f"haptics: {info.title}")
         self.dashboard.notice.hide()

@@ -8,7 +8,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from PySide6 import QtCore
 
-from apps.front_ends.messages import Advised, Preparing, SessionEnded
+from apps.front_ends.messages import Advised, Captioned, Preparing, SessionEnded
 from apps.view import qt
 from tests.apps.view.driving import frames, publish
 from tests.apps.view.summaries import UNFIT
@@ -50,6 +50,23 @@ def test_what_is_done_before_the_first_tick_is_shown_and_advice_comes_back(live,
     publish(live.trace, rows[:10])
     frames(live)
     assert "1000 Hz" in live.window.dashboard.numbers.text()
+
+
+def test_a_caption_stays_and_advice_comes_after_it(live) -> None:
+    live.begin()
+    notice = live.window.dashboard.notice
+    live.session.send(Captioned("Tap the handle."))
+    live.session.send(Preparing("opening"))
+    live.session.send(Preparing(""))
+    frames(live)
+    assert notice.isVisible() and notice.words.text() == "Tap the handle."
+    live.session.send(Advised("too stiff"))
+    frames(live)
+    assert notice.words.text() == "Tap the handle. too stiff"
+    live.begin()
+    live.session.send(Advised("too stiff"))
+    frames(live)
+    assert notice.words.text() == "too stiff"
 
 
 def test_a_choice_that_waits_for_start_does_not_look_as_if_it_ran(live) -> None:

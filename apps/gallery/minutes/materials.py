@@ -1,0 +1,122 @@
+"""Ice, wood, rubber: one stroke over three materials, and in each the friction that was asked for.
+
+The scene is the one that is shipped as ``ice-wood-rubber``. The hand moves at a constant speed, so that nothing
+accelerates: what it feels in a material is the level of its law at that speed, which is computed here from the numbers
+in the scene's file.
+"""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apps.gallery.outcome import Guide, Outcome, Scene
+from apps.gallery.paths import by_speeds, write_path
+from apps.gallery.showing import Showing, Tables
+from apps.reproduce.outcome import Row
+from apps.reproduce.style import AMBER, BLUE, INK, PINK, dress
+from haptics.scenes import find_scene
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from haptics.records import Rows
+
+TITLE = "ice, wood, rubber: one stroke over three materials"
+
+GUIDE = Guide(
+    do="Stroke from left to right, over ice, wood and rubber, and back.",
+    feel="It glides, it drags, it grips; at the borders nothing jumps.",
+    see="Force of the hand over the place, and the level of each material's law.",
+)
+
+SCENE, SPEED, REACH = "ice-wood-rubber", 0.04, 0.07
+MATERIALS = {"ice": 1, "wood": 0, "rubber": 2}
+"""Material to its number in the recordings: 0 is the background."""
+
+_COLOURS = {"ice": BLUE, "wood": AMBER, "rubber": PINK}
+_LEAD, _RAMP = 0.3, 0.1
+"""Time at rest, and that to get up to speed [s]."""
+
+_AWAY = 0.15
+"""From a border one is away for this time [s]: the hand has settled; numbers are blended over 2 mm at each border."""
+
+
+def demonstrate(showing: Showing) -> Outcome:
+    """Stroke to and fro."""
+    path = write_path(showing.folder / "stroke.csv", *by_speeds(_knots(showing.brief), -REACH))
+    rows = np.array(showing.show(_tables(path, float(_knots(showing.brief)[-1, 0]))).rows)
+    asked = {name: asked_of(name) for name in MATERIALS}
+    over = {name: felt(rows, name) / asked[name] for name in MATERIALS}
+    worst = 100.0 * max(abs(share - 1.0) for share in over.values())
+    return Outcome(
+        worst,
+        2.0,
+        "%",
+        "what is felt of ice, wood and rubber misses what was asked for by at most",
+        [Row(f"{name}: felt over asked", 1.0, share, 0.02, "", "derived") for name, share in over.items()],
+        lambda figure: _draw(figure, rows, asked),
+        [Scene("ice, wood, rubber", rows)],
+        {"felt_over_asked": over},
+    )
+
+
+def asked_of(material: str) -> float:
+    """Return the friction that the file of the scene asks for in a material at that speed [N]."""
+    tables = tomllib.loads(find_scene(SCENE).read_text(encoding="utf-8"))
+    law: dict[str, Any] = dict(tables["law"])
+    for region in tables["regions"]:
+        if region["name"] == material:
+            law |= region["law"]
+    excess = law["static_force_n"] - law["kinetic_force_n"]
+    falling = excess * math.exp(-SPEED / law["stribeck_velocity_m_per_s"])
+    return float(law["kinetic_force_n"] + falling + law["viscosity_ns_per_m"] * SPEED)
+
+
+def felt(rows: Rows, material: str) -> float:
+    """Return the mean force of the hand along its motion in a material, away from its borders [N]."""
+    time, place = rows["time"], rows["position"][:, 0]
+    borders = np.concatenate(([0], np.flatnonzero(np.diff(rows["region"])) + 1, [len(rows) - 1]))
+    away = np.abs(time[:, None] - time[borders]).min(axis=1) > _AWAY
+    inside = (rows["region"] == MATERIALS[material]) & away & (np.abs(place) < REACH - 0.01)
+    return float(np.mean(np.sign(rows["velocity"][inside, 0]) * rows["hand_force"][inside, 0]))
+
+
+def _knots(brief: bool) -> np.ndarray:
+    """Return the motion, times [s] and speeds [m/s]: one way, or there and back."""
+    knots, now = [[0.0, 0.0]], 0.0
+    for direction in (1.0,) if brief else (1.0, -1.0):
+        begin, length = now + _LEAD, 2.0 * REACH / SPEED
+        knots += [[begin, 0.0], [begin + _RAMP, direction * SPEED]]
+        now = begin + length + _RAMP
+        knots += [[now - _RAMP, direction * SPEED], [now, 0.0]]
+    return np.array(knots)
+
+
+def _tables(path: str, duration: float) -> Tables:
+    return {
+        "session": {"model": "C", "duration": duration, "scene": SCENE},
+        "device": {"name": "virtual-joystick", "damping": 0.0},
+        "hand": {"name": "recorded", "file": path, "centre": False, "stiffness": 1500.0, "damping": 30.0},
+        "element": {"stiffness": 2000.0, "damping": 40.0},
+    }
+
+
+def _draw(figure: Figure, rows: Rows, asked: dict[str, float]) -> None:
+    axes = figure.subplots()
+    place = 1e3 * rows["position"][:, 0]
+    sign = np.where(rows["velocity"][:, 0] < 0.0, -1.0, 1.0)
+    axes.plot(place, sign * rows["hand_force"][:, 0], color=INK, linewidth=0.9, label="hand, along its motion")
+    for name, number in MATERIALS.items():
+        inside = place[rows["region"] == number]
+        span = float(inside.min()), float(inside.max())
+        axes.axvspan(*span, color=_COLOURS[name], alpha=0.15)
+        axes.plot(
+            span, (asked[name],) * 2, color=_COLOURS[name], linewidth=3.0, label=f"{name}: {asked[name]:.2f} N asked"
+        )
+    axes.set_ylim(0.0, 1.3 * max(asked.values()))
+    axes.legend(loc="upper left")
+    dress(axes, "place [mm]", "force [N]", TITLE)
