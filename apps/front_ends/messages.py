@@ -177,10 +177,11 @@ class SetParameter:
 
 @dataclass(frozen=True)
 class HandTarget:
-    """Where the mouse is on the plane [m]."""
+    """Where the mouse is on the plane [m], and how firmly it grips, 0 to 1."""
 
     x: float
     y: float
+    grip: float = 1.0
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""The mouse over the participant's window where it is the hand."""
+"""The mouse over a window of pyglet's where it is the hand."""
 
 from __future__ import annotations
 
@@ -20,6 +20,11 @@ class Hand:
         Over which the mouse moves.
     send : callable
         Gets `HandTarget` and `HandButtons`.
+
+    Attributes
+    ----------
+    grip : float
+        How firm it is, 0 to 1: a mouse is firm, the pen of a tablet as firm as it is pressed.
     """
 
     def __init__(self, window: Any, send: Callable[[Any], None]) -> None:
@@ -27,6 +32,7 @@ class Hand:
         self._plane: Plane | None = None
         self._wanted = False
         self._buttons = 0
+        self.grip = 1.0
         mouse = pyglet.window.mouse
         self._bits = {mouse.LEFT: 1 << 1, mouse.RIGHT: 1 << 2, mouse.MIDDLE: 1 << 3}
         window.push_handlers(
@@ -48,9 +54,14 @@ class Hand:
         if self._wanted:
             self._plane = plane
 
+    def grip_at(self, x: float, y: float, grip: float) -> None:
+        """Hold the handle as firmly as `grip` says from now on, at a pixel of the window."""
+        self.grip = grip
+        self._move(x, y)
+
     def _move(self, x: float, y: float) -> None:
         if self._plane is not None:
-            self._send(HandTarget(*self._plane.to_plane(x, y)))
+            self._send(HandTarget(*self._plane.to_plane(x, y), self.grip))
 
     def _hold(self, buttons: int) -> None:
         if self._plane is not None and buttons != self._buttons:

@@ -54,9 +54,10 @@ class Mouse:
         self._value["buttons"] = buttons
         self._lane.publish(self._value[0])
 
-    def move(self, x: float, y: float) -> None:
-        """Put the hand's target at (x, y) [m]."""
+    def move(self, x: float, y: float, grip: float = 1.0) -> None:
+        """Put the hand's target at (x, y) [m], and let it grip as firmly as `grip` says, 0 to 1."""
         self._value["position"] = (x, y)
+        self._value["ease"] = 1.0 - grip
         self._value["engaged"] = 1
         self._lane.publish(self._value[0])
 

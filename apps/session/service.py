@@ -84,8 +84,8 @@ class Service:
     def _do(self, front: FrontEnd, message: Any) -> None:
         session = self.session
         match message:
-            case say.HandTarget(x, y) if self.mouse is not None:
-                self.mouse.move(x, y)
+            case say.HandTarget(x, y, grip) if self.mouse is not None:
+                self.mouse.move(x, y, grip)
             case say.HandButtons(buttons) if self.mouse is not None:
                 self.mouse.press(front, buttons)
             case say.Key(name, down, at) if session is not None:

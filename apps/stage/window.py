@@ -15,6 +15,7 @@ from apps.shared.theme import Theme, other
 from apps.stage.drawing.notes import keys
 from apps.stage.drawing.picture import Picture
 from apps.stage.motion import Motion
+from apps.stage.pointing import Pointers
 from apps.view.link import Link
 from apps.view.run import RunInfo, from_message, levels
 from haptics.errors import ConfigurationError
@@ -71,6 +72,7 @@ class StageWindow:
         self.picture = Picture(window, theme)
         self.motion = Motion(RunInfo.rate, RunInfo.causality)
         self._hand = Hand(window, link.send)
+        self._pointers = Pointers(window, self._hand, link.send)
         self._dead_man = DeadMansKey(link.send)
         self._keyboard = Keyboard(window, self._key)
         window.set_minimum_size(*_LEAST_SIZE)
@@ -88,6 +90,7 @@ class StageWindow:
     def step(self) -> None:
         """Take what has come, and draw what has changed if it is time for a picture."""
         self._window.dispatch_events()
+        self._pointers.poll()
         for message in self._link.receive():
             self._take(message)
         now = time.monotonic()
@@ -147,7 +150,7 @@ class StageWindow:
         self._pull()
         self._reader, self.running = None, False
         self._dead_man.want(False)
-        self._hand.want(None)
+        self._place_hand()
         error = f" {message.error}" if message.error else ""
         self._tell(f"Run ended: {message.reason}.{error} Enter starts it again.", 600.0)
 
@@ -234,12 +237,14 @@ class StageWindow:
         mouse = self.running and self._started is not None and self._started.mouse
         cursor = self._window.CURSOR_CROSSHAIR if mouse else self._window.CURSOR_DEFAULT
         self._window.set_mouse_cursor(self._window.get_system_mouse_cursor(cursor))
-        self._hand.want(self.picture.plane if mouse else None)
+        plane = self.picture.plane if mouse else None
+        self._hand.want(plane)
+        self._pointers.want(plane)
 
     def _show_keys(self) -> None:
         started = self._started
         if started is not None:
-            self.picture.explain(keys(self._dead_man.wanted, started.mouse))
+            self.picture.explain(keys(self._dead_man.wanted, started.mouse, self._pointers.names))
 
     def _draw(self, now: float) -> None:
         rows = self._pull()

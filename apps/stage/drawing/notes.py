@@ -10,11 +10,20 @@ from apps.stage.layout import Layout
 from apps.stage.marks import Marks
 
 
-def keys(space_holds: bool, mouse: bool) -> tuple[tuple[str, str], ...]:
-    """Return the keys and what each does; in a run whose space bar must be held, Esc stops it."""
+def keys(space_holds: bool, mouse: bool, pointers: tuple[str, ...] = ()) -> tuple[tuple[str, str], ...]:
+    """Return the keys and what each does; in a run whose space bar must be held, Esc stops it.
+
+    Parameters
+    ----------
+    space_holds, mouse : bool
+        Whether the space bar must be held, and whether the mouse is the hand.
+    pointers : tuple of str
+        What else can be the hand then.
+    """
     stop = (("space bar", "hold it: without it there is no force"), ("Esc", "stop the run"))
     usual = (("space bar", "stop the run"), ("Esc", "leave the full screen"))
-    hand = (("mouse", "over the plane it is your hand; its buttons are the device's"),) if mouse else ()
+    others = tuple(("", words) for words in pointers)
+    hand = (("mouse", "over the plane it is your hand; its buttons are the device's"), *others) if mouse else ()
     return (
         *(stop if space_holds else usual),
         *hand,

@@ -143,11 +143,12 @@ def _look(s: Any) -> None:
     if before >> 1 == s.version:
         return
     x, y, engaged = float_at(s.shown), float_at(s.shown + 8), integer_at(s.shown + 16)  # `HAND_TARGET`
-    buttons = integer_at(s.shown + 24)
+    buttons, ease = integer_at(s.shown + 24), float_at(s.shown + 32)
     if before % 2 != 0 or integer_at(s.lock) != before:
         return
     s.version = before >> 1
     s.clicked = buttons
+    s.ease = min(max(ease, 0.0), 1.0) if math.isfinite(ease) else 0.0
     s.engaged = 1 if engaged != 0 and math.isfinite(x + y) else 0
     if s.engaged:
         s.wanted[0] = min(max(x, s.workspace_min[0]), s.workspace_max[0])
@@ -177,7 +178,7 @@ def mouse(s: Any, time: float, _: float) -> None:
     if s.engaged:
         _follow(s, elapsed)
         _tremble(s, time)
-        s.grip = 1.0
+        s.grip = 1.0 - s.ease
         return
     for i in range(2):
         s.target[i], s.velocity[i], s.force[i] = s.handle[i], 0.0, 0.0

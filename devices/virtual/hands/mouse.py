@@ -15,9 +15,10 @@ from haptics.errors import ConfigurationError
 from haptics.servo.lane import Lane
 from haptics.settings import bounded, documented, string
 
-HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8")])
-"""What the view publishes: where the mouse is on the plane [m], 1 while it holds the handle, else 0, and the device's
-buttons that are held (`devices.virtual.hands.hand.HandSample`), whether it holds the handle or not."""
+HAND_TARGET = np.dtype([("position", "<f8", (2,)), ("engaged", "<i8"), ("buttons", "<i8"), ("ease", "<f8")])
+"""What the view publishes: where the mouse is on the plane [m], 1 while it holds the handle, else 0, the device's
+buttons that are held (`devices.virtual.hands.hand.HandSample`), whether it holds the handle or not, and how loosely it
+holds it, 0 to 1: as firmly as it can where nobody says so."""
 
 MOUSE = np.dtype(
     [
@@ -34,6 +35,7 @@ MOUSE = np.dtype(
         ("velocity", "<f8", (2,)),
         ("engaged", "<i8"),
         ("clicked", "<i8"),
+        ("ease", "<f8"),
     ]
 )
 """The hand in one record: where lock and record of the lane lie, the `rate` of the filter [1/s], the workspace [m];
@@ -86,5 +88,6 @@ class MouseHand(CompiledHand):
         record = self._record
         record["time"], record["version"] = 0.0, -1
         record["engaged"] = record["clicked"] = 0
+        record["ease"] = 0.0
         record["wanted"] = record["target"] = self.start
         record["velocity"] = 0.0

@@ -202,7 +202,8 @@ def test_buttons_of_two_mice_add_up_and_go_with_who_held_them(monkeypatch: pytes
             service.attend()
             latest = lane.read()
             assert latest is not None
-            position, engaged, buttons = latest[1][0].tolist()
+            position, engaged, buttons, ease = latest[1][0].tolist()
+            assert ease == 0.0
             return list(position), engaged, buttons
 
         one.says, other.says = [HandTarget(0.01, 0.02), HandButtons(0b10)], [HandButtons(0b1000)]
@@ -213,6 +214,16 @@ def test_buttons_of_two_mice_add_up_and_go_with_who_held_them(monkeypatch: pytes
         assert shown() == ([0.01, 0.02], 1, 0b10)
         one.says = [HandButtons(0)]
         assert shown() == ([0.01, 0.02], 1, 0)
+
+
+def test_a_pen_that_is_pressed_less_grips_less() -> None:
+    service, _ = served(Running(), person := Person())
+    with Mouse() as service.mouse:
+        lane = Lane(Path(service.mouse.path), HAND_TARGET)
+        for grip in (0.3, 1.0):
+            person.says = [HandTarget(0.01, 0.02, grip)]
+            service.attend()
+            assert lane.record["ease"][0] == 1.0 - grip
 
 
 def test_a_click_in_one_breath_lasts_until_ticks_have_seen_it() -> None:

@@ -25,7 +25,7 @@ def hand_table(name, folder):
         (folder / "path.csv").write_text("t,x,y\n" + "".join(f"{t},{x},{y}\n" for t, x, y in path.tolist()))
     if name == "mouse":
         lane = Lane(folder / "target", HAND_TARGET, create=not (folder / "target").exists())
-        lane.publish(np.array(((0.05, -0.2), 1, 0b1000), HAND_TARGET))
+        lane.publish(np.array(((0.05, -0.2), 1, 0b1000, 0.25), HAND_TARGET))
     tables = {
         "minimum-jerk": {"tremor": 0.3, "pause": 0.05, "rest": 0.4, "speed": 0.3},
         "scripted-force": {"script": [[0.1, 0.0, 2.0], [0.5, 4.0, -1.0], [0.9, 1.0, 1.0]], "repeat": 1.7},
@@ -104,7 +104,7 @@ def lane(tmp_path):
 
 def test_mouse_that_is_half_written_stays_where_it_was(lane):
     hand = make_hand({"name": "mouse", "target": str(lane.path), "smoothing": 1e-3}, 0, WORKSPACE)
-    lane.publish(np.array(((0.05, 0.02), 1, 0), HAND_TARGET))
+    lane.publish(np.array(((0.05, 0.02), 1, 0, 0.0), HAND_TARGET))
     assert hand.sample(1.0, np.zeros(2))[:2] == (0.05, 0.02)
     lane.sequence[0] += 1
     lane.record["position"] = (-0.03, 0.02)

@@ -83,8 +83,9 @@ class TestMouse:
         return Lane(tmp_path / "target", HAND_TARGET, create=True)
 
     @staticmethod
-    def point(lane, x, y, engaged=1, buttons=0):
+    def point(lane, x, y, engaged=1, buttons=0, ease=0.0):
         value = np.zeros(1, HAND_TARGET)
+        value["ease"] = ease
         value["position"], value["engaged"], value["buttons"] = (x, y), engaged, buttons
         lane.publish(value[0])
 
@@ -100,6 +101,12 @@ class TestMouse:
         hand = make("mouse", target=str(lane.path))
         sample = hand.sample(0.1, np.array((0.03, -0.02)))
         assert sample == (0.03, -0.02, 0.0, 0.0, 0.0, 0)
+
+    @pytest.mark.parametrize(("ease", "grip"), [(0.0, 1.0), (0.25, 0.75), (1.0, 0.0), (-3.0, 1.0), (np.nan, 1.0)])
+    def test_holds_as_firmly_as_a_pen_is_pressed(self, lane, ease, grip):
+        hand = make("mouse", target=str(lane.path))
+        self.point(lane, 0.08, 0.0, ease=ease)
+        assert hand.sample(0.1, np.zeros(2)).grip == grip
 
     def test_takes_hold_where_the_handle_is(self, lane):
         hand = make("mouse", target=str(lane.path))

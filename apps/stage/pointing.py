@@ -1,0 +1,150 @@
+"""A gamepad's stick, or a tablet's pen, as the hand, beside the mouse; through pyglet's input, where there is one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from apps.front_ends.messages import HandButtons, HandTarget
+from apps.opengl.hand import Hand
+from apps.opengl.plane import Plane
+
+DEAD_ZONE = 0.08
+"""A stick at rest is not exactly in its middle: less than this part of its way counts as nothing."""
+
+_BUTTONS = {"a": 1, "b": 2, "x": 3, "y": 4, "leftshoulder": 5, "rightshoulder": 6}
+"""Which of the device's buttons a gamepad's are."""
+
+
+class Gamepad:
+    """The left stick as the hand: from its middle to its end is from the middle of the workspace to its border.
+
+    Parameters
+    ----------
+    controller : pyglet Controller
+        An open one.
+    send : callable
+        Gets `HandTarget` and `HandButtons` while there is a plane.
+    """
+
+    def __init__(self, controller: Any, send: Callable[[Any], None]) -> None:
+        self._device, self._send = controller.device, send
+        self._plane: Plane | None = None
+        self._moved = False
+        self._buttons = 0
+        self.name = str(controller.name or "gamepad")
+        controller.push_handlers(
+            on_stick_motion=self._move,
+            on_button_press=lambda controller, button: self._hold(self._buttons | self._bit(button)),
+            on_button_release=lambda controller, button: self._hold(self._buttons & ~self._bit(button)),
+        )
+
+    def want(self, plane: Plane | None) -> None:
+        """Take the stick for the hand on a plane, or not."""
+        if plane is None:
+            self._hold(0)
+        self._plane = plane
+
+    def poll(self) -> None:
+        """Take what the device has said; one that was unplugged says nothing any more."""
+        try:
+            if self._device.is_open and self._device.poll():
+                self._device.select()
+        except OSError:
+            self._device.close()
+
+    @staticmethod
+    def _bit(button: str) -> int:
+        return 1 << _BUTTONS[button] if button in _BUTTONS else 0
+
+    def _move(self, controller: Any, stick: str, place: Any) -> None:
+        if stick != "leftstick" or self._plane is None:
+            return
+        across, up = (part if abs(part) > DEAD_ZONE else 0.0 for part in (float(place[0]), float(place[1])))
+        self._moved |= bool(across or up)
+        if self._moved:
+            (left, low), (right, high) = self._plane.workspace
+            x, y = 0.5 * (left + right + across * (right - left)), 0.5 * (low + high + up * (high - low))
+            self._send(HandTarget(x, y))
+
+    def _hold(self, buttons: int) -> None:
+        if self._plane is not None and buttons != self._buttons:
+            self._buttons = buttons
+            self._send(HandButtons(buttons))
+
+
+class Pen:
+    """The pen of a tablet: where it is, the mouse says; how hard it is pressed is how firmly the hand grips.
+
+    Parameters
+    ----------
+    canvas : pyglet TabletCanvas
+        An open one.
+    hand : Hand
+        The mouse as the hand.
+    """
+
+    def __init__(self, canvas: Any, hand: Hand) -> None:
+        self._hand = hand
+        canvas.push_handlers(on_motion=self._move, on_leave=self._leave)
+
+    def _move(self, cursor: Any, x: float, y: float, pressure: float, *_: Any) -> None:
+        self._hand.grip_at(x, y, min(max(pressure, 0.0), 1.0))
+
+    def _leave(self, cursor: Any) -> None:
+        self._hand.grip = 1.0
+
+
+class Pointers:
+    """All gamepads and tablets of this machine.
+
+    Attributes
+    ----------
+    names : tuple of str
+        What they are, with what they do.
+    """
+
+    def __init__(self, window: Any, hand: Hand, send: Callable[[Any], None]) -> None:
+        self._pads = [Gamepad(controller, send) for controller in _opened_gamepads()]
+        self._pens = [Pen(canvas, hand) for canvas in _opened_tablets(window)]
+        self.names = tuple(f"{pad.name}: its left stick is your hand" for pad in self._pads)
+        self.names += ("pen: press harder to hold firmer",) * bool(self._pens)
+
+    def want(self, plane: Plane | None) -> None:
+        """Take them for the hand on a plane, or not."""
+        for pad in self._pads:
+            pad.want(plane)
+
+    def poll(self) -> None:
+        """Take what they have said since the last call; never waits."""
+        for pad in self._pads:
+            pad.poll()
+
+
+def _opened_gamepads() -> list[Any]:
+    """Return the gamepads that can be opened: none where the system gives no access to its input devices."""
+    try:
+        from pyglet.input import get_controllers
+
+        found = get_controllers()
+    except Exception:  # without /dev/input pyglet lets the system's error through
+        return []
+    return [one for one in found if _opened(one.open)]
+
+
+def _opened_tablets(window: Any) -> list[Any]:
+    """Return the canvases of the tablets over a window: none where the window system knows of no pen."""
+    try:
+        from pyglet.input import get_tablets
+
+        return [tablet.open(window) for tablet in get_tablets(window.display)]
+    except Exception:  # as above; without the library Xinput, too
+        return []
+
+
+def _opened(opening: Callable[[], None]) -> bool:
+    try:
+        opening()
+    except Exception:  # taken by another program, or not ours to read
+        return False
+    return True
