@@ -16,6 +16,7 @@ BENCHMARKS: dict[str, str] = {
     "quest": "quest",
     "servo": "live.servo",
     "soak": "live.soak",
+    "stage": "live.stage",
 }
 """Name to the module of `apps.bench` that has its ``TITLE`` and its ``run``, in the order in which all are run."""
 
@@ -25,6 +26,7 @@ UNASKED: dict[str, dict[str, Any]] = {
     "network": {},
     "quest": {},
     "servo": {"duration": 8.0},
+    "stage": {},
 }
 """Those that are run if none is named, with the options that they are given then."""
 

@@ -7,11 +7,14 @@ import os
 import signal
 import sys
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.opengl.opening import Size, open_window, why
 from apps.shared.theme import by_name
 from apps.view.link import Link
+
+if TYPE_CHECKING:
+    from apps.stage.window import StageWindow
 
 SIZE: Size = (1280, 720)
 """Of the window at the start [pixel]; it can be made larger, and fill the screen with F11."""
@@ -34,6 +37,13 @@ def main(connection: Connection[Any, Any], theme: str = "auto", size: Size = SIZ
     size : (int, int)
         Of the window [pixel].
     """
+    stage = opened(connection, theme, size)
+    stage.run()
+    connection.close()
+
+
+def opened(connection: Connection[Any, Any], theme: str, size: Size) -> StageWindow:
+    """Open the stage in this process, or end it with a sentence on standard error; see `main`."""
     # Ctrl-C in the terminal reaches the whole group; the session decides what it means and says Quit.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ.update(_ONE_THREAD)
@@ -48,5 +58,4 @@ def main(connection: Connection[Any, Any], theme: str = "auto", size: Size = SIZ
     # What has been built lives as long as the process: not looking at it again avoids pauses.
     gc.collect()
     gc.freeze()
-    stage.run()
-    link.close()
+    return stage

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Callable
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from apps.front_ends import messages as say
 from apps.opengl.dead_man import KEY, DeadMansKey
@@ -14,15 +15,13 @@ from apps.opengl.keys import Keyboard
 from apps.shared.theme import Theme, other
 from apps.stage.drawing.notes import keys
 from apps.stage.drawing.picture import Picture
+from apps.stage.material import law_words, words_here
 from apps.stage.motion import Motion
 from apps.stage.pointing import Pointers
 from apps.view.link import Link
-from apps.view.run import RunInfo, from_message, levels
+from apps.view.run import RunInfo, from_message
 from haptics.errors import ConfigurationError
 from haptics.trace import Reader, Ring
-
-if TYPE_CHECKING:
-    from haptics.scenes import Scene
 
 LOOK = 0.004
 """The window looks for messages, keys and the hand this often [s]."""
@@ -79,11 +78,18 @@ class StageWindow:
         window.push_handlers(on_close=self._close, on_resize=self._resized, on_expose=self._exposed)
         self.picture.warm_up()
 
-    def run(self) -> None:
-        """Show what the session says until it says `Quit`, its pipe ends, or a person closes the window."""
+    def run(self, meanwhile: Callable[[], None] = lambda: None) -> None:
+        """Show what the session says until it says `Quit`, its pipe ends, or a person closes the window.
+
+        Parameters
+        ----------
+        meanwhile : callable
+            Called at every look.
+        """
         while not self._closed:
             wait(self._link.waitable, LOOK) if self._link.waitable else time.sleep(LOOK)
             self.step()
+            meanwhile()
         self._keyboard.forget()
         self._window.close()
 
@@ -246,6 +252,10 @@ class StageWindow:
         if started is not None:
             self.picture.explain(keys(self._dead_man.wanted, started.mouse, self._pointers.names))
 
+    def frame(self) -> None:
+        """Draw a picture at once, whether it is time for one or not."""
+        self._draw(time.monotonic())
+
     def _draw(self, now: float) -> None:
         rows = self._pull()
         if not (rows and not self._frozen) and not self._dirty:
@@ -260,7 +270,7 @@ class StageWindow:
     def _material(self) -> tuple[str, str]:
         """Return the name of the material under the contact, and its law in words."""
         scene = self._started.scene if self._started is not None else None
-        return ("", _law(self._values)) if scene is None or not self.motion.ticks else _here(scene, self.motion)
+        return law_words(self._values) if scene is None or not self.motion.ticks else words_here(scene, self.motion)
 
     def _message(self, now: float) -> tuple[str, bool]:
         """Return what is to be said at the top, and whether it is loud."""
@@ -273,18 +283,3 @@ class StageWindow:
 
 _OWN = ("f1", "f11", "escape", "t", "l", "p", "return")
 """Keys that mean something to the window, and are not written down."""
-
-
-def _law(values: dict[str, float]) -> str:
-    """Say the levels of the law that is in force."""
-    found = " / ".join(f"{level:.3g}" for level in levels(values))
-    return f"friction {found} N" if found else ""
-
-
-def _here(scene: Scene, motion: Motion) -> tuple[str, str]:
-    """Say what the contact is on, and at which force it breaks away there."""
-    level = float(scene.numbers_at(motion.contact)[0, 0])
-    if motion.region > len(scene.regions):
-        return "", ""
-    name = scene.regions[motion.region - 1].name if motion.region > 0 else scene.look
-    return name, f"breaks away at {level:.2f} N here"

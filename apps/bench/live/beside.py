@@ -11,6 +11,7 @@ import importlib
 import multiprocessing
 import os
 import time
+from collections.abc import Callable
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -50,7 +51,7 @@ def why_no_view() -> str:
 
 
 class View:
-    """The view; as a context it draws from the beginning to the end.
+    """A window; as a context it draws from the beginning to the end.
 
     Parameters
     ----------
@@ -60,12 +61,17 @@ class View:
         What it must know of their run; see `apps.session.run.Session.started`.
     stop : Stop
         Looked at while the window opens.
+    show : callable
+        What is done in its process: `show_view` for the live view, `show_stage` for the stage.
     """
 
-    def __init__(self, rows: Rows, started: dict[str, Any], stop: Stop) -> None:
+    def __init__(
+        self, rows: Rows, started: dict[str, Any], stop: Stop, show: Callable[..., None] | None = None
+    ) -> None:
         self._rows = rows
         self._started = started
         self._stop = stop
+        self._show = show or show_view
 
     @property
     def frames(self) -> int:
@@ -80,7 +86,7 @@ class View:
         context = multiprocessing.get_context("spawn")
         self._connection, far_end = context.Pipe()
         self._process = context.Process(
-            target=show,
+            target=self._show,
             args=(far_end, trace.path, drawn.path, self._rows, message.rate_hz),
             name="haptics view",
             daemon=True,
@@ -106,7 +112,7 @@ class View:
         while self.frames < _FIRST_FRAMES:
             self._stop.check()
             if not self._process.is_alive() or time.monotonic() > until:
-                raise CannotMeasure("the live view draws nothing here: leave it out with --view off.")
+                raise CannotMeasure("a window draws nothing here: leave it out with --view off.")
             time.sleep(0.05)
 
     def _end(self) -> None:
@@ -121,10 +127,45 @@ class View:
             file.close()
 
 
+class Together:
+    """Several windows at once, as one.
+
+    Parameters
+    ----------
+    windows : View
+        Those that draw.
+    """
+
+    def __init__(self, *windows: View) -> None:
+        self._windows = windows
+        self._open = contextlib.ExitStack()
+
+    @property
+    def frames(self) -> int:
+        """How many frames that one has drawn which drew fewest."""
+        return min(window.frames for window in self._windows)
+
+    def __enter__(self) -> Self:
+        with contextlib.ExitStack() as stack:
+            for window in self._windows:
+                stack.enter_context(window)
+            self._open = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._open.close()
+
+
+Windows = View | Together
+"""What draws beside what is measured."""
+
+
 # --- in the process of the view -----------------------------------------------------------------------------------
 
 
-def show(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: float) -> None:
+def show_view(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: float) -> None:
     """Show the live view, move its `trace` with `rows` at `rate` [Hz] and count its frames; target of its process."""
     if why_no_window():
         os.environ["QT_QPA_PLATFORM"] = "offscreen"
@@ -139,6 +180,21 @@ def show(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: flo
     frames = Lane(drawn, DRAWN).record["frames"]
     QtCore.QTimer.singleShot(0, lambda: _count_frames(frames))  # by then the window is there
     process.main(connection)
+
+
+def show_stage(connection: Connection, trace: Path, drawn: Path, rows: Rows, rate: float) -> None:
+    """Show the stage in the same way; target of its process."""
+    from apps.stage.process import SIZE, opened
+
+    stage = opened(connection, "dark", SIZE)
+    feeder = Feeder(Trace.attach(trace), rows, rate)
+    frames = Lane(drawn, DRAWN).record["frames"]
+
+    def meanwhile() -> None:
+        feeder.feed(time.monotonic())
+        frames[0] = stage.frames
+
+    stage.run(meanwhile)
 
 
 class Feeder:

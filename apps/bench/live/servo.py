@@ -10,16 +10,18 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from apps.bench.live import cyclictest
-from apps.bench.live.beside import View, why_no_view
+from apps.bench.live.beside import Together, View, Windows, show_stage, show_view, why_no_view
 from apps.bench.live.servo_report import report
 from apps.bench.live.servo_slices import Candidates, Condition
 from apps.bench.outcome import CannotMeasure, Outcome, Progress
 from apps.bench.stop import Stop
+from apps.stage.launch import why_no_stage
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, build, check, choice, documented
 
@@ -30,7 +32,14 @@ _LONGEST_SLICE = 10.0
 _SHORTEST_SLICE = 0.5
 _TRIAL = 2.0
 
-WITH_VIEW, WITHOUT_VIEW = "with_view", "without_view"
+WITH_VIEW, WITH_STAGE, WITHOUT_VIEW = "with_view", "with_view_and_stage", "without_view"
+
+_CONDITIONS = {
+    "on": (WITH_VIEW,),
+    "off": (WITHOUT_VIEW,),
+    "both": (WITH_VIEW, WITHOUT_VIEW),
+    "stage": (WITH_STAGE, WITHOUT_VIEW),
+}
 
 
 @documented
@@ -45,7 +54,9 @@ class Settings:
         "auto", ("auto", "fifo", "other"), doc="scheduling class of both candidates, as of the servo process"
     )
     cpu: int = bounded(-1, minimum=-1, doc="processor that both candidates stay on; -1: any")
-    view: str = choice("both", ("on", "off", "both"), doc="whether a live view runs beside them")
+    view: str = choice(
+        "both", tuple(_CONDITIONS), doc="whether a live view runs beside them, or ('stage') the stage as well"
+    )
 
     def __post_init__(self) -> None:
         check(self, _WHERE)
@@ -59,7 +70,7 @@ class Settings:
     @property
     def conditions(self) -> tuple[str, ...]:
         """What is measured; the first is what the servo is judged by."""
-        return {"on": (WITH_VIEW,), "off": (WITHOUT_VIEW,), "both": (WITH_VIEW, WITHOUT_VIEW)}[self.view]
+        return _CONDITIONS[self.view]
 
     @property
     def turns(self) -> int:
@@ -82,21 +93,24 @@ def run(progress: Progress, **options: Any) -> Outcome:
     obstacle = why_no_view()
     settings = build(Settings, {"view": "off" if obstacle else "both", **options}, _WHERE)
     cyclictest.require()
-    if obstacle and WITH_VIEW in settings.conditions:
+    if obstacle and settings.view != "off":
         raise CannotMeasure(f"{_WHERE}.view = {settings.view!r}: {obstacle}.")
+    if settings.view == "stage" and (obstacle := why_no_stage() or ""):
+        raise CannotMeasure(f"{_WHERE}.view = 'stage': {obstacle}.")
     with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         progress(0.0, "a warm-up session")
         table = {"scheduling": settings.scheduling, "cpu": settings.cpu}
         candidates = Candidates(Path(folder), settings.rate, table, stop)
         trial = candidates.trial(_TRIAL)
-        view = View(trial.rows, trial.started, stop)
-        conditions = _take_turns(settings, candidates, trial.priority, view, progress)
+        view, stage = (View(trial.rows, trial.started, stop, show) for show in (show_view, show_stage))
+        windows: dict[str, Windows] = {WITH_VIEW: view, WITH_STAGE: Together(view, stage)}
+        conditions = _take_turns(settings, candidates, trial.priority, windows, progress)
         command = " ".join(candidates.command(settings.length, trial.priority))
     return report(conditions, trial, settings.length, command, f"no live view: {obstacle}" if obstacle else "")
 
 
 def _take_turns(
-    settings: Settings, candidates: Candidates, priority: int, view: View, progress: Progress
+    settings: Settings, candidates: Candidates, priority: int, windows: Mapping[str, Windows], progress: Progress
 ) -> dict[str, Condition]:
     """Measure both candidates under every condition, round after round; who is first changes from round to round."""
     conditions = {name: Condition() for name in settings.conditions}
@@ -104,7 +118,7 @@ def _take_turns(
     for number in range(settings.rounds):
         order = (True, False) if number % 2 == 0 else (False, True)
         for name, condition in conditions.items():
-            beside = view if name == WITH_VIEW else None
+            beside = windows.get(name)
             with beside or contextlib.nullcontext():
                 for own in order:
                     who = "servo" if own else cyclictest.NAME

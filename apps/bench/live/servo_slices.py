@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.bench.live import cyclictest
-from apps.bench.live.beside import View
+from apps.bench.live.beside import Windows
 from apps.bench.live.lateness import SETTLING, whole_lateness
 from apps.bench.stop import Stop
 from apps.session.progress import Quiet
@@ -104,7 +104,7 @@ class Condition:
 class _Window:
     """The stretch of time in which a candidate is at work, and what else happens in it."""
 
-    def __init__(self, view: View | None) -> None:
+    def __init__(self, view: Windows | None) -> None:
         self._view = view
         self._start = time.monotonic()
         self._stolen = stolen_time()
@@ -120,7 +120,7 @@ class _Window:
 class _Attendant:
     """What a session calls some fifty times a second: notices the first tick and a wish for the end."""
 
-    def __init__(self, trace: Ring, view: View | None, stop: Stop) -> None:
+    def __init__(self, trace: Ring, view: Windows | None, stop: Stop) -> None:
         self._trace = trace
         self._view = view
         self._stop = stop
@@ -164,7 +164,7 @@ class Candidates:
         recording = Recording(Path(outcome["recording"]))
         return Trial(np.array(recording.rows), session.started, recording.metadata["real_time"], attendant.startup)
 
-    def servo(self, length: float, view: View | None) -> ServoSlice:
+    def servo(self, length: float, view: Windows | None) -> ServoSlice:
         """Run a session of `length` [s]."""
         _, summary, attendant = self._run(length, view)
         stolen, frames = attendant.window.close()
@@ -174,7 +174,7 @@ class Candidates:
         shutil.rmtree(recording.folder)
         return ServoSlice(lateness, stolen, frames, tick_time, summary, startup)
 
-    def _run(self, length: float, view: View | None) -> tuple[Session, dict[str, Any], _Attendant]:
+    def _run(self, length: float, view: Windows | None) -> tuple[Session, dict[str, Any], _Attendant]:
         session = Session(self._config(length), _say_nothing, progress=Quiet())
         attendant = _Attendant(Ring.attach(Path(session.started["trace"])), view, self._stop)
         outcome = session.run(attendant)
@@ -193,7 +193,7 @@ class Candidates:
     def _count(self, length: float) -> int:
         return round(length * self._rate)
 
-    def reference(self, length: float, priority: int, view: View | None) -> Slice:
+    def reference(self, length: float, priority: int, view: Windows | None) -> Slice:
         """Run cyclictest for `length` [s] with the FIFO `priority` of the servo, 0 for SCHED_OTHER."""
         output = self._folder / "cyclictest.txt"
         window = _Window(view)

@@ -1,0 +1,149 @@
+"""The frames of the stage, measured in a process of its own beside a window that is only cleared."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.front_ends.messages import Parameter, SessionStarted
+from haptics.records import NEUTRAL, Rows
+from haptics.trace import Trace
+
+Floats = NDArray[np.float64]
+
+SIZE = (1280, 720)
+SLICE = 30
+"""Frames of each candidate in a round."""
+
+_WORKSPACE = ((-0.06, -0.045), (0.06, 0.045))
+_SCENE = "ice-wood-rubber"
+_ROWS_A_FRAME = 17
+_SHARES = (("p50", 50), ("p95", 95))
+
+
+def motion(count: int) -> Rows:
+    """Return rows of a hand that draws ellipses, and rests for a part of the time, at 1 kHz."""
+    rows = np.repeat(NEUTRAL, count)
+    rows["tick"] = np.arange(count)
+    rows["time"] = 1e-3 * rows["tick"]
+    angle = 2.0 * np.pi * 0.4 * rows["time"]
+    rows["position"] = np.column_stack((0.05 * np.cos(angle), 0.035 * np.sin(angle)))
+    along = np.column_stack((-np.sin(angle), np.cos(angle)))
+    rows["displacement"], rows["velocity"] = 6.7e-4 * along, 0.1 * along
+    rows["command"] = -4.0 * along
+    rows["sticking"] = rows["tick"] // 120 % 3 == 0
+    rows["region"] = 0
+    return rows
+
+
+def measure(rounds: int) -> dict[str, Any]:
+    """Draw the stage and an empty window in turns.
+
+    Returns
+    -------
+    dict
+        ``frame_ms``, ``reference_ms``, ``cpu_ms`` (``p50``, ``p95``), ``ratio_p50``, ``ratio_p95``, ``shapes``,
+        ``standing_shapes``, ``renderer``; or ``obstacle``: why nothing can be drawn.
+    """
+    os.environ.setdefault("LP_NUM_THREADS", "1")  # as the stage has it
+    from apps.opengl.opening import open_window, why
+
+    try:
+        window = open_window("haptics: bench", size=SIZE)
+    except Exception as error:  # whatever the graphics libraries raise
+        return {"obstacle": why("the stage", error)}
+    with tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
+        trace = Trace.create(Path(folder) / "trace")
+        stage = _stage(window, trace)
+        rows = motion(8000)
+        stage_times, cpu_times, empty_times = (np.zeros((rounds, SLICE)) for _ in range(3))
+        for number in range(-1, rounds):  # the first round warms up
+            for frame in range(SLICE):
+                _publish(trace, rows)
+                stage_times[number, frame], cpu_times[number, frame] = _timed(stage.frame)
+            for frame in range(SLICE):
+                empty_times[number, frame], _ = _timed(lambda: _empty(window))
+        found = {
+            "frame_ms": _figures(stage_times),
+            "reference_ms": _figures(empty_times),
+            "cpu_ms": _figures(cpu_times),
+            **{f"ratio_{name}": _ratio(stage_times, empty_times, share) for name, share in _SHARES},
+            "shapes": stage.picture.shapes,
+            "standing_shapes": stage.picture.standing,
+            "renderer": window.context.get_info().get_renderer(),
+        }
+        window.close()
+    return found
+
+
+def _stage(window: Any, trace: Trace) -> Any:
+    """Return a stage at work on a scene, as large as the window."""
+    from apps.shared.theme import DARK
+    from apps.stage.window import StageWindow
+    from apps.view.link import Link
+    from haptics.scenes import find_scene, read_scene
+
+    ours, far_end = multiprocessing.Pipe()
+    stage = StageWindow(Link(far_end), window, DARK)
+    ours.send(
+        SessionStarted(
+            trace=str(trace.path),
+            recording="",
+            device="virtual-joystick",
+            model="C",
+            causality="impedance",
+            rate_hz=1000.0,
+            hand="minimum-jerk",
+            workspace=_WORKSPACE,
+            parameters=(Parameter("element.stiffness", 6000.0, 100.0, 1e4, "N/m"),),
+            choices={},
+            hands=(),
+            mouse=False,
+            force_scale=4.0,
+            scene=read_scene(find_scene(_SCENE)),
+        )
+    )
+    stage.step()
+    return stage
+
+
+def _publish(trace: Trace, rows: Rows) -> None:
+    count = trace.count
+    for number in range(count, count + _ROWS_A_FRAME):
+        row = rows[number % len(rows)].copy()
+        row["tick"] = number
+        trace.append(row)
+
+
+def _empty(window: Any) -> None:
+    window.switch_to()
+    window.clear()
+    window.flip()
+
+
+def _timed(draw: Callable[[], None]) -> tuple[float, float]:
+    """Return how long a frame takes until the graphics have done it: on the wall's clock and of the processor [ms]."""
+    from pyglet import gl
+
+    start, used = time.perf_counter(), time.process_time()
+    draw()
+    gl.glFinish()
+    return 1e3 * (time.perf_counter() - start), 1e3 * (time.process_time() - used)
+
+
+def _figures(times: Floats) -> dict[str, float]:
+    return {name: round(float(np.percentile(times, share)), 3) for name, share in _SHARES}
+
+
+def _ratio(times: Floats, references: Floats, share: int) -> float:
+    """Return the median over rounds of the ratio of a percentile of neighbouring slices."""
+    own, other = (np.percentile(part, share, axis=1) for part in (times, references))
+    return round(float(np.median(own / other)), 3)
