@@ -142,11 +142,18 @@ def _labels(scene: Scene, points: Floats, distances: Sequence[Floats], around: F
         depth = np.minimum(room, -distances[number])
         for later in distances[number + 1 :]:
             depth = np.minimum(depth, later)
-        best = int(np.argmax(depth))
-        if depth[best] > 0.0:
-            x, y = flat[best].tolist()
+        if depth.max() > 0.0:
+            x, y = _roomy(flat, depth)
             found.append(Label(f"{region.name}  {_levels(region.laws)} N", (x, y)))
     return found
+
+
+def _roomy(flat: Floats, depth: Floats) -> tuple[float, float]:
+    """Return the place nearest to the middle of what is seen of a region, of those with most room around them."""
+    middle = flat[depth > 0.0].mean(axis=0)
+    candidates = flat[depth >= 0.85 * depth.max()]
+    x, y = candidates[np.argmin(np.hypot(*(candidates - middle).T))].tolist()
+    return x, y
 
 
 def _to_the_edge(points: Floats) -> Floats:

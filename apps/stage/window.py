@@ -191,7 +191,7 @@ class StageWindow:
         if name == ("escape" if self._dead_man.wanted else KEY):
             if down:
                 self._link.send(say.Stop())
-        elif name in _OWN:
+        elif name in _OWN or (name == "return" and not self.running):
             if down:
                 self._do(name)
         else:
@@ -206,14 +206,14 @@ class StageWindow:
                 self._full_screen(not self._window.fullscreen)
             case "escape" if self._window.fullscreen:
                 self._full_screen(False)
-            case "t":
+            case "f7":
                 self.picture.apply(other(self.picture.theme))
-            case "l":
+            case "f8":
                 self.picture.toggle_panel()
                 self._place_hand()
-            case "p" if self.running:
+            case "f2" if self.running:
                 self._frozen = not self._frozen
-            case "return" if not self.running and self._started is not None:
+            case "return" if self._started is not None:
                 self._link.send(say.Start(self._started.device, self._started.model, self._started.hand))
         self._dirty = True
 
@@ -278,8 +278,8 @@ class StageWindow:
             return "HOLD THE SPACE BAR: without it there is no force", True
         if self._words and now < self._words_until:
             return self._words, False
-        return ("Frozen: the run goes on (P)", True) if self._frozen else ("", False)
+        return ("Frozen: the run goes on (F2)", True) if self._frozen else ("", False)
 
 
-_OWN = ("f1", "f11", "escape", "t", "l", "p", "return")
-"""Keys that mean something to the window, and are not written down."""
+_OWN = ("f1", "f2", "f7", "f8", "f11", "escape")
+"""Keys that always mean something to the window, and are not written down."""

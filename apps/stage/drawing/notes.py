@@ -27,12 +27,12 @@ def keys(space_holds: bool, mouse: bool, pointers: tuple[str, ...] = ()) -> tupl
     return (
         *(stop if space_holds else usual),
         *hand,
-        ("P", "freeze the picture, or let it go on; the run goes on"),
-        ("L", "numbers and legend, or the plane alone"),
-        ("T", "dark or light"),
         ("Enter", "after the end: start again"),
-        ("F11", "full screen, or a window"),
         ("F1", "these keys, or not"),
+        ("F2", "freeze the picture, or let it go on; the run goes on"),
+        ("F7", "dark or light"),
+        ("F8", "numbers and legend, or the plane alone"),
+        ("F11", "full screen, or a window"),
     )
 
 

@@ -183,7 +183,7 @@ void main() {
     if (four.z > 0.002) tone += four.z * rubber(at);
     if (four.w > 0.002) tone += four.w * metal(at);
     if (rest.x > 0.002) tone += rest.x * glass(at);
-    tone = mix(tone, veil * (1.0 - plain), veil_share) * mix(1.35, 0.65, rest.y);
+    tone = mix(tone, veil * (1.0 - plain), veil_share) * mix(1.28, 0.72, rest.y);
     tone += plain * mix(plain_tone, strong_tone, level_share * rest.y);
     tone = mix(tone, line_tone, 0.16 * lines(at, raster, 1.0));
     float border = (rest.z - 0.5) * 2.0 * reach / pixel;

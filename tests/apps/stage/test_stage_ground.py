@@ -82,6 +82,12 @@ def test_names_lie_in_what_is_seen_of_their_regions() -> None:
     assert scene.region_at(list(labels.values())).tolist() == [2, 3]
 
 
+def test_the_name_of_a_band_stands_in_its_middle() -> None:
+    band = Region("band", HalfPlane((0.0, -0.03), (0.0, 1.0)), Coulomb(2.0))
+    (label,) = ground_of(Scene(Coulomb(1.0), (band,)), WORKSPACE, SIZE).labels
+    assert label.place == pytest.approx((0.0, -0.0375), abs=0.001)
+
+
 def test_an_image_is_dark_where_its_friction_is_high() -> None:
     levels = np.array([[0, 255]], np.uint8)
     image = ImageMap(levels, Coulomb(1.0), Coulomb(5.0), corner=(-0.06, -0.045), size=(0.12, 0.09))

@@ -14,7 +14,7 @@ from tests.apps.stage.driving import opened, rows
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
-KEYS = ("F1", "F11", "Escape", "t", "l", "p", "Return", "space", "f", "Left", "shift+Tab", "ctrl+c", "KP_Enter", "7")
+KEYS = ("F1", "F2", "F7", "F8", "F11", "Escape", "Return", "space", "f", "Left", "shift+Tab", "ctrl+c", "KP_Enter")
 
 
 def monkey(screen: Screen, folder: Path, seconds: float, seed: int) -> None:

@@ -106,13 +106,13 @@ def test_light_is_light_and_a_plane_alone_is_wider(stage: Stage) -> None:
     stage.publish(rows((0.0, 0.0)))
     column = layout().panel.middle[0], 0.3 * layout().panel.height
     assert is_there(DARK.panel, near(stage.shot(), column, 0), 4)
-    stage.press("t")
+    stage.press("F7")
     light = stage.shot()
     assert is_there(LIGHT.panel, near(light, column, 0), 4)
     assert is_there(LIGHT.ground, near(light, (3.0, 3.0), 0), 4)
-    stage.press("l")
+    stage.press("F8")
     assert is_there(LIGHT.ground, near(stage.shot(), (1277.0, 360.0), 0), 4)
-    stage.press("l", "t")
+    stage.press("F8", "F7")
     assert is_there(DARK.panel, near(stage.shot(), column, 0), 4)
 
 
@@ -130,12 +130,12 @@ def test_a_frozen_picture_says_so_and_goes_on_where_the_run_is(stage: Stage) -> 
     stage.begin()
     stage.publish(rows((-0.03, 0.0)))
     stage.shot()
-    stage.press("p")
+    stage.press("F2")
     stage.publish(rows((0.03, 0.0), first=60))
     frozen = stage.shot()
     assert is_there(DARK.text, near(frozen, plane().to_window(-0.03, 0.0)))
     assert is_there(DARK.notice, frozen[:150].reshape(-1, 3), 12)
-    stage.press("p")
+    stage.press("F2")
     stage.publish(rows((0.03, 0.0), first=120))
     assert is_there(DARK.text, near(stage.shot(), plane().to_window(0.03, 0.0)))
 

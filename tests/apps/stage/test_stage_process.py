@@ -45,12 +45,15 @@ def test_the_space_bar_stops_and_keys_without_a_meaning_are_passed_on(stage: Sta
 
 def test_a_run_that_ended_is_started_again_by_enter(stage: Stage) -> None:
     stage.begin()
-    stage.press("Return")
+    stage.shown.screen.xdotool("key", "Return")
+    said = stage.shown.until(lambda said: Key("return", False) in said)
+    assert said == [Key("return", True), Key("return", False)], "while it runs it is a key as any other"
     stage.shown.front.send(SessionEnded("completed"))
     stage.shown.until_shown()
     stage.shown.screen.xdotool("key", "Return")
-    said = stage.shown.until(bool)
-    assert said == [Start("virtual-joystick", "C", "mouse")], "not while it ran"
+    assert stage.shown.until(bool) == [Start("virtual-joystick", "C", "mouse")]
+    stage.press("f")
+    stage.shown.front.messages()
 
 
 def test_the_mouse_is_the_hand_where_the_workspace_is(stage: Stage) -> None:
