@@ -169,4 +169,5 @@ class Service:
             law=config.law["name"],
             laws=laws_to_choose(config.law["name"]),
             about=about(config.causality),
+            scene=config.scene,
         )

@@ -216,6 +216,15 @@ def test_buttons_of_two_mice_add_up_and_go_with_who_held_them(monkeypatch: pytes
         assert shown() == ([0.01, 0.02], 1, 0)
 
 
+def test_front_ends_are_told_of_the_scene() -> None:
+    session, late = Running(), Person()
+    session.config = complete({"session": {"model": "C"}, "scene": "ice-wood-rubber"})
+    service, _ = served(session, Person())
+    service.fronts.add(late)
+    (greeting,) = late.told
+    assert [region.name for region in greeting.scene.regions] == ["ice", "rubber"]
+
+
 def test_a_pen_that_is_pressed_less_grips_less() -> None:
     service, _ = served(Running(), person := Person())
     with Mouse() as service.mouse:
