@@ -235,12 +235,12 @@ def number(value: Any, what: str, *, above: float = -math.inf) -> float:
     plain = isinstance(value, int | float | np.number) and not isinstance(value, bool)
     if not plain or not abs(value) <= FARTHEST or not value > above:
         least = f" greater than {above:g} and" if above > -math.inf else ""
-        raise ConfigurationError(f"{what} = {value!r}: must be a number{least} of at most {FARTHEST:g} m.")
+        raise ConfigurationError(f"{what} = {value!r:.80}: must be a number{least} of at most {FARTHEST:g} m.")
     return float(value)
 
 
 def point(value: Any, what: str) -> Point:
     """Return a point [m]; raise `ConfigurationError` unless it is two finite numbers within `FARTHEST`."""
     if not isinstance(value, list | tuple | np.ndarray) or len(value) != 2:
-        raise ConfigurationError(f"{what} = {value!r}: must be two numbers, [x, y].")
+        raise ConfigurationError(f"{what} = {value!r:.80}: must be two numbers, [x, y].")
     return number(value[0], f"{what}[0]"), number(value[1], f"{what}[1]")

@@ -56,6 +56,10 @@ _REGION_KEYS = ("name", "look", "law", "image", "texture", "circle", "polygon", 
 _IMAGE_KEYS = ("file", "levels_base64", "rows", "columns", "corner_m", "size_m", "lower", "upper")
 
 
+LONGEST_WORDS = 600
+"""What is said of a file is no longer than this, whatever is in it."""
+
+
 class SceneError(ConfigurationError):
     """Something in the table of a scene is wrong.
 
@@ -66,7 +70,7 @@ class SceneError(ConfigurationError):
     """
 
     def __init__(self, keys: Keys, words: str) -> None:
-        super().__init__(words)
+        super().__init__(words if len(words) <= LONGEST_WORDS else f"{words[:LONGEST_WORDS]} ...")
         self.keys = keys
 
 

@@ -78,6 +78,17 @@ def test_the_room_for_the_ringing_of_model_b_is_enough(
     assert output <= 1.01
 
 
+@given(stiffness=st.floats(500.0, 50000.0), damping=st.floats(0.1, 50.0), speed=st.floats(0.01, 0.3))
+@settings(max_examples=15)
+def test_in_front_of_any_spring_the_border_of_model_c_is_wide_enough(
+    stiffness: float, damping: float, speed: float
+) -> None:
+    program = OnScene(element_of("C", ONE_AND_SIX.law, stiffness=stiffness, damping=damping), ONE_AND_SIX)
+    rows = cross(program, -speed, 0.01 + 6.0 / stiffness + 2.0 * program.surface.border + 0.1 * speed)
+    assert max(steps_at_the_border(program, rows, -speed)) <= 1.01
+    assert dissipated(program.element, rows).min() >= -1e-12
+
+
 @pytest.mark.parametrize("model", "ABCD")
 @given(seed=st.integers(0, 1000), speed=st.floats(0.02, 0.5))
 @settings(max_examples=10)

@@ -7,6 +7,8 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from haptics import Elliptic, Stribeck
 from haptics.errors import ConfigurationError
@@ -232,3 +234,54 @@ def test_a_line_is_found_where_a_table_stands_open() -> None:
     assert line_of(FILE, ("regions", 1, "law", "force_n")) == 15
     assert line_of(FILE, ("law", "force_n")) == 3
     assert line_of(FILE, ("regions", 5)) == 0
+
+
+STRANGE = st.sampled_from(
+    [
+        None,
+        True,
+        0,
+        -1,
+        10**30,
+        1e308,
+        float("nan"),
+        float("inf"),
+        "",
+        "x\n",
+        "coulomb",
+        [],
+        [1],
+        {},
+        {"x": 1},
+        [[0, 0]],
+    ]
+)
+
+
+def places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """The places of everything in nested tables and lists."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [place for key, one in items for place in ((*path, key), *places(one, (*path, key)))]
+
+
+@given(data=st.data())
+@settings(max_examples=300)
+def test_whatever_is_put_anywhere_into_a_scene_it_is_a_scene_or_refused(data: st.DataObject) -> None:
+    table = json.loads(json.dumps(scene_table(EVERYTHING)))
+    for _ in range(data.draw(st.integers(1, 3))):
+        *path, last = data.draw(st.sampled_from(places(table)))
+        inner = table
+        for key in path:
+            inner = inner[key]
+        if data.draw(st.booleans()) and isinstance(inner, dict):
+            inner[data.draw(st.sampled_from(["x", "law", "image", "circle", "force_n"]))] = data.draw(STRANGE)
+        elif data.draw(st.booleans()) and isinstance(inner, dict):
+            del inner[last]
+        else:
+            inner[last] = data.draw(STRANGE)
+    try:
+        scene = scene_from_table(table)
+    except ConfigurationError as error:
+        assert len(str(error)) < 2000
+    else:
+        assert np.isfinite(scene.numbers_at([(0.0, 0.0), (0.02, 0.01)])[:, :-1]).all()
