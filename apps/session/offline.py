@@ -7,11 +7,11 @@ from pathlib import Path
 from apps.session.counsel import Counsel
 from apps.session.record import new_recorder
 from apps.settings.config import SessionConfig
-from devices import create_device
+from devices.faults import create_faulty, parse_fault
 from haptics.clock import Clock
 from haptics.errors import ConfigurationError, HapticError
 from haptics.recording.ending import Ending, not_written
-from haptics.recording.recording import Recording
+from haptics.recording.recording import Recorder, Recording
 from haptics.servo.loop import AT_ONCE
 from haptics.servo.servo import Servo
 from haptics.shared import SharedFile
@@ -45,21 +45,14 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
     clock, file = Clock(1.0 / session.rate), SharedFile("trace")
     try:
         trace = Trace.create(file.path, capacity=_CAPACITY)
-        device = create_device(config.device, config.device_settings, clock=clock)
+        faults = tuple(parse_fault(text) for text in session.faults)
+        device = create_faulty(config.device, config.device_settings, faults, session.seed, clock)
         servo = Servo(device, config.program, trace, clock=clock, limits=config.limits)
         recorder = new_recorder(config, counsel.record, folder)
         recorder.follow(Reader(trace))
         ending = Ending(recorder, trace, lambda words: None)
-
-        def drain() -> None:
-            try:
-                recorder.drain()
-            except OSError as error:
-                raise not_written(error, "the session was stopped") from error
-
         try:
-            servo.run(session.duration, between=drain)
-            drain()
+            _run(servo, recorder, session.duration)
         except HapticError as error:
             ending.fail(error)
         rows = ending.settle("completed", complete=True)
@@ -70,3 +63,18 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
     if ending.fault is not None:
         raise ending.fault
     return Recording(recorder.folder)
+
+
+def _run(servo: Servo, recorder: Recorder, duration: float) -> None:
+    """Run to the end, whatever that is, and leave no row behind."""
+
+    def drain() -> None:
+        try:
+            recorder.drain()
+        except OSError as error:
+            raise not_written(error, "the session was stopped") from error
+
+    try:
+        servo.run(duration, between=drain)
+    finally:
+        drain()
