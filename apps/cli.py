@@ -44,7 +44,7 @@ _STATUS: tuple[tuple[type[HapticError], int], ...] = (
 _TOOLS = {
     "bench": "benchmarks, as ratios to a reference measured in the same run",
     "calibrate": "identify parameters (friction, motors, an arm, a stick) and write them to a file",
-    "compare": "two recordings side by side: what each comes down to, and where they differ",
+    "compare": "two recordings side by side, or one and the same hand with other settings: figures, picture, window",
     "conformance": "the friction conformance suite, for every model here and for your own renderer",
     "doctor": "check this machine for 1 kHz, and print the commands that fix what is missing",
     "experiment": "psychophysics: run an experiment from one file, resume it, report and export what it found",

@@ -1,32 +1,106 @@
-"""The command ``haptics compare``: two recordings side by side."""
+"""The command ``haptics compare``: two recordings side by side, or one and the same hand with other settings."""
 
 from __future__ import annotations
 
 import argparse
 from argparse import Namespace
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from apps.shared.answer import Answer
+from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from apps.compare.side import Side
+    from haptics.recording.recording import Recording
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the options of the command."""
     parser.add_argument("first", metavar="A", type=Path, help="folder of a recording")
-    parser.add_argument("second", metavar="B", type=Path, help="folder of another one")
+    parser.add_argument("second", metavar="B", type=Path, nargs="?", help="folder of another one")
+    parser.add_argument(
+        "--with",
+        metavar="TABLE.NAME=VALUE",
+        action="append",
+        default=[],
+        dest="changes",
+        help="instead of B: run A again without a clock, as it was and with this setting, the hand doing the same",
+    )
+    parser.add_argument(
+        "--open-loop",
+        action="store_true",
+        help="with --with: how another element would have answered the samples of A, which no hand has felt",
+    )
     parser.add_argument("--out", metavar="FILE.png", type=Path, help="draw both into this picture")
+    parser.add_argument("--show", action="store_true", help="show both side by side in a window")
+    parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the window")
     parser.set_defaults(command=run)
 
 
 def run(options: Namespace) -> Answer:
-    """Compare two recordings."""
-    from apps.compare.comparison import Comparison
+    """Compare two recordings, or a run and the same with other settings."""
     from haptics.recording.recording import Recording
 
-    found = Comparison.of(Recording(options.first), Recording(options.second))
+    if (options.second is None) == (not options.changes):
+        raise ConfigurationError("compare: give a second recording B, or --with TABLE.NAME=VALUE, and not both.")
+    if options.open_loop and (not options.changes or options.out):
+        raise ConfigurationError("--open-loop: goes with --with, and without --out.")
+    first = Recording(options.first)
+    if options.open_loop:
+        return _open_loop(first, options)
+    if options.second is not None:
+        return _recordings(first, Recording(options.second), options)
+    from apps.compare.again import twice
+
+    return _recordings(*twice(first, options.changes, first.folder.with_name(f"{first.folder.name}-again")), options)
+
+
+def _recordings(first: Recording, second: Recording, options: Namespace) -> Answer:
+    from apps.compare.comparison import Comparison
+
+    found = Comparison.of(first, second)
     result = found.as_dict()
     if options.out is not None:
         from apps.compare.picture import draw
 
         draw(found, options.out)
         result["picture"] = str(options.out)
+    if options.show:
+        _show(_side(first), _side(second), found.describe(), options.theme)
     return Answer(result, found.describe())
+
+
+def _open_loop(recording: Recording, options: Namespace) -> Answer:
+    from apps.compare.again import open_loop
+    from apps.compare.comparison import described, figures
+    from apps.compare.side import OPEN_LOOP, Side
+
+    rows, config = open_loop(recording, options.changes)
+    both = figures(recording.rows, rows)
+    words = f"A  {recording.folder}\nB  {', '.join(options.changes)}\n   {OPEN_LOOP}\n\n{described(both)}"
+    if options.show:
+        metadata = {**recording.metadata, "model": config.session.model, "configuration": config.as_dict()}
+        title = f"model {config.session.model}, {config.law['name']}: {', '.join(options.changes)}"
+        _show(_side(recording), Side(title, rows, metadata, open_loop=True), words, options.theme)
+    named: list[dict[str, Any]] = [{"name": name, "unit": unit, "a": a, "b": b} for name, unit, a, b in both]
+    return Answer({"a": str(recording.folder), "open_loop": options.changes, "figures": named}, words)
+
+
+def _side(recording: Recording) -> Side:
+    from apps.compare.side import Side
+
+    law = recording.metadata.get("configuration", {}).get("law", {})
+    title = f"model {recording.metadata.get('model', '?')}, {law.get('name', '?')} ({recording.folder.name})"
+    return Side(title, recording.rows, recording.metadata)
+
+
+def _show(first: Side, second: Side, words: str, theme: str) -> None:
+    from apps.view.launch import why_no_window
+
+    obstacle = why_no_window()
+    if obstacle:
+        raise ConfigurationError(f"--show: {obstacle}; leave it out for the figures, or give --out FILE.png.")
+    from apps.view.instrument.comparison import run as show
+
+    show((first, second), words, theme)

@@ -22,6 +22,9 @@ _SIDES = ("a", "b")
 
 Figure = tuple[str, str, Callable[[Rows], float | None]]
 
+Figures = list[tuple[str, str, float | None, float | None]]
+"""Name, unit, and the number of each of two runs."""
+
 
 @dataclass(frozen=True)
 class Difference:
@@ -63,7 +66,7 @@ class Comparison:
     """
 
     recordings: tuple[Recording, Recording]
-    figures: list[tuple[str, str, float | None, float | None]]
+    figures: Figures
     ticks: int
     differences: list[Difference]
     settings: dict[str, tuple[Any, Any]]
@@ -80,12 +83,13 @@ class Comparison:
         for recording in (first, second):
             if not len(recording.rows):
                 raise ConfigurationError(f"{recording.folder} has no ticks: there is nothing to compare.")
-        figures = [(name, unit, number(first.rows), number(second.rows)) for name, unit, number in _FIGURES]
         _, one, other = np.intersect1d(first.rows["tick"], second.rows["tick"], return_indices=True)
         pairs = first.rows[one], second.rows[other]
         units = {**ROW_UNITS, "command": "N" if _is_impedance(first) else "m"}
         differences = [_difference(name, units[name], *pairs) for name in COMPARED]
-        return cls((first, second), figures, len(one), differences, _other_settings(first, second))
+        return cls(
+            (first, second), figures(first.rows, second.rows), len(one), differences, _other_settings(first, second)
+        )
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -100,17 +104,25 @@ class Comparison:
     def describe(self) -> str:
         """Return all of it in words."""
         lines = [f"{side.upper()}  {r.folder}" for side, r in zip(_SIDES, self.recordings, strict=True)]
-        lines += ["", f"{'':<34}{'A':>12}{'B':>12}"]
-        lines += [
-            f"{f'{name} [{unit}]' if unit else name:<34}{_said(a):>12}{_said(b):>12}"
-            for name, unit, a, b in self.figures
-        ]
+        lines += ["", described(self.figures)]
         lines += ["", f"{self.ticks} ticks that both have" + (":" if self.ticks else "")]
         lines += [f"  {_difference_said(difference)}" for difference in self.differences if self.ticks]
         if self.settings:
             lines += ["", "settings that differ:"]
             lines += [f"  {name}: {_said(a)} | {_said(b)}" for name, (a, b) in self.settings.items()]
         return "\n".join(lines)
+
+
+def figures(first: Rows, second: Rows) -> Figures:
+    """Return what the ticks of two runs come down to."""
+    return [(name, unit, number(first), number(second)) for name, unit, number in _FIGURES]
+
+
+def described(found: Figures) -> str:
+    """Return figures as a table in words."""
+    lines = [f"{'':<34}{'A':>12}{'B':>12}"]
+    lines += [f"{f'{name} [{unit}]' if unit else name:<34}{_said(a):>12}{_said(b):>12}" for name, unit, a, b in found]
+    return "\n".join(lines)
 
 
 def _said(value: Any) -> str:

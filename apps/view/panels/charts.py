@@ -50,6 +50,16 @@ class Box(pg.ViewBox):  # type: ignore[misc]
         if not self.zoomed:
             self.setRange(**asked, padding=0)
 
+    @staticmethod
+    def agree(one: Box, another: Box) -> None:
+        """Let two boxes show what either of them has to show."""
+        asked = {
+            name: (min(one._home[name][0], another._home[name][0]), max(one._home[name][1], another._home[name][1]))
+            for name in one._home.keys() & another._home.keys()
+        }
+        for box in (one, another):
+            box.show_range(asked.get("xRange"), asked.get("yRange"))
+
     def home(self) -> None:
         """Show what the panel asks for again, in all linked boxes."""
         for box in {self, *self._linked}:

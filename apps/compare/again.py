@@ -1,0 +1,110 @@
+"""The same hand motion with other settings: two runs without a clock, or another element behind recorded samples."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from apps.session.offline import record_offline
+from apps.settings.config import SessionConfig, assign, complete, parse_assignment
+from apps.settings.models import Table
+from devices import has_simulated_hand
+from haptics.device import Causality
+from haptics.errors import ConfigurationError
+from haptics.recording.columns import completed
+from haptics.recording.recording import Recording
+from haptics.records import Rows
+
+_VIRTUAL = {Causality.IMPEDANCE: "virtual-joystick", Causality.ADMITTANCE: "virtual-arm"}
+
+
+def twice(recording: Recording, assignments: Sequence[str], folder: Path) -> tuple[Recording, Recording]:
+    """Run a recorded session again without a clock, as it was and with other settings; return both recordings.
+
+    A hand in software does the same as before. What a mouse or a person did is repeated by a hand that follows the
+    recorded path of the handle, on a virtual device.
+
+    Parameters
+    ----------
+    assignments : sequence of str
+        What differs in the second run, as for ``--set``: ``law.name=stribeck``.
+    folder : Path
+        Where the recordings are to be.
+
+    Raises
+    ------
+    ConfigurationError
+        If a setting is not allowed, or the recording does not say how it was made.
+    """
+    tables = _configuration(recording)
+    tables["session"] |= {"clock": "off", "duration": len(recording.rows) / tables["session"]["rate"], "faults": []}
+    device = tables["device"]
+    if not has_simulated_hand(device["name"], device) or device.get("hand", {}).get("name") == "mouse":
+        folder.mkdir(parents=True, exist_ok=True)
+        _follow_path(tables, recording, folder / "hand.csv")
+    runs = complete(tables), _changed(tables, assignments)
+    first, second = (record_offline(config, folder / name) for config, name in zip(runs, "ab", strict=True))
+    return first, second
+
+
+def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Rows, SessionConfig]:
+    """Return the rows of a recording as another element would have answered its samples, and that configuration.
+
+    Nothing of it was felt: had the other element been there, the hand would have moved differently.
+
+    Raises
+    ------
+    ConfigurationError
+        If a setting is not allowed, or the samples are not finite.
+    """
+    from haptics.elements.simulation import simulate
+
+    config = _changed(_configuration(recording), assignments)
+    rows = completed(recording.rows)
+    impedance = config.causality is Causality.IMPEDANCE
+    answer = simulate(config.built_element, rows["velocity" if impedance else "force"])
+    rows["friction_force"], rows["displacement"] = answer.friction_force, answer.displacement
+    rows["sticking"] = answer.sticking
+    rows["proxy"] = rows["position"] - answer.displacement
+    rate = config.session.rate
+    stretching = np.diff(answer.displacement, axis=0, prepend=np.zeros((1, 2))) * rate
+    rows["sliding_velocity"] = rows["velocity"] - stretching if impedance else answer.velocity
+    for name in ("command", "command_unlimited", "injected_energy"):
+        rows[name] = 0.0
+    return rows, config
+
+
+def _configuration(recording: Recording) -> Table:
+    tables = recording.metadata.get("configuration")
+    if not isinstance(tables, dict) or not {"session", "device", "law", "element"} <= tables.keys():
+        raise ConfigurationError(f"{recording.folder} does not say how it was made: it cannot be run again.")
+    return copy.deepcopy(tables)
+
+
+def _changed(tables: Table, assignments: Sequence[str]) -> SessionConfig:
+    """Return the configuration with what differs; another law or model begins with its own numbers."""
+    changed: dict[str, Any] = copy.deepcopy(tables)
+    asked = [parse_assignment(text) for text in assignments]
+    for table, name, value in asked:
+        if (table, name) == ("law", "name") and value != changed["law"].get("name"):
+            changed["law"] = {}
+        if (table, name) == ("session", "model") and value != changed["session"]["model"]:
+            changed["element"] = {}
+    for table, name, value in asked:
+        assign(changed, table, name, value)
+    return complete(changed)
+
+
+def _follow_path(tables: Table, recording: Recording, path: Path) -> None:
+    """Put a hand into the tables that repeats the recorded path of the handle, which is written to a file."""
+    rows = recording.rows
+    columns = np.column_stack((rows["time"] - rows["time"][0], rows["position"]))
+    np.savetxt(path, columns, delimiter=",", header="t,x,y", comments="", fmt="%.9g")
+    causality = Causality(recording.metadata.get("causality") or recording.metadata["device"]["causality"])
+    hand = {"name": "recorded", "file": str(path), "centre": False}
+    tables["device"] = {"name": _VIRTUAL[causality], "hand": hand}
+    tables["envelope"] = {}

@@ -1,0 +1,233 @@
+"""Two runs side by side: the same plots of both, on the same axes, at the same time."""
+
+from __future__ import annotations
+
+from apps.compare.side import OPEN_LOOP, Side
+from apps.shared.theme import Theme, other
+from apps.view.feed import ReplayFeed
+from apps.view.panels.charts import Box, Panel
+from apps.view.panels.transport import Transport
+from apps.view.plots.displacement import DisplacementPanel
+from apps.view.plots.ledger import LedgerPanel
+from apps.view.plots.motion import MotionPanel
+from apps.view.plots.plot import Plot, box_of
+from apps.view.plots.series import SeriesPanel
+from apps.view.plots.spectrum import SpectrumPanel
+from apps.view.plots.speed import SpeedPanel
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, font, label
+from apps.view.run import RunInfo, from_metadata
+from apps.view.window import FRAME_MS, LEAST
+
+PLOTS: tuple[type[Plot], ...] = (
+    SpeedPanel,
+    SeriesPanel,
+    DisplacementPanel,
+    SpectrumPanel,
+    LedgerPanel,
+    MotionPanel,
+)
+"""The plots that can be compared; the first two are shown at first."""
+
+
+class Column(QtWidgets.QWidget):
+    """One run: what it is, and two plots of it.
+
+    Attributes
+    ----------
+    chosen : signal (place, title)
+        Another plot is wanted in a place, on both sides.
+    """
+
+    chosen = QtCore.Signal(int, str)
+
+    def __init__(self, letter: str, side: Side) -> None:
+        super().__init__()
+        self.info: RunInfo = from_metadata(side.metadata, side.rows)
+        self.feed = ReplayFeed(side.rows, self.info.rate, self.info.causality)
+        self._values = {parameter.key: parameter.value for parameter in self.info.parameters}
+        head = Panel()
+        self.title = label(f"{letter}\u2002{side.title}", 11, bold=True)
+        self.title.setWordWrap(True)
+        head.body.addWidget(self.title)
+        self.warning = label(OPEN_LOOP if side.open_loop else "", 10, bold=True)
+        self.warning.setProperty("pending", True)
+        self.warning.setVisible(side.open_loop)
+        head.body.addWidget(self.warning)
+        self._lines = QtWidgets.QVBoxLayout(self)
+        self._lines.setContentsMargins(0, 0, 0, 0)
+        self._lines.setSpacing(6)
+        self._lines.addWidget(head)
+        self.plots: list[Plot] = []
+
+    def show_plot(self, place: int, kind: type[Plot], theme: Theme, cursors: bool) -> Plot:
+        """Show a plot in a place, 0 or 1."""
+        if place < len(self.plots):
+            before = self.plots.pop(place)
+            self._lines.removeWidget(before)
+            before.hide()
+            before.deleteLater()
+        plot = kind()
+        plot.size_button.hide()
+        plot.menu_button.hide()
+        plot.offer([offered.title for offered in PLOTS])
+        plot.chosen.connect(lambda title: self.chosen.emit(place, title))
+        plot.configure(self.info)
+        plot.show_values(self._values)
+        plot.apply(theme)
+        self.plots.insert(place, plot)
+        self._lines.insertWidget(1 + place, plot, 1)
+        if plot.cursors is not None and cursors:
+            plot.cursors.switch(True)
+        return plot
+
+    def draw(self) -> None:
+        """Draw what is shown."""
+        for plot in self.plots:
+            plot.refresh(self.feed)
+            plot.refresh_texts(self.feed)
+
+
+class CompareWindow(QtWidgets.QWidget):
+    """A at the left, B at the right, one slider for both."""
+
+    def __init__(self, sides: tuple[Side, Side], words: str, theme: Theme) -> None:
+        super().__init__()
+        self.theme = theme
+        self.columns = [Column(letter, side) for letter, side in zip("AB", sides, strict=True)]
+        self.transport = Transport(max(len(side.rows) for side in sides))
+        self.words = QtWidgets.QPlainTextEdit(words)
+        self._lay_out()
+        for place in (0, 1):
+            self._choose(place, PLOTS[place].title)
+        self._connect()
+        self._timer = QtCore.QTimer(self)
+        self._timer.setInterval(FRAME_MS)
+        self._timer.timeout.connect(lambda: self.seek(self.transport.slider.value() + self._step()))
+        self._keys = KeyFilter(self._key, repeats=True, parent=self)
+        self.apply(theme)
+        self.seek(self.transport.slider.maximum())
+
+    def _lay_out(self) -> None:
+        self.words.setReadOnly(True)
+        self.words.setFont(QtGui.QFont("monospace", round(font(9).pointSizeF())))
+        self.words.setMaximumHeight(150)
+        self.words.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        sides = QtWidgets.QHBoxLayout()
+        sides.setSpacing(6)
+        for column in self.columns:
+            sides.addWidget(column, 1)
+        lines = QtWidgets.QVBoxLayout(self)
+        lines.setContentsMargins(8, 8, 8, 8)
+        lines.setSpacing(6)
+        lines.addLayout(sides, 1)
+        lines.addWidget(self.transport)
+        lines.addWidget(self.words)
+        self.theme_button = QtWidgets.QToolButton()
+        self.theme_button.setToolTip("change between the dark and the light theme")
+        self.theme_button.clicked.connect(lambda: self.apply(other(self.theme)))
+        self.transport.head.addWidget(self.theme_button)
+        self.transport.help.hide()
+        self.setMinimumSize(*LEAST)
+        fit(self, 1340, 860)
+        self.setWindowTitle("haptics: two runs side by side")
+
+    def _connect(self) -> None:
+        self.transport.moved.connect(self.seek)
+        self.transport.play_asked.connect(self.toggle)
+        self.transport.span_asked.connect(lambda _: self.seek(self.transport.slider.value()))
+        self.transport.cursors_asked.connect(self._switch_cursors)
+        self.transport.home_asked.connect(self._home)
+        for column in self.columns:
+            column.chosen.connect(self._choose)
+
+    def _choose(self, place: int, title: str) -> None:
+        """Show a plot in a place of both sides, on the same axes."""
+        kind = next(kind for kind in PLOTS if kind.title == title)
+        pair = [
+            column.show_plot(place, kind, self.theme, self.transport.cursors.isChecked()) for column in self.columns
+        ]
+        boxes = tuple(box_of(shown) for plot in pair for shown in plot.charts)
+        for box in boxes:
+            box.link(boxes)
+        self._draw()
+
+    def _draw(self) -> None:
+        for column in self.columns:
+            column.draw()
+        for one, another in zip(self.columns[0].plots, self.columns[1].plots, strict=False):
+            for first, second in zip(one.charts, another.charts, strict=True):
+                Box.agree(box_of(first), box_of(second))
+
+    def seek(self, index: int) -> None:
+        """Show row `index` of both as the newest one."""
+        index = min(max(index, 0), self.transport.slider.maximum())
+        for column in self.columns:
+            column.feed.show_span(float(self.transport.span.currentData()))
+            column.feed.seek(index)
+        self._draw()
+        longest = max((column.feed for column in self.columns), key=lambda feed: len(feed.rows))
+        row = longest.rows[longest.index]
+        self.transport.show_place(index, int(row["tick"]), float(row["time"]), float(longest.times[-1]))
+        if index == self.transport.slider.maximum() and self._timer.isActive():
+            self.toggle()
+
+    def toggle(self) -> None:
+        """Play, or pause."""
+        if self._timer.isActive():
+            self._timer.stop()
+        else:
+            if self.transport.slider.value() == self.transport.slider.maximum():
+                self.seek(0)
+            self._timer.start()
+        self.transport.show_playing(self._timer.isActive())
+
+    def _step(self) -> int:
+        return max(round(1e-3 * FRAME_MS * self.columns[0].info.rate * self.transport.factor), 1)
+
+    def _switch_cursors(self, on: bool) -> None:
+        for plot in (plot for column in self.columns for plot in column.plots):
+            if plot.cursors is not None:
+                plot.cursors.switch(on)
+
+    def _home(self) -> None:
+        for plot in (plot for column in self.columns for plot in column.plots):
+            plot.home()
+
+    def _key(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
+        keys, place = QtCore.Qt.Key, self.transport.slider.value()
+        second = round(self.columns[0].info.rate)
+        step = second // 10 if modifiers & QtCore.Qt.KeyboardModifier.ShiftModifier else 1
+        moves = {keys.Key_Right: step, keys.Key_Left: -step, keys.Key_PageUp: -second, keys.Key_PageDown: second}
+        if key in (keys.Key_Space, keys.Key_F2):
+            self.toggle()
+        elif key == keys.Key_F3:
+            self.transport.cursors.toggle()
+        elif key == keys.Key_F4:
+            self._home()
+        elif key in moves:
+            self.seek(place + moves[key])
+        else:
+            return False
+        return True
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self.theme = theme
+        self.theme_button.setText("Light" if theme.name == "dark" else "Dark")
+        dress(self, theme)
+        for plot in (plot for column in self.columns for plot in column.plots):
+            plot.apply(theme)
+
+    def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
+        """Stop playing (Qt calls this)."""
+        self._timer.stop()
+        self._keys.remove()
+        super().closeEvent(event)
+
+
+def run(sides: tuple[Side, Side], words: str, theme: str = "auto") -> None:
+    """Show two runs in a window until it is closed; `words` say what they come down to."""
+    app = application()
+    window = CompareWindow(sides, words, desktop_theme(theme))
+    window.show()
+    app.exec()
