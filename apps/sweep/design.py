@@ -16,6 +16,7 @@ import numpy as np
 from apps.settings.config import TABLES as SESSION_TABLES
 from apps.settings.config import SessionConfig, assign, complete
 from apps.settings.models import Table
+from apps.settings.scenes import with_scene_in_session
 from apps.sweep.outcomes import OUTCOMES, load_function
 from apps.sweep.settings import MOST_JOBS, AxisSettings, SweepSettings, read_axis
 from haptics.errors import ConfigurationError
@@ -134,7 +135,7 @@ def read_sweep(path: Path) -> Sweep:
     ConfigurationError
         On whatever is wrong with it.
     """
-    tables = read_toml(path, f"sweep {path}")
+    tables = with_scene_in_session(read_toml(path, f"sweep {path}"))
     for name in tables:
         if name not in (*_OWN, *SESSION_TABLES):
             raise unknown(f"table in {path}:", name, (*_OWN, *SESSION_TABLES))

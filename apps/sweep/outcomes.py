@@ -23,7 +23,7 @@ OUTCOMES: dict[str, str] = {
     "friction_mean_n": "friction force while the contact slides, mean [N]",
     "friction_std_n": "friction force while the contact slides, standard deviation [N]",
     "friction_max_n": "largest friction force [N]",
-    "breakaway_error": "how far friction_max_n is from the break-away force of the law, relative to that",
+    "breakaway_error": "how far friction_max_n is from the (largest) break-away force of the law, relative to that",
     "direction_error_deg": "angle between friction and sliding, mean while the contact slides [deg]",
     "felt_mean_n": "force of the hand along the sliding, mean [N]; none on an admittance device",
     "felt_error": "how far felt_mean_n is from friction_mean_n, relative to that",
@@ -47,6 +47,7 @@ Function = Callable[[Rows], Any]
 def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str, float | int | None]:
     """Return the outcomes of a session, all but the bound, from its sums (`apps.sweep.kernels.SUMS`, one record)."""
     element, causality = config.built_element, config.causality
+    strongest = element.law.breakaway_force if config.scene is None else config.scene.strongest
     n, sliding = max(int(sums["ticks"]), 1), int(sums["sliding"])
     mean = _ratio(sums["slide"], sliding)
     square = _ratio(sums["slide_square"], sliding)
@@ -60,7 +61,7 @@ def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str
         "friction_mean_n": mean,
         "friction_std_n": None if mean is None or square is None else math.sqrt(max(square - mean * mean, 0.0)),
         "friction_max_n": friction_max,
-        "breakaway_error": _relative(friction_max, element.law.breakaway_force),
+        "breakaway_error": _relative(friction_max, strongest),
         "direction_error_deg": None if not sliding else math.degrees(float(sums["aside"]) / sliding),
         "felt_mean_n": felt,
         "felt_error": _relative(felt, mean),

@@ -146,6 +146,33 @@ def test_outcomes_are_what_the_rows_say(tmp_path: Path) -> None:
     assert found["flags"] == int(np.bitwise_or.reduce(rows["status"]))
 
 
+def test_scenes_are_swept_by_their_names(tmp_path: Path) -> None:
+    text = SMALL.replace("duration = 0.4", "duration = 2.0").replace('name = "coulomb"\nforce = 2.0', "")
+    text = (
+        text.replace("[law]", "")
+        .replace('"law.force"', '"session.scene"')
+        .replace('"element.stiffness"', '"hand.stiffness"')
+    )
+    path = written(tmp_path, "[1.0, 2.0, 4.0]", '["border", "ice-wood-rubber"]', text)
+    path.write_text(path.read_text().replace("stop = 4000.0", "stop = 2000.0"))
+    sweep = read_sweep(path)
+    job = list(sweep.jobs())[3]
+    (found,) = simulate_jobs(sweep, [job])
+    config = sweep.config(job)
+    rows = run_offline(
+        lambda clock: create_device(config.device, config.device_settings, clock=clock),
+        config.program,
+        2.0,
+        limits=config.limits,
+        keep_rows=True,
+    ).rows
+    assert rows is not None
+    assert len(np.unique(rows["region"])) > 1
+    forces = np.hypot(*rows["friction_force"][rows["time"] >= 0.1].T)
+    assert found["outcomes"]["friction_max_n"] == forces.max()
+    assert found["outcomes"]["breakaway_error"] <= 1e-9
+
+
 def creep_of(rows: Any) -> float:
     both = (rows["sticking"][1:] != 0) & (rows["sticking"][:-1] != 0)
     way = np.diff(rows["proxy"], axis=0)[both].sum(axis=0)
