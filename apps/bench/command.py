@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import argparse
 import functools
+from dataclasses import replace
+from pathlib import Path
 
 from apps.bench import options as passed_on
 from apps.bench.outcome import CannotMeasure, Outcome
@@ -18,6 +20,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
         "names", metavar="NAME", nargs="*", help="benchmarks to run; default: all short ones; see --list"
     )
     parser.add_argument("--list", action="store_true", help="list the names and what is measured")
+    parser.add_argument(
+        "--history", metavar="FILE", type=Path, help="add the results to this file, and show its ratios beside them"
+    )
     passed_on.add(parser)
 
 
@@ -41,7 +46,8 @@ def run(options: argparse.Namespace) -> Answer:
                 if named:
                     raise
                 outcomes[name] = Outcome({"left_out": str(error)}, f"left out: {error}")
-    return _answer(outcomes, alone=len(named) == 1)
+    answer = _answer(outcomes, alone=len(named) == 1)
+    return answer if options.history is None else _remembered(answer, options.history)
 
 
 def _answer(outcomes: dict[str, Outcome], *, alone: bool) -> Answer:
@@ -53,6 +59,16 @@ def _answer(outcomes: dict[str, Outcome], *, alone: bool) -> Answer:
     results = {name: outcome.result for name, outcome in outcomes.items()}
     own = next(iter(results.values())) if alone else {}
     return Answer({**own, "benchmarks": results}, text, status=1 if error else 0, error=error)
+
+
+def _remembered(answer: Answer, path: Path) -> Answer:
+    """Add the results to the history at `path`, and set those of before beside them."""
+    from apps.bench.history import append, describe, entry, lines_of
+
+    before, results = lines_of(path), answer.result["benchmarks"]
+    append(path, entry(results))
+    text = f"{answer.text}\n\n{path}: {len(before) + 1} runs\n\n{describe(before, results)}"
+    return replace(answer, result={**answer.result, "history": str(path), "runs": len(before) + 1}, text=text)
 
 
 def _show(line: Line, benchmark: str, share: float, words: str) -> None:

@@ -11,9 +11,13 @@ from apps.bench.outcome import Outcome, Progress
 
 BENCHMARKS: dict[str, str] = {
     "kernel": "kernel",
+    "loop": "whole.loop",
+    "simulation": "whole.simulation",
     "mujoco": "rubbing",
     "network": "network",
     "quest": "quest",
+    "fit": "whole.fit",
+    "sweep": "whole.sweep",
     "servo": "live.servo",
     "soak": "live.soak",
     "stage": "live.stage",
@@ -21,10 +25,7 @@ BENCHMARKS: dict[str, str] = {
 """Name to the module of `apps.bench` that has its ``TITLE`` and its ``run``, in the order in which all are run."""
 
 UNASKED: dict[str, dict[str, Any]] = {
-    "kernel": {},
-    "mujoco": {},
-    "network": {},
-    "quest": {},
+    **{name: {} for name in ("kernel", "loop", "simulation", "mujoco", "network", "quest", "fit", "sweep")},
     "servo": {"duration": 8.0},
     "stage": {},
 }

@@ -1,0 +1,126 @@
+"""The history of benchmarks: a file of lines that only grows, with what each run measured, where, and with what."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+import statistics
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from apps.bench.outcome import table
+from haptics.errors import ConfigurationError
+
+FORMAT = 1
+
+_PACKAGES = ("haptics", "numpy", "numba", "llvmlite", "scipy")
+_LONGEST = 1_000_000
+_RATIOS = ("ratio", "ratio_p99")
+
+
+def entry(results: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the line of a run: its results, with the versions and the facts of the machine that they hang on."""
+    return {
+        "format": FORMAT,
+        "time_utc": datetime.now(UTC).isoformat(timespec="seconds"),
+        "versions": {"python": platform.python_version(), **{name: _version(name) for name in _PACKAGES}},
+        "machine": {
+            "system": platform.platform(),
+            "processor": _processor(),
+            "processors": len(os.sched_getaffinity(0)),
+            "load": round(os.getloadavg()[0], 2),
+        },
+        "benchmarks": results,
+    }
+
+
+def append(path: Path, line: Mapping[str, Any]) -> None:
+    """Add a line to the file at `path`, which is made if it is not there.
+
+    Raises
+    ------
+    ConfigurationError
+        If it cannot be written to.
+    """
+    try:
+        with path.open("ab+") as file:
+            file.seek(0)
+            file.truncate(file.read().rfind(b"\n") + 1)  # a line that a kill has cut short
+            file.write(json.dumps(line, allow_nan=False).encode() + b"\n")
+    except OSError as error:
+        raise ConfigurationError(
+            f"--history = {str(path)!r}: cannot be written to ({error.strerror or error}); name another file."
+        ) from error
+
+
+def lines_of(path: Path) -> list[dict[str, Any]]:
+    """Return the lines of a history, oldest first; none where there is no file.
+
+    Raises
+    ------
+    ConfigurationError
+        If a line is none of a history, but for a last one that was cut short.
+    """
+    if not path.exists():
+        return []
+    texts = path.read_bytes().split(b"\n")
+    found = []
+    for number, text in enumerate(texts[:-1], 1):
+        try:
+            line = json.loads(text[:_LONGEST])
+            if line["format"] != FORMAT or not isinstance(line["benchmarks"], dict):
+                raise ValueError(f"not of format {FORMAT}")
+        except (ValueError, KeyError, TypeError, RecursionError) as error:
+            raise ConfigurationError(f"{path}, line {number}: is no result of benchmarks ({error}).") from error
+        found.append(line)
+    return found
+
+
+def ratios(results: Mapping[str, Any]) -> dict[str, float]:
+    """Return every ratio in the results of benchmarks, by what it is of."""
+    return {
+        " ".join((name, *words)): value for name, result in results.items() for words, value in _ratios_in(result, ())
+    }
+
+
+def _ratios_in(value: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:
+    if isinstance(value, list):
+        for each in value:
+            yield from _ratios_in(each, words)
+    elif isinstance(value, Mapping):
+        own = (*words, *(each for each in value.values() if isinstance(each, str) and len(each) < 30))
+        for name, each in value.items():
+            if name in _RATIOS and isinstance(each, float):
+                yield (*own, *(() if name == "ratio" else (name,))), each
+            else:
+                yield from _ratios_in(each, own)
+
+
+def describe(before: list[dict[str, Any]], now: Mapping[str, Any]) -> str:
+    """Return a table of all ratios `now`, beside the median of those of the runs before."""
+    earlier = [ratios(line["benchmarks"]) for line in before]
+    rows: list[tuple[object, ...]] = [("what", "ratio", "median before", "runs")]
+    for name, value in ratios(now).items():
+        known = [each[name] for each in earlier if name in each]
+        rows.append((name, value, statistics.median(known) if known else None, len(known)))
+    return table(rows)
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _processor() -> str:
+    """Return what the processor calls itself."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return platform.processor()
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith("model name")), "")
