@@ -47,7 +47,7 @@ Function = Callable[[Rows], Any]
 def outcomes_of(sums: Any, config: SessionConfig, buzz_limit: float) -> dict[str, float | int | None]:
     """Return the outcomes of a session, all but the bound, from its sums (`apps.sweep.kernels.SUMS`, one record)."""
     element, causality = config.built_element, config.causality
-    strongest = element.law.breakaway_force if config.scene is None else config.scene.strongest
+    strongest = config.strongest_element.law.breakaway_force
     n, sliding = max(int(sums["ticks"]), 1), int(sums["sliding"])
     mean = _ratio(sums["slide"], sliding)
     square = _ratio(sums["slide_square"], sliding)
