@@ -26,5 +26,6 @@ def words_here(scene: Scene, motion: Motion) -> Words:
     if motion.region > len(scene.regions):
         return "", ""
     level = float(scene.numbers_at(motion.contact)[0, 0])
-    name = scene.regions[motion.region - 1].name if motion.region > 0 else scene.look
+    ground = scene.look if scene.look != "plain" else "ground"
+    name = scene.regions[motion.region - 1].name if motion.region > 0 else ground
     return name, f"breaks away at {level:.2f} N here"
