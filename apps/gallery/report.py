@@ -97,7 +97,7 @@ class Result:
 
 def stated(outcome: Outcome) -> str:
     """Return the number beside its bound."""
-    return f"{outcome.sentence} {outcome.number:.3g} {outcome.unit} (at most {outcome.bound:g} {outcome.unit})"
+    return f"{outcome.sentence} {outcome.number:.3g} {outcome.unit} (at most {outcome.bound:.3g} {outcome.unit})"
 
 
 def finish(
