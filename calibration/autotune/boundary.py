@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.autotune.plant import Plant
+from calibration.autotune.answers import Plant
 from calibration.autotune.pushing import EASED, Gains, Pusher
 from calibration.autotune.ringing import Ring, ring_of
 from calibration.autotune.settings import AXES

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import Any
 
+from calibration.autotune.answers import NAMES
 from calibration.autotune.boundary import Boundary
-from calibration.autotune.plant import NAMES
 from calibration.autotune.procedure import Tuned, TunedAxis
 from calibration.autotune.settings import Autotune
 from calibration.parameters.parameters import Provenance
@@ -47,8 +47,8 @@ def axis_table(axis: TunedAxis, rate: float, velocity_lag: float) -> dict[str, A
     table["doubts"] = list(axis.doubts)
     intervals = {_KEYS[name]: list(fit.interval(name)) for name in NAMES}
     if found.resolution > 0.0:
-        spread = min(found.resolution_error, found.resolution)
-        intervals[_RESOLUTION] = [found.resolution - spread, found.resolution + spread]
+        spread = min(found.resolution_error, 0.5 * found.resolution)
+        intervals[_RESOLUTION] = [found.resolution - spread, found.resolution + found.resolution_error]
     table["interval_95"] = intervals
     if axis.boundary is not None:
         table["boundary"] = boundary_table(axis.boundary, rate, velocity_lag)

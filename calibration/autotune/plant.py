@@ -17,60 +17,25 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.autotune.answers import NAMES, Answers, Plant, Push
 from calibration.fitting.intervals import quantile
 
 Array = NDArray[np.float64]
 
-NAMES = ("mass", "damping", "friction", "offset", "delay")
 CONFIDENCE = 0.95
 LONGEST_DELAY = 0.02
 """A delay that is tried [s]."""
 
-_STEP = 0.25e-3
-"""Longest step of the computed answer [s]."""
 _TRIED = (0.0, 1e-3, 2e-3, 4e-3, 7e-3, 11e-3, 16e-3)
 """Delays that a fit begins with [s]."""
 _ROUNDS, _CONVERGED = 40, 1e-7
 _RELATIVE = {"mass": 3e-3, "damping": 0.01, "friction": 0.02, "delay": 0.01}
 _ABSOLUTE = {"damping": 0.01, "friction": 2e-3, "offset": 1e-3, "delay": 1e-5}
 """No interval reaches less far: a real handle is this picture of it no more exactly, in parts or in its unit."""
+_FEWEST = 8
+"""A push of which fewer samples are known tells nothing: the machine stood still."""
 _DRIFT = 1e-3
 """How fast a handle may still be when a push begins [m/s]: nothing else tells that of one which friction holds."""
-
-
-@dataclass(frozen=True)
-class Push:
-    """What was recorded of one push along one axis.
-
-    Attributes
-    ----------
-    command : (h + n,) float array
-        The commands at its ticks, after those of the `history` ticks before it [N].
-    position : (n,) float array
-        Where the handle was at its ticks [m]; nan where that is not known.
-    history : int
-        Ticks before it that the commands begin.
-    """
-
-    command: Array
-    position: Array
-    history: int
-
-
-@dataclass(frozen=True)
-class Plant:
-    """What moves: `NAMES` say what the numbers are [kg, N s/m, N, N, s]."""
-
-    mass: float
-    damping: float = 0.0
-    friction: float = 0.0
-    offset: float = 0.0
-    delay: float = 0.0
-
-    @property
-    def numbers(self) -> Array:
-        """The numbers in the order of `NAMES`."""
-        return np.array([self.mass, self.damping, self.friction, self.offset, self.delay])
 
 
 @dataclass(frozen=True)
@@ -98,76 +63,6 @@ class PlantFit:
         return (low if name == "offset" else max(low, 0.0)), value + error
 
 
-class Answers:
-    """The pushes, arranged so that all are computed at once.
-
-    Parameters
-    ----------
-    pushes : sequence of Push
-        At least two.
-    period : float
-        Time between two ticks [s].
-    """
-
-    def __init__(self, pushes: Sequence[Push], period: float) -> None:
-        self.period = period
-        self.parts = math.ceil(period / _STEP - 1e-9)
-        length = max(len(push.position) for push in pushes)
-        self.position = np.full((len(pushes), length), np.nan)
-        before = max(push.history for push in pushes)
-        command = np.zeros((len(pushes), before + length))
-        for row, push in enumerate(pushes):
-            self.position[row, : len(push.position)] = push.position
-            command[row, before - push.history : before + len(push.position)] = push.command
-            command[row, : before - push.history] = push.command[0]
-        self.known = np.isfinite(self.position)
-        self._impulse = np.concatenate((np.zeros((len(pushes), 1)), np.cumsum(command, axis=1)), axis=1) * period
-        self._before = before
-
-    def forces(self, delay: float) -> Array:
-        """Return the mean force over each step of the computation, (steps, pushes) [N]."""
-        count, step = (self.position.shape[1] - 1) * self.parts, self.period / self.parts
-        time = self._before * self.period + step * np.arange(count + 1) - delay
-        place = np.clip(time / self.period, 0.0, self._impulse.shape[1] - 1.001)
-        whole = place.astype(np.int64)
-        impulse = self._impulse[:, whole]
-        impulse = impulse + (place - whole) * (self._impulse[:, whole + 1] - impulse)
-        return np.asarray(np.diff(impulse, axis=1).T / step)
-
-    def simulate(self, plants: Sequence[Plant], velocity: Array) -> Array:
-        """Return the way of the handle (plants, pushes, ticks) [m] that begins with `velocity` (plants, pushes) [m/s].
-
-        Exact for a force that is constant over a step, but for damping in a step in which the motion turns.
-        """
-        m, b, c, g, _ = (column[:, None] for column in np.array([plant.numbers for plant in plants]).T)
-        delays = [plant.delay for plant in plants]
-        forces = {delay: self.forces(delay) for delay in set(delays)}
-        force = np.stack([forces[delay] for delay in delays], axis=1) - g[None]
-        h = self.period / self.parts
-        z = b * h / m
-        first, second = 1.0 - z / 2.0 + z**2 / 6.0 - z**3 / 24.0, 0.5 - z / 6.0 + z**2 / 24.0 - z**3 / 120.0
-        kept, gain, way, push = 1.0 - z * first, h / m * first, h * first, h * h / m * second
-        v, x = velocity.copy(), np.zeros_like(velocity)
-        out = np.zeros((*velocity.shape, self.position.shape[1]))
-        for k in range(len(force)):
-            pull = force[k]
-            driven = pull - np.clip(pull, -c, c)  # of a handle that dry friction may hold
-            net = np.where(v == 0.0, driven, pull - c * np.sign(v))
-            after = kept * v + gain * net
-            moved = way * v + push * net
-            turned = v * after < 0.0
-            if turned.any():  # dry friction turns round with the motion, within the step
-                part = np.where(turned, v / np.where(turned, v - after, 1.0), 0.0)
-                again = gain * (1.0 - part) * driven
-                moved = np.where(turned, 0.5 * h * (part * v + (1.0 - part) * again), moved)
-                after = np.where(turned, again, after)
-            x += moved
-            v = after
-            if (k + 1) % self.parts == 0:
-                out[..., (k + 1) // self.parts] = x
-        return out
-
-
 def fit_plant(
     pushes: Sequence[Push], period: float, mass: float, noise: float, tried: Sequence[float] = _TRIED
 ) -> PlantFit:
@@ -186,7 +81,7 @@ def fit_plant(
     tried : sequence of float
         Delays to begin with [s].
     """
-    answers = Answers(pushes, period)
+    answers = Answers([push for push in pushes if np.isfinite(push.position).sum() >= _FEWEST], period)
     weight = max(noise, 1e-7) / _DRIFT
     starts = [_Search(answers, Plant(mass, damping=0.5 * mass, delay=delay), weight) for delay in tried]
     for start in starts:

@@ -26,6 +26,8 @@ _UNCERTAIN = 0.25
 _MISFIT = 1.0
 """Root mean square of what is left of the positions, in counts, above which the handle is not what it is taken for."""
 _LEAST_MISFIT = 2e-6
+_CONFIRMED = 0.8, 1.25
+"""A boundary within these parts of the expected one confirms the parameters."""
 _SHORT_DELAY = 0.5
 """A delay of less than this part of a period may be as uncertain as that."""
 _SLIGHTLY = 1.2
@@ -180,6 +182,16 @@ class _Course:
                 f"{1e6 * fit.residual:.3g} um of the motion are not explained by a mass with damping, dry friction and "
                 "a delay: something else moves, bends or pulls, or the delay changes, and the intervals are too narrow"
             )
+        boundary = self._boundaries.get(one.axis)
+        if boundary is not None and boundary.stiffness is not None:
+            part = boundary.stiffness / boundary.expected
+            if not _CONFIRMED[0] < part < _CONFIRMED[1]:
+                doubts.append(
+                    f"the boundary is {part:.2g} of what this handle should stand: the loop is later, or has other "
+                    "masses and springs, than pushes show; sessions go by the boundary"
+                )
+        if one.resolution_error >= one.resolution > 0.0:
+            doubts.append("the places seen are not multiples of one step: the encoder's is told within a factor of 2")
         if one.resolution == 0.0:
             doubts.append("no step of the encoder was seen: it is finer than the motion tells")
         return tuple(doubts)

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.autotune.plant import LONGEST_DELAY, Plant, PlantFit, Push, fit_plant
+from calibration.autotune.answers import Plant, Push
+from calibration.autotune.plant import LONGEST_DELAY, PlantFit, fit_plant
 from calibration.autotune.settings import AXES, Autotune
 from calibration.motions.excitation import approach
 from haptics.device import Causality, DeviceSpec
@@ -40,12 +41,14 @@ _QUICKNESS, _CAREFUL = 0.2, 2e-3
 """Natural frequency of the soft gains times the delay, to which something is added in case it was found too short."""
 _BRAKE, _SURE = 0.3, 5e-4
 """A damper that is late stops a mass soonest with about so much of the mass over its delay; added to the delay [s]."""
-_BUZZ = 0.03
+_BUZZ = 0.08
 """What a count of the encoder may make of the soft gains' force, in parts of the largest force."""
-_SHORTLY = 5.0
+_SHORTLY = 3.0
 """The brake may buzz so much more, for it is soon over."""
 EASED = 0.15
 """Time in which a change of motions eases in, with a margin: a push that is not given whole leaves a velocity [s]."""
+_SHORTEST_WAYS, _LATTICE, _FINEST = 0.02, 0.05, 1e-9
+"""Quantile of the ways between samples that is a step; misfit of places to multiples of it [steps]; none at all [m]."""
 _ASTRAY = 0.5
 
 
@@ -236,20 +239,25 @@ def cut(rows: Rows, starts: list[int], length: int, number: int, period: float) 
 
 
 def step_of(rows: list[Rows], number: int) -> tuple[float, float]:
-    """Return the step of the encoder [m], the smallest difference of two places seen, and how exact that is.
+    """Return the step of the encoder [m] and by how much it may be another.
 
-    All places are then fitted to multiples of it; (0, 0) where no two are alike.
+    It is the shortest way between two samples. Where all places along the axis are multiples of about that, these tell
+    it exactly; behind a linkage or turned axes they are not, and it may be half as much or twice. (0, 0) where there is
+    no shortest way.
     """
-    places = np.unique(np.concatenate([one["position"][:, number] for one in rows]))
-    if len(places) < 3:
-        return (float(np.diff(places)[0]) if len(places) == 2 else 0.0), math.inf
-    gaps = np.diff(places)
-    step = float(np.quantile(gaps, 0.02))
-    if step < 1e-9:
+    ways = np.concatenate([np.hypot(*np.diff(one["position"], axis=0).T) for one in rows])
+    ways = ways[ways > 0.0]
+    if len(ways) < 3:
+        return (float(ways.min()) if len(ways) else 0.0), math.inf
+    step = float(np.quantile(ways, _SHORTEST_WAYS))
+    if step < _FINEST:
         return 0.0, 0.0
-    counts = np.round(np.cumsum(gaps) / step)
+    places = np.unique(np.concatenate([one["position"][:, number] for one in rows]))
+    along, exact = places - places[0], step
     for _ in range(3):
-        step = float(np.sum(np.cumsum(gaps) * counts) / np.sum(counts * counts))
-        counts = np.round(np.cumsum(gaps) / step)
-    left = np.cumsum(gaps) - step * counts
-    return step, float(max(3.0 * left.std() / max(counts[-1], 1.0), 1e-6 * step))
+        counts = np.round(along / exact)
+        exact = float(along @ counts) / max(float(counts @ counts), 1e-300)
+    left = float(np.std(along - exact * np.round(along / exact)))
+    if not left < _LATTICE * exact:
+        return step, step
+    return exact, max(3.0 * left / max(float(np.round(along[-1] / exact)), 1.0), 1e-6 * exact)

@@ -125,32 +125,38 @@ def mover(truth: Truth) -> Mover:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a device: its truth, what was found along x, and how far the handle was from the middle [m]."""
+    """What became of a device.
 
-    truth: Truth
+    Attributes
+    ----------
+    truth : Truth or StickTruth
+        What it is.
+    tuned : Tuned
+        What was found along x.
+    farthest : float
+        How far the handle was from the middle [m].
+    duration : float
+        How long it was moved [s].
+    ratio : float
+        The boundary that was found over the true one; nan where none was found.
+    """
+
+    truth: Any
     tuned: Tuned
     farthest: float
     duration: float
+    ratio: float
 
     @property
     def held(self) -> dict[str, bool]:
         """Whether the interval of each parameter holds the truth."""
-        fit = self.tuned.axes[0].identified.fit
+        found = self.tuned.axes[0].identified
         inside = {}
         for name, value in self.truth.numbers.items():
-            low, high = fit.interval(name)
+            low, high = found.fit.interval(name)
             inside[name] = low <= value <= high
-        found = self.tuned.axes[0].identified
         inside["resolution"] = abs(found.resolution - self.truth.resolution) <= found.resolution_error
         return inside
-
-    @property
-    def ratio(self) -> float:
-        """The boundary that was found over the true one; nan where none was found."""
-        boundary = self.tuned.axes[0].boundary
-        if boundary is None or boundary.stiffness is None:
-            return math.nan
-        return boundary.stiffness / self.truth.boundary(boundary.damping)
 
 
 def tuned(truth: Truth, **wish: Any) -> Outcome:
@@ -159,4 +165,8 @@ def tuned(truth: Truth, **wish: Any) -> Outcome:
         folder = Path(place) / "run"
         found = tune(mover(truth), Autotune(axes="x", **wish), folder)
         rows = Recording(folder).rows
-        return Outcome(truth, found, float(np.abs(rows["position"]).max()), len(rows) / truth.rate)
+    boundary = found.axes[0].boundary
+    ratio = math.nan
+    if boundary is not None and boundary.stiffness is not None:
+        ratio = boundary.stiffness / truth.boundary(boundary.damping)
+    return Outcome(truth, found, float(np.abs(rows["position"]).max()), len(rows) / truth.rate, ratio)

@@ -5,7 +5,8 @@ import math
 import numpy as np
 import pytest
 
-from calibration.autotune.plant import NAMES, Answers, Plant, Push, fit_plant
+from calibration.autotune.answers import NAMES, Answers, Plant, Push
+from calibration.autotune.plant import fit_plant
 
 FINE = 2e-5
 
