@@ -129,6 +129,8 @@ class DeviceSpec:
         Moving mass [kg] and own viscous damping [N s/m] (impedance).
     delay : float or None
         From taking a sample to the force or the motion commanded for it [s].
+    force_resolution : float or None
+        Smallest step of the force that reaches the motors [N]; None if it is not known, or finer than matters.
     least_friction : float or None
         Residual device friction: the device's own that is not compensated, the least that can be rendered [N].
     velocity_lag : float
@@ -186,6 +188,7 @@ class DeviceSpec:
     handle_mass: float | None = None
     least_mass: float | None = None
     least_friction: float | None = None
+    force_resolution: float | None = None
     channels: tuple[Channel, ...] = ()
     dimensions: int = 2
 

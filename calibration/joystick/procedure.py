@@ -93,7 +93,7 @@ def calibrate(bench: Bench, person: Person, request: Request, place: Path, facts
     parameters = StickParameters(
         device=seen.device,
         axes=replace(seen.axes, count_quantum=max(quantum, 1)),  # all counts that were seen have a say in it
-        force=replace(force, release_s=_rounded(lasting)),
+        force=replace(force, release_s=_rounded(lasting), full_scale=seen.full_scale),
         handle=Handle(moving_mass_kg=_rounded(mass), damping_ns_per_m=_rounded(max(mass * response.drag, 0.0))),
         provenance=Provenance(date=datetime.date.today().isoformat(), method=_method(request, level)),
     )

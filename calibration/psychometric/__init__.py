@@ -4,7 +4,7 @@
 - `calibration.psychometric.fit`: fits of answers; `tables`: the same levels fitted many times.
 - `calibration.psychometric.discrimination`: differences, equality, Weber fractions, the bias of order.
 - `calibration.psychometric.signal_detection`: d' and criterion. `karber`: a check without a model.
-- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: over participants.
+- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: over participants. `impedance`: from one fraction.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from calibration.psychometric.estimate import Estimate, proportion
     from calibration.psychometric.fit import Curve, PsychometricFit, fit_psychometric
     from calibration.psychometric.group import Group, group_estimate, mean_and_spread
+    from calibration.psychometric.impedance import ImpedanceDifferences, impedance_differences
     from calibration.psychometric.karber import spearman_karber
     from calibration.psychometric.magnitude import Magnitude, magnitude_exponent
     from calibration.psychometric.priors import RatePrior, WidthPrior
@@ -32,6 +33,7 @@ _HOMES = {
     "group": ("Group", "group_estimate", "mean_and_spread"),
     "magnitude": ("Magnitude", "magnitude_exponent"),
     "priors": ("RatePrior", "WidthPrior"),
+    "impedance": ("ImpedanceDifferences", "impedance_differences"),
     "karber": ("spearman_karber",),
     "tables": ("Tables", "psychometric_tables"),
 }
@@ -41,6 +43,7 @@ __all__ = [
     "Detectability",
     "Estimate",
     "Group",
+    "ImpedanceDifferences",
     "Magnitude",
     "OrderBias",
     "PsychometricFit",
@@ -52,6 +55,7 @@ __all__ = [
     "detectability",
     "fit_psychometric",
     "group_estimate",
+    "impedance_differences",
     "jnd",
     "magnitude_exponent",
     "mean_and_spread",

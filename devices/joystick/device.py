@@ -134,6 +134,7 @@ class PidJoystick(Driver):
             delay=identity.in_interval_s + vector,
             velocity_lag=velocity_lag(self.settings, axes.resolution, self._clock.period),
             least_friction=added.least_friction if added else None,
+            force_resolution=force.resolution,
         )
 
     # --- the contract ------------------------------------------------------------------------------------------------

@@ -80,10 +80,24 @@ class Force:
     newton_to_level: Matrix = free(MISSING, _MATRIX, doc="parts of full scale per newton")
     max_force_n: float = bounded(above=0.0, maximum=1000.0, unit="N", doc="largest force")
     effects: int = bounded(2, minimum=1, maximum=2, doc="effects that a stick adds up; of 1 the direction is streamed")
+    full_scale: int = bounded(
+        0, minimum=0, maximum=2**31, doc="steps from no force to full scale, as the stick counts; 0: not known"
+    )
     release_s: float | None = free(
         None, "a number of at least 0 s", doc="measured: how long the stick goes on with a force that nobody renews"
     )
     source: str = choice("stated", SOURCES, doc="how the scale was found")
+
+    @property
+    def resolution(self) -> float | None:
+        """The longest step of the force that the smallest change of a level makes [N]; None if that is not known."""
+        (a, b), (c, d) = self.newton_to_level
+        if not self.full_scale:
+            return None
+        if d == 0.0:  # of a wheel
+            return 1.0 / (self.full_scale * abs(a))
+        determinant = abs(a * d - b * c)
+        return max(math.hypot(d, c), math.hypot(b, a)) / (self.full_scale * determinant)
 
 
 @documented

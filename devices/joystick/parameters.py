@@ -30,6 +30,7 @@ a force points. Calibrating finds it out and writes this file; without one nothi
     newton_to_level = [[0.1, 0.0], [0.0, -0.1]]
     max_force_n = 8.0
     effects = 2                     # that the stick adds up; 1: one effect, whose direction is streamed
+    full_scale = 32767              # steps from no force to full scale, where they are known
     release_s = 0.2                 # how long it goes on with a force that nobody renews, where that was measured
     source = "weight"               # or "stated"
 

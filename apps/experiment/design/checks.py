@@ -74,7 +74,7 @@ def force_per_unit(design: Design) -> float | None:
 
 def finest_step(design: Design) -> float | None:
     """Return the finest step of the axis that the device renders; None where that is not known."""
-    unit, force = force_per_unit(design), design.stimulus.resolution
+    unit, force = force_per_unit(design), design.stimulus.resolution or design.session.spec.force_resolution
     return force / unit if force and unit else None
 
 

@@ -51,7 +51,7 @@ class StimulusSettings:
         0.0,
         minimum=0.0,
         unit="N",
-        doc="finest step of force that the device renders; 0 if finer than matters",
+        doc="finest step of force that the device renders; 0: that of its data sheet, if it has one",
     )
 
     def __post_init__(self) -> None:

@@ -32,7 +32,14 @@ def test_the_posterior_is_that_of_sweetspot(name: str) -> None:
 
 
 def _logistic(name: str):  # type: ignore[no-untyped-def]
-    return fit_psychometric(*oracles.DATA[name], guess=0.5, shape="logistic", scale="log", lapse_prior=oracles.LAPSE)
+    return fit_psychometric(
+        *oracles.DATA[name],
+        guess=0.5,
+        shape="logistic",
+        scale="log",
+        lapse_prior=oracles.LAPSE,
+        width_prior=WidthPrior(2.6, 0.6),  # of the golden numbers
+    )
 
 
 @pytest.mark.parametrize("name", oracles.DATA)

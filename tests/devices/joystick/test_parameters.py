@@ -3,8 +3,10 @@
 import errno
 import math
 import os
+from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -52,7 +54,12 @@ def parameters(draw: st.DrawFn) -> StickParameters:
             workspace_min_m=(-draw(st.floats(0.01, 0.2)), -0.1),
             workspace_max_m=(0.1, draw(st.floats(0.01, 0.2))),
         ),
-        Force(newton_to_level=turned(1.0 / largest, draw(angles)), max_force_n=0.999 * largest, source="weight"),
+        Force(
+            newton_to_level=turned(1.0 / largest, draw(angles)),
+            max_force_n=0.999 * largest,
+            full_scale=draw(st.integers(0, 2**31)),
+            source="weight",
+        ),
         Handle(moving_mass_kg=draw(st.none() | st.floats(0.01, 5.0)), dead_man_button=draw(st.integers(0, 31))),
         Provenance(date="2026-01-31", method=draw(st.text(st.characters(exclude_categories=["Cs"]), max_size=8))),
     )
@@ -171,3 +178,19 @@ def test_resolution_is_the_longest_step_of_a_count() -> None:
         count_quantum=16,
     )
     assert axes.resolution == pytest.approx(16 * 5e-6)
+
+
+@given(st.floats(-math.pi, math.pi), st.floats(0.1, 50.0), st.floats(-0.9, 0.9), st.integers(1, 40000))
+def test_no_step_of_a_level_makes_a_longer_step_of_force(angle: float, largest: float, skew: float, full: int) -> None:
+    (a, b), (c, d) = turned(1.0 / largest, angle)
+    matrix = np.array(((a, b + skew * a), (c, d + skew * c)))
+    force = Force(newton_to_level=tuple(map(tuple, matrix.tolist())), max_force_n=0.1, full_scale=full)
+    steps = np.linalg.inv(matrix) / full  # a step of the first level, and one of the second
+    assert force.resolution == pytest.approx(np.hypot(*steps).max(), rel=1e-6)
+
+
+def test_where_full_scale_is_not_known_neither_is_the_step_of_force() -> None:
+    assert GOOD.force.resolution is None
+    assert replace(GOOD.force, full_scale=255).resolution == pytest.approx(10.0 / 255)
+    wheel = Force(newton_to_level=((0.02, 0.0), (0.0, 0.0)), max_force_n=50.0, full_scale=1000)
+    assert wheel.resolution == pytest.approx(0.05)

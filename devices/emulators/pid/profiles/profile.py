@@ -237,6 +237,7 @@ class Profile:
             "force": {
                 "newton_to_level": level,
                 "max_force_n": 1.0 / max(math.hypot(*row) for row in level),
+                "full_scale": self.scales.constant,
                 "source": "stated",
             },
             "handle": {"moving_mass_kg": handle.mass, "damping_ns_per_m": handle.damping},

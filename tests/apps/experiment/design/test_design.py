@@ -77,6 +77,21 @@ def test_a_level_finer_than_the_device_renders_is_refused_with_the_increment_on_
         read_design(changed(tmp_path, "[stimulus]", "[stimulus]\nresolution = 0.05"))
 
 
+def test_the_step_of_force_is_that_of_the_data_sheet_where_the_file_says_none(tmp_path: Path) -> None:
+    """An emulated SideWinder has 255 steps: of its 7 N or so each is more than 0.02 N."""
+    stick = 'name = "pid-joystick"\nemulated = true\nemulator = "sidewinder-ff2"'
+    text = WEBER.replace('name = "virtual-joystick"', stick).replace(
+        "[[-0.03, 0.0], [0.03, 0.0]]", "[[-0.02, 0.0], [0.02, 0.0]]"
+    )
+    with pytest.raises(
+        ConfigurationError, match=r"weber\.toml:\d+: .*finer than pid-joystick renders in law\.force"
+    ) as told:
+        read_design(changed(tmp_path, text=text))
+    step = float(str(told.value).rpartition(" is ")[2].rstrip("."))
+    assert 0.02 < step < 0.1
+    read_design(changed(tmp_path, "minimum = 0.02", f"minimum = {1.01 * step}", text))
+
+
 OWN_FRICTION = """\
 [provenance]
 device = "virtual-joystick"
