@@ -86,9 +86,9 @@ LAPSES = RatePrior(1.0, 25.0, 0.3)
 GUESSES = RatePrior(1.0, 4.0, 0.6)
 """Of "yes" without a stimulus, where guesses are free."""
 
-_LOG_WIDTH = WidthPrior(3.3, 0.6)
-"""On a logarithmic scale: ``dprime`` with exponent 1, noise of one size, is its middle, and 0.35 to 2.8 are within 1.7
-spreads. With a middle of 1.3 the intervals of 60 trials of a staircase hold the truth of such noise in 93 % only."""
+_LOG_WIDTH = WidthPrior(2.95, 0.6)
+"""On a logarithmic scale: exponents of ``dprime`` about 1.15, and 0.4 to 3.2 within 1.7 spreads. With 1.3 the intervals
+of short staircases hold the truth of noise of one size, exponent 1, in 93 % only; with 1 thresholds are 4 % too low."""
 
 _LINEAR_WIDTH = WidthPrior(1.0, 0.9)
 """On a linear scale, in ranges of the levels."""

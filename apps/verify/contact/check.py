@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.contact import bristles, rigid
+from apps.verify.contact import bristles, iwan, rigid
 from apps.verify.contact.hidden import Momentum
 from apps.verify.contact.inclusion import inclusion, length, slides_though_it_could_stick
 from apps.verify.contact.laws import Law, law_of
@@ -26,6 +26,9 @@ Floats = NDArray[np.float64]
 
 _NO_SCENE = (NotUnderstood, ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What a table that is no honest scene may lead to."""
+
+_CLASSICS = (*rigid.MODELS, *bristles.MODELS, iwan.MODEL)
+"""Models whose rules are checked, beside A to D."""
 
 
 @dataclass
@@ -45,7 +48,7 @@ class Contact:
     findings: Findings
 
     def __post_init__(self) -> None:
-        self._momentum, self._motions = Momentum(), Motions()
+        self._momentum, self._motions, self._elements = Momentum(), Motions(), iwan.Elements()
         self.stored, self.doubt = np.full(self.run.count, np.nan), np.zeros(self.run.count)
 
     def check(self, stretch: Stretch) -> None:
@@ -185,13 +188,15 @@ class Contact:
 
     def _classic(self, stretch: Stretch, model: str, element: dict[str, float], law: Law | None) -> None:
         """Check the rules of a classic model."""
-        if model not in (*rigid.MODELS, *bristles.MODELS):
+        if model not in _CLASSICS:
             self.findings.lack("equations", f"the equations of the model {model[:40]!r} cannot be put to the rows.")
-        if law is None or model not in (*rigid.MODELS, *bristles.MODELS):
+        if law is None or model not in _CLASSICS:
             return
         step, T = self._step(stretch, model), self.run.period
         try:
-            if model in bristles.MODELS:
+            if model == iwan.MODEL:
+                found = self._elements.outcome(law, stretch, step, element, T, self.history)
+            elif model in bristles.MODELS:
                 found = bristles.bristle(model, law, step, element, T)
             elif "mass" in element:
                 masses = self._momentum.masses(stretch, self.history, step, model, element)
