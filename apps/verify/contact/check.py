@@ -192,6 +192,9 @@ class Contact:
             self.findings.lack("equations", f"the equations of the model {model[:40]!r} cannot be put to the rows.")
         if law is None or model not in _CLASSICS:
             return
+        if model == iwan.MODEL and "scene" in stretch.settings:
+            self.findings.lack("equations", "the elements of the model 'iwan' are not followed over a scene.")
+            return
         step, T = self._step(stretch, model), self.run.period
         try:
             if model == iwan.MODEL:
