@@ -2,9 +2,9 @@
 
 - `calibration.psychometric.shapes`: the psychometric functions; `priors`: what is assumed beforehand.
 - `calibration.psychometric.fit`: fits of answers; `tables`: the same levels fitted many times.
-- `calibration.psychometric.discrimination`: differences, equality, Weber fractions, the bias of order.
+- `calibration.psychometric.discrimination`: differences, equality, Weber fractions, impedances, order bias.
 - `calibration.psychometric.signal_detection`: d' and criterion. `karber`: a check without a model.
-- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: over participants. `impedance`: from one fraction.
+- `calibration.psychometric.magnitude`: Stevens' exponent. `group`: over participants.
 """
 
 from __future__ import annotations
@@ -14,11 +14,18 @@ from typing import TYPE_CHECKING
 from haptics.lazy import public_names
 
 if TYPE_CHECKING:
-    from calibration.psychometric.discrimination import OrderBias, jnd, order_bias, pse, weber_fraction
+    from calibration.psychometric.discrimination import (
+        ImpedanceDifferences,
+        OrderBias,
+        impedance_differences,
+        jnd,
+        order_bias,
+        pse,
+        weber_fraction,
+    )
     from calibration.psychometric.estimate import Estimate, proportion
     from calibration.psychometric.fit import Curve, PsychometricFit, fit_psychometric
     from calibration.psychometric.group import Group, group_estimate, mean_and_spread
-    from calibration.psychometric.impedance import ImpedanceDifferences, impedance_differences
     from calibration.psychometric.karber import spearman_karber
     from calibration.psychometric.magnitude import Magnitude, magnitude_exponent
     from calibration.psychometric.priors import RatePrior, WidthPrior
@@ -27,13 +34,20 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "signal_detection": ("Detectability", "criterion", "d_prime", "detectability"),
-    "discrimination": ("OrderBias", "jnd", "order_bias", "pse", "weber_fraction"),
+    "discrimination": (
+        "ImpedanceDifferences",
+        "OrderBias",
+        "impedance_differences",
+        "jnd",
+        "order_bias",
+        "pse",
+        "weber_fraction",
+    ),
     "estimate": ("Estimate", "proportion"),
     "fit": ("Curve", "PsychometricFit", "fit_psychometric"),
     "group": ("Group", "group_estimate", "mean_and_spread"),
     "magnitude": ("Magnitude", "magnitude_exponent"),
     "priors": ("RatePrior", "WidthPrior"),
-    "impedance": ("ImpedanceDifferences", "impedance_differences"),
     "karber": ("spearman_karber",),
     "tables": ("Tables", "psychometric_tables"),
 }

@@ -78,7 +78,7 @@ def sit_with_screens(
         )
         screens = Screens(design, audience, participant, experimenter, mouse, streams, rehearsal=observer is not None)
         stack.callback(screens.fronts.close)
-        _require_screen(screens.fronts, participant)
+        require_screen(screens.fronts, participant)
         sitting = Sitting(
             design,
             who,
@@ -95,7 +95,7 @@ def sit_with_screens(
         return sitting, reason
 
 
-def _require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:
+def require_screen(fronts: FrontEnds, participant: FrontEnd) -> None:
     """Wait for the participant's screen; raise with its own words where it does not open."""
     why: list[str] = []
 

@@ -12,7 +12,7 @@ import pytest
 from apps.experiment.design import Design, read_design
 from apps.experiment.engine.course import Course, Participant, Plan
 from apps.experiment.engine.presenting import Reply
-from apps.experiment.screens import Outcome, Progress, Show
+from apps.experiment.screens import Certificate, Outcome, Progress, Show
 from apps.experiment.screens.audience import ScreenAudience
 from tests.apps.experiment.design.designs import changed
 
@@ -68,6 +68,25 @@ def test_a_trial_as_both_see_it(tmp_path: Path) -> None:
     assert (progress.trial, progress.level, progress.phase) == (plan.trial, plan.level, "waiting for the answer")
     assert (outcome.response, outcome.reaction_time, outcome.correct) == ("2", 0.8, True)
     assert not any("level" in str(dataclasses.asdict(show)) for show in shows)
+
+
+def test_the_experimenter_sees_the_certificate_of_all_intervals(tmp_path: Path) -> None:
+    audience, participant, experimenter, _ = begin(read_design(changed(tmp_path)))
+    audience.judged(2000, 0, 1.2e-3, ())
+    told = {one.name: one for one in experimenter.last(Certificate).figures}
+    assert {name: one.verdict for name, one in told.items()} == {
+        "intervals": "",
+        "repeated": "good",
+        "late ticks in intervals": "good",
+        "longest gap": "good",
+    }
+    audience.judged(2000, 8, 9e-3, ("late ticks", "gap between ticks"))
+    told = {one.name: one for one in experimenter.last(Certificate).figures}
+    assert {one.verdict for name, one in told.items() if name != "intervals"} == {"doubtful"}
+    assert (told["intervals"].value, told["repeated"].value) == ("2", "50 %")
+    assert (told["late ticks in intervals"].value, told["longest gap"].value) == ("0.2 %", "9 ms")
+    assert not any(one.telling for one in told.values()), "a blind session shows it, too"
+    assert not any(isinstance(message, Certificate) for message in participant.told)
 
 
 def test_in_a_blind_session_the_experiment_itself_says_nothing_that_tells(tmp_path: Path) -> None:

@@ -10,14 +10,18 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from apps.experiment.design import read_design
-from apps.experiment.engine.live.attended import expected_trials, require_display
+from apps.experiment.engine.live.attended import expected_trials, require_display, require_screen
 from apps.experiment.journal import SessionFolder, read_journal, replay, sessions_below
+from apps.experiment.screens import Cannot
+from apps.front_ends.several import FrontEnds
 from haptics.errors import ConfigurationError
 from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.experiment.screens.test_audience import Heard
 from tests.apps.screen import WHY_NOT, Screen, virtual_screen
 from tests.processes import ROOT
 
@@ -45,6 +49,23 @@ def test_how_many_trials_there_will_be(tmp_path: Path) -> None:
     ]
     text = "\n".join(lines).replace('kind = "constant"', 'kind = "constant"\nlevels = [0.1, 0.2]\nrepeats = 4')
     assert expected_trials(read_design(changed(tmp_path, text=text + "\n"))) == 20, "16 and a fifth of all easy ones"
+
+
+class Refusing(Heard):
+    """A participant's screen that cannot be shown: it says why, and ends."""
+
+    holds_key = True
+
+    def messages(self) -> list[Any]:
+        told, self.open = ([Cannot("window", "no OpenGL here: install it")] if self.open else []), False
+        return told
+
+
+def test_a_screen_that_cannot_be_shown_says_why_in_its_own_words() -> None:
+    fronts, front = FrontEnds(), Refusing()
+    fronts.add(front)
+    with pytest.raises(ConfigurationError, match="no OpenGL here: install it"):
+        require_screen(fronts, front)
 
 
 @pytest.fixture(scope="module")
