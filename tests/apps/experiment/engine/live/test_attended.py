@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import signal
 import subprocess
@@ -55,6 +56,10 @@ class Refusing(Heard):
     """A participant's screen that cannot be shown: it says why, and ends."""
 
     holds_key = True
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.connection, self.end = multiprocessing.Pipe()  # type: ignore[misc]
 
     def messages(self) -> list[Any]:
         told, self.open = ([Cannot("window", "no OpenGL here: install it")] if self.open else []), False
