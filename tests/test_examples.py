@@ -45,6 +45,13 @@ def test_the_passivity_controller_settles_what_rings_without_it(tmp_path: Path) 
     assert swings["with the controller"] < 0.1
 
 
+def test_walls_hold_what_the_cone_of_friction_lets_them(tmp_path: Path) -> None:
+    said = run(str(ROOT / "examples" / "walls.py"), folder=tmp_path)
+    assert said.count("friction over normal force 0.400000 to 0.400000") == 2
+    assert said.count("moves by 0.000000000 um") == 2
+    assert "0 ticks ENERGY" in said
+
+
 def test_friction_in_mujoco_holds_and_sticks_and_slips(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     said = run(str(ROOT / "examples" / "mujoco_friction.py"), folder=tmp_path)
@@ -116,5 +123,6 @@ def test_every_example_is_run_here() -> None:
         "joint_data.py",
         "choosing_parameters.py",
         "mujoco_friction.py",
+        "walls.py",
     }
     assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known

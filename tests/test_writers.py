@@ -21,6 +21,7 @@ MAY_WRITE = {
     "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
     "apps/reproduce/blockage.py": "a device around another one, which watches it",
     "examples/choosing_parameters.py": "an example that steps a virtual arm by hand",
+    "examples/walls.py": "an example that steps a virtual joystick by hand",
 }
 """Where a device's ``write`` is called, and why that may be."""
 

@@ -25,7 +25,7 @@ from haptics.scenes.image_map import ImageMap
 from haptics.scenes.shapes import FARTHEST, Floats, Polygon, Shape, as_points
 from haptics.scenes.texture import Texture
 from haptics.scenes.walls import MOST_WALLS, Wall
-from haptics.settings import bounded, check, choice, string
+from haptics.settings import bounded, check, choice, documented, string
 
 LOOKS = ("plain", "ice", "wood", "rubber", "metal", "glass")
 """What a material looks like in pictures; nothing else depends on it."""
@@ -45,6 +45,7 @@ BAND = 1.5
 """How wide the band is in which numbers change, in borders: the steepest slope of a cubic is 1.5 times its mean."""
 
 
+@documented
 @dataclass(frozen=True)
 class Region:
     """A part of a scene with numbers of its own.
@@ -57,8 +58,6 @@ class Region:
         Where it is.
     law : Law or ImageMap
         Its law, of the class that the scene's law has; or an image that says where which numbers are.
-    look : str
-        What it looks like, one of `LOOKS`.
     texture : Texture or None
         How its level is modulated.
     """
@@ -110,6 +109,7 @@ class Region:
         return numbers
 
 
+@documented
 @dataclass(frozen=True)
 class Scene:
     """A plane with a friction law whose numbers depend on the place.
@@ -121,14 +121,8 @@ class Scene:
         `haptics.friction.anisotropy` or `ClosedForm`.
     regions : tuple of Region
         What lies over the background; later ones lie over earlier ones.
-    border : float
-        Way within which numbers go over into each other [m]; see the module.
     walls : tuple of Wall
         Solid parts, over everything else.
-    name : str
-        What people call it.
-    look : str
-        What the background looks like.
 
     Raises
     ------
@@ -138,7 +132,13 @@ class Scene:
 
     law: Law
     regions: tuple[Region, ...] = ()
-    border: float = bounded(0.002, minimum=1e-4, maximum=WIDEST_BORDER, unit="m", doc="way within which numbers change")
+    border: float = bounded(
+        0.002,
+        minimum=1e-4,
+        maximum=WIDEST_BORDER,
+        unit="m",
+        doc="way within which numbers go over into each other; see the module",
+    )
     walls: tuple[Wall, ...] = ()
     name: str = string("", doc="what people call the scene")
     look: str = choice("plain", LOOKS, doc="what the background looks like in pictures")
