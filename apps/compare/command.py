@@ -57,7 +57,7 @@ def run(options: Namespace) -> Answer:
 
 
 def _recordings(first: Recording, second: Recording, options: Namespace) -> Answer:
-    from apps.compare.comparison import Comparison
+    from apps.compare.comparison import Comparison, in_a_line
 
     found = Comparison.of(first, second)
     result = found.as_dict()
@@ -67,13 +67,13 @@ def _recordings(first: Recording, second: Recording, options: Namespace) -> Answ
         draw(found, options.out)
         result["picture"] = str(options.out)
     if options.show:
-        _show(_side(first), _side(second), found.describe(), options.theme)
+        _show(_side(first), _side(second), in_a_line(found.figures), options.theme)
     return Answer(result, found.describe())
 
 
 def _open_loop(recording: Recording, options: Namespace) -> Answer:
     from apps.compare.again import open_loop
-    from apps.compare.comparison import described, figures
+    from apps.compare.comparison import described, figures, in_a_line
     from apps.compare.side import OPEN_LOOP, Side
 
     rows, config = open_loop(recording, options.changes)
@@ -82,7 +82,7 @@ def _open_loop(recording: Recording, options: Namespace) -> Answer:
     if options.show:
         metadata = {**recording.metadata, "model": config.session.model, "configuration": config.as_dict()}
         title = f"model {config.session.model}, {config.law['name']}: {', '.join(options.changes)}"
-        _show(_side(recording), Side(title, rows, metadata, open_loop=True), words, options.theme)
+        _show(_side(recording), Side(title, rows, metadata, open_loop=True), in_a_line(both), options.theme)
     named: list[dict[str, Any]] = [{"name": name, "unit": unit, "a": a, "b": b} for name, unit, a, b in both]
     return Answer({"a": str(recording.folder), "open_loop": options.changes, "figures": named}, words)
 

@@ -125,6 +125,12 @@ def described(found: Figures) -> str:
     return "\n".join(lines)
 
 
+def in_a_line(found: Figures) -> str:
+    """Return figures one after the other, A | B, for a label."""
+    parts = (f"{name} {_said(a)} | {_said(b)} {unit}".rstrip().replace(" ", "\u00a0") for name, unit, a, b in found)
+    return "A | B:\u2002" + "\u2002\u00b7\u2002".join(parts)
+
+
 def _said(value: Any) -> str:
     if value is None:
         return "-"

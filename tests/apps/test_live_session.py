@@ -36,7 +36,7 @@ def test_a_session_with_the_mouse_feels_four_newtons(screen: Screen, tmp_path: P
     arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--duration", "11")
     with screen.session(tmp_path, *arguments) as process:
         screen.window("virtual-joystick")
-        # The plane spans about x = 392..760 and y = 83..377 pixels of a window that opens in the upper left corner.
+        # The plane spans about x = 390..705 and y = 83..334 pixels of a window that opens in the upper left corner.
         ticks = np.arange(0, 9, 0.016)
         points = [(int(576 + 140 * math.sin(1.9 * t)), int(230 + 100 * math.sin(2.6 * t + 0.4))) for t in ticks]
         screen.trace_path(points, 0.015)
@@ -83,7 +83,7 @@ def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: S
         until_running(process, tmp_path)
         (first,) = recordings(tmp_path)
         # Left on the track of the first slider, the friction force.
-        screen.xdotool("mousemove", "60", "266", "click", "1")
+        screen.xdotool("mousemove", "60", "383", "click", "1")
         until(lambda: len((first / "settings.jsonl").read_text().splitlines()) > 1, "the slider did nothing")
         time.sleep(0.5)
         screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
@@ -94,7 +94,7 @@ def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: S
         last = rows[rows["settings_version"] == settings[-1]["version"]]
         assert settings[-1]["law"]["force"] < 4.0
         assert np.hypot(*last["friction_force"].T).max() <= settings[-1]["law"]["force"] * (1 + 1e-9)
-        screen.xdotool("mousemove", "140", "151", "click", "1")  # Start again
+        screen.xdotool("mousemove", "140", "687", "click", "1")  # Start again
         until(lambda: len(recordings(tmp_path)) == 2, "no second session was started")
         second = next(folder for folder in recordings(tmp_path) if folder != first)
         until(lambda: len(np.load(second / "ticks.npy.part", mmap_mode="r")) > 100, "the second session did not run")

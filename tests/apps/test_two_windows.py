@@ -38,7 +38,7 @@ def test_two_windows_on_one_run(screen: Screen, tmp_path: Path) -> None:
         until(lambda: len(Recording(folder).events) == 2, "the key is not there")
         screen.xdotool("mousemove", "576", "230", "mousedown", "3")
         time.sleep(0.3)
-        screen.xdotool("mouseup", "3", "mousemove", "60", "266", "click", "1")  # the slider of the friction force
+        screen.xdotool("mouseup", "3", "mousemove", "60", "367", "click", "1")  # the slider of the friction force
         until(lambda: len((folder / "settings.jsonl").read_text().splitlines()) > 1, "the slider did nothing")
         screen.xdotool("windowkill", one)
         until(lambda: windows() == [other], "the window did not go")

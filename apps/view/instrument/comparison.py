@@ -14,7 +14,7 @@ from apps.view.plots.plot import Plot, box_of
 from apps.view.plots.series import SeriesPanel
 from apps.view.plots.spectrum import SpectrumPanel
 from apps.view.plots.speed import SpeedPanel
-from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, font, label
+from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label
 from apps.view.run import RunInfo, from_metadata
 from apps.view.window import FRAME_MS, LEAST
 
@@ -95,7 +95,7 @@ class CompareWindow(QtWidgets.QWidget):
         self.theme = theme
         self.columns = [Column(letter, side) for letter, side in zip("AB", sides, strict=True)]
         self.transport = Transport(max(len(side.rows) for side in sides))
-        self.words = QtWidgets.QPlainTextEdit(words)
+        self.words = label(words, 10)
         self._lay_out()
         for place in (0, 1):
             self._choose(place, PLOTS[place].title)
@@ -108,10 +108,7 @@ class CompareWindow(QtWidgets.QWidget):
         self.seek(self.transport.slider.maximum())
 
     def _lay_out(self) -> None:
-        self.words.setReadOnly(True)
-        self.words.setFont(QtGui.QFont("monospace", round(font(9).pointSizeF())))
-        self.words.setMaximumHeight(150)
-        self.words.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.words.setWordWrap(True)
         sides = QtWidgets.QHBoxLayout()
         sides.setSpacing(6)
         for column in self.columns:
