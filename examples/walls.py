@@ -17,8 +17,9 @@ from haptics import Coulomb, MasslessImpedance, RigidAdmittance
 from haptics.design import Coupling, Handle, wall_limit
 from haptics.device import State
 from haptics.records import NEUTRAL, Status
+from haptics.rendering.on_scene import OnScene
 from haptics.rendering.rendering import Rendering
-from haptics.scenes import HalfPlane, Polygon, Wall
+from haptics.scenes import HalfPlane, Polygon, Scene, Wall
 
 PERIOD, STIFFNESS, DAMPING, MU = 1e-3, 2000.0, 10.0, 0.4
 FLOOR = HalfPlane((0.0, 0.0), (0.0, 1.0))
@@ -34,6 +35,11 @@ def ideal(name, **facts):
     return replace(spec, fade_in=0.0, **facts)
 
 
+def among(element, wall):
+    """Return an element beside a wall, on ground of its own law."""
+    return OnScene(element, Scene(element.law, walls=(wall,)))
+
+
 def path(*corners, speed=0.1):
     """Return a way through `corners` [m], one place for each tick."""
     parts = [np.array(corners[:1])]
@@ -46,7 +52,7 @@ def path(*corners, speed=0.1):
 def moved(places, wall):
     """Move a handle along `places`, (n, 2) [m]; return the rows and what the wall stores [J]."""
     spec = ideal("virtual-joystick", max_force=200.0, max_force_rate=1e6)
-    rendering = Rendering(ELEMENT, spec, walls=(wall,))
+    rendering = Rendering(among(ELEMENT, wall), spec)
     rows, stored = np.repeat(NEUTRAL, len(places)), np.zeros(len(places))
     velocity = np.diff(places, axis=0, prepend=places[:1]) / PERIOD
     for k, (x, v) in enumerate(zip(places, velocity, strict=True)):
@@ -58,7 +64,7 @@ def moved(places, wall):
 def pushed(forces, wall, mass=2.0):
     """Push an ideal arm with `forces`, (n, 2) [N], from the origin on; return the rows."""
     spec = ideal("virtual-arm", workspace_min=(-1.0, -1.0), workspace_max=(1.0, 1.0))
-    rendering, place = Rendering(RigidAdmittance(Coulomb(0.0), mass, PERIOD), spec, walls=(wall,)), np.zeros(2)
+    rendering, place = Rendering(among(RigidAdmittance(Coulomb(0.0), mass, PERIOD), wall), spec), np.zeros(2)
     rows = np.repeat(NEUTRAL, len(forces))
     for k, force in enumerate(forces):
         state = State(position=place, velocity=np.zeros(2), force=force)
@@ -71,7 +77,7 @@ def leaned(stiffness, element=ELEMENT):
     script = [[0.0, 0.0, 0.0], [0.5, 5.0, 0.0], [1.0, 5.0, 0.0], [1.005, 6.0, 0.0], [1.01, 5.0, 0.0]]
     plant = create_device("virtual-joystick", {"hand": {"name": "scripted-force", "script": script}})
     wall = Wall(HalfPlane((0.0, 0.0), (-1.0, 0.0)), stiffness, DAMPING, MU)
-    rendering = Rendering(element, replace(plant.spec, fade_in=0.0), walls=(wall,))
+    rendering = Rendering(among(element, wall), replace(plant.spec, fade_in=0.0))
     row, felt = NEUTRAL.copy(), np.zeros((3000, 2))
     with plant:
         for k in range(len(felt)):

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from haptics.design import Advice, Severity, advise
+from haptics.design import Advice, Severity, advise, advise_walls
 
 if TYPE_CHECKING:
     from haptics.device import DeviceSpec
     from haptics.elements.models import Element
+    from haptics.scenes import Scene
 
 
 class Counsel:
@@ -33,8 +34,8 @@ class Counsel:
         self.record: list[dict[str, Any]] = []
         self.warnings: list[str] = []
 
-    def consider(self, element: Element, version: int) -> str:
-        """Judge `element`, in force as `version` of the settings.
+    def consider(self, element: Element, version: int, scene: Scene | None = None) -> str:
+        """Judge `element`, in force as `version` of the settings, and the walls of its scene.
 
         Returns
         -------
@@ -42,6 +43,8 @@ class Counsel:
             One line with the bounds that are exceeded now and were not before; empty if there are none.
         """
         found = advise(element, self._spec)
+        if scene is not None:
+            found += advise_walls(scene.walls, element, self._spec)
         warnings = [advice for advice in found if advice.severity is Severity.WARNING]
         new = [advice for advice in warnings if advice.bound not in self._outside]
         self._outside = {advice.bound for advice in warnings}

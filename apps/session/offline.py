@@ -41,7 +41,7 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
     if session.clock != "off" or session.duration is None:
         raise ConfigurationError("session.clock: must be 'off', with session.duration, for a session in this process.")
     counsel = Counsel(config.spec)
-    counsel.consider(config.strongest_element, 0)
+    counsel.consider(config.strongest_element, 0, config.scene)
     clock, file = Clock(1.0 / session.rate), SharedFile("trace")
     try:
         trace = Trace.create(file.path, capacity=_CAPACITY)

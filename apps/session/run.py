@@ -65,7 +65,7 @@ class Session(Run):
         self._tell = tell
         self._warn = warn or tell
         self._counsel = Counsel(config.known_spec)
-        self._counsel.consider(config.strongest_element, 0)
+        self._counsel.consider(config.strongest_element, 0, config.scene)
         self._program = 0
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
@@ -171,7 +171,7 @@ class Session(Run):
 
     def _advise(self, element: Element, version: int) -> None:
         """Say which bounds `element` exceeds that were not exceeded before, and write it down."""
-        warning = self._counsel.consider(element, version)
+        warning = self._counsel.consider(element, version, self.config.scene)
         if warning:
             self._progress.clear()
             self._warn(warning)

@@ -79,12 +79,12 @@ def _contacts(run: Recorded, history: History, findings: Findings) -> None:
         if stretch.version not in run.journal:
             continue
         contact.check(stretch)
-    added = damping(run, history, contact.stored)
+    added, loose = damping(run, history, contact.stored, contact.walls)
     for stretch in run.stretches():
         if stretch.version not in run.journal:
             continue
         if run.impedance:
-            impedance.check_impedance(stretch, history, added[stretch.rows], findings)
+            impedance.check_impedance(stretch, history, (added[stretch.rows], loose[stretch.rows]), findings)
         else:
             admittance.check_admittance(stretch, history, findings)
-    check_energy(run, history, contact.stored, contact.doubt, findings)
+    check_energy(run, history, (contact.stored, contact.doubt), contact.walls.stiffness, findings)

@@ -6,6 +6,9 @@ is that of K + K_w with B + B_w. So the stiffest wall is what `haptics.design.st
 with both dampers, and no more than what it allows with the wall's damper alone: while the contact slides, the element
 gives no spring. In a corner a second wall that holds by friction is one more spring.
 
+An encoder lets the force of a wall flicker by a count, K q. A bare handle makes a swing of one or two counts of that,
+which is felt from about `FLICKER` on.
+
 On an admittance device nothing is to be judged: the wall is solved implicitly together with the mass, and is stable
 whatever its stiffness.
 """
@@ -23,6 +26,10 @@ from haptics.device import Causality, DeviceSpec
 if TYPE_CHECKING:
     from haptics.elements.models import Element
     from haptics.scenes.walls import Wall
+
+
+FLICKER = 0.05
+"""Force that a count of the encoder may be worth on a wall [N]: what the conformance suite allows as a buzz, rms."""
 
 
 def wall_limit(handle: Handle, damping: float, period: float = 1e-3, beside: Coupling | None = None) -> float:
@@ -79,12 +86,22 @@ def _judgements(walls: Sequence[Wall], element: Element, spec: DeviceSpec) -> It
     beside = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
     for wall in walls:
         limit = wall_limit(handle, wall.damping, element.period, beside)
-        advice = _stability(wall, limit, spec.name, beside)
-        if advice is not None:
-            yield advice
+        yield from _stability(wall, limit, spec.name, beside)
+        yield from _flicker(wall, handle, spec.name)
 
 
-def _stability(wall: Wall, limit: float, device: str, beside: Coupling | None) -> Advice | None:
+def _flicker(wall: Wall, handle: Handle, device: str) -> Iterator[Advice]:
+    step = wall.stiffness * handle.resolution
+    if step > FLICKER:
+        text = (
+            f"wall.stiffness = {wall.stiffness:g} N/m, and a count of the encoder of {device} "
+            f"({plain(1e6 * handle.resolution)} um) is worth {plain(step)} N on it, which is felt as a flicker above "
+            f"{FLICKER:g} N where the hand is light."
+        )
+        yield Advice("wall-encoder", Severity.NOTE, step, FLICKER, text)
+
+
+def _stability(wall: Wall, limit: float, device: str, beside: Coupling | None) -> Iterator[Advice]:
     load = wall.stiffness / limit if limit > 0.0 else float("inf")
     with_what = f"wall.damping = {wall.damping:g} N s/m"
     if beside is not None:
@@ -95,8 +112,7 @@ def _stability(wall: Wall, limit: float, device: str, beside: Coupling | None) -
     )
     if load > 1.0:
         remedy = "lower it, or change wall.damping" + (" or element.stiffness" if beside is not None else "")
-        return Advice("wall", Severity.WARNING, wall.stiffness, limit, f"{fact}; {remedy}.")
-    if load * bounds.MARGIN > 1.0:
+        yield Advice("wall", Severity.WARNING, wall.stiffness, limit, f"{fact}; {remedy}.")
+    elif load * bounds.MARGIN > 1.0:
         words = f"{fact}: within a factor of {bounds.MARGIN:g}."
-        return Advice("wall", Severity.NOTE, wall.stiffness, limit, words)
-    return None
+        yield Advice("wall", Severity.NOTE, wall.stiffness, limit, words)

@@ -50,8 +50,20 @@ MOTION = np.dtype(
 [N] or of the speed of its reference [m/s]; ``resting`` are the rows at its end in which it rests. The others are those
 of `haptics.rendering.motion.Motion`."""
 
-PLACES = np.dtype([("look_up", "<i8"), ("table", "<i8")])
-"""What gives the law of an element its numbers from place to place: a part, and where its table lies; 0 if nothing."""
+PLACES = np.dtype(
+    [
+        ("look_up", "<i8"),
+        ("table", "<i8"),
+        ("walls", "<i8"),
+        ("wall_count", "<i8"),
+        ("wall_part", "<i8"),
+        ("wall_emerge", "<i8"),
+    ]
+)
+"""What gives the law of an element its numbers from place to place: a part, and where its table lies; 0 if nothing.
+
+``walls`` is the address of ``wall_count`` walls, 0 without any, the others are parts that meet them
+(`haptics.rendering.wall_contacts`)."""
 
 PARAMETER_FIELDS: list[tuple[Any, ...]] = [
     ("step", "<i8"),

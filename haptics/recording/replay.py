@@ -36,6 +36,7 @@ COMPUTED = (
     "sticking",
     "injected_energy",
     "region",
+    "normal_force",
 )
 """The columns that are compared, besides the envelope's flags in ``status``."""
 

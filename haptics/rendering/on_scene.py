@@ -21,10 +21,13 @@ from haptics.elements.models import Element, write_parameters, write_step
 from haptics.errors import ConfigurationError
 from haptics.parts import address_of_part
 from haptics.rendering.kernels import CORE
+from haptics.rendering.wall_contacts import emerge, push
+from haptics.rendering.wall_masses import hold_off
 from haptics.scenes.condition import fitted, require_solvable
 from haptics.scenes.kernels import look_up
 from haptics.scenes.record import scene_record
 from haptics.scenes.scene import Scene
+from haptics.scenes.walls import PackedWalls
 
 
 @dataclass(frozen=True)
@@ -56,8 +59,6 @@ class OnScene:
             raise ConfigurationError(
                 f"law {self.element.law}: the law of an element on a scene is that of its background, {self.scene.law}."
             )
-        if self.scene.walls:
-            raise ConfigurationError(f"scene {self.scene.name!r}: has walls, which sessions do not have yet.")
         require_solvable(self.surface, self.element.mobility)
 
     @functools.cached_property
@@ -96,3 +97,12 @@ class OnScene:
         record = self.element.copy_record()
         self.fill(record)
         return record.astype(ELEMENT, copy=False)
+
+
+def write_walls(record: NDArray[Any], walls: PackedWalls, causality: Causality) -> None:
+    """Write walls into a (1,) `record` that has the fields of `PARAMETERS`; they must live as long as it is used."""
+    places = record["scene"]
+    places["walls"], places["wall_count"] = walls.address, walls.count
+    if walls.count:
+        meet = hold_off if causality is Causality.ADMITTANCE else push
+        places["wall_part"], places["wall_emerge"] = address_of_part(meet, CORE), address_of_part(emerge, CORE)

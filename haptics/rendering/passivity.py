@@ -226,7 +226,7 @@ def observe(s: Any, periods: int) -> None:
 @kernel
 def forget(s: Any) -> None:
     """Begin the observation anew at the next good sample: nobody knows what happened since. What was found stays."""
-    s.observed = 0
+    s.observed = s.wall_seen = 0
 
 
 @kernel

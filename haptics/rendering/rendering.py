@@ -7,7 +7,6 @@ for B and C the end effector minus the elastic displacement.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -28,11 +27,11 @@ from haptics.rendering.kernels import (
     render_slot,
 )
 from haptics.rendering.motion import Motion
+from haptics.rendering.on_scene import OnScene, write_walls
 from haptics.rendering.passivity import prepare_passivity
 from haptics.rendering.programs import Program, parameters_of
 from haptics.rendering.scene_kernels import NOWHERE
-from haptics.rendering.walls import prepare_walls
-from haptics.scenes.walls import PackedWalls, Wall
+from haptics.scenes.walls import PackedWalls
 
 
 def require_pair(program: Program, spec: DeviceSpec) -> None:
@@ -71,8 +70,6 @@ class Rendering:
         The envelope; the device's own limits by default.
     eases_down : bool
         Whether the force eases to a smaller one, too, when parameters change; in recordings before format 3 it did not.
-    walls : sequence of Wall
-        Solid parts of the plane.
 
     Attributes
     ----------
@@ -90,13 +87,7 @@ class Rendering:
     """
 
     def __init__(
-        self,
-        program: Program,
-        spec: DeviceSpec,
-        limits: Limits | None = None,
-        *,
-        eases_down: bool = True,
-        walls: Sequence[Wall] = (),
+        self, program: Program, spec: DeviceSpec, limits: Limits | None = None, *, eases_down: bool = True
     ) -> None:
         require_pair(program, spec)
         limits = limits or Limits.of(spec)
@@ -115,7 +106,9 @@ class Rendering:
         core["watchdog"] = math.inf if spec.watchdog is None else spec.watchdog
         core["max_norm"], core["max_rate"] = limits.pair(spec.causality)
         core["workspace_min"], core["workspace_max"] = spec.workspace_min, spec.workspace_max
-        self._spec, self._limits, self._walls = spec, limits, PackedWalls(walls)
+        self._spec, self._limits = spec, limits
+        self._walls: tuple[PackedWalls, ...] = (PackedWalls(()),)
+        self._put_walls(core, program)
         self._present: tuple[Program, ...] = (program,)  # whose table the record may have
         self._element = core.copy()
         self._position, self._velocity, self._force = core["position"][0], core["velocity"][0], core["force"][0]
@@ -130,7 +123,7 @@ class Rendering:
             core[name] = self._element[name]
         for name, *_ in RENDERING_FIELDS:
             core[name] = 0
-        prepare_walls(core, self._walls)
+        self._walls[-1].rest()
         prepare_passivity(core, self._spec, float(core["period"][0]), control=self._limits.passivity_control)
         core["reference"] = np.nan  # until the first good sample says where an admittance device is
         core["rise"] = core["fade_in"]
@@ -204,7 +197,16 @@ class Rendering:
         if program.period != self.core["period"][0]:
             raise ConfigurationError(f"period = {program.period:g} s: a run keeps its period.")
         self._present = (*self._present[-2:], program)
-        return parameters_of(program, number)
+        parameters = parameters_of(program, number)
+        self._put_walls(parameters, program)
+        return parameters
+
+    def _put_walls(self, record: NDArray[Any], program: Program) -> None:
+        """Write the walls of a program into its record; where these are as before, what is touched stays so."""
+        walls = program.scene.walls if isinstance(program, OnScene) else ()
+        if walls != self._walls[-1].walls:
+            self._walls = (*self._walls[-2:], PackedWalls(walls))
+        write_walls(record, self._walls[-1], self._spec.causality)
 
     @property
     def program(self) -> int:

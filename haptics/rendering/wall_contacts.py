@@ -47,10 +47,6 @@ from haptics.jit import kernel
 from haptics.scenes.wall_kernels import depth_in, out_of_walls, wall_at
 
 WALL_FIELDS: list[tuple[Any, ...]] = [
-    ("walls", "<i8"),
-    ("wall_count", "<i8"),
-    ("wall_part", "<i8"),
-    ("wall_emerge", "<i8"),
     ("wall_seen", "<i8"),
     ("wall_position", "<f8", (2,)),
     ("wall_share", "<f8"),
@@ -66,7 +62,6 @@ WALL_FIELDS: list[tuple[Any, ...]] = [
 ]
 """What contact with walls needs in the record of the rendering.
 
-``walls`` is the address of ``wall_count`` walls, 0 without any; ``wall_part`` and ``wall_emerge`` are the parts below.
 ``wall_force`` [N] is what all walls do to the hand, or what is to be added to its force.
 
 The rest is for the ledger of energy (`haptics.rendering.passivity`), of the walls that are touched: what they store,
@@ -108,7 +103,7 @@ def add_wall(s: Any, w: Any, rates: tuple[float, float], slides: bool) -> None:
 @kernel
 def emerge(s: Any, x: float, y: float) -> None:
     """Part: the point that a proxy at (x, y) has on the surface of walls."""
-    s.wall_proxy[0], s.wall_proxy[1] = out_of_walls(s.walls, s.wall_count, x, y)
+    s.wall_proxy[0], s.wall_proxy[1] = out_of_walls(s.scene.walls, s.scene.wall_count, x, y)
 
 
 # --- impedance ----------------------------------------------------------------------------------------------------
@@ -131,12 +126,12 @@ def _rub(s: Any, w: Any, way: float, speed: float, level: float) -> bool:
 @kernel
 def push(s: Any, x: float, y: float) -> None:
     """Part: what walls do to the handle at the position of the sample."""
-    anew = s.wall_seen == 0 or s.bad_ticks != 0
+    anew = s.wall_seen == 0  # after the start, and after samples that were refused
     dx, dy = s.position[0] - s.wall_position[0], s.position[1] - s.wall_position[1]
     ux, uy = s.velocity[0], s.velocity[1]
     begin_contact(s)
-    for k in range(s.wall_count):
-        w = wall_at(s.walls, k)
+    for k in range(s.scene.wall_count):
+        w = wall_at(s.scene.walls, k)
         depth, gx, gy = depth_in(w, s.position[0], s.position[1])
         w.depth, w.inwards[0], w.inwards[1] = depth, gx, gy
         length = math.hypot(gx, gy)

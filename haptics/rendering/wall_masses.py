@@ -56,8 +56,8 @@ def _without(s: Any, w: Any, vx: float, vy: float) -> tuple[float, float]:
 @kernel
 def _measure(s: Any) -> None:
     """Find how deep the reference is in each wall; nothing pushes yet."""
-    for k in range(s.wall_count):
-        w = wall_at(s.walls, k)
+    for k in range(s.scene.wall_count):
+        w = wall_at(s.scene.walls, k)
         w.depth, w.inwards[0], w.inwards[1] = depth_in(w, s.reference[0], s.reference[1])
         w.push = w.drag = w.stretch = 0.0
 
@@ -69,8 +69,8 @@ def _brake(s: Any, vx: float, vy: float) -> tuple[float, float]:
     A spring K with its damper stops a mass M that comes at v with an acceleration of at most ``v sqrt(2 K/M)``.
     """
     T, a = s.period, _BRAKES * s.max_rate
-    for k in range(s.wall_count):
-        w = wall_at(s.walls, k)
+    for k in range(s.scene.wall_count):
+        w = wall_at(s.scene.walls, k)
         gx, gy = w.inwards[0], w.inwards[1]
         length = math.hypot(gx, gy)
         if length == 0.0:
@@ -89,14 +89,14 @@ def _meet(s: Any, vx: float, vy: float) -> tuple[float, float]:
     """Solve all walls for the velocity without them; return the one with them."""
     for _ in range(_SWEEPS):
         changed = False
-        for k in range(s.wall_count):
-            w = wall_at(s.walls, k)
+        for k in range(s.scene.wall_count):
+            w = wall_at(s.scene.walls, k)
             before, drag = w.push, w.drag
             free_x, free_y = _without(s, w, vx, vy)
             vx, vy = _solve(s, w, free_x, free_y)
             apart = abs(w.push - before) + abs(w.drag - drag)
             changed = changed or apart > 1e-12 * (w.push + abs(w.drag))
-        if not changed or s.wall_count == 1:
+        if not changed or s.scene.wall_count == 1:
             break
     return vx, vy
 
@@ -113,8 +113,8 @@ def hold_off(s: Any, hx: float, hy: float) -> None:
     vx, vy = _meet(s, free_x, free_y)
     vx, vy = _brake(s, vx, vy)
     begin_contact(s)
-    for k in range(s.wall_count):
-        w = wall_at(s.walls, k)
+    for k in range(s.scene.wall_count):
+        w = wall_at(s.scene.walls, k)
         gx, gy = w.inwards[0], w.inwards[1]
         rate, along = gx * vx + gy * vy, gx * vy - gy * vx
         w.touching = 1 if w.push > 0.0 else 0

@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from numpy.typing import NDArray
-
 from haptics.jit import kernel
-from haptics.parts import address_of_part, call_part
+from haptics.parts import call_part
 from haptics.rendering.scene_kernels import step_on_scene
-from haptics.rendering.wall_contacts import emerge, push
-from haptics.rendering.wall_masses import hold_off
-from haptics.scenes.walls import PackedWalls
+
+NO_WALL = math.nan
+"""What the column ``normal_force`` holds without walls."""
 
 
 @kernel
 def add_walls(s: Any, x: float, y: float) -> tuple[float, float]:
     """Return a force (x, y) [N] with that of walls: on the hand, or on the mass, which is given (x, y) by the hand."""
-    if s.walls == 0:
+    if s.scene.walls == 0:
         return x, y
-    call_part(s.wall_part, s, x, y)
+    call_part(s.scene.wall_part, s, x, y)
     return x + s.wall_force[0], y + s.wall_force[1]
 
 
@@ -33,18 +32,10 @@ def step_against_walls(s: Any, heard: float) -> None:
 
 @kernel
 def report_walls(s: Any, row: Any) -> None:
-    """Complete a trace `row` that has its proxy, where there are walls."""
-    if s.walls != 0:
-        call_part(s.wall_emerge, s, row.proxy[0], row.proxy[1])
+    """Complete a trace `row` that has its proxy: that is moved to the surface of walls, and the normal force known."""
+    if s.scene.walls != 0:
+        call_part(s.scene.wall_emerge, s, row.proxy[0], row.proxy[1])
         row.proxy[0], row.proxy[1] = s.wall_proxy[0], s.wall_proxy[1]
-        row.normal_force = s.normal_force
-
-
-def prepare_walls(core: NDArray[Any], walls: PackedWalls) -> None:
-    """Give a rendering's (1,) record its walls, untouched; they must live as long as the record is used."""
-    walls.rest()
-    if not walls.count:
-        return
-    core["walls"], core["wall_count"] = walls.address, walls.count
-    core["wall_part"] = address_of_part(hold_off if core["admittance"][0] else push, core.dtype)
-    core["wall_emerge"] = address_of_part(emerge, core.dtype)
+        row.normal_force = s.normal_force if s.bad_ticks == 0 else 0.0
+    else:
+        row.normal_force = NO_WALL

@@ -132,7 +132,7 @@ def _in_polygon(w: Any, x: float, y: float) -> tuple[float, float, float]:
     for k in range(w.count):
         e = record_at(w.edges + k * _EDGE_SIZE, EDGE)
         d, gx, gy, _ = _from_edge(e, x, y)
-        if k == nearest and not inside:
+        if k == nearest and not inside and d > 0.0:
             d, gx, gy = -d, -gx, -gy
         if e.turns != 0 and k > 0:
             found = _smaller(found, face) if found[0] < math.inf else face

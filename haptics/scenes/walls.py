@@ -92,7 +92,7 @@ class PackedWalls:
             raise ConfigurationError(f"{len(walls)} walls: a scene has {MOST_WALLS} at most.")
         self._records: NDArray[Any] = np.zeros(max(len(walls), 1), WALL)
         self._edges = [_fill(record, wall) for record, wall in zip(self._records, walls, strict=False)]
-        self.count = len(walls)
+        self.walls, self.count = tuple(walls), len(walls)
 
     @property
     def address(self) -> int:

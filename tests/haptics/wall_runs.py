@@ -13,9 +13,9 @@ from haptics import Coulomb, MasslessImpedance, RigidAdmittance
 from haptics.device import Causality, DeviceSpec, State
 from haptics.elements.models import Element
 from haptics.records import NEUTRAL, Rows
+from haptics.rendering.on_scene import OnScene
 from haptics.rendering.rendering import Rendering
-from haptics.scenes.shapes import Circle, HalfPlane, Polygon
-from haptics.scenes.walls import Wall
+from haptics.scenes import Circle, HalfPlane, Polygon, Scene, Wall
 from tests.haptics.doubles import make_spec
 
 Floats = NDArray[np.float64]
@@ -41,6 +41,11 @@ def mass(kilograms: float = 2.0, level: float = 0.0) -> RigidAdmittance:
     return RigidAdmittance(Coulomb(level), kilograms)
 
 
+def among(element: Element, walls: Sequence[Wall]) -> Element | OnScene:
+    """Return an element among walls, on ground of its own law; without walls it is as it is."""
+    return OnScene(element, Scene(element.law, walls=tuple(walls))) if walls else element
+
+
 def dragged(
     path: Floats,
     walls: Sequence[Wall],
@@ -54,14 +59,14 @@ def dragged(
     """
     velocity = told * np.diff(path, axis=0, prepend=path[:1]) / T
     states = [State(position=x, velocity=v) for x, v in zip(path, velocity, strict=True)]
-    return _rendered(Rendering(element or bare(), spec, walls=walls), states)
+    return _rendered(Rendering(among(element or bare(), walls), spec), states)
 
 
 def pushed(
     forces: Floats, walls: Sequence[Wall], element: Element | None = None, spec: DeviceSpec = ADMITTANCE
 ) -> tuple[Rows, Floats]:
     """Push an ideal arm, which is where its reference is, with `forces`, (n, 2), from the origin on."""
-    rendering, place = Rendering(element or mass(), spec, walls=walls), np.zeros(2)
+    rendering, place = Rendering(among(element or mass(), walls), spec), np.zeros(2)
     rows, stored = np.repeat(NEUTRAL, len(forces)), np.zeros(len(forces))
     for k, force in enumerate(forces):
         state = State(position=place, velocity=np.zeros(2), force=force)

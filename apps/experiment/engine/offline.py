@@ -58,7 +58,7 @@ class OfflineStage:
         self._config = without_clock(config)
         self.period = 1.0 / config.session.rate
         counsel = Counsel(config.known_spec)
-        counsel.consider(config.built_element, 0)
+        counsel.consider(config.strongest_element, 0, config.scene)
         self._recorder = new_recorder(self._config, counsel.record, folder)
         self.folder = self._recorder.folder
         self._journal = journal

@@ -21,6 +21,7 @@ from apps.verify.envelope.history import History
 from apps.verify.facts import EPS, MOTION
 from apps.verify.findings import Findings
 from apps.verify.recorded import Recorded, Stretch
+from apps.verify.walls.touching import check_proxy, tables_of, walls_in
 
 Floats = NDArray[np.float64]
 
@@ -40,7 +41,9 @@ class Contact:
     run, history, findings
         The recording, what its envelope remembered, and where findings go.
     stored, doubt : (n,) array
-        What the element stored in each tick [J], and how far that may be off; nan where it cannot be told.
+        What element and walls stored in each tick [J], and how far that may be off; nan where it cannot be told.
+    walls : Walls
+        What the walls did.
     """
 
     run: Recorded
@@ -49,6 +52,7 @@ class Contact:
 
     def __post_init__(self) -> None:
         self._momentum, self._motions, self._elements = Momentum(), Motions(), iwan.Elements()
+        self.walls = walls_in(self.run, self.history, self.findings)
         self.stored, self.doubt = np.full(self.run.count, np.nan), np.zeros(self.run.count)
 
     def check(self, stretch: Stretch) -> None:
@@ -147,6 +151,9 @@ class Contact:
             proxy, words = stretch["command"], "the reference"
         if "scene" not in stretch.settings:
             self.findings.where("region", stretch.tick, stretch["region"] != -1, "a region without a scene")
+        if tables_of(stretch.settings):
+            check_proxy(stretch, proxy, self.findings)
+            return
         pressed = ~np.isnan(stretch["normal_force"])
         self.findings.where("normal force", stretch.tick, pressed, "a normal force where there is no wall")
         other = (stretch["proxy"] != proxy) & ~(np.isnan(proxy) & np.isnan(stretch["proxy"]))
@@ -160,12 +167,13 @@ class Contact:
         stretch_before = np.where(fresh, 0.0, stretch.back("displacement", 1))
         none = np.zeros((len(stretch), 1))
         if self.run.impedance:
-            given, output, blurred = stretch["velocity"], -stretch["command_unlimited"], none
+            given, output, blurred = stretch["velocity"], self.walls.force[rows] - stretch["command_unlimited"], none
             anew = fresh | (history.after_bad[rows] > 0)[:, None]
             before = np.where(anew, given, stretch.back("sliding_velocity", 1))
             return Step(given, output, blurred, before, stretch_before, stretch["displacement"], force, velocity)
         heard = np.where(braking(history, rows), 1.0, history.share[rows])[:, None]
-        given, output, blurred = heard * stretch["force"], output_of(stretch), blur(stretch)
+        given = heard * stretch["force"] + self.walls.force[rows]
+        output, blurred = output_of(stretch), blur(stretch)
         stretched = stretch["displacement"]
         if model == "D":  # anti-windup has let go of what the reference could not follow
             stuck = ((stretch["sticking"] != 0) & stretch.good)[:, None]
@@ -179,12 +187,12 @@ class Contact:
         K, M = element.get("stiffness", 0.0), element.get("mass", 0.0)
         moving = step.output if model == "D" else step.velocity
         e, v = (step.stretch**2).sum(axis=1), (moving**2).sum(axis=1)
-        self.stored[stretch.rows] = 0.5 * K * e + 0.5 * M * v
+        self.stored[stretch.rows] = 0.5 * K * e + 0.5 * M * v + self.walls.store[stretch.rows]
         slack = M * np.sqrt(v) * step.blur[:, 0]
         if model == "D":
             size = np.sqrt((stretch["command"] ** 2).sum(axis=1))
             slack = slack + K * np.sqrt(e) * 8.0 * EPS * np.where(np.isfinite(size), size, 0.0)
-        self.doubt[stretch.rows] = 4.0 * slack
+        self.doubt[stretch.rows] = 4.0 * slack + 0.1 * self.walls.doubt[stretch.rows]
 
     def _classic(self, stretch: Stretch, model: str, element: dict[str, float], law: Law | None) -> None:
         """Check the rules of a classic model."""
@@ -211,17 +219,17 @@ class Contact:
             self.findings.lack("settings", f"version {stretch.version} of the settings lacks {error}.")
             return
         self._enter(stretch, found.equations)
-        self.stored[stretch.rows] = found.stored
+        self.stored[stretch.rows] = found.stored + self.walls.store[stretch.rows]
         wrong = stretch.good & ((stretch["sticking"] != 0) != found.sticks) & ~found.unsure
         words = "the contact is said to stick or not, and the model's rule says otherwise"
         self.findings.where("sticking", stretch.tick, wrong, words)
 
     def _enter(self, stretch: Stretch, equations: list[Equation]) -> None:
+        doubt = self.walls.doubt[stretch.rows][:, None]
         for one in equations:
             rule = "law" if one.name == "friction force" else "equations"
-            self.findings.residual(
-                rule, one.name, stretch.tick, one.residual, one.bound, one.unit, one.words, stretch.good
-            )
+            bound = one.bound + doubt if one.unit == "N" else one.bound
+            self.findings.residual(rule, one.name, stretch.tick, one.residual, bound, one.unit, one.words, stretch.good)
 
 
 def _numbers(table: Any) -> dict[str, float]:

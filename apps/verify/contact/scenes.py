@@ -79,7 +79,7 @@ def surface(table: Any, model: str, element: Mapping[str, float]) -> Surface:
     """Return the scene of some settings; raise `NotUnderstood` where it is none."""
     if not isinstance(table, Mapping) or not isinstance(table.get("law"), Mapping):
         raise NotUnderstood("its table is not that of a scene")
-    unknown = set(table) - {"name", "look", "border_m", "law", "regions"}
+    unknown = set(table) - {"name", "look", "border_m", "law", "regions", "walls"}
     if unknown:
         raise NotUnderstood(f"what it says of {sorted(unknown)[0][:40]!r} is not known here")
     border, stiffness = float(table.get("border_m", 0.002)), element.get("stiffness", 0.0)

@@ -1,9 +1,9 @@
 """The ledger of energy: what the loop gave the hand beyond what the element had stored; column ``injected_energy``.
 
-In every tick with a good sample ``X = max(0, X + dS + dE - N)``: dS is how much more the element stores,
-``K |e|^2/2 + M |v|^2/2``; dE the work on the handle, the force in effect times its displacement (impedance) or minus
-the mean of the hand's force times the displacement (admittance); N what the encoder's quantisation feigns,
-``K q^2/2`` with the smallest of displacement, its change and the encoder's step. See `docs/passivity.md`.
+In every tick with a good sample ``X = max(0, X + dS + dE - N)``: dS is how much more is stored by the
+element, ``K |e|^2/2 + M |v|^2/2``, and by walls; dE the work on the handle, the force in effect times its displacement
+(impedance) or minus the mean of the hand's force times the displacement (admittance); N what the encoder's quantisation
+feigns, ``K q^2/2`` with the smallest of displacement, its change and the encoder's step. See `docs/passivity.md`.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ REMEMBERED = 512
 """Commands that the ledger remembers: it counts delays up to two less."""
 
 
-def check_energy(run: Recorded, history: History, stored: Floats, blur: Floats, findings: Findings) -> None:
+def check_energy(
+    run: Recorded, history: History, stores: tuple[Floats, Floats], walls: Floats, findings: Findings
+) -> None:
     """Check that the ledger goes on from tick to tick.
 
     Parameters
     ----------
     run, history
         The recording, and what the envelope remembered.
-    stored : (n,) array
-        What the element stored in each tick [J]; nan where that cannot be told from the rows.
-    blur : (n,) array
-        How far that may be off [J].
+    stores : (2,) tuple of (n,) arrays
+        What element and walls stored in each tick [J], nan where that cannot be told from the rows, and how far that
+        may be off.
+    walls : (n,) array
+        Stiffness of the stiffest wall that is touched [N/m].
     findings : Findings
         Where violations go.
     """
@@ -43,7 +46,7 @@ def check_energy(run: Recorded, history: History, stored: Floats, blur: Floats, 
         return
     entered = entered_in(run, history)
     energy, work = run.column("injected_energy"), _work(run)
-    feigned = _feigned(run, entered)
+    feigned, (stored, blur) = _feigned(run, entered, walls), stores
     growth, before = stored - _shifted(stored), _shifted(energy)
     expected = np.maximum(0.0, before + growth + (work - feigned).sum(axis=1))
     bound = np.asarray(rounding(stored, _shifted(stored), before, *np.abs(work).T, *feigned.T))
@@ -122,12 +125,12 @@ def _sent(held: NDArray[np.int64], good: Mask) -> tuple[NDArray[np.int64], NDArr
     return filled, place
 
 
-def _feigned(run: Recorded, entered: Mask) -> Floats:
+def _feigned(run: Recorded, entered: Mask, walls: Floats) -> Floats:
     """Return what quantisation can feign, by axis (n, 2) [J]."""
     way = np.diff(run.column("position"), axis=0, prepend=run.column("position")[:1])
     last = np.where(entered, np.arange(run.count), -1)
     latest = np.concatenate(([-1], np.maximum.accumulate(last)[:-1]))
     before = np.where((latest >= 0)[:, None], way[np.maximum(latest, 0)], 0.0)
     step = np.minimum(np.minimum(np.abs(way), np.abs(way - before)), float(run.sheet("position_resolution")))
-    K = run.parameter("stiffness")
+    K = run.parameter("stiffness") + walls
     return np.asarray(0.5 * K[:, None] * step * step)

@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
 
 
-def check_impedance(stretch: Stretch, history: History, added: Floats, findings: Findings) -> None:
+def check_impedance(stretch: Stretch, history: History, added: tuple[Floats, Floats], findings: Findings) -> None:
     """Check the commands and flags of the ticks of a `stretch`.
 
     Parameters
@@ -42,8 +42,8 @@ def check_impedance(stretch: Stretch, history: History, added: Floats, findings:
         Ticks under the same settings.
     history : History
         What the envelope remembered.
-    added : (n,) array
-        Damping that the passivity controller added [N s/m] (`passivity`).
+    added : (2,) tuple of (n,) arrays
+        Damping that the passivity controller added [N s/m], and how far its force may be off [N] (`passivity`).
     findings : Findings
         Where violations go.
     """
@@ -59,15 +59,15 @@ def _state(stretch: Stretch, history: History) -> dict[str, NDArray[np.float64]]
     return {"velocity": stretch["velocity"], "last": last}
 
 
-def _eased(stretch: Stretch, history: History, state: dict[str, Floats], added: Floats) -> Limited:
+def _eased(stretch: Stretch, history: History, state: dict[str, Floats], dampers: tuple[Floats, Floats]) -> Limited:
     """Rules 5 and 6: what fades and easing let through."""
-    rows = stretch.rows
+    rows, (added, loose) = stretch.rows, dampers
     share, part, left = (array[rows][:, None] for array in (history.share, history.part, history.left))
     held = history.held[rows]
     damped = -added[:, None] * state["velocity"]
     asked = stretch["command_unlimited"] + damped
     through = share * asked
-    error = np.asarray(rounding(length(asked), length(damped), length(held), length(state["last"])))
+    error = np.asarray(rounding(length(asked), length(damped), length(held), length(state["last"]))) + loose
     limited = Limited.begin(through + part * (left * held - through), error)
     gate = stretch["gate"]
     fading = (history.gain[rows] < 1.0) | (gate < 1.0) | history.eases[rows]

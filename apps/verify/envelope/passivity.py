@@ -14,7 +14,9 @@ from numpy.typing import NDArray
 
 from apps.verify.envelope.energy import REMEMBERED, entered_in, force_in_effect
 from apps.verify.envelope.history import History
+from apps.verify.facts import rounding
 from apps.verify.recorded import Recorded
+from apps.verify.walls.handles import Walls
 
 Floats = NDArray[np.float64]
 
@@ -53,26 +55,32 @@ class _Device:
         )
 
 
-def damping(run: Recorded, history: History, stored: Floats) -> Floats:
-    """Return the damping that the controller adds in every tick, (n,) [N s/m]; 0 where it does nothing.
+def damping(run: Recorded, history: History, stored: Floats, walls: Walls) -> tuple[Floats, Floats]:
+    """Return the damping that the controller adds in every tick [N s/m], 0 where it does nothing, and the doubt [N].
+
+    The doubt, how far its force may be off, is what rounding of the store makes of an excess that is taken out within a
+    period. Both are (n,).
 
     Parameters
     ----------
     run, history
         The recording, and what the envelope remembered.
     stored : (n,) array
-        What the element stored [J].
+        What element and walls stored [J].
+    walls : Walls
+        What the walls did.
     """
     added = np.zeros(run.count)
     if not run.impedance or not run.limit("passivity_control", False):
-        return added
+        return added, added
     device, T = _Device.of(run), run.period
-    K, B, u = run.parameter("stiffness"), run.parameter("damping"), run.column("velocity")
+    own, u = (run.parameter("stiffness"), run.parameter("damping")), run.column("velocity")
+    K, B = own[0] + walls.stiffness, own[1] + walls.damping
     entered = entered_in(run, history)
-    gained = (_gained(run, device, stored, K, B)).tolist()
+    gained = (_gained(run, device, stored, own, walls)).tolist()
     feigned = _feigned(device, K, T * u, entered).tolist()
     power, moving = (u * u).sum(axis=1).tolist(), _moving(run, device.count)
-    sticking = (run.column("sticking") != 0).tolist()
+    sticking = ((run.column("sticking") != 0) | walls.holds).tolist()
     opposite = 2.0 * K * device.spring_late
     bound = np.maximum(np.minimum(opposite, device.most - B), 0.0).tolist()
     threshold = ((K + B / T) * device.count**2).tolist()
@@ -91,7 +99,8 @@ def damping(run: Recorded, history: History, stored: Floats) -> Floats:
         last = min(wanted, bound[k])
         last = last if last > _LEAST * device.most else 0.0
         added[k] = last if moving[k] and power[k] > 0.0 else 0.0
-    return added
+    speed = np.sqrt((u * u).sum(axis=1))
+    return added, np.where(added > 0.0, rounding(stored) / (T * np.maximum(speed, 1e-9)), 0.0)
 
 
 def _next_excess(excess: float, gained: float, feigned: float, sticking: bool, T: float) -> float:
@@ -104,12 +113,13 @@ def _next_excess(excess: float, gained: float, feigned: float, sticking: bool, T
     return after * math.exp(-T / LINGERING)
 
 
-def _gained(run: Recorded, device: _Device, stored: Floats, K: Floats, B: Floats) -> Floats:
+def _gained(run: Recorded, device: _Device, stored: Floats, own: tuple[Floats, Floats], walls: Walls) -> Floats:
     """Return what the handle gained in the period before each tick beyond what the element stored [J]."""
     u, v = run.column("velocity"), run.column("sliding_velocity")
     apart = ((u - v) ** 2).sum(axis=1)
     late = device.spring_late
-    lent = 0.5 * (B * (late + 0.5 * run.period) - 0.5 * K * late * late) * apart
+    springs, dampers = own[0] * apart + walls.springs, own[1] * apart + walls.dampers
+    lent = 0.5 * (dampers * (late + 0.5 * run.period) - 0.5 * springs * late * late)
     kept = stored - lent
     growth = np.diff(kept, prepend=kept[:1])
     way = run.period * u

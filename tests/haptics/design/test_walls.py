@@ -17,6 +17,7 @@ from haptics.records import NEUTRAL
 from haptics.rendering.rendering import Rendering
 from haptics.scenes.shapes import HalfPlane
 from haptics.scenes.walls import Wall
+from tests.haptics.wall_runs import among
 
 T = 1e-3
 PRESSED = ((0.0, 0.0, 0.0), (0.5, 5.0, 0.0), (1.0, 5.0, 0.0), (1.005, 6.0, 0.0), (1.01, 5.0, 0.0))
@@ -30,7 +31,7 @@ def swing(wall: Wall, element: Element, delay: float) -> float:
     settings: dict[str, Any] = {"mass": 0.2, "damping": 0.0, "delay": delay, "resolution": 0.0}
     hand = {"name": "scripted-force", "script": PRESSED}
     plant = VirtualJoystick({**settings, "velocity_estimator": "difference", "hand": hand})
-    rendering = Rendering(element, replace(plant.spec, fade_in=0.0), walls=(wall,))
+    rendering = Rendering(among(element, (wall,)), replace(plant.spec, fade_in=0.0))
     row, places = NEUTRAL.copy(), np.zeros(4000)
     with plant:
         for tick in range(len(places)):
@@ -65,11 +66,13 @@ def test_advice_has_words_and_a_margin() -> None:
     limit = wall_limit(handle, 10.0, T, Coupling(6000.0, 10.0, T))
     assert advise_walls((), element, spec) == []
     assert advise_walls((Wall(WALL, 0.4 * limit),), element, spec) == []
-    (note,) = advise_walls((Wall(WALL, 0.4 * limit), Wall(WALL, 0.7 * limit)), element, spec)
+    smooth = replace(spec, position_resolution=None)
+    (note,) = advise_walls((Wall(WALL, 0.4 * limit), Wall(WALL, 0.7 * limit)), element, smooth)
     assert note.severity is Severity.NOTE and note.value == pytest.approx(0.7 * limit)
-    (warning,) = advise_walls((Wall(WALL, 1.5 * limit),), element, spec)
+    warning, flicker = advise_walls((Wall(WALL, 1.5 * limit),), element, spec)
     assert warning.severity is Severity.WARNING and warning.limit == pytest.approx(limit)
     assert "wall.stiffness" in warning.text and "lower it" in warning.text
+    assert flicker.severity is Severity.NOTE and flicker.value == pytest.approx(1.5 * limit * 1e-5)
 
 
 def test_an_arm_bears_any_wall() -> None:

@@ -125,6 +125,18 @@ def test_the_force_has_no_jump_on_any_way_through_a_wall(shape: Shape) -> None:
         assert change <= (1.0 + MU) * 2000.0 * speed * T * (4.0 + 2.0 * depth / 1e-3) + 1e-9
 
 
+@pytest.mark.parametrize("damping", [10.0, 200.0])
+def test_what_comes_fast_is_met_without_a_jump(damping: float) -> None:
+    """At 0.3 m/s a damper alone would begin with its whole force, up to 60 N here; and at the way out it would pull."""
+    path = along((0.0, 0.003), (0.0, -0.006), (0.0, 0.003), speed=0.3)
+    rows, _ = dragged(path, (Wall(FLOOR, 2000.0, damping, MU),))
+    depth = np.maximum(-path[:, 1], 0.0)
+    assert (rows["normal_force"] <= 2.0 * 2000.0 * depth * (1.0 + 1e-12)).all()
+    assert (rows["normal_force"] >= 0.0).all()
+    going_in = (np.diff(path[:, 1], prepend=1.0) < 0.0) & (depth > 0.0)
+    assert (rows["normal_force"][going_in] >= 2000.0 * depth[going_in] * (1.0 - 1e-12)).all()
+
+
 def test_pushed_through_a_thin_wall_nothing_is_gained() -> None:
     """In on one side, out on the other: the work is what friction and damper took, and none comes back from nowhere."""
     path = along((0.0, 0.015), (0.0, -0.015), (0.0, 0.015), speed=0.05)
@@ -157,7 +169,7 @@ def test_a_wall_out_of_reach_changes_nothing() -> None:
     without, _ = dragged(path, (), element)
     beside, _ = dragged(path, (Wall(HalfPlane((0.0, -1.0), (0.0, 1.0))),), element)
     assert np.isnan(without["normal_force"]).all() and (beside["normal_force"] == 0.0).all()
-    for name in set(without.dtype.names or ()) - {"normal_force", "channels", "hand_force"}:
+    for name in set(without.dtype.names or ()) - {"normal_force", "region", "channels", "hand_force"}:
         np.testing.assert_array_equal(without[name], beside[name])
 
 

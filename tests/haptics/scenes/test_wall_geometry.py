@@ -66,6 +66,16 @@ def test_beside_a_corner_at_the_same_height_nothing_is_solid(level: float) -> No
     assert (Wall(NOTCH).depth(np.array([[0.005, 0.005], [0.029, 0.001], [-0.031, 0.03]])) < 0.0).all()
 
 
+def test_on_the_outline_itself_the_way_in_is_known() -> None:
+    """Encoders count in steps: a point is on a face, or on its corner, to the last bit often enough."""
+    faces = np.array([[0.0, 0.01], [0.0, -0.01], [0.02, 0.0], [-0.02, 0.0]])
+    wall = Wall(BLOCK)
+    assert (wall.depth(faces) == 0.0).all()
+    np.testing.assert_array_equal(wall.inwards(faces), [[0.0, -1.0], [0.0, 1.0], [-1.0, 0.0], [1.0, 0.0]])
+    (corner,) = Wall(NOTCH).inwards([[0.0, 0.0]])
+    assert corner.min() == -1.0 and corner.max() == 0.0
+
+
 def test_a_polygon_may_go_round_in_either_sense() -> None:
     turned = Wall(Polygon(NOTCH.points[::-1]))
     np.testing.assert_allclose(turned.depth(_POINTS), Wall(NOTCH).depth(_POINTS), atol=1e-15)

@@ -1,0 +1,80 @@
+"""Walls in a recording: what they did in every tick, the recorded normal force, and where proxies are."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.verify.envelope.admittance import braking
+from apps.verify.envelope.history import History
+from apps.verify.findings import Findings
+from apps.verify.recorded import Recorded, Stretch
+from apps.verify.walls.handles import Walls, on_a_handle
+from apps.verify.walls.masses import Mass, on_a_mass
+from apps.verify.walls.solids import on_the_surface
+
+Floats = NDArray[np.float64]
+
+
+def walls_in(run: Recorded, history: History, findings: Findings) -> Walls:
+    """Return what the walls of scenes did in every tick; nothing in bad ticks and without walls."""
+    found, versions = Walls(run.count), run.column("settings_version")
+    good = np.flatnonzero(run.good & ~run.in_motion)
+    tables = {version: tables_of(run.journal.get(version, {})) for version in np.unique(versions).tolist()}
+    changes = (np.flatnonzero(np.diff(versions[good])) + 1).tolist()
+    begins = [k for k in changes if tables[versions[good[k]]] != tables[versions[good[k - 1]]]]
+    for rows in np.split(good, begins):
+        walls = tables[versions[rows[0]]] if len(rows) else []
+        if walls:
+            _enter(run, history, walls, rows, found)
+    _check_normal(run, good, found, findings)
+    return found
+
+
+def tables_of(settings: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the tables of the walls that there are under these settings."""
+    scene = settings.get("scene")
+    return list(scene.get("walls", [])) if isinstance(scene, dict) else []
+
+
+def _enter(run: Recorded, history: History, walls: list[dict[str, Any]], rows: NDArray[np.int64], found: Walls) -> None:
+    """Enter what `walls` did in some rows."""
+    if run.impedance:
+        anew = (history.after_bad[rows] > 0) | history.fresh[rows]
+        anew[0] = True
+        met = on_a_handle(walls, run.column("position")[rows], run.column("velocity")[rows], anew, run.period)
+    else:
+        met = _on_an_arm(run, history, walls, rows)
+    for one in fields(Walls):
+        if one.name != "count":
+            getattr(found, one.name)[rows] = getattr(met, one.name)
+
+
+def _on_an_arm(run: Recorded, history: History, walls: list[dict[str, Any]], rows: NDArray[np.int64]) -> Walls:
+    heard = np.where(braking(history, slice(0, run.count)), 1.0, history.share)
+    before = np.concatenate((np.zeros((1, 2)), run.column("friction_force")[:-1]))
+    through_a_spring = (run.parameter("stiffness") > 0.0) & ~history.fresh & (history.after_bad == 0)
+    force = heard[:, None] * run.column("force") - np.where(through_a_spring[:, None], before, 0.0)
+    mass = Mass(run.parameter("mass")[rows], run.last[rows], force[rows], float(run.limit("max_acceleration")))
+    return on_a_mass(walls, run.reference[rows], mass, heard[rows], run.period)
+
+
+def _check_normal(run: Recorded, good: NDArray[np.int64], met: Walls, findings: Findings) -> None:
+    """Compare the normal force with the recorded one, where there are walls."""
+    walled = [version for version, entry in run.journal.items() if tables_of(entry)]
+    rows = good[np.isin(run.column("settings_version")[good], walled)]
+    off = run.column("normal_force")[rows] - met.normal[rows]
+    words = "the normal force is not that of the walls at this depth"
+    findings.residual("walls", "normal force", run.tick[rows], off, met.doubt[rows], "N", words)
+
+
+def check_proxy(stretch: Stretch, proxy: Floats, findings: Findings) -> None:
+    """Check that proxies are where they belong: outside walls, at the point of the surface that is theirs."""
+    expected = on_the_surface(tables_of(stretch.settings), proxy)
+    off = np.abs(stretch["proxy"] - expected).max(axis=1)
+    off[np.isnan(expected).any(axis=1) & np.isnan(stretch["proxy"]).any(axis=1)] = 0.0  # nobody knew where it was
+    words = "the proxy is not on the surface of the wall"
+    findings.residual("proxy", "proxy", stretch.tick, off, np.full(len(off), 1e-12), "m", words)
