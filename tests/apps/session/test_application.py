@@ -128,3 +128,11 @@ def test_who_does_not_wait_for_the_window_is_interrupted() -> None:
     app._interrupt()
     with pytest.raises(KeyboardInterrupt):
         app._require_window(config_of("envelope.dead_man=key"))
+
+
+def test_another_law_begins_with_its_own_numbers_and_the_present_one_keeps_its() -> None:
+    present = config_of("session.model=C", "law.force=2.5")
+    for wish, law in (("", present.law), ("coulomb", present.law), ("coulomb-viscous", None)):
+        start = Start("virtual-joystick", "C", "minimum-jerk", wish)
+        config = complete(_retabled(present, start))
+        assert config.law == (law or {"name": "coulomb-viscous", "force": 4.0, "viscosity": 5.0})
