@@ -8,6 +8,7 @@ from haptics.settings import bounded, check, choice, documented, flag
 
 AXES = ("x", "y")
 TABLE = "autotune"
+"""Name of the table of these settings."""
 
 
 @documented
