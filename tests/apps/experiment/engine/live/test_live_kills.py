@@ -20,14 +20,14 @@ QUICK = (
 )
 
 
-@pytest.mark.slow
+@pytest.mark.slow  # more of them: python -m tests.apps.experiment.engine.live.killed FILE OUT KILLS SEED
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.timeout(900)
-def test_six_kills_at_random_moments_leave_the_same_journal(tmp_path: Path) -> None:
+def test_kills_at_random_moments_leave_the_same_journal(tmp_path: Path) -> None:
     few = QUICK.replace("most_trials = 30", "most_trials = 8")
-    told = main(changed(tmp_path, text=few), tmp_path / "out", 6, 3)
-    assert told["kills"] == {"application": 2, "servo": 2, "screen": 2}
-    assert told["resumed"] == 6
+    told = main(changed(tmp_path, text=few), tmp_path / "out", 3, 3)
+    assert told["kills"] == {"application": 1, "servo": 1, "screen": 1}
+    assert told["resumed"] == 3
     assert told["different"] == []
 
 
