@@ -29,7 +29,11 @@ HAPTICS = """#!/bin/sh
 # Short, and without a window.
 case "$1" in
     run|demo)
-        case " $* " in *" --duration "*|*" --config "*) ;; *) set -- "$@" --duration 1 ;; esac
+        case " $* " in
+            *" --duration "*|*" --config "*) ;;
+            " demo "[a-z]*) ;;  # of the gallery: as long as it takes
+            *) set -- "$@" --duration 1 ;;
+        esac
         set -- "$@" --headless ;;
 esac
 exec {python} -P -m apps "$@"

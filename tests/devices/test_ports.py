@@ -85,7 +85,8 @@ class Pushing:
     def move(self, chunk: slice) -> None:
         if self.lane is not None:
             angle = 1e-3 * chunk.start
-            place = (0.05 * math.cos(angle), 0.05 * math.sin(angle)), chunk.start % 900 != 800, chunk.start % 7 << 1
+            way = 0.05 * math.cos(angle), 0.05 * math.sin(angle)
+            place = way, chunk.start % 900 != 800, chunk.start % 7 << 1, 0.25
             self.lane.publish(np.array(place, HAND_TARGET))
 
     def by_methods(self, name: str, settings: dict[str, Any]) -> np.ndarray:

@@ -4,6 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
+from scipy.stats import binom
 
 from calibration.autotune import Autotune, tune
 from haptics.design import Handle, stiffness_limit
@@ -58,8 +59,8 @@ def test_what_was_done_replays_bit_for_bit(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("kind", "first", "count"), [("virtual", 0, 10), ("virtual", 50, 10), ("emulated", 0, 5)])
 def test_what_is_drawn_at_random_is_tuned(kind: str, first: int, count: int) -> None:
     every = list(outcomes(kind, range(first, first + count)))
-    for name in every[0].held:
-        assert sum(one.held[name] for one in every) >= count - 1, name
+    for name in every[0].held:  # of intervals of 95 % fewer hold by chance alone once in 40 blocks
+        assert sum(one.held[name] for one in every) >= binom.ppf(0.025, count, 0.95), name
     near = [one for one in every if abs(one.ratio - 1.0) <= NEAR]
     unseen = [one for one in every if math.isnan(one.ratio)]
     assert len(near) + len(unseen) >= count - 1

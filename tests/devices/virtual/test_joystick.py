@@ -207,7 +207,7 @@ def test_hand_with_a_memory_forgets_when_the_device_is_opened_again(tmp_path):
     for _ in range(2):
         run = []
         for x in (0.05, -0.03):
-            lane.publish(np.array([((x, 0.02), 1, 0)], HAND_TARGET)[0])
+            lane.publish(np.array([((x, 0.02), 1, 0, 0.0)], HAND_TARGET)[0])
             device.open()
             run += [tuple(device.read().position) for _ in range(100)]
         device.close()
