@@ -39,7 +39,7 @@ from apps.view.throttle import Throttle
 from haptics.errors import ConfigurationError
 
 FRAME_MS = 33
-LEAST = (1240, 600)
+LEAST = (1260, 600)
 """No window is smaller than this [pixel]: it fits a screen of 1280 x 720 with a panel and a title bar."""
 HAND_PAUSE_MS = 8
 _FAREWELL_MS = 2500

@@ -91,7 +91,7 @@ def play(window, chance: random.Random, step) -> None:
     elif what < 0.95:
         QtTest.QTest.keyClick(window, chance.choice(KEYS))
     else:
-        window.resize(chance.randint(1240, 1800), chance.randint(600, 1100))
+        window.resize(chance.randint(1260, 1800), chance.randint(600, 1100))
     step()
 
 

@@ -17,7 +17,7 @@ from tests.apps.view.summaries import UNFIT
 def test_stop_is_inside_a_small_screen(live, monkeypatch) -> None:
     room = QtCore.QRect(0, 0, 1280, 720)
     monkeypatch.setattr(type(live.window.screen()), "availableGeometry", lambda screen: room)
-    qt.fit(live.window, 1240, 760)
+    qt.fit(live.window, 1260, 760)
     live.begin()
     assert live.window.width() <= room.width() and live.window.height() <= room.height() - 40
     stop = live.window.controls.stop
@@ -28,8 +28,8 @@ def test_stop_is_inside_a_small_screen(live, monkeypatch) -> None:
 
 def test_a_large_screen_gets_the_whole_window(live, monkeypatch) -> None:
     monkeypatch.setattr(type(live.window.screen()), "availableGeometry", lambda screen: QtCore.QRect(0, 0, 1920, 1080))
-    qt.fit(live.window, 1240, 760)
-    assert (live.window.width(), live.window.height()) == (1240, 760)
+    qt.fit(live.window, 1260, 760)
+    assert (live.window.width(), live.window.height()) == (1260, 760)
 
 
 def test_what_is_done_before_the_first_tick_is_shown_and_advice_comes_back(live, rows) -> None:
