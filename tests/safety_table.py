@@ -62,7 +62,7 @@ def _processes() -> list[str]:
         f"| the application is killed | {lost} | the servo completes the recording |",
         f"| the application is stopped | {lost} | when it goes on: status 4, recording complete |",
         f"| the servo is killed | {own} | status 4, recording kept |",
-        f"| the servo is stopped | {own} | the application ends it {ended}; status 4, recording kept |",
+        f"| the servo is stopped | {own} | the application kills it {ended}; status 4, recording kept |",
         f"| a call does not come back (`hang`) | {own} | the application ends it after {FROZEN:g} s; status 4, "
         "recording kept |",
     ]

@@ -71,8 +71,10 @@ def live(qtbot, trace: Trace, started: SessionStarted) -> Iterator[SimpleNamespa
     """A live window, its session's end of the pipe, and a function that begins a run."""
     from apps.shared.theme import DARK
     from apps.view.link import Link
+    from apps.view.qt import application
     from apps.view.window import LiveWindow
 
+    application()  # dressed as in the program: its letters are not those that Qt begins with
     session, view = multiprocessing.Pipe()
     window = LiveWindow(Link(view), DARK)
     qtbot.addWidget(window)

@@ -139,7 +139,7 @@ def test_the_window_fits_its_least_size_without_cutting_texts(live, rows) -> Non
     live.begin()
     live.window.resize(*LEAST)
     publish(live.trace, rows[:3000])
-    frames(live, 6)  # the layout follows what the numbers need a frame later
+    frames(live)
     assert (live.window.width(), live.window.height()) == LEAST
     assert LEAST[0] <= 1280 - 16
     assert LEAST[1] <= 720 - 48 - 40, "a panel and a title bar"
