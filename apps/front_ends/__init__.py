@@ -1,1 +1,1 @@
-"""Front ends: what shows a session to a person, and the messages between the two."""
+"""Front ends: what shows a session to a person, the messages between the two, and what all windows share."""

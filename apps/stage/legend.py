@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.stage.layout import Layout
 from apps.stage.marks import Marks, Place
-from apps.view.run import RunInfo
 from haptics.device import Causality
 
 Draw = Callable[[Marks, Place, float], None]

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from apps.front_ends.run import levels
 from apps.stage.motion import Motion
-from apps.view.run import levels
 
 if TYPE_CHECKING:
     from haptics.scenes import Scene

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.view.history import means, runs
+from apps.front_ends.stretches import means, runs
 from haptics.device import Causality
 from haptics.records import Rows, Status
 

@@ -9,9 +9,9 @@ import sys
 from multiprocessing.connection import Connection
 from typing import TYPE_CHECKING, Any
 
+from apps.front_ends.link import Link
 from apps.opengl.opening import Size, open_window, why
 from apps.shared.theme import by_name
-from apps.view.link import Link
 
 if TYPE_CHECKING:
     from apps.stage.window import StageWindow

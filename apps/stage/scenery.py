@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from apps.front_ends.run import RunInfo
 from apps.opengl.plane import Plane
 from apps.shared.theme import Theme
 from apps.stage.ground import Ground
 from apps.stage.layout import Layout
 from apps.stage.legend import Scales
-from apps.view.run import RunInfo
 
 LONGEST_LINK = 14.5
 """The link is drawn up to about so long, in units of the layout."""

@@ -9,6 +9,8 @@ from pathlib import Path
 from typing import Any
 
 from apps.front_ends import messages as say
+from apps.front_ends.link import Link
+from apps.front_ends.run import RunInfo, from_message
 from apps.opengl.dead_man import KEY, DeadMansKey
 from apps.opengl.hand import Hand
 from apps.opengl.keys import Keyboard
@@ -18,8 +20,6 @@ from apps.stage.drawing.picture import Picture
 from apps.stage.material import law_words, words_here
 from apps.stage.motion import Motion
 from apps.stage.pointing import Pointers
-from apps.view.link import Link
-from apps.view.run import RunInfo, from_message
 from haptics.errors import ConfigurationError
 from haptics.trace import Reader, Ring
 

@@ -7,7 +7,7 @@ Importing this package imports neither Qt nor NumPy; each entry point is a modul
 - `apps.view.replay.run`: the same panels over a recorded array, with a scrub slider.
 - `apps.view.screenshot.grab`: a picture of the window from recorded rows, without a display.
 
-Behind them: `history`, `counts`, `feed` and `run` know nothing of Qt; `plots` has the plots, with zoom, cursors and
+Behind them: `history`, `counts` and `feed` know nothing of Qt; `plots` has the plots, with zoom, cursors and
 tables of what they show, `panels` all else that is seen, `instrument` the files that a person saves, and help;
 `dashboard` and `window` put them together.
 """

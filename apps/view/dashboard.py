@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from apps.front_ends.run import RunInfo
 from apps.shared.scale import clock, grouped
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
@@ -27,7 +28,6 @@ from apps.view.plots.spectrum import SpectrumPanel
 from apps.view.plots.speed import SpeedPanel
 from apps.view.plots.timing import TimingPanel
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
-from apps.view.run import RunInfo
 from haptics.records import Status
 
 _TEXT_FRAMES = 3

@@ -7,7 +7,6 @@ samples are chosen in every frame, so that lines move without shimmering.
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -251,26 +250,6 @@ def averages(values: Floats, first: int, size: int) -> tuple[Floats, Floats]:
     body = values[start : start + bins * size].reshape(bins, size)
     centres = start + size * (np.arange(bins) + 0.5)
     return centres.astype(np.float64), np.asarray(body.mean(axis=1), np.float64)
-
-
-class Runs(NamedTuple):
-    """Stretches of rows: index of the first row of each, and index after its last one."""
-
-    start: Indices
-    stop: Indices
-
-
-def runs(flags: Floats) -> Runs:
-    """Return the stretches in which `flags` is not zero."""
-    edges = np.diff(np.concatenate(([0], (flags != 0).astype(np.int8), [0])))
-    return Runs(np.flatnonzero(edges == 1), np.flatnonzero(edges == -1))
-
-
-def means(values: Floats, stretches: Runs) -> Floats:
-    """Return the mean of `values` over each stretch."""
-    sums = np.concatenate(([0.0], np.cumsum(values)))
-    result: Floats = (sums[stretches.stop] - sums[stretches.start]) / np.maximum(stretches.stop - stretches.start, 1)
-    return result
 
 
 def segments(x: Floats, y: Floats, along_x: Floats, along_y: Floats) -> tuple[Floats, Floats]:

@@ -23,14 +23,14 @@ def main(connection: Connection[Any, Any], theme: str = "auto", window: str = LI
     theme : str
         ``dark``, ``light`` or ``auto``.
     window : str
-        ``module:Class`` of the window, which takes a link (`apps.view.link.Link`) and a theme.
+        ``module:Class`` of the window, which takes a link (`apps.front_ends.link.Link`) and a theme.
     """
     # Ctrl-C in the terminal reaches the whole group; the session decides what it means and says Quit.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     os.environ["PYQTGRAPH_QT_LIB"] = "PySide6"
     module, _, name = window.partition(":")
     try:
-        from apps.view.link import Link
+        from apps.front_ends.link import Link
         from apps.view.qt import application, desktop_theme
 
         build = getattr(importlib.import_module(module), name)

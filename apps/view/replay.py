@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
 from apps.view.feed import ReplayFeed
 from apps.view.panels.charts import Panel
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, px
-from apps.view.run import RunInfo, from_metadata
 from apps.view.window import LEAST
 from haptics.errors import RecordingError
 from haptics.records import Rows

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.front_ends.messages import SessionStarted
-from apps.view.run import RunInfo
+from apps.front_ends.run import RunInfo
 from haptics.errors import HapticError, RecordingError
 from haptics.recording.recording import Recording
 from haptics.records import Rows
@@ -47,10 +47,10 @@ def grab(
     if not len(rows):
         raise RecordingError("the recording holds no ticks, so there is no picture of it")
     _prefer_no_display()
+    from apps.front_ends.run import from_metadata
     from apps.shared.theme import by_name
     from apps.view.feed import ReplayFeed
     from apps.view.qt import QtCore, application, grow
-    from apps.view.run import from_metadata
     from apps.view.window import LiveWindow
 
     app = application()

@@ -6,6 +6,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+from apps.front_ends.link import Link
 from apps.front_ends.messages import (
     Advised,
     AskShown,
@@ -26,15 +27,14 @@ from apps.front_ends.messages import (
     Stop,
     ValuesInForce,
 )
+from apps.front_ends.run import RunInfo, from_message
 from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
 from apps.view.feed import KEPT, Feed, LiveFeed
-from apps.view.link import Link
 from apps.view.panels.controls import ControlPanel
 from apps.view.panels.dead_man import KEY, DeadMansKey
 from apps.view.panels.keys import HeldKeys, types_a_number
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, dress, fit
-from apps.view.run import RunInfo, from_message
 from apps.view.throttle import Throttle
 from haptics.errors import ConfigurationError
 

@@ -67,11 +67,11 @@ def _pause(window: LiveWindow) -> None:
 
 def _window(rows: Any, metadata: Any, size: Any, theme: Any, config: Any, do: Callable[[Any], None]) -> Any:
     """Return a picture of the window after something was done with it."""
+    from apps.front_ends.run import from_metadata
     from apps.settings.about import about, choices, hands_to_choose, laws_to_choose
     from apps.view.feed import ReplayFeed
     from apps.view.plots.speed import SpeedPanel
     from apps.view.qt import application, grow
-    from apps.view.run import from_metadata
     from apps.view.screenshot import announcement
     from apps.view.window import LiveWindow
 

@@ -86,9 +86,9 @@ def measure(rounds: int) -> dict[str, Any]:
 
 def _stage(window: Any, trace: Trace) -> Any:
     """Return a stage at work on a scene, as large as the window."""
+    from apps.front_ends.link import Link
     from apps.shared.theme import DARK
     from apps.stage.window import StageWindow
-    from apps.view.link import Link
     from haptics.scenes import find_scene, read_scene
 
     ours, far_end = multiprocessing.Pipe()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from pyglet import gl
 
+from apps.front_ends.run import RunInfo
 from apps.opengl.paint import Brush
 from apps.opengl.plane import Plane
 from apps.shared.theme import Theme
@@ -18,7 +19,6 @@ from apps.stage.ground import Ground, ground_of
 from apps.stage.layout import arrange
 from apps.stage.motion import Motion, Stretch
 from apps.stage.scenery import Scenery, displacement_of, scales
-from apps.view.run import RunInfo
 
 if TYPE_CHECKING:
     from haptics.scenes import Scene

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from apps.compare.side import OPEN_LOOP, Side
+from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.feed import ReplayFeed
 from apps.view.panels.charts import Box, Panel
@@ -15,7 +16,6 @@ from apps.view.plots.series import SeriesPanel
 from apps.view.plots.spectrum import SpectrumPanel
 from apps.view.plots.speed import SpeedPanel
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label
-from apps.view.run import RunInfo, from_metadata
 from apps.view.window import FRAME_MS, LEAST
 
 PLOTS: tuple[type[Plot], ...] = (

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from apps.front_ends.messages import HOLD_EVERY
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import DARK, Theme
 from apps.view.qt import QtCore, QtWidgets, label
-from apps.view.run import RunInfo
 from haptics.device import Causality
 
 KEY = QtCore.Qt.Key.Key_Space

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.view.counts import Counts
 from apps.view.feed import Feed
@@ -9,7 +10,6 @@ from apps.view.panels.charts import Panel
 from apps.view.panels.energy import EnergyMeter
 from apps.view.panels.lamps import SAFETY, TIMING, Lamps
 from apps.view.qt import QtWidgets, px
-from apps.view.run import RunInfo
 
 
 class SafetyPanel(Panel):

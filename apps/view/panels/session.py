@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from apps.front_ends.messages import Start
+from apps.front_ends.run import RunInfo
 from apps.view.panels.charts import Panel
 from apps.view.qt import QtCore, QtWidgets, label
-from apps.view.run import RunInfo
 
 KINDS = ("device", "model", "law", "hand")
 """What can be chosen."""

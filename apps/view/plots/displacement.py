@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo
 from apps.shared.scale import AxisTop
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
@@ -15,7 +16,6 @@ from apps.view.panels.charts import Key, Sign, brush, chart, curve, dress_chart,
 from apps.view.plots.cursors import Cursors
 from apps.view.plots.plot import Plot, Table, box_of, least_height, main_axis
 from apps.view.qt import pg, px
-from apps.view.run import RunInfo
 
 _STEP = 0.002
 _RECENT = 0.4

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.view.history import Column, Floats, History
 from apps.view.panels.charts import Key, Sign, pen
 from apps.view.plots.cursors import Cursors, Reading
 from apps.view.plots.plot import Plot, Table, ages, least_height
 from apps.view.plots.strip import Strip, bin_size
-from apps.view.run import RunInfo
 
 _NAMES = ("work of the hand", "dissipated", "stored", "injected by the loop")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.view.history import Column, History
 from apps.view.panels.charts import Key, Sign, pen
 from apps.view.plots.cursors import Cursors, Reading
 from apps.view.plots.plot import Plot, Table, ages, box_of, least_height
 from apps.view.plots.strip import Strip, bin_size
-from apps.view.run import RunInfo
 from haptics.device import Causality
 
 _LEAST = (5.0, 20.0, 1.0, 1.0)

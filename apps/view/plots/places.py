@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import DARK, Theme
 from apps.view.feed import Feed
 from apps.view.plots.plot import Plot
 from apps.view.qt import QtCore, QtWidgets
-from apps.view.run import RunInfo
 
 _LEFT, _RIGHT = (17, 10), (12, 10)
 """Heights of the upper and the lower place at the left and at the right, as shares."""

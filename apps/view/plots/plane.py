@@ -10,14 +10,15 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo
+from apps.front_ends.stretches import means, runs
 from apps.shared.theme import DARK, Theme, blend
 from apps.view.feed import Feed
-from apps.view.history import Column, Floats, History, arrow, every, means, runs, segments
+from apps.view.history import Column, Floats, History, arrow, every, segments
 from apps.view.panels.charts import Key, Sign, Swatch, brush, chart, curve, dress_chart, pen
 from apps.view.plots.cursors import Cursors
 from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg, px
-from apps.view.run import RunInfo
 
 _BUTTONS = {
     QtCore.Qt.MouseButton.LeftButton: 1 << 1,

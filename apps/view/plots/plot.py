@@ -7,13 +7,13 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, Floats, History
 from apps.view.panels.charts import Box, Panel
 from apps.view.plots.cursors import Cursors, Reading
 from apps.view.qt import QtCore, QtWidgets, px
-from apps.view.run import RunInfo
 
 Table = Mapping[str, Floats]
 """Columns of what is shown: name with unit, as in `haptics.recording.flat`, to an (n,) array."""

@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo, levels
 from apps.shared.theme import Theme, blend
 from apps.view.history import Column, History, averages
 from apps.view.panels.charts import Key, Sign, pen
 from apps.view.plots.cursors import Cursors, Reading
 from apps.view.plots.plot import Plot, Table, ages, box_of, least_height
 from apps.view.plots.strip import Strip, bin_size
-from apps.view.run import RunInfo, levels
 
 _LEAST_HEIGHTS = 78, 96
 """What plots with readable axes need [pixel on an ordinary screen]."""

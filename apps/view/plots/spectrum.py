@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, Floats, History
@@ -14,7 +15,6 @@ from apps.view.plots.cursors import Cursors, Reading
 from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.plots.welch import Spectrum, welch
 from apps.view.qt import label
-from apps.view.run import RunInfo
 
 _FLOOR = 1e-5
 """Amplitude densities below this are drawn there [N/sqrt(Hz)]."""

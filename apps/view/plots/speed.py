@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo
 from apps.shared.scale import AxisTop
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
@@ -16,7 +17,6 @@ from apps.view.plots.cursors import Cursors
 from apps.view.plots.law_curve import LawCurves
 from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.qt import pg, px
-from apps.view.run import RunInfo
 
 _STEP = 0.004
 """Time between two points that are drawn [s]."""

@@ -6,10 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.stretches import runs
 from apps.shared.scale import AxisTop
 from apps.shared.theme import Theme
 from apps.view.feed import SPAN
-from apps.view.history import Column, Floats, History, envelope, runs
+from apps.view.history import Column, Floats, History, envelope
 from apps.view.panels.charts import brush, chart, curve, dress_chart
 from apps.view.plots.plot import ages, box_of
 from apps.view.qt import QtCore, QtGui, QtWidgets

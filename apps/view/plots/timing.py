@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from apps.front_ends.run import RunInfo
 from apps.shared.scale import microseconds
 from apps.shared.theme import Theme
 from apps.view.counts import Durations
@@ -14,7 +15,6 @@ from apps.view.history import Column, History
 from apps.view.panels.charts import Key, Sign, brush, chart, dress_chart, pen
 from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.qt import label, pg
-from apps.view.run import RunInfo
 
 
 class TimingPanel(Plot):

@@ -69,8 +69,8 @@ def started(trace: Trace, tmp_path: Path) -> SessionStarted:
 @pytest.fixture
 def live(qtbot, trace: Trace, started: SessionStarted) -> Iterator[SimpleNamespace]:
     """A live window, its session's end of the pipe, and a function that begins a run."""
+    from apps.front_ends.link import Link
     from apps.shared.theme import DARK
-    from apps.view.link import Link
     from apps.view.qt import application
     from apps.view.window import LiveWindow
 

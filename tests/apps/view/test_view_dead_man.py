@@ -239,7 +239,7 @@ def test_a_device_with_a_button_leaves_the_space_bar_alone(live) -> None:
 
 
 def test_only_what_is_repeated_is_left_out_while_nobody_reads(monkeypatch, live) -> None:
-    monkeypatch.setattr("apps.view.link.has_room", lambda connection: False)
+    monkeypatch.setattr("apps.front_ends.link.has_room", lambda connection: False)
     for message in (HandTarget(0.0, 0.0), HoldKey(True), HandButtons(2), Key("f", True), HoldKey(False), Stop()):
         live.window._link.send(message)
     assert live.sent() == [HandButtons(2), Key("f", True), HoldKey(False), Stop()]

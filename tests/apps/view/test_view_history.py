@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apps.view.history import Column, History, arrow, averages, envelope, every, means, runs, segments
+from apps.front_ends.stretches import means, runs
+from apps.view.history import Column, History, arrow, averages, envelope, every, segments
 from haptics.records import ROW
 from tests.apps.view.view_rows import numbered
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from apps.front_ends.messages import HOLD_EVERY
+from apps.front_ends.run import RunInfo, from_message, from_metadata, levels
 from apps.shared.summary import certificate, durations, verdict
-from apps.view.run import RunInfo, from_message, from_metadata, levels
 from haptics.servo.job import KEY_LASTS
 from tests.apps.view import view_rows
 from tests.apps.view.summaries import REASONS, SUMMARY, UNFIT

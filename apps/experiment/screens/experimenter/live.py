@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, every
 from apps.view.panels.charts import Panel, brush, chart, curve, dress_chart, pen
 from apps.view.plots.series import SeriesPanel
 from apps.view.qt import pg
-from apps.view.run import RunInfo
 
 _PATH_STEP = 0.008
 

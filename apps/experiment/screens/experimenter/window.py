@@ -24,13 +24,13 @@ from apps.experiment.screens.messages import (
     Progress,
     Redo,
 )
+from apps.front_ends.link import Link
 from apps.front_ends.messages import AskShown, Close, Quit, SessionEnded, SessionStarted, Shown
+from apps.front_ends.run import from_message
 from apps.shared.theme import Theme, other
 from apps.view.feed import LiveFeed
-from apps.view.link import Link
 from apps.view.panels import notice
 from apps.view.qt import QtCore, QtGui, QtWidgets, dress, fit
-from apps.view.run import from_message
 from haptics.errors import ConfigurationError
 
 FRAME_MS = 40

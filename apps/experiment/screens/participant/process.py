@@ -10,8 +10,8 @@ from typing import Any
 
 from apps.experiment.screens.messages import Cannot
 from apps.experiment.screens.settings import ScreenSettings
+from apps.front_ends.link import Link
 from apps.opengl.opening import open_window, why
-from apps.view.link import Link
 
 
 def main(connection: Connection[Any, Any], settings: ScreenSettings) -> None:

@@ -16,6 +16,7 @@ from apps.experiment.screens.participant.layout import arrange
 from apps.experiment.screens.participant.scene import Scene
 from apps.experiment.screens.participant.sound import Sound
 from apps.experiment.screens.settings import ScreenSettings
+from apps.front_ends.link import Link
 from apps.front_ends.messages import (
     AskShown,
     Close,
@@ -30,7 +31,6 @@ from apps.opengl.hand import Hand
 from apps.opengl.keys import Keyboard
 from apps.opengl.plane import Corners, Plane
 from apps.shared.theme import Theme, by_name
-from apps.view.link import Link
 from haptics.errors import ConfigurationError
 from haptics.trace import Ring
 

@@ -35,9 +35,9 @@ from apps.experiment.screens import (
 from apps.experiment.screens.experimenter.head import about
 from apps.experiment.screens.experimenter.tracks import reversals
 from apps.experiment.screens.experimenter.window import ExperimenterWindow
+from apps.front_ends.link import Link
 from apps.front_ends.messages import Close
 from apps.shared.theme import DARK, LIGHT
-from apps.view.link import Link
 from apps.view.qt import application
 from haptics.records import ROW
 from haptics.trace import Trace

@@ -1,4 +1,4 @@
-"""The view's end of the pipe to the session. No Qt."""
+"""A front end's end of the pipe to the session. No window."""
 
 from __future__ import annotations
 

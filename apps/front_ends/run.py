@@ -1,4 +1,4 @@
-"""What the panels must know of a run beside its rows, from the session's message or from a recording. No Qt."""
+"""What a front end must know of a run beside its rows, from the session's message or from a recording. No window."""
 
 from __future__ import annotations
 
