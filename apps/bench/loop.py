@@ -21,9 +21,11 @@ def own_loop(element: Element, results: Rows) -> Callable[[], None]:
     """Return a call that runs `element` from its present state through the workload and fills `results`."""
     start, motion = element.copy_record(), inputs(element.causality)
     record = start.copy()
+    # As bytes: field by field it would take NumPy a tenth of the time of the run, and C nothing.
+    place, first = record.view(np.uint8), start.view(np.uint8)
 
     def call() -> None:
-        record[:] = start
+        place[:] = first
         run_element(record, motion, results)
 
     return call
