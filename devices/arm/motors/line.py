@@ -16,7 +16,7 @@ import time
 from collections import deque
 
 from devices.arm.motors import wire
-from devices.arm.motors.usb.pipes import AGAIN, Pipes
+from devices.arm.motors.usb.pipes import AGAIN, Pipes, Unsent
 from devices.common.bus.transfers import TransferError, Trouble
 
 PATIENCE = 0.1
@@ -75,6 +75,7 @@ class Line:
         self._count = 0
         self._waiting: deque[Ticket] = deque()  # oldest first
         self._fault: TransferError | None = None
+        self._unsent: Unsent | None = None
         self._closing = False
         self._reader = threading.Thread(target=self._read_on, name="odrive reader", daemon=True)
         self._reader.start()
@@ -121,6 +122,7 @@ class Line:
         """
         reply = ticket.wait(timeout)
         if reply is None:
+            self.require_sent()
             raise self._fault or TransferError(
                 "the drive does not answer: it drops packets that do not end with the checksum of its own table of "
                 f"endpoints, or its firmware hangs. {AGAIN.capitalize()}.",
@@ -141,6 +143,7 @@ class Line:
         TransferError
             If none comes.
         """
+        self._unsent = None  # of something else
         for _ in range(ATTEMPTS - 1):
             try:
                 return self.collect(self.ask(endpoint, payload, length, least), PATIENCE)
@@ -149,11 +152,19 @@ class Line:
                     raise
         return self.collect(self.ask(endpoint, payload, length, least), PATIENCE)
 
+    def require_sent(self) -> None:
+        """Raise what kept a packet from going out since this was asked last, if anything has."""
+        unsent, self._unsent = self._unsent, None
+        if unsent is not None:
+            raise unsent
+
     def close(self) -> None:
         """End the conversation and give the drive back."""
         self._closing = True
-        self._reader.join(_JOIN_TIMEOUT)
-        self._pipes.close()
+        try:
+            self._reader.join(_JOIN_TIMEOUT)
+        finally:
+            self._pipes.close()
 
     def _send(self, sequence: int, endpoint: int, payload: bytes, length: int, *, acknowledged: bool) -> None:
         trailer = self.trailer if endpoint != wire.TABLE else wire.TABLE_TRAILER
@@ -167,13 +178,25 @@ class Line:
         """Bring every answer to its ticket, until the end; an error settles all of them."""
         try:
             while not self._closing:
-                packet = self._pipes.read(_READ_TIMEOUT)
-                if packet is not None:
-                    self._deliver(packet)
+                self._read()
         except TransferError as error:
             self._fault = error
-            for ticket in list(self._waiting):
-                ticket.settle(None)
+            self._disappoint()
+
+    def _read(self) -> None:
+        try:
+            packet = self._pipes.read(_READ_TIMEOUT)
+        except Unsent as error:  # what was asked for behind it may not be answered either
+            self._unsent = error
+            self._disappoint()
+            return
+        if packet is not None:
+            self._deliver(packet)
+
+    def _disappoint(self) -> None:
+        """Have nobody wait any longer."""
+        for ticket in list(self._waiting):
+            ticket.settle(None)
 
     def _deliver(self, packet: bytes) -> None:
         """Bring an answer to its ticket; what was asked for before that will not be answered any more."""
@@ -188,6 +211,14 @@ class Line:
 
 
 def wait_all(line: Line, tickets: list[Ticket], timeout: float) -> list[bytes]:
-    """Return the answers to all of them; raises `TransferError` if one is not there after `timeout` [s] altogether."""
+    """Return the answers to all of them, and make sure that what was posted before has gone out.
+
+    Raises `TransferError` if that is not so after `timeout` [s] altogether. The last answer is waited for first: the
+    others have come by then, and nobody is woken for each of them.
+    """
     latest = time.perf_counter() + timeout
-    return [line.collect(ticket, latest - time.perf_counter()) for ticket in tickets]
+    *others, last = tickets
+    answer = line.collect(last, timeout)
+    answers = [line.collect(ticket, latest - time.perf_counter()) for ticket in others]
+    line.require_sent()
+    return [*answers, answer]

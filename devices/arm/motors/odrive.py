@@ -25,7 +25,8 @@ from devices.arm.motors.rounds import NativeRounds, Rounds, TextRounds
 from devices.arm.motors.settings import NATIVE, TEXT, WHERE
 from devices.arm.motors.streamed import StreamedStage, opening
 from devices.arm.motors.streaming import Streaming
-from devices.arm.motors.usb.pipes import Pipes, open_drive
+from devices.arm.motors.usb.finding import open_drive
+from devices.arm.motors.usb.pipes import Pipes
 from devices.arm.motors.usb.serial_port import open_serial_port
 from devices.arm.motors.usb.text import TextLine
 from devices.common.bus.transfers import TransferError
@@ -100,7 +101,7 @@ class OdriveStage(StreamedStage):
                 drive = connect(line, table_folder())
                 require_usable(drive, self.settings)
                 limits = require_limits(drive, self.settings, self._demands)
-                self.facts = {"serial": pipes.serial, **limits}
+                self.facts = {"serial": pipes.serial, "transfers": pipes.transfers, **limits}
                 self.homed = has_absolute_encoders(drive)
             undo.pop_all()
         self._drive, self._pipes, self.serial = drive, pipes, pipes.serial

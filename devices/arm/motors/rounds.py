@@ -1,7 +1,7 @@
 """Rounds with a drive: commands out, positions, speeds and one state in; by the native protocol or by lines of text.
 
-By the native protocol a round is about ten transfers out and five in, one after the other. By lines of text, which
-firmware 0.5 takes at a serial port beside it, it is one transfer out and one in, a tenth of the time.
+By the native protocol a round is about ten transfers out and five in; with a queue (`devices.arm.motors.usb.queued`)
+they are under way at once. By lines of text, which firmware 0.5 takes at a serial port beside it, it is one each way.
 """
 
 from __future__ import annotations

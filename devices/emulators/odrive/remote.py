@@ -1,7 +1,8 @@
 """A backend for pyusb whose bus is in another process, which `devices.emulators.odrive.child` runs.
 
 Writing a packet to a drive is not waited for: only what went wrong with it is answered, and that is raised by the next
-request of the thread (`devices.emulators.odrive.serving.packets`).
+request of the thread (`devices.emulators.odrive.serving.packets`). A queue of its endpoints is there besides, as with
+libusb: `devices.emulators.odrive.serving.remote_queue`.
 """
 
 from __future__ import annotations
@@ -9,23 +10,21 @@ from __future__ import annotations
 import array
 import contextlib
 import errno
+import functools
 import json
 import select
 import socket
-import struct
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 import usb.backend
 
 from devices.emulators.odrive.serving import packets
+from devices.emulators.odrive.serving.remote_queue import RemoteQueue, Wire
 from devices.emulators.pid.descriptor_tree import DescriptorTrees, configuration_tree, placed
 from devices.emulators.pid.transfers import fail
-
-SILENCE = 30
-"""An emulator that answers nothing for so long is gone [s]; no time limit of a transfer is longer."""
 
 
 class RemoteDevice(NamedTuple):
@@ -48,18 +47,6 @@ class RemoteDevice(NamedTuple):
     tree: SimpleNamespace
 
 
-class _Wire:
-    """A connection of one thread, which ends with the thread."""
-
-    def __init__(self, address: str) -> None:
-        self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("@ll", SILENCE, 0))
-        self.socket.connect(address)
-
-    def __del__(self) -> None:
-        self.socket.close()
-
-
 class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc]
     """What `usb.core.find` takes as ``backend``.
 
@@ -79,9 +66,9 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
     def _send(self, request: bytes, wire_name: str = "host") -> socket.socket:
         """Send a request; if the other process is gone, so is the drive."""
         try:
-            wire: _Wire | None = getattr(self._own, wire_name, None)
+            wire: Wire | None = getattr(self._own, wire_name, None)
             if wire is None:
-                wire = _Wire(self._address)
+                wire = Wire(self._address)
                 setattr(self._own, wire_name, wire)
             wire.socket.send(request)
             return wire.socket
@@ -183,6 +170,10 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         """Read a packet."""
         request = packets.IN_REQUEST.pack(packets.IN, dev_handle, ep, intf, timeout, len(buff))
         return _fill(buff, self._receive(self._send(request)))
+
+    def queues_of(self, device: Any) -> Callable[[int, int, int], RemoteQueue]:
+        """Return what makes queues of a device that is open (`devices.arm.motors.usb.queued.best_pipes`)."""
+        return functools.partial(RemoteQueue, self._address, device._ctx.handle)
 
     def ctrl_transfer(
         self,

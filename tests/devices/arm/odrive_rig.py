@@ -18,7 +18,7 @@ from devices.arm.motors.can import checks as can_checks
 from devices.arm.motors.can import line as can_line
 from devices.arm.motors.can import rounds as can_rounds
 from devices.arm.motors.streamed import StreamedStage
-from devices.arm.motors.usb import pipes, text
+from devices.arm.motors.usb import finding, text
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.can_simple import CanSimple
@@ -37,7 +37,7 @@ LATE = 2.5e-3
 PATIENCE = 10.0
 """For what happens soon, on a machine that has nothing else to do [s]."""
 
-LIVE_BY_IT = (checks, line, rounds, streaming, text, pipes, can_checks, can_line, can_rounds)
+LIVE_BY_IT = (checks, line, rounds, streaming, text, finding, can_checks, can_line, can_rounds)
 """What of the stages looks at the time."""
 
 HOME = np.array((0.25, -0.5))

@@ -17,7 +17,7 @@ import usb.backend.libusb1
 
 from devices.arm.motors.drive import Drive, connect
 from devices.arm.motors.line import Line
-from devices.arm.motors.usb.pipes import open_drive
+from devices.arm.motors.usb.finding import open_drive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.table import rows

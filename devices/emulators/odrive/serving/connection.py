@@ -42,6 +42,7 @@ class Connection:
             wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         )[0]
         self.ended = False
+        self._over = False
         self.until = float("inf")
         self._perform = perform
         self._waiting: deque[bytes] = deque()
@@ -55,24 +56,30 @@ class Connection:
         return len(self._waiting) >= MOST
 
     def receive(self) -> None:
-        """Take a request, or notice that there will be no more."""
-        try:
-            request = self.wire.recv(packets.LONGEST)
-        except BlockingIOError:
-            return
-        except OSError:
-            request = b""
-        if request:
-            self._waiting.append(request)
-        else:
-            self.ended = True
+        """Take the requests that have come, or notice that there will be no more."""
+        while not self.full and not self._over:
+            try:
+                request = self.wire.recv(packets.LONGEST)
+            except BlockingIOError:
+                return
+            except OSError:
+                request = b""
+            if request:
+                self._waiting.append(request)
+            else:
+                self._over = True
 
     def go_on(self, now: float, turn: int) -> bool:
         """Go on with the requests as far as possible; tell whether one was finished.
 
         `turn` counts what was finished on all connections: a transfer that waits is tried again if that has grown, and
-        when it is time.
+        when it is time. After the last request it has ended; one that waits then is not waited for.
         """
+        finished = self._serve(now, turn)
+        self.ended = self.ended or self._over
+        return finished
+
+    def _serve(self, now: float, turn: int) -> bool:
         if self._steps is not None and turn == self._turn and now < self.until:
             return False
         self._turn = turn

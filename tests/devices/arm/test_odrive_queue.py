@@ -1,0 +1,226 @@
+"""Packets that are queued: what is made of those that fail, and a drive in another process (libusb: tests/usb)."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import errno
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from devices.arm.motors import OdriveStage
+from devices.arm.motors.line import Line, wait_all
+from devices.arm.motors.usb.finding import open_drive
+from devices.arm.motors.usb.libusb_queue import Functions
+from devices.arm.motors.usb.pipes import Unsent
+from devices.arm.motors.usb.queue import Done, NoQueue
+from devices.arm.motors.usb.queued import QueuedPipes
+from devices.common.bus.transfers import TransferError, Trouble
+from devices.emulators.odrive import emulated_odrive
+from devices.emulators.odrive.child import spawn
+from devices.emulators.odrive.remote import RemoteBackend
+from haptics.errors import DeviceFault
+from tests.devices.arm.odrive_rig import HOME, PATIENCE, run
+
+OUT, IN = 0x03, 0x83
+
+
+class FakeQueue:
+    """Keeps what is submitted; gives what is put."""
+
+    def __init__(self, *_: int) -> None:
+        self.sent: list[bytes] = []
+        self.coming: deque[Done] = deque()
+        self.restarted: list[bool] = []
+
+    def submit(self, packet: bytes) -> None:
+        self.sent.append(packet)
+
+    def wait(self, timeout: float) -> Done | None:
+        if not self.coming:
+            time.sleep(min(timeout, 1e-3))
+        return self.coming.popleft() if self.coming else None
+
+    def restart(self, outward: bool, clear: Callable[[], None]) -> None:
+        self.restarted.append(outward)
+        clear()
+
+    def close(self) -> None:
+        self.coming.clear()
+
+    def answer(self, data: bytes) -> None:
+        """Answer the packet that was sent last."""
+        sequence = int.from_bytes(self.sent[-1][:2], "little") | 0x8000
+        self.coming.append(Done(False, 0, sequence.to_bytes(2, "little") + data))
+
+
+class FakeDevice:
+    def __init__(self) -> None:
+        self.iSerialNumber = 0
+        self.cleared: list[int] = []
+
+    def clear_halt(self, address: int) -> None:
+        self.cleared.append(address)
+
+
+@pytest.fixture
+def queue() -> FakeQueue:
+    return FakeQueue()
+
+
+@pytest.fixture
+def pipes(queue: FakeQueue) -> QueuedPipes:
+    class Interface(list[Any]):
+        pass
+
+    ends = Interface(SimpleNamespace(bEndpointAddress=address) for address in (OUT, IN))
+    vars(ends)["bInterfaceNumber"] = 2
+    return QueuedPipes(FakeDevice(), ends, lambda *_: queue)
+
+
+@pytest.mark.parametrize("outward", [True, False])
+def test_a_pipe_that_stalls_is_cleared_once_until_something_comes_in(
+    outward: bool, pipes: QueuedPipes, queue: FakeQueue
+) -> None:
+    def stall() -> TransferError | None:
+        queue.coming.append(Done(outward, errno.EPIPE, b""))
+        try:
+            pipes.read(0.0)
+        except TransferError as error:
+            return error
+        return None
+
+    for _ in range(2):
+        first = stall()
+        assert (first is None) == (not outward)  # what was to go out is lost
+        assert first is None or first.trouble is Trouble.TIMEOUT
+        queue.coming.append(Done(False, 0, b"something"))
+        assert pipes.read(0.0) == b"something"
+    stall()
+    second = stall()
+    assert second is not None
+    assert second.trouble is Trouble.STALL
+    assert isinstance(second, Unsent) == outward
+    assert pipes.device.cleared == 3 * [OUT if outward else IN]
+
+
+@pytest.mark.parametrize(
+    ("number", "trouble", "words"),
+    [
+        (errno.ENODEV, Trouble.UNPLUGGED, "the drive was unplugged, or lost its power"),
+        (errno.ETIMEDOUT, Trouble.TIMEOUT, "the drive did not take a packet in time"),
+        (errno.EIO, Trouble.BROKEN, "a packet was lost .*: check cable and hub"),
+    ],
+)
+def test_what_did_not_go_out_ends_a_round_at_once_and_not_the_conversation(
+    number: int, trouble: Trouble, words: str, pipes: QueuedPipes, queue: FakeQueue
+) -> None:
+    line = Line(pipes)
+    try:
+        ticket = line.ask(1, b"", 1)
+        start = time.monotonic()
+        queue.coming.append(Done(True, number, b""))
+        with pytest.raises(TransferError, match=words) as caught:
+            wait_all(line, [ticket], 30.0)
+        assert caught.value.trouble is trouble
+        assert time.monotonic() - start < PATIENCE
+        ticket = line.ask(1, b"", 1)
+        queue.answer(b"x")
+        assert wait_all(line, [ticket], PATIENCE) == [b"x"]
+    finally:
+        line._closing = True
+
+
+def test_what_was_posted_and_did_not_go_out_is_noticed_though_all_is_answered(
+    pipes: QueuedPipes, queue: FakeQueue
+) -> None:
+    line = Line(pipes)
+    try:
+        line.post(1, b"x")
+        queue.coming.append(Done(True, errno.ETIMEDOUT, b""))
+        latest = time.monotonic() + PATIENCE
+        while line._unsent is None and time.monotonic() < latest:
+            time.sleep(1e-3)
+        ticket = line.ask(1, b"", 1)
+        queue.answer(b"x")
+        with pytest.raises(Unsent, match="did not take a packet in time"):
+            wait_all(line, [ticket], PATIENCE)
+    finally:
+        line._closing = True
+
+
+def test_a_libusb_without_them_is_named() -> None:
+    with pytest.raises(NoQueue, match="this libusb has no libusb_alloc_transfer"):
+        Functions(ctypes.CDLL(None))
+
+
+def test_where_there_is_no_queue_the_facts_say_why() -> None:
+    with OdriveStage(backend=emulated_odrive()) as stage:
+        assert stage.facts["transfers"] == "one at a time: the device is not reached by libusb 1.0"
+
+
+# --- in another process ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def far() -> Iterator[RemoteBackend]:
+    with spawn({}) as address:
+        yield RemoteBackend(address)
+
+
+def test_a_drive_in_another_process_has_a_queue_and_follows(far: RemoteBackend) -> None:
+    with OdriveStage({"protocol": "native", "watchdog": 0.5, "reply_timeout": 0.3}, backend=far) as stage:
+        assert stage.facts["transfers"] == "queued"
+        stage.home(HOME)
+        stage.arm()
+        run(stage, 0.3, lambda now: HOME + 0.02 * now)
+        assert far.observe()["states"] == [8, 8]
+        assert stage.look() == pytest.approx(HOME + 0.006, abs=0.004)
+    assert far.observe()["states"] == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [
+        ("stall", r"the drive refused .* \(stall\)"),
+        ("read-error", "an answer was lost .*: check cable and hub"),
+        ("write-error", "a packet was lost .*: check cable and hub"),
+        ("nak", "the drive did not take a packet in time|the drive does not answer"),
+        ("lost-answer", "the drive does not answer"),
+    ],
+)
+def test_faults_there_are_told_in_the_same_words_and_leave_no_motor_driven(
+    far: RemoteBackend, fault: str, words: str
+) -> None:
+    stage = OdriveStage({"protocol": "native", "watchdog": 0.1}, backend=far)
+    with stage:
+        stage.home(HOME)
+        stage.arm()
+        run(stage, 0.02)
+        far.fault(fault)
+        with pytest.raises(DeviceFault, match=words):
+            run(stage, PATIENCE)
+        latest = time.monotonic() + PATIENCE
+        while far.observe()["states"] != [1, 1]:
+            assert time.monotonic() < latest
+            time.sleep(2e-3)
+        far.clear()
+        with contextlib.suppress(DeviceFault):  # where nothing is read any more it cannot be sure
+            stage.disarm()
+        assert far.observe()["states"] == [1, 1]
+
+
+def test_packets_that_wait_when_the_queue_is_closed_go_out(far: RemoteBackend) -> None:
+    pipes = open_drive(backend=far)
+    far.fault("delay-1ms")
+    for _ in range(10):
+        pipes.write(b"not understood")
+    start = time.monotonic()
+    pipes.close()
+    far.clear()
+    assert time.monotonic() - start > 8e-3
