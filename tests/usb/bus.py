@@ -125,6 +125,11 @@ class Bus:
             self.lock.notify_all()
         self._thread.join(10.0)
 
+    def reset(self) -> None:
+        """Reset the port: no endpoint is halted any more."""
+        with self.lock:
+            self.stick.halted.clear()
+
     def sent(self, endpoint: int) -> list[bytes]:
         """Return what has gone over an endpoint, oldest first; over number 0 only what the device was told."""
         with self.lock:

@@ -46,10 +46,17 @@ def system_libusb() -> str | None:
 
 def run(profile: str, library: str) -> tuple[dict[str, Any], str]:
     """Play the scenes; return what came of each and what was said meanwhile. `library`: ``package`` or ``system``."""
+    return run_below("tests.usb.umockdev", profile, library)
+
+
+def run_below(module: str, *arguments: str, also: str = "") -> tuple[dict[str, Any], str]:
+    """Run a module with umockdev below it, and in front of that `also`; return what `run` does."""
     with tempfile.TemporaryDirectory(prefix="usb") as folder:  # short: a socket's name may have 107 characters
-        variables = {**os.environ, "LD_PRELOAD": LIBRARY, FOLDER: folder, "NUMBA_DISABLE_JIT": "1"}
-        arguments = ("-m", "tests.usb.umockdev", profile, library)
-        with program(*arguments, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        preload = f"{also}:{LIBRARY}" if also else LIBRARY
+        variables = {**os.environ, "LD_PRELOAD": preload, FOLDER: folder, "NUMBA_DISABLE_JIT": "1"}
+        with program(
+            "-m", module, *arguments, env=variables, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        ) as process:
             try:
                 out, err = process.communicate(timeout=SECONDS)
             except subprocess.TimeoutExpired:

@@ -53,6 +53,8 @@ class Refused(Exception):
 class UsbDeviceFiles:
     """A stick on a USB of its own, below `folder`; its HID interface begins in the hands of the kernel's driver.
 
+    `make_bus` is the wire it gets.
+
     Attributes
     ----------
     bus : Bus
@@ -61,8 +63,9 @@ class UsbDeviceFiles:
         Number of an interface to the driver that has it.
     """
 
-    def __init__(self, folder: Path, stick: EmulatedStick) -> None:
+    def __init__(self, folder: Path, stick: EmulatedStick, make_bus: Callable[[EmulatedStick], Bus] = Bus) -> None:
         self._folder = folder
+        self._make_bus = make_bus
         self._stick = stick
         self.plug()
         self._listener = _listen(folder / "ioctl" / "dev" / NODE)
@@ -71,7 +74,7 @@ class UsbDeviceFiles:
     def plug(self) -> None:
         """Put the stick in; the kernel's driver takes it, and it has a wire of its own."""
         self.drivers = dict.fromkeys(_hid_interfaces(self._stick.firmware.configuration_descriptor), USBHID)
-        self.bus = Bus(self._stick)
+        self.bus = self._make_bus(self._stick)
         _describe(self._folder, self._stick.firmware)
 
     def unplug(self) -> None:
@@ -111,6 +114,7 @@ class _OpenFile:
             15: self._claim,
             16: self._release,
             18: self._driver_call,
+            20: self._reset,
             21: self._clear_halt,
             26: lambda address: self._write(address, struct.pack("@I", CAPABILITIES)),
         }
@@ -183,6 +187,11 @@ class _OpenFile:
                 self._drivers[interface] = USBHID
             else:
                 raise Refused(errno.ENOTTY)
+        return 0
+
+    def _reset(self, _: int) -> int:
+        """RESET, of the port."""
+        self._bus.reset()
         return 0
 
     def _clear_halt(self, address: int) -> int:
