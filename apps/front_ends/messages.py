@@ -138,6 +138,22 @@ class ValuesInForce:
 
 
 @dataclass(frozen=True)
+class SceneInForce:
+    """Something else lies on the plane from a tick on.
+
+    Attributes
+    ----------
+    scene : Scene or None
+        What lies where, if it is not the same everywhere.
+    version : int
+        The first tick with this ``settings_version``, or a later one, is on it; those before are on what was there.
+    """
+
+    scene: Scene | None
+    version: int
+
+
+@dataclass(frozen=True)
 class Advised:
     """The parameters in force do not suit the device; ``message`` says why and what to do."""
 

@@ -46,6 +46,8 @@ class Session(Run):
     ----------
     keys : KeyJournal
         Knows of the keys that were pressed; let it know who listens.
+    version : int
+        Of the settings that were put in force last: rows that are under them have it as ``settings_version``.
     """
 
     me = "the session"
@@ -66,7 +68,7 @@ class Session(Run):
         self._warn = warn or tell
         self._counsel = Counsel(config.known_spec)
         self._counsel.consider(config.strongest_element, 0, config.scene)
-        self._program = 0
+        self._program = self.version = 0
         self._interrupted = False
         self._attend: Callable[[], None] = lambda: None
         self._progress = progress or Progress(config.session.duration)
@@ -166,7 +168,7 @@ class Session(Run):
             entry = {**journal_entry(config), "program": self._program}
             self.recorder.journal_settings(version, entry)
             self.servo.take(config.program, {"version": version, **entry})
-            self.config = config
+            self.config, self.version = config, version
             self._advise(element, version)
 
     def _advise(self, element: Element, version: int) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.front_ends import messages as say
 from apps.front_ends.front_end import FrontEnd
@@ -14,6 +14,9 @@ from apps.settings.about import about, choices, hands_to_choose, laws_to_choose
 from apps.settings.config import SessionConfig
 from apps.settings.sliders import sliders, values_in_force
 from haptics.errors import ConfigurationError, DeviceFault
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 
 class Service:
@@ -46,10 +49,11 @@ class Service:
         self.wish: say.Start | None = None
         self._asker: FrontEnd | None = None
         self._holder: FrontEnd | None = None
+        self._scene: Scene | None = None
 
     def begin(self, session: Session) -> None:
         """Let the front ends know of a run that is about to begin, and serve them for it."""
-        self.session, self._holder = session, None
+        self.session, self._holder, self._scene = session, None, session.config.scene
         for listeners in (self.fronts, self.streams):
             listeners.tell(self._greeting())
 
@@ -78,6 +82,7 @@ class Service:
         self.streams.messages()
         for _ in self.streams.lost():
             self._tell("a stream ended unexpectedly; the run goes on without it.")
+        self._tell_of_scene()
         if self.mouse is not None:
             self.mouse.refresh()
 
@@ -113,6 +118,13 @@ class Service:
         values = values_in_force(session.config)
         front.send(say.ValuesInForce(values, yours=True))
         self.fronts.tell(say.ValuesInForce(values), but=front)
+
+    def _tell_of_scene(self) -> None:
+        """Let the front ends know of another scene, whoever has put it in force."""
+        session = self.session
+        if session is not None and session.config.scene is not self._scene:
+            self._scene = session.config.scene
+            self.fronts.tell(say.SceneInForce(self._scene, session.version))
 
     def _hold(self, front: FrontEnd, session: Session, at: float | None) -> None:
         """Let the dead-man's key be held by who said so last; another that lets go had not held it any more."""

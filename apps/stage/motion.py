@@ -46,6 +46,8 @@ class Motion:
         Whether the contact sticks, and whether the dead-man's switch is not held.
     region : int
         Where in a scene it is, -1 without one.
+    version : int
+        Of the settings of the newest row.
     largest : float
         The largest elastic displacement of the trail's time [m].
     """
@@ -59,7 +61,7 @@ class Motion:
         self.position, self.contact, self.force = np.zeros(2), np.zeros(2), np.zeros(2)
         self.speed, self.normal_force = 0.0, float("nan")
         self.sticking = self.released = False
-        self.region, self.ticks = -1, 0
+        self.region, self.ticks, self.version = -1, 0, 0
 
     @property
     def displacement(self) -> Floats:
@@ -101,6 +103,7 @@ class Motion:
         self.speed = speed if np.isfinite(speed) else self.speed
         self.normal_force = float(row["normal_force"])
         self.sticking, self.region = bool(row["sticking"]), int(row["region"])
+        self.version = int(row["settings_version"])
         self.released = bool(row["status"] & int(Status.RELEASED))
 
     def sticks(self) -> tuple[Floats, Floats]:

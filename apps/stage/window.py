@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.front_ends import messages as say
 from apps.front_ends.link import Link
@@ -22,6 +22,9 @@ from apps.stage.motion import Motion
 from apps.stage.pointing import Pointers
 from haptics.errors import ConfigurationError
 from haptics.trace import Reader, Ring
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 LOOK = 0.004
 """The window looks for messages, keys and the hand this often [s]."""
@@ -60,6 +63,8 @@ class StageWindow:
         self._started: say.SessionStarted | None = None
         self._reader: Reader | None = None
         self._values: dict[str, float] = {}
+        self._scene: Scene | None = None
+        self._coming: list[say.SceneInForce] = []
         self._words, self._words_until = "", 0.0
         self._advice = ""
         self._farewell_at = 0.0
@@ -123,7 +128,10 @@ class StageWindow:
                 self._advice = words
                 self._tell(words, _ADVICE)
             case say.ValuesInForce(values):
-                self._take_values(values)
+                self._values |= values
+                self._dirty = True
+            case say.SceneInForce():
+                self._coming.append(message)
             case say.AskShown():
                 self._asked = True
             case say.Quit():
@@ -143,14 +151,19 @@ class StageWindow:
             self._tell(f"The run cannot be shown: {error}", 600.0)
         self._window.set_caption(f"haptics: {info.title} (stage)")
         self._values = {one.key: one.value for one in info.parameters}
+        self._scene, self._coming = message.scene, []
         self.picture.show_run(info, message.scene)
         self._show_keys()
         self._place_hand()
         self._dirty = True
 
-    def _take_values(self, values: dict[str, float]) -> None:
-        self._values |= values
-        self._dirty = True
+    def _change_scene(self) -> None:
+        """Show the scene that the newest row is on: others are announced before the servo has them."""
+        reached = [one for one in self._coming if one.version <= self.motion.version]
+        if reached:
+            self._scene, self._coming = reached[-1].scene, self._coming[len(reached) :]
+            self.picture.show_scene(self._scene)
+            self._dirty = True
 
     def _end(self, message: say.SessionEnded) -> None:
         self._pull()
@@ -258,6 +271,7 @@ class StageWindow:
 
     def _draw(self, now: float) -> None:
         rows = self._pull()
+        self._change_scene()
         if not (rows and not self._frozen) and not self._dirty:
             return
         self.picture.announce(*self._message(now))
@@ -269,7 +283,7 @@ class StageWindow:
 
     def _material(self) -> tuple[str, str]:
         """Return the name of the material under the contact, and its law in words."""
-        scene = self._started.scene if self._started is not None else None
+        scene = self._scene
         return law_words(self._values) if scene is None or not self.motion.ticks else words_here(scene, self.motion)
 
     def _message(self, now: float) -> tuple[str, bool]:

@@ -89,6 +89,11 @@ class Picture:
         self._stretch.expect(displacement_of(info), self.scenery.room)
         self._lay_out()
 
+    def show_scene(self, scene: Scene | None) -> None:
+        """Show another scene under the same run."""
+        self._scene = scene
+        self._lay_out()
+
     def explain(self, entries: tuple[tuple[str, str], ...]) -> None:
         """Take what each key does (`notes.keys`)."""
         self._entries = entries

@@ -15,6 +15,7 @@ from apps.front_ends.messages import (
     HoldKey,
     Key,
     Refused,
+    SceneInForce,
     SessionEnded,
     SessionStarted,
     SetParameter,
@@ -27,6 +28,7 @@ from apps.session.service import Service
 from apps.settings.config import complete
 from devices.virtual.hands.registry import HAND_TARGET
 from haptics.errors import DeviceFault
+from haptics.scenes import read_scene
 from haptics.servo.lane import Lane
 from tests.apps.session.persons import Person
 
@@ -43,9 +45,13 @@ class Running:
         self.started = {**STARTED, "dead_man": dead_man}
         self.config = complete({"session": {"model": "C"}})
         self.done: list[Any] = []
+        self.version = 0
 
     def change(self, key: str, value: float) -> None:
-        self.config = self.config.with_parameter(key, value)
+        self.config, self.version = self.config.with_parameter(key, value), self.version + 1
+
+    def configure(self, tables: dict[str, Any]) -> None:
+        self.config, self.version = self.config.with_tables(tables), self.version + 1
 
     def hold_key(self, at: float | None) -> None:
         self.done.append(at)
@@ -84,6 +90,25 @@ def test_a_change_is_answered_and_shown_to_the_others_and_to_who_joins_later() -
     service.fronts.add(late)
     (greeting,) = late.told
     assert {parameter.key: parameter.value for parameter in greeting.parameters} == values
+
+
+def test_all_are_told_of_another_scene_whoever_changed_it_and_only_then() -> None:
+    session, asks, looks = Running(), Person(), Person()
+    service, _ = served(session, asks, looks)
+    session.configure({"scene": "border"})
+    service.attend()
+    service.attend()
+    session.configure({"element": {"stiffness": 3000.0}})
+    service.attend()
+    assert asks.told == looks.told == [SceneInForce(read_scene("border"), 1)]
+    asks.says = [SetParameter("law.force", 1.5)]
+    service.attend()
+    scene = looks.told[-1].scene
+    assert (scene.law.force, scene.regions) == (1.5, read_scene("border").regions)
+    assert looks.told[-1].version == 3
+    session.configure({"scene": ""})
+    service.attend()
+    assert looks.told[-1] == SceneInForce(None, 4)
 
 
 def test_a_refusal_goes_to_the_one_that_asked() -> None:

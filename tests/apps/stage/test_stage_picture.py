@@ -7,8 +7,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
-from apps.front_ends.messages import SessionEnded
+from apps.front_ends.messages import SceneInForce, SessionEnded
 from apps.shared.theme import DARK, LIGHT
 from apps.stage.legend import lines
 from apps.stage.motion import Stretch
@@ -88,6 +89,31 @@ def test_materials_are_drawn_where_they_are_and_told_by_name(stage: Stage) -> No
     name = slice(720 - round(at.region + 9), 720 - round(at.region - 9))
     assert is_there(DARK.text, picture[name, round(at.left) : round(at.right)].reshape(-1, 3))
     assert not is_there(DARK.text, bare[name, round(at.left) : round(at.right)].reshape(-1, 3))
+
+
+def test_another_scene_is_drawn_with_the_first_tick_that_is_on_it(stage: Stage) -> None:
+    def at(picture: NDArray[np.uint8], x: float) -> NDArray[np.uint8]:
+        return near(picture, plane().to_window(x, 0.03), 12)
+
+    stage.begin()
+    bare = stage.shot()
+    stage.begin(scene=read_scene(find_scene("ice-wood-rubber")))
+    stage.publish(rows((-0.05, 0.0)))
+    wood = stage.shot()
+    stage.shown.front.send(SceneInForce(read_scene(find_scene("border")), 3))
+    stage.shown.front.send(SceneInForce(None, 5))
+    pictures = []
+    for number, version in enumerate((2, 4, 5), 1):
+        found = rows((-0.05, 0.0), first=60 * number)
+        found["settings_version"], found["region"] = version, 0 if version < 5 else -1
+        stage.publish(found)
+        pictures.append(stage.shot())
+    before, border, nothing = pictures
+    assert (at(before, 0.02) == at(wood, 0.02)).all(), "the servo does not have it yet"
+    brown = [picture[:, 0].mean() - picture[:, 2].mean() for picture in (at(before, 0.01), at(border, 0.01))]
+    assert brown[0] > 40.0 and abs(brown[1]) < 15.0, "wood, and then rubber"
+    assert (at(border, -0.04) != at(wood, -0.04)).any(), "no ice any more"
+    assert (at(nothing, 0.01) == at(bare, 0.01)).all()
 
 
 def test_the_trail_follows_the_contact(stage: Stage) -> None:
