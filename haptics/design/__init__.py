@@ -12,7 +12,8 @@ any of them behind an encoder   `count_jump`, `hold_buzz`, `smallest_force`
 a law that falls with speed     `smallest_stribeck_velocity`
 what to begin with              `suggest`
 is this element all right       `advise`
-how stiff may a wall be         `wall_limit`, exact; `advise_walls`, whether those of a scene are
+how stiff may a wall be         `wall_limit`, and `corner_factor` where two meet, exact; `advise_walls`, whether
+                                those of a scene are
 ==============================  ==================================================================================
 
 The limits are exact for the device that `Handle`, `PositionServo` or `SampledArm` describes: they are where an
@@ -43,6 +44,7 @@ from haptics.design.bounds import (
     stiffness_limit,
     stiffness_rule,
 )
+from haptics.design.corners import corner_factor
 from haptics.design.loops import Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
 from haptics.design.suggestion import Suggestion, suggest
 from haptics.design.walls import advise_walls, wall_limit
@@ -65,6 +67,7 @@ __all__ = [
     "contact_eigenvalues",
     "contact_is_nonoscillatory",
     "contact_is_stable",
+    "corner_factor",
     "count_jump",
     "critical_stiffness",
     "damping_limit",

@@ -43,7 +43,7 @@ class Advice:
     ----------
     bound : str
         Which one: ``force``, ``friction``, ``stiffness``, ``damping``, ``settling``, ``presliding``, ``encoder``,
-        ``mass``, ``fall``, ``approximation``, ``wall`` or ``wall-encoder``.
+        ``mass``, ``fall``, ``approximation``, ``wall``, ``wall-corner`` or ``wall-encoder``.
     severity : Severity
         Outside, or near.
     value, limit : float

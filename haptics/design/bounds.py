@@ -132,7 +132,7 @@ def stiffness_limit(handle: Handle, damping: float, period: float = 1e-3) -> flo
         Time between two samples [s].
     """
     softest = _SOFT * stiffness_rule(handle, damping, period)
-    return _edge(lambda stiffness: _holds(handle, stiffness, damping, period), softest, 2.0) or 0.0
+    return edge(lambda stiffness: _holds(handle, stiffness, damping, period), softest, 2.0) or 0.0
 
 
 def damping_limit(handle: Handle, period: float = 1e-3) -> float:
@@ -141,7 +141,7 @@ def damping_limit(handle: Handle, period: float = 1e-3) -> float:
     def holds(damping: float) -> bool:
         return _holds(handle, _SOFT * stiffness_rule(handle, damping, period), damping, period)
 
-    return _edge(holds, 1e-6 * handle.mass / period, 2.0) or 0.0
+    return edge(holds, 1e-6 * handle.mass / period, 2.0) or 0.0
 
 
 def settling_time(handle: Handle, coupling: Coupling) -> float:
@@ -184,7 +184,7 @@ def mass_limit(servo: PositionServo, period: float = 1e-3) -> float:
         return 0.0
     # Without stiffness the arm stays where it is put: an eigenvalue that is 1 exactly.
     still = 1.0 if servo.grip_stiffness > 0.0 else 1.0 + _ROUNDING
-    limit = _edge(lambda mass: growth(sliding_matrix(mass, servo, period)) < still, _HEAVIEST, 0.5)
+    limit = edge(lambda mass: growth(sliding_matrix(mass, servo, period)) < still, _HEAVIEST, 0.5)
     return math.inf if limit is None else limit
 
 
@@ -201,7 +201,7 @@ def sliding_mass_limit(arms: Sequence[SampledArm]) -> float:
             continue
         steady = functools.partial(_steady, arm)
         start = next((mass for mass in _MASSES if steady(mass)), 0.0)  # the heaviest may swing slowly with the hand
-        limit = max(limit, _edge(steady, start, 0.5, _LIGHTEST, _COARSE) or math.inf)
+        limit = max(limit, edge(steady, start, 0.5, _LIGHTEST, _COARSE) or math.inf)
     return limit if limit > 2.0 * _LIGHTEST else 0.0
 
 
@@ -276,7 +276,7 @@ def smallest_stribeck_velocity(law: Law, mobility: float) -> float:
 # --- searching ------------------------------------------------------------------------------------------------------
 
 
-def _edge(
+def edge(
     allowed: Callable[[float], bool], start: float, factor: float, least: float = 1e-12, digits: float = _DIGITS
 ) -> float | None:
     """Return the last value, going from `start` by `factor`, that is allowed with all before it; None if none is."""

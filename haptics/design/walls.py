@@ -4,7 +4,7 @@ On an impedance device a wall that is touched is one more spring and damper on t
 a sticking contact (`haptics.design.stuck_matrix`). While the contact with the plane sticks, both act at once: the loop
 is that of K + K_w with B + B_w. So the stiffest wall is what `haptics.design.stiffness_limit` leaves beside the element
 with both dampers, and no more than what it allows with the wall's damper alone: while the contact slides, the element
-gives no spring. In a corner a second wall that holds by friction is one more spring.
+gives no spring. In a corner a second wall is one more spring and damper (`haptics.design.corners`).
 
 An encoder lets the force of a wall flicker by a count, K q. A bare handle makes a swing of one or two counts of that,
 which is felt from about `FLICKER` on.
@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from haptics.design import bounds
 from haptics.design.advice import Advice, Severity, plain
+from haptics.design.corners import corner_factor, corners
 from haptics.design.loops import Coupling, Handle
 from haptics.device import Causality, DeviceSpec
 
@@ -30,6 +31,10 @@ if TYPE_CHECKING:
 
 FLICKER = 0.05
 """Force that a count of the encoder may be worth on a wall [N]: what the conformance suite allows as a buzz, rms."""
+
+
+_WORSE = 0.95
+"""A corner is worth a word where it bears less than this part of what its walls bear by themselves."""
 
 
 def wall_limit(handle: Handle, damping: float, period: float = 1e-3, beside: Coupling | None = None) -> float:
@@ -84,10 +89,14 @@ def _judgements(walls: Sequence[Wall], element: Element, spec: DeviceSpec) -> It
     stiffness = getattr(element, "stiffness", 0.0)
     sticks = element.law.breakaway_force > 0.0 and stiffness > 0.0
     beside = Coupling(stiffness, getattr(element, "damping", 0.0), element.period) if sticks else None
-    for wall in walls:
-        limit = wall_limit(handle, wall.damping, element.period, beside)
+    limits = {wall: wall_limit(handle, wall.damping, element.period, beside) for wall in walls}
+    for wall, limit in limits.items():
         yield from _stability(wall, limit, spec.name, beside)
         yield from _flicker(wall, handle, spec.name)
+    for pair, cosine in corners(tuple(walls), spec.workspace_min, spec.workspace_max):
+        factor = corner_factor(handle, pair, cosine, element.period, beside)
+        if factor < _WORSE * min(limits[wall] / wall.stiffness for wall in pair):
+            yield from _corner(pair, factor, spec.name)
 
 
 def _flicker(wall: Wall, handle: Handle, device: str) -> Iterator[Advice]:
@@ -116,3 +125,19 @@ def _stability(wall: Wall, limit: float, device: str, beside: Coupling | None) -
     elif load * bounds.MARGIN > 1.0:
         words = f"{fact}: within a factor of {bounds.MARGIN:g}."
         yield Advice("wall", Severity.NOTE, wall.stiffness, limit, words)
+
+
+def _corner(pair: tuple[Wall, Wall], factor: float, device: str) -> Iterator[Advice]:
+    """Judge two walls whose stiffness may be multiplied by `factor` where they meet."""
+    together = sum(wall.stiffness for wall in pair)
+    limit = factor * together
+    each = " and ".join(f"{wall.stiffness:g}" for wall in pair)
+    fact = (
+        f"wall.stiffness = {each} N/m of two walls that meet: in their corner springs and dampers of both act, and "
+        f"{device} buzzes there above {plain(limit)} N/m of the two together with the hand off"
+    )
+    if factor < 1.0:
+        remedy = "lower them, or change wall.damping"
+        yield Advice("wall-corner", Severity.WARNING, together, limit, f"{fact}; {remedy}.")
+    elif factor < bounds.MARGIN:
+        yield Advice("wall-corner", Severity.NOTE, together, limit, f"{fact}: within a factor of {bounds.MARGIN:g}.")

@@ -26,12 +26,12 @@ PRESSED = ((0.0, 0.0, 0.0), (0.5, 5.0, 0.0), (1.0, 5.0, 0.0), (1.005, 6.0, 0.0),
 WALL = HalfPlane((0.0, 0.0), (-1.0, 0.0))
 
 
-def swing(wall: Wall, element: Element, delay: float) -> float:
+def swing(wall: Wall, element: Element, delay: float, *others: Wall) -> float:
     """Return by how much the bare handle still swings three seconds after the knock, peak to peak [m]."""
     settings: dict[str, Any] = {"mass": 0.2, "damping": 0.0, "delay": delay, "resolution": 0.0}
     hand = {"name": "scripted-force", "script": PRESSED}
     plant = VirtualJoystick({**settings, "velocity_estimator": "difference", "hand": hand})
-    rendering = Rendering(among(element, (wall,)), replace(plant.spec, fade_in=0.0))
+    rendering = Rendering(among(element, (wall, *others)), replace(plant.spec, fade_in=0.0))
     row, places = NEUTRAL.copy(), np.zeros(4000)
     with plant:
         for tick in range(len(places)):
