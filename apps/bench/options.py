@@ -33,12 +33,16 @@ class Option:
     text: str
 
 
+_TURNS = ("servo", "stream")
+"""The benchmarks with slices in real time."""
+
 OPTIONS = (
-    Option("duration", "S", float, ("servo", "soak"), "length of the whole measurement (80), or of the soak (3600)"),
-    Option("rate", "HZ", float, ("servo", "soak"), "servo rate (1000)"),
-    Option("slice", "S", float, ("servo",), "length of one slice of each candidate (10, or what fits)"),
-    Option("scheduling", "CLASS", str, ("servo",), "auto, fifo or other, for both candidates (auto)"),
-    Option("cpu", "N", int, ("servo",), "the processor that both candidates stay on (any)"),
+    Option("duration", "S", float, (*_TURNS, "soak"), "length of the whole measurement (80), or of the soak (3600)"),
+    Option("rate", "HZ", float, (*_TURNS, "soak"), "servo rate (1000)"),
+    Option("slice", "S", float, _TURNS, "length of one slice of each candidate (10, or what fits)"),
+    Option("scheduling", "CLASS", str, _TURNS, "auto, fifo or other, for both candidates (auto)"),
+    Option("cpu", "N", int, _TURNS, "the processor that both candidates stay on (any)"),
+    Option("stream", "KIND", str, ("stream",), "in turns with none: udp, websocket or both (both)"),
     Option(
         "view",
         "WHEN",
@@ -55,7 +59,7 @@ OPTIONS = (
 def add(parser: argparse.ArgumentParser) -> None:
     """Add the options to the parser of the command."""
     for option in OPTIONS:
-        takers = " and ".join(option.takers)
+        takers = ", ".join(option.takers)
         parser.add_argument(
             f"--{option.name}", metavar=option.metavar, type=option.kind, help=f"{takers}: {option.text}"
         )

@@ -21,6 +21,7 @@ BENCHMARKS: dict[str, str] = {
     "servo": "live.servo",
     "soak": "live.soak",
     "stage": "live.stage",
+    "stream": "live.stream",
 }
 """Name to the module of `apps.bench` that has its ``TITLE`` and its ``run``, in the order in which all are run."""
 

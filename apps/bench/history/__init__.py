@@ -19,7 +19,7 @@ FORMAT = 1
 
 _PACKAGES = ("haptics", "numpy", "numba", "llvmlite", "scipy")
 _LONGEST = 1_000_000
-_RATIOS = ("ratio", "ratio_p99")
+_RATIOS = ("ratio", "ratio_p99", "ratio_p999", "ratio_tick")
 
 
 def entry(results: Mapping[str, Any]) -> dict[str, Any]:
@@ -81,10 +81,15 @@ def lines_of(path: Path) -> list[dict[str, Any]]:
 
 
 def ratios(results: Mapping[str, Any]) -> dict[str, float]:
-    """Return every ratio in the results of benchmarks, by what it is of."""
-    return {
-        " ".join((name, *words)): value for name, result in results.items() for words, value in _ratios_in(result, ())
-    }
+    """Return every ratio in the results of benchmarks, by what it is of: of those of the same name the first.
+
+    It is the one that stands for all: those of single slices follow.
+    """
+    found: dict[str, float] = {}
+    for name, result in results.items():
+        for words, value in _ratios_in(result, ()):
+            found.setdefault(" ".join((name, *words)), value)
+    return found
 
 
 def _ratios_in(value: Any, words: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], float]]:

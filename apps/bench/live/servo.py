@@ -13,23 +13,21 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from apps.bench.live import cyclictest
 from apps.bench.live.beside import Together, View, Windows, show_stage, show_view, why_no_view
 from apps.bench.live.servo_report import report
 from apps.bench.live.servo_slices import Candidates, Condition
+from apps.bench.live.turns import Turns
 from apps.bench.outcome import CannotMeasure, Outcome, Progress
 from apps.bench.stop import Stop
 from apps.stage.launch import why_no_stage
-from haptics.errors import ConfigurationError
-from haptics.settings import bounded, build, check, choice, documented
+from haptics.settings import build, choice, documented
 
 TITLE = "punctuality of the servo, as ratios to cyclictest in alternating slices, with and without a live view"
 
 _WHERE = "bench servo"
-_LONGEST_SLICE = 10.0
-_SHORTEST_SLICE = 0.5
 _TRIAL = 2.0
 
 WITH_VIEW, WITH_STAGE, WITHOUT_VIEW = "with_view", "with_view_and_stage", "without_view"
@@ -44,28 +42,14 @@ _CONDITIONS = {
 
 @documented
 @dataclass(frozen=True)
-class Settings:
+class Settings(Turns):
     """What can be asked of the benchmark."""
 
-    duration: float = bounded(80.0, minimum=1.0, maximum=1e5, unit="s", doc="length of all slices together")
-    slice: float = bounded(0.0, minimum=0.0, maximum=1e4, unit="s", doc="length of a slice; 0: 10 s, or what fits")
-    rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="wake-ups in a second")
-    scheduling: str = choice(
-        "auto", ("auto", "fifo", "other"), doc="scheduling class of both candidates, as of the servo process"
-    )
-    cpu: int = bounded(-1, minimum=-1, doc="processor that both candidates stay on; -1: any")
+    where: ClassVar[str] = _WHERE
+
     view: str = choice(
         "both", tuple(_CONDITIONS), doc="whether a live view runs beside them, or ('stage') the stage as well"
     )
-
-    def __post_init__(self) -> None:
-        check(self, _WHERE)
-        turns = self.turns
-        if not _SHORTEST_SLICE <= self.length <= self.duration / turns * (1 + 1e-9):
-            raise ConfigurationError(
-                f"{_WHERE}: {turns} slices of {self.length:g} s in {self.duration:g} s: a slice must be at least "
-                f"{_SHORTEST_SLICE:g} s long, and all {turns} must fit into the duration."
-            )
 
     @property
     def conditions(self) -> tuple[str, ...]:
@@ -76,16 +60,6 @@ class Settings:
     def turns(self) -> int:
         """Slices in a round."""
         return 2 * len(self.conditions)
-
-    @property
-    def length(self) -> float:
-        """Length of a slice [s]."""
-        return self.slice or min(_LONGEST_SLICE, self.duration / self.turns)
-
-    @property
-    def rounds(self) -> int:
-        """How many rounds there are."""
-        return int(self.duration / (self.turns * self.length) * (1 + 1e-9))
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
@@ -99,8 +73,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
         raise CannotMeasure(f"{_WHERE}.view = 'stage': {obstacle}.")
     with Stop() as stop, tempfile.TemporaryDirectory(prefix="haptics-bench-") as folder:
         progress(0.0, "a warm-up session")
-        table = {"scheduling": settings.scheduling, "cpu": settings.cpu}
-        candidates = Candidates(Path(folder), settings.rate, table, stop)
+        candidates = Candidates(Path(folder), settings.rate, settings.servo, stop)
         trial = candidates.trial(_TRIAL)
         view, stage = (View(trial.rows, trial.started, stop, show) for show in (show_view, show_stage))
         windows: dict[str, Windows] = {WITH_VIEW: view, WITH_STAGE: Together(view, stage)}

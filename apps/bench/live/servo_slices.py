@@ -15,8 +15,11 @@ from apps.bench.live import cyclictest
 from apps.bench.live.beside import Windows
 from apps.bench.live.lateness import SETTLING, whole_lateness
 from apps.bench.stop import Stop
+from apps.front_ends.messages import SessionEnded
+from apps.session.outcome import Outcome
 from apps.session.progress import Quiet
 from apps.session.run import Session
+from apps.session.service import Service
 from apps.settings.config import complete
 from haptics.recording.recording import Recording
 from haptics.records import Rows
@@ -59,11 +62,14 @@ class ServoSlice(Slice):
         Of the session; see the command ``run``.
     startup : float
         From the start of the session to its first tick [s].
+    numbers : (m,) int array
+        Of the ticks.
     """
 
     tick_time: Floats
     summary: dict[str, Any]
     startup: float
+    numbers: NDArray[np.int64]
 
 
 @dataclass(frozen=True)
@@ -160,24 +166,26 @@ class Candidates:
 
     def trial(self, length: float) -> Trial:
         """Run a session of `length` [s] that does not count."""
-        session, outcome, attendant = self._run(length, None)
+        session, outcome, attendant = self._run(length, None, None)
         recording = Recording(Path(outcome["recording"]))
         return Trial(np.array(recording.rows), session.started, recording.metadata["real_time"], attendant.startup)
 
-    def servo(self, length: float, view: Windows | None) -> ServoSlice:
-        """Run a session of `length` [s]."""
-        _, summary, attendant = self._run(length, view)
+    def servo(self, length: float, view: Windows | None, service: Service | None = None) -> ServoSlice:
+        """Run a session of `length` [s], with the front ends of a `service`."""
+        _, summary, attendant = self._run(length, view, service)
         stolen, frames = attendant.window.close()
         recording = Recording(Path(summary["recording"]))
         lateness = whole_lateness(recording.rows, 1.0 / self._rate)
-        tick_time, startup = np.array(recording.rows["tick_time"]), attendant.startup
+        tick_time, numbers = (np.array(recording.rows[name]) for name in ("tick_time", "tick"))
         shutil.rmtree(recording.folder)
-        return ServoSlice(lateness, stolen, frames, tick_time, summary, startup)
+        return ServoSlice(lateness, stolen, frames, tick_time, summary, attendant.startup, numbers)
 
-    def _run(self, length: float, view: Windows | None) -> tuple[Session, dict[str, Any], _Attendant]:
+    def _run(
+        self, length: float, view: Windows | None, service: Service | None
+    ) -> tuple[Session, dict[str, Any], _Attendant]:
         session = Session(self._config(length), _say_nothing, progress=Quiet())
         attendant = _Attendant(Ring.attach(Path(session.started["trace"])), view, self._stop)
-        outcome = session.run(attendant)
+        outcome = session.run(attendant) if service is None else _served(session, service, attendant)
         if outcome.fault is not None:
             raise outcome.fault
         return session, outcome.summary, attendant
@@ -201,6 +209,19 @@ class Candidates:
         stolen, frames = window.close()
         lateness = cyclictest.lateness(output.read_text(encoding="ascii", errors="replace"), self._count(length))
         return Slice(lateness[round(SETTLING * self._rate) :], stolen, frames)
+
+
+def _served(session: Session, service: Service, attendant: _Attendant) -> Outcome:
+    """Run a session with front ends, as an application does."""
+
+    def attend() -> None:
+        service.attend()
+        attendant()
+
+    service.begin(session)
+    outcome = session.run(attend, service.connections)
+    service.end(SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
+    return outcome
 
 
 def _say_nothing(line: str) -> None:

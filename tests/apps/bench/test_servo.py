@@ -38,7 +38,7 @@ TRIAL = Trial(np.zeros(0, ROW), {}, REAL_TIME, 1.5)
 def servo_slice(lateness: float, frames: float | None = 30.0, **counts: int) -> ServoSlice:
     ticks = np.full(1000, 20e-6)
     summary = {"rate_hz": 1000.0, "tick_us": {"p50": 20.0}, "involuntary_switches": 2, **COUNTS, **counts}
-    return ServoSlice(np.full(1000, lateness), 0.25, frames, ticks, summary, 1.0)
+    return ServoSlice(np.full(1000, lateness), 0.25, frames, ticks, summary, 1.0, np.arange(1000))
 
 
 def reference_slice(lateness: float, frames: float | None = 30.0) -> Slice:

@@ -23,6 +23,8 @@ from haptics.recording.recording import Recording
 
 DURATION = 2.0
 
+LONG = 10.0
+
 
 def free_port(kind: int) -> int:
     with socket.socket(socket.AF_INET, kind) as line:
@@ -31,9 +33,9 @@ def free_port(kind: int) -> int:
 
 
 @contextmanager
-def session(folder: Path, *more: str) -> Iterator[subprocess.Popen[str]]:
-    """Run a session of `DURATION` on the wall's clock in a process of its own."""
-    asked = ("run", "--device", "virtual-joystick", "--headless", "--duration", str(DURATION), "--record", str(folder))
+def session(folder: Path, *more: str, seconds: float = DURATION) -> Iterator[subprocess.Popen[str]]:
+    """Run a session on the wall's clock in a process of its own."""
+    asked = ("run", "--device", "virtual-joystick", "--headless", "--duration", str(seconds), "--record", str(folder))
     command = [sys.executable, "-m", "apps", *asked, "--json", "--set", "session.picture=false", *more]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         try:
@@ -57,10 +59,11 @@ def require_all_ticks(received: dict[str, list[Any]], recording: str) -> None:
         np.testing.assert_array_equal(np.array(received[name], float), flat[name].astype(float), err_msg=name)
 
 
-def test_a_websocket_s_client_gets_every_tick(tmp_path: Path) -> None:
+@pytest.mark.parametrize("seconds", [DURATION, pytest.param(LONG, marks=pytest.mark.slow)])
+def test_a_websocket_s_client_gets_every_tick(tmp_path: Path, seconds: float) -> None:
     client = pytest.importorskip("websockets.sync.client")
     port = free_port(socket.SOCK_STREAM)
-    with session(tmp_path, "--stream", f"websocket=127.0.0.1:{port}") as process:
+    with session(tmp_path, "--stream", f"websocket=127.0.0.1:{port}", seconds=seconds) as process:
         with _connected(client, port) as connection:
             messages = [json.loads(message) for message in connection]  # until the server closes
         answer = ended(process)
@@ -70,6 +73,7 @@ def test_a_websocket_s_client_gets_every_tick(tmp_path: Path) -> None:
     ticks = [tick for batch in batches for tick in batch["ticks"]]
     received = dict(zip(first["columns"], map(list, zip(*ticks, strict=True)), strict=True))
     assert len(ticks) == answer["ticks"]
+    assert answer["ticks"] + answer["skipped"] == 1000 * seconds
     require_all_ticks(received, answer["recording"])
     assert np.abs(np.array(received["timestamp"]) - time.time()).max() < 600.0
 
