@@ -101,14 +101,17 @@ class Pointers:
     Attributes
     ----------
     names : tuple of str
-        What they are, with what they do.
+        What they are, with what they do, and what cannot be used, with the reason.
     """
 
     def __init__(self, window: Any, hand: Hand, send: Callable[[Any], None]) -> None:
-        self._pads = [Gamepad(controller, send) for controller in _opened_gamepads()]
-        self._pens = [Pen(canvas, hand) for canvas in _opened_tablets(window)]
+        controllers, no_pads = _opened_gamepads()
+        canvases, no_pens = _opened_tablets(window)
+        self._pads = [Gamepad(controller, send) for controller in controllers]
+        self._pens = [Pen(canvas, hand) for canvas in canvases]
         self.names = tuple(f"{pad.name}: its left stick is your hand" for pad in self._pads)
         self.names += ("pen: press harder to hold firmer",) * bool(self._pens)
+        self.names += (*no_pads, *no_pens)
 
     def want(self, plane: Plane | None) -> None:
         """Take them for the hand on a plane, or not."""
@@ -121,30 +124,41 @@ class Pointers:
             pad.poll()
 
 
-def _opened_gamepads() -> list[Any]:
-    """Return the gamepads that can be opened: none where the system gives no access to its input devices."""
+def _opened_gamepads() -> tuple[list[Any], list[str]]:
+    """Return the gamepads that can be opened, and why others cannot: none where the system has no input devices."""
     try:
         from pyglet.input import get_controllers
 
         found = get_controllers()
-    except Exception:  # without /dev/input pyglet lets the system's error through
-        return []
-    return [one for one in found if _opened(one.open)]
+    except Exception as error:  # without /dev/input pyglet lets the system's error through
+        return [], [f"no gamepad: {_reason(error)}"]
+    refusals = {id(one): _refusal(one) for one in found}
+    return [one for one in found if not refusals[id(one)]], [words for words in refusals.values() if words]
 
 
-def _opened_tablets(window: Any) -> list[Any]:
-    """Return the canvases of the tablets over a window: none where the window system knows of no pen."""
+def _refusal(controller: Any) -> str:
+    """Open a gamepad; return why that cannot be, or nothing."""
+    try:
+        controller.open()
+    except Exception as error:  # taken by another program, or not ours to read
+        return f"{controller.name or 'gamepad'}: cannot be opened ({_reason(error)})"
+    return ""
+
+
+def _opened_tablets(window: Any) -> tuple[list[Any], list[str]]:
+    """Return the canvases of the tablets over a window, and why there are none: the window system may know no pens."""
     try:
         from pyglet.input import get_tablets
 
-        return [tablet.open(window) for tablet in get_tablets(window.display)]
-    except Exception:  # as above; without the library Xinput, too
-        return []
+        return [tablet.open(window) for tablet in get_tablets(window.display)], []
+    except Exception as error:  # as above; without the library XInput, too
+        return [], [f"no pen: {_reason(error)}"]
 
 
-def _opened(opening: Callable[[], None]) -> bool:
-    try:
-        opening()
-    except Exception:  # taken by another program, or not ours to read
-        return False
-    return True
+def _reason(error: Exception) -> str:
+    """Say an error in a few words."""
+    if isinstance(error, FileNotFoundError) and error.filename:
+        return f"this system has no {error.filename}"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error).splitlines()[0] if str(error) else type(error).__name__

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apps.front_ends.messages import HandButtons, HandTarget
 from apps.opengl.plane import Area, Plane
-from apps.stage.pointing import DEAD_ZONE, Gamepad, Pen
+from apps.stage.pointing import DEAD_ZONE, Gamepad, Pen, Pointers
 from tests.apps.stage.driving import WORKSPACE
 
 pyglet = pytest.importorskip("pyglet")
@@ -117,3 +118,55 @@ def test_a_pen_grips_as_firmly_as_it_is_pressed() -> None:
     window.dispatch_event("on_mouse_motion", 600, 450, 0, 0)
     assert said[-1].grip == 1.0, "a mouse is firm"
     del pen
+
+
+def found(monkeypatch: pytest.MonkeyPatch, controllers: Any, tablets: Any) -> Pointers:
+    """Return what is found where pyglet says this."""
+    from apps.opengl.hand import Hand
+
+    pyglet.options.shadow_window = False
+    from pyglet import input as devices
+
+    monkeypatch.setattr(devices, "get_controllers", controllers)
+    monkeypatch.setattr(devices, "get_tablets", lambda display: tablets())
+    window = Events()
+    window.display = None
+    return Pointers(window, Hand(window, [].append), [].append)
+
+
+def raising(error: Exception) -> Any:
+    def function(*_: Any) -> Any:
+        raise error
+
+    return function
+
+
+def test_without_input_devices_it_is_said_why_and_the_mouse_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
+    pyglet.options.shadow_window = False
+    from pyglet.input.linux import evdev
+
+    from apps.stage.drawing.notes import keys
+
+    if Path("/dev/input").exists():  # else the system itself refuses
+        monkeypatch.setattr(
+            evdev.os, "listdir", raising(FileNotFoundError(2, "No such file or directory", "/dev/input"))
+        )
+    pointers = found(monkeypatch, evdev.get_controllers, raising(ImportError('Library "Xi" not found.')))
+    assert pointers.names == ("no gamepad: this system has no /dev/input", 'no pen: Library "Xi" not found.')
+    pointers.want(PLANE)
+    pointers.poll()
+    assert ("", "no gamepad: this system has no /dev/input") in keys(False, True, pointers.names)
+    assert not any("gamepad" in words for _, words in keys(False, False, pointers.names)), "the mouse is not the hand"
+
+
+def test_a_gamepad_that_is_not_ours_to_read_is_named_and_others_are_used(
+    pad: Pad, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    other = Pad()
+    other.device.open = raising(PermissionError(13, "Permission denied", "/dev/input/event7"))
+    pointers = found(monkeypatch, lambda: [other.controller, pad.controller], list)
+    assert pointers.names == (
+        "an emulated pad: its left stick is your hand",
+        "an emulated pad: cannot be opened (Permission denied)",
+    )
+    assert pad.device.is_open
