@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from haptics.recording.replay import Verification
 
 _PARAMETER_FILES = {"parameters": "parameter_file_hash", "friction_parameters": "friction_file_hash"}
+_MEASURED = "measured_file_hash"
 
 
 def examine(recording: Recording) -> Verification:
@@ -40,6 +41,7 @@ def examine(recording: Recording) -> Verification:
     found = verify(recording)
     missing = any(one.rule in {"rows", "tick"} and one.verdict == INCOMPLETE for one in found.findings)
     more = [*_certificate(recording, missing), *_configuration(recording), *_device(recording), *_law(recording)]
+    more += _measured(recording)
     return replace(found, findings=(*found.findings, *more))
 
 
@@ -195,6 +197,20 @@ def _law(recording: Recording) -> Iterator[Finding]:
             words = f"the law {law['name']!r} was that of the package {str(origin)[:80]!r}, here {here.origin!r}."
             yield Finding("law", OK, words)
             return
+
+
+def _measured(recording: Recording) -> Iterator[Finding]:
+    """Yield whether the file of what was measured of the device is another now; older recordings do not say it."""
+    metadata = recording.metadata
+    file, digest = metadata.get("configuration", {}).get("session", {}).get("measured"), metadata.get(_MEASURED)
+    if digest is None:
+        return
+    if not isinstance(file, str) or not file:
+        words = f"the recording has {_MEASURED}, but its session names no such file."
+        yield Finding("configuration", VIOLATED, words)
+    elif not _is_the_same(file, digest):
+        words = f"session.measured = {file[:200]!r} is no longer the file of the run; its advice went by that."
+        yield Finding("measured", OK, words)
 
 
 def _other_files(table: dict[str, Any], metadata: dict[str, Any]) -> Iterator[Finding]:

@@ -96,6 +96,7 @@ def _facts(config: SessionConfig) -> dict[str, Any]:
         "limits": asdict(config.limits),
         "parameter_file_hash": config.parameter_file_hash,
         "friction_file_hash": config.friction_file_hash,
+        **({"measured_file_hash": config.measured_file_hash} if config.measured_file_hash else {}),
         **made_by(),
     }
 

@@ -13,6 +13,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from apps.settings import scenes
 from apps.settings.models import Table, causality_of, device_settings, element_defaults, law_table, pair
 from apps.settings.proof import prove
 from apps.settings.scenes import SHORT, is_name, law_on, scene_of, scene_table, with_background, with_scene_in_session
@@ -64,8 +65,8 @@ class SessionConfig:
         The limits of a fit run.
     scene : Scene or None
         What the law's numbers are from place to place.
-    parameter_file_hash, friction_file_hash : str or None
-        Identity of the calibrations that were used, if any: of the device, and of its own friction.
+    parameter_file_hash, friction_file_hash, measured_file_hash : str or None
+        Identity of the files that were used, if any: calibration of the device, its own friction, `session.measured`.
     """
 
     session: SessionSettings
@@ -80,6 +81,7 @@ class SessionConfig:
     scene: Scene | None = None
     parameter_file_hash: str | None = None
     friction_file_hash: str | None = None
+    measured_file_hash: str | None = None
 
     @property
     def hand(self) -> str:
@@ -169,22 +171,30 @@ class SessionConfig:
         return Limits.of(self.spec, self.envelope)
 
     def with_parameter(self, key: str, value: float) -> SessionConfig:
-        """Return this configuration with one parameter of the law or the element changed, and validated.
+        """Return this configuration with one parameter of the law, the element or all walls changed, and validated.
 
         Raises
         ------
         ConfigurationError
             If there is no such parameter or the value is not allowed.
         """
+        if key not in self.parameters:
+            raise unknown("parameter", key, self.parameters)
         table, _, name = key.partition(".")
-        if table not in {"law", "element"} or name not in getattr(self, table):
-            names = [f"law.{n}" for n in self.law if n != "name"] + [f"element.{n}" for n in self.element]
-            raise unknown("parameter", key, names)
         if table == "law":
             return self._with_law({**self.law, name: value})
-        changed = replace(self, element={**self.element, name: value})
+        changed = replace(self, element={**self.element, name: value}) if table == "element" else self
+        if table == "wall" and self.scene is not None:
+            changed = replace(self, scene=self.scene.with_walls(**{name: value}))
         _ = changed.program  # which proves it
         return changed
+
+    @property
+    def parameters(self) -> tuple[str, ...]:
+        """What can be changed by one number: parameters of the law, of the element, and of all walls of a scene."""
+        names = [f"law.{name}" for name in self.law if name not in ("name", "source")]
+        walls = scenes.WALL if self.scene is not None and self.scene.walls else ()
+        return (*names, *(f"element.{name}" for name in self.element), *(f"wall.{name}" for name in walls))
 
     def _with_law(self, law: Table) -> SessionConfig:
         """Return this configuration with other numbers of the law, on a scene of its background; validated."""
@@ -355,16 +365,16 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         envelope=dict(tables.get("envelope", {})),
         servo=build(RealTimeSettings, tables.get("servo", {}), "servo"),
         fitness=build(Fitness, tables.get("fitness", {}), "fitness"),
-        parameter_file_hash=_hash_of(device, "parameters"),
-        friction_file_hash=_hash_of(device, "friction_parameters"),
+        parameter_file_hash=_hash_of(device.get("parameters"), "device.parameters"),
+        friction_file_hash=_hash_of(device.get("friction_parameters"), "device.friction_parameters"),
+        measured_file_hash=_hash_of(settings.measured, "session.measured"),
     )
     prove(config)
     return config
 
 
-def _hash_of(device: Table, name: str) -> str | None:
-    """Return the SHA-256 of a parameter file of a device, so that a recording tells which one it was made with."""
-    file = device.get(name)
+def _hash_of(file: Any, setting: str) -> str | None:
+    """Return the SHA-256 of the file that a `setting` names, so that a recording tells which one it was made with."""
     if not isinstance(file, str) or not file:
         return None
-    return sha256_of(file, f"device.{name} = {file!r}")
+    return sha256_of(file, f"{setting} = {file!r}")

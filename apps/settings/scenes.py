@@ -92,6 +92,10 @@ def law_on(scene: Scene | None, table: Table, causality: Causality) -> Table:
     return own
 
 
+WALL = ("friction", "stiffness", "damping")
+"""What can be set of all walls of a scene at once, as a parameter ``wall.NAME``."""
+
+
 def with_background(scene: Scene | None, law: Table) -> Scene | None:
     """Return a scene with another law in its background."""
     from haptics.elements.tables import make_law

@@ -166,6 +166,9 @@ def check_configuration(run: Recorded, findings: Findings) -> None:
         findings.violate(
             "configuration", f"the configuration differs from settings and device in {', '.join(differing)}"
         )
+    if "measured_file_hash" in metadata and not session.get("measured"):  # older recordings do not have it
+        words = "the recording has the hash of a file of measurements, but its session names none"
+        findings.violate("configuration", words)
     rate, low, high = (float(metadata["rate_hz"]), *(metadata["device"].get(name) for name in ("rate_min", "rate_max")))
     if low is not None and high is not None and not low * (1 - 1e-9) <= rate <= high * (1 + 1e-9):
         findings.violate("configuration", f"the device cannot be served at {rate:g} Hz, only at {low:g} to {high:g} Hz")

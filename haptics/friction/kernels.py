@@ -174,9 +174,10 @@ def isotropic_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
 
 @kernel
 def plane_forces(law: Rows, x: Any, Z: float, result: Any) -> None:
-    """Fill `result` with Phi_Z(x) of any law, or with Phi(x) if Z is 0; both (m, 2)."""
+    """Fill `result` with Phi_Z(x) of any law, or with Phi(x) if Z is 0; both (m, 2). There is one law, or m of them."""
     for k in range(len(x)):
+        the = law[k % len(law)]
         if Z > 0.0:
-            result[k, 0], result[k, 1], _, _, _ = implicit_force(law[0], x[k, 0], x[k, 1], Z)
+            result[k, 0], result[k, 1], _, _, _ = implicit_force(the, x[k, 0], x[k, 1], Z)
         else:
-            result[k, 0], result[k, 1] = law_force(law[0], x[k, 0], x[k, 1])
+            result[k, 0], result[k, 1] = law_force(the, x[k, 0], x[k, 1])

@@ -11,15 +11,16 @@ slope has no jump: crossing it at a speed v, the level changes in a tick by at m
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from haptics.errors import ConfigurationError
+from haptics.friction.kernels import plane_forces
 from haptics.friction.law import Law
-from haptics.friction.sliding_kernels import LAW_NUMBERS
+from haptics.friction.sliding_kernels import LAW, LAW_NUMBERS
 from haptics.scenes.family import exact, forces_of, numbers_of, require_family, title_of
 from haptics.scenes.image_map import ImageMap
 from haptics.scenes.shapes import FARTHEST, Floats, Polygon, Shape, as_points
@@ -190,6 +191,11 @@ class Scene:
                 f"{getattr(mine, 'angle', 0.0):g} rad; the axes of a law cannot turn from place to place."
             )
 
+    def with_walls(self, **numbers: float) -> Scene:
+        """Return the scene with other numbers of all its walls: ``stiffness``, ``damping``, ``friction``."""
+        changes: dict[str, Any] = {**numbers}
+        return replace(self, walls=tuple(replace(wall, **changes) for wall in self.walls))
+
     @property
     def kind(self) -> int:
         """Which law it is, as kernels know it."""
@@ -224,6 +230,18 @@ class Scene:
             numbers = np.where(weight >= 1.0, own, numbers + weight * (own - numbers))
         numbers[:, LAW_NUMBERS - 1] = mobility_limit(self)
         return numbers
+
+    def force_at(self, points: ArrayLike, velocity: ArrayLike) -> Floats:
+        """Return the friction force of the law at points, (n, 2) [m], sliding at velocities, (n, 2) [m/s]: (n, 2) [N].
+
+        That of walls is not in it.
+        """
+        rows, numbers = as_points(velocity), self.numbers_at(points)
+        laws: NDArray[Any] = np.zeros(len(rows), LAW)
+        laws["kind"], laws["numbers"] = self.kind, numbers
+        result = np.empty_like(rows)
+        plane_forces(laws, rows, 0.0, result)
+        return result
 
     def region_at(self, points: ArrayLike) -> NDArray[np.int64]:
         """Return the region that points, (n, 2) [m], lie in: an (n,) array; 0 is the background."""

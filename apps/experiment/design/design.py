@@ -53,9 +53,6 @@ OWN_TABLES: dict[str, type[Any]] = {
 }
 """Tables with a class of settings each."""
 
-SESSION_TABLES = tuple(name for name in TABLES if name != "scene")
-"""Tables of a session that an experiment may have: what is judged is one law on the whole plane."""
-
 OTHER_TABLES = ("conditions", "procedure", "observer", "power", "analysis")
 """Tables with a form of their own, and those that other commands read."""
 
@@ -183,12 +180,12 @@ def read_design(path: Path) -> Design:
 def design_of(source: Source) -> Design:
     """Return the experiment in a file that has been read; raise as `read_design`."""
     tables = source.tables
-    known = (*OWN_TABLES, *OTHER_TABLES, *SESSION_TABLES)
+    known = (*OWN_TABLES, *OTHER_TABLES, *TABLES)
     for name, table in tables.items():
         if name not in known:
             with source.telling(name):
                 raise unknown("table", name, known)
-        if not isinstance(table, dict) and name != "conditions":
+        if not isinstance(table, dict) and name != "conditions" and not (name == "scene" and isinstance(table, str)):
             raise source.error((name,), f"{name} = {str(table)[:40]!r}: must be a table, [{name}].")
     if "experiment" not in tables:
         raise source.error(("experiment",), "experiment: the table [experiment] is missing.")
@@ -248,12 +245,9 @@ def _check(source: Source, design: Design) -> None:
     """Raise unless every condition can be run."""
     if not design.procedure:
         raise source.error(("procedure",), "procedure: the table [procedure] is missing.")
-    table, _, name = design.axis.partition(".")
     with source.telling("stimulus", "axis"):
-        parameters = {"law": design.session.law, "element": design.session.element}.get(table, {})
-        if name not in parameters or name in ("name", "source"):
-            names = [f"law.{one}" for one in design.session.law if one not in ("name", "source")]
-            raise unknown("axis", design.axis, [*names, *(f"element.{one}" for one in design.session.element)])
+        if design.axis not in design.session.parameters:
+            raise unknown("axis", design.axis, design.session.parameters)
     for number, condition in enumerate(design.conditions):
         _check_procedure(source, design, number)
         with source.telling("conditions", number):

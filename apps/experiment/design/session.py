@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 import functools
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apps.experiment.design.source import Source
 from apps.settings.config import TABLES as SESSION_TABLES
 from apps.settings.config import SessionConfig, complete
+from apps.settings.scenes import is_name, scene_of, with_scene_in_session
+from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from apps.session.mouse import Mouse
 
-_FILES = ("law", "file"), ("device", "parameters"), ("device", "friction_parameters"), ("hand", "file")
+_FILES = (
+    *(("law", "file"), ("session", "measured"), ("session", "scene")),
+    *(("device", "parameters"), ("device", "friction_parameters"), ("hand", "file")),
+)
 """Names of files in the session's tables, which are found from the folder of the experiment's."""
 
-_SESSION_ALONE = ("duration", "clock", "record", "picture", "scene")
+_SESSION_ALONE = ("duration", "clock", "record", "picture")
 """Settings of a session that an experiment decides."""
 
 
@@ -27,18 +32,37 @@ def session_of(source: Source) -> SessionConfig:
     ConfigurationError
         Naming line and key.
     """
-    tables = {name: dict(source.tables[name]) for name in SESSION_TABLES if name in source.tables}
+    given = {name: source.tables[name] for name in SESSION_TABLES if name in source.tables}
+    tables = {name: dict(table) for name, table in with_scene_in_session(given).items()}
     for name in _SESSION_ALONE:
         if name in tables.get("session", {}):
             raise source.error(("session", name), f"session.{name}: an experiment decides that; leave it out.")
     for table, name in _FILES:
-        if isinstance(named := tables.get(table, {}).get(name), str) and named:
+        named = tables.get(table, {}).get(name)
+        if isinstance(named, str) and named and not (name == "scene" and is_name(named)):
             tables[table][name] = str(source.path.parent / named)
     if tables.get("hand", {}).get("name") == "mouse":
         tables["hand"]["target"] = _place_of_the_mouse().path
+    _require_scene(source, tables)
     where = next((name for name in SESSION_TABLES if name in tables), "session")
     with source.telling(where):
         return complete(tables)
+
+
+def _require_scene(source: Source, tables: dict[str, Any]) -> None:
+    """Raise where there is something wrong with the scene of a session, at the key of its table."""
+    from haptics.scenes.tables import SceneError
+
+    whole = isinstance(source.tables.get("scene"), dict)
+    if "scene" in source.tables and "scene" in source.tables.get("session", {}):
+        raise source.error(("session", "scene"), "session.scene: there is a scene in the file already; leave one out.")
+    try:
+        with source.telling(*(("scene",) if "scene" in source.tables else ("session", "scene"))):
+            scene_of(tables)
+    except ConfigurationError as error:
+        if whole and isinstance(error.__cause__, SceneError):
+            raise source.error(("scene", *error.__cause__.keys), str(error.__cause__)) from error
+        raise
 
 
 @functools.cache

@@ -45,7 +45,7 @@ class ExperimentSettings:
 class StimulusSettings:
     """The table ``stimulus``: the one setting of the session that varies."""
 
-    axis: str = string("law.force", allowed="a parameter of law or element", doc="the setting that varies")
+    axis: str = string("law.force", allowed="a parameter of law, element or walls", doc="the setting that varies")
     scale: str = choice("log", ("linear", "log"), doc="scale of levels in fits and figures")
     resolution: float = bounded(
         0.0,

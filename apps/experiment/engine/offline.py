@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.engine.presenting import rows_of
-from apps.experiment.engine.stage import Script
+from apps.experiment.engine.stage import Script, rendered
 from apps.session.counsel import Counsel
 from apps.session.record import journal_entry, new_recorder
 from apps.settings.config import SessionConfig
@@ -66,7 +66,7 @@ class OfflineStage:
         clock = Clock(self.period)
         self._trace = Trace.create(self._file.path, capacity=CAPACITY)
         device = create_device(config.device, config.device_settings, clock=clock)
-        self._servo = Servo(device, config.built_element, self._trace, clock=clock, limits=config.limits)
+        self._servo = Servo(device, config.program, self._trace, clock=clock, limits=config.limits)
         self._recorder.follow(Reader(self._trace))
         self._ending = Ending(self._recorder, self._trace, lambda words: None)
         self._drained = self._version = self._program = 0
@@ -86,12 +86,12 @@ class OfflineStage:
 
     def take(self, config: SessionConfig) -> None:
         """Put other parameters in force at the next tick."""
-        if config == self._config or (config.law, config.element) == (self._config.law, self._config.element):
+        if rendered(config) == rendered(self._config):
             return
         self._program += config.session.model != self._config.session.model
         self._version += 1
         self._recorder.journal_settings(self._version, {**journal_entry(config), "program": self._program})
-        self._servo.take(config.built_element, self._program, self._version)
+        self._servo.take(config.program, self._program, self._version)
         self._config = config
 
     def gate(self, closed: bool) -> None:

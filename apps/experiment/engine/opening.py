@@ -140,6 +140,7 @@ def device_facts(design: Design) -> dict[str, Any]:
         "data_sheet": {name: _plain(value) for name, value in asdict(config.spec).items()},
         "parameter_file_hash": config.parameter_file_hash,
         "friction_file_hash": config.friction_file_hash,
+        **({"measured_file_hash": config.measured_file_hash} if config.measured_file_hash else {}),
     }
 
 
@@ -182,14 +183,24 @@ def _same_design(place: SessionFolder, journal: Journal) -> Design:
     design, header = design_of(Source(Path(file), text)), journal.records[0]
     if design.sha256 != header["design_sha256"]:
         raise RecordingError(f"{place.sidecar}: its experiment is not the one of the journal; it was changed.")
-    told, now = header["device"], device_facts(design)
-    for name in ("name", "parameter_file_hash", "friction_file_hash"):
-        if told.get(name) != now[name]:
+    _require_same_files(header["device"], device_facts(design))
+    begun = sidecar.get("configuration", {}).get("scene")
+    if begun != design.session.as_dict().get("scene"):
+        raise ConfigurationError(
+            f"{place.sidecar}: the scene of the session is not the one that it began with: put back its file, or begin "
+            "another session."
+        )
+    return design
+
+
+def _require_same_files(told: dict[str, Any], now: dict[str, Any]) -> None:
+    """Raise unless the device has the same files of parameters; what the journal of an older version lacks, passes."""
+    for name in ("name", "parameter_file_hash", "friction_file_hash", "measured_file_hash"):
+        if name in told and told[name] != now.get(name):
             raise ConfigurationError(
-                f"{name} of the device was {told.get(name)} when the session began, and is {now[name]} now: put back "
+                f"{name} of the device was {told[name]} when the session began, and is {now.get(name)} now: put back "
                 "the calibration that it began with, or begin another session."
             )
-    return design
 
 
 def _require_open(design: Design, journal: Journal) -> None:

@@ -58,3 +58,8 @@ class Stage(Protocol):
     def note(self, kind: str, /, **fields: Any) -> None:
         """Write a record of the journal, once everything that happened before it is in the recording."""
         ...
+
+
+def rendered(config: SessionConfig) -> tuple[Any, ...]:
+    """Return what may change from one interval to the next: law, element, scene."""
+    return config.law, config.element, config.scene

@@ -123,14 +123,15 @@ def _units() -> Callable[[str], str]:
 
 
 def _declared_unit(axis: str) -> str:
-    """Return the unit of a parameter of laws or elements; empty where none is declared, as for a law of one's own."""
+    """Return the unit of a parameter that varies; empty where none is declared, as for a law of one's own."""
     import dataclasses
 
     from haptics.elements.tables import LAWS, MODELS
+    from haptics.scenes import Wall
 
     table, _, name = axis.partition(".")
     models = (one for pair in MODELS.values() for one in pair.values())
-    classes: Iterable[Any] = LAWS.values() if table == "law" else models
+    classes: Iterable[Any] = {"law": LAWS.values(), "wall": (Wall,)}.get(table, models)
     fields = (field for one in classes if dataclasses.is_dataclass(one) for field in dataclasses.fields(one))
     return next((str(field.metadata.get("unit", "")) for field in fields if field.name == name), "")
 

@@ -34,6 +34,7 @@ class Acuity:
 
 
 _FORCE, _VISCOSITY, _OTHER = Acuity(0.10, 0.05), Acuity(0.23, 1.0), Acuity(0.20, 0.0)
+_COEFFICIENT = Acuity(0.18, 0.043)
 
 USUAL: dict[str, Acuity] = {
     "law.force": _FORCE,
@@ -43,10 +44,13 @@ USUAL: dict[str, Acuity] = {
     "element.damping": _VISCOSITY,
     "element.stiffness": _OTHER,
     "element.mass": _OTHER,
+    "wall.friction": _COEFFICIENT,
+    "wall.stiffness": _OTHER,
 }
 """Usual acuity by axis. Force 7 to 20 % (Pang, Tan and Durlach 1991: 7 %), viscosity 23 % (Jones, Hunter and Lafontaine
 1997), stiffness and mass about 20 % (Jones and Hunter 1990; Beauregard and Srinivasan). The floors of 0.05 N and
-1 N s/m are an assumption of ours."""
+1 N s/m are an assumption of ours. Friction coefficients: 0.056 on 0.2 and 0.150 on 0.8, the ends of what Provancher
+and Sylvester (2009) found."""
 
 
 @documented

@@ -56,10 +56,18 @@ def _apparatus(experiment: Experiment) -> str:
     what = [f"The stimulus was {experiment.axis}" + (f" [{experiment.unit}]" if experiment.unit else "")]
     if law.get("name"):
         what.append(f"of the {law['name']} law")
+    if scene := _scene(experiment.design):
+        what.append(f"on the scene {scene}")
     if session.get("model"):
         what.append(f"rendered by model {session['model']}")
     program = f"haptics {versions['haptics']}" if "haptics" in versions else "haptics"
     return f"{' '.join(what)} on the device {device.get('name', 'not named')} by {program}; {_calibration(device)}."
+
+
+def _scene(design: Mapping[str, Any]) -> str:
+    """Return what the scene of an experiment is called; empty where there is none."""
+    scene = design.get("scene") or design.get("session", {}).get("scene", "")
+    return str(scene.get("name", "of the file") if isinstance(scene, Mapping) else scene)
 
 
 def _calibration(device: Mapping[str, Any]) -> str:

@@ -3,7 +3,8 @@
 What reaches the hand is the work that it does along its way, less what went into the moving mass. Where the hand's
 force is known (a virtual hand, a force sensor), that is the work. Where it is not, it is that of the commands, when the
 device has carried them out, and of what is left of its own friction, by the identified model and its interval. The
-value of the axis that makes a law do this work, all else being as it was set, is what was felt, in the axis's unit.
+value of the axis that makes the ground do this work, all else being as it was set, is what was felt, in the axis's
+unit. Along a wall only motion along it counts, with the normal force of the recording.
 """
 
 from __future__ import annotations
@@ -14,9 +15,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.experiment.stimulus.own import Residual, levels
+from apps.experiment.stimulus.ground import Ground
+from apps.experiment.stimulus.own import Residual
 from haptics.device import Causality, DeviceSpec
-from haptics.friction.law import Law
 from haptics.records import Rows
 
 SLIDING_SPEED = 0.01
@@ -36,15 +37,19 @@ class Stretch:
     ----------
     work : float
         Work of the hand against what it met, without that which went into the moving mass [J].
-    way : (n,) float array
-        Way of each tick [m].
-    speed : (n,) float array
-        Its speed [m/s].
+    way : float
+        Its way [m].
+    ticks : int
+        How long it took.
+    expected, other : float
+        Work that the ground takes as it was set, and with the axis a step larger [J].
     """
 
     work: float
-    way: Array
-    speed: Array
+    way: float
+    ticks: int
+    expected: float
+    other: float
 
 
 @dataclass(frozen=True)
@@ -73,7 +78,7 @@ class Unknown(Exception):
 
 
 def felt(
-    rows: Rows, law: Law, other: Law, step: float, value: float, spec: DeviceSpec, own: Residual | None = None
+    rows: Rows, ground: Ground, other: Ground, step: float, value: float, spec: DeviceSpec, own: Residual | None = None
 ) -> Felt:
     """Return what was felt in the rows of an interval.
 
@@ -81,8 +86,8 @@ def felt(
     ----------
     rows : structured array
         The rows of the interval, one tick after the other.
-    law, other : Law
-        The law in force, and the same with the axis `step` larger.
+    ground, other : Ground
+        What was in force, and the same with the axis `step` larger.
     step, value : float
         In the unit of the axis: the step, and what was set.
     spec : DeviceSpec
@@ -97,18 +102,17 @@ def felt(
     """
     forces, source, doubt = _forces(rows, spec, own)
     mass = (spec.mass or 0.0) if source == "truth" else 0.0  # a hand moves it too; commands and friction do not
-    stretches = [one for one in _stretches(rows, forces, mass) if one.way.sum() >= _LEAST_WAY]
+    stretches = [one for one in _stretches(rows, (ground, other), forces, mass) if one.way >= _LEAST_WAY]
     if not stretches:
         raise Unknown("the hand did not slide")
-    way, speed = np.concatenate([one.way for one in stretches]), np.concatenate([one.speed for one in stretches])
-    per_unit = float(np.dot(levels(other, speed) - levels(law, speed), way)) / step
-    if not abs(per_unit) > 1e-9 * way.sum():
+    way = sum(one.way for one in stretches)
+    per_unit = sum(one.other - one.expected for one in stretches) / step
+    if not abs(per_unit) > 1e-9 * way:
         raise Unknown("the axis does not show while the hand slides")
-    by_law = float(np.dot(levels(law, speed), way))
-    found = float(value + (sum(one.work for one in stretches) - by_law) / per_unit)
-    spread = _spread(stretches, law, per_unit / way.sum())
-    bound = math.hypot(spread, doubt * float(way.sum()) / abs(per_unit))
-    return Felt(found, found - bound, found + bound, source, float(way.sum() / (len(way) * _period(rows))))
+    found = value + sum(one.work - one.expected for one in stretches) / per_unit
+    bound = math.hypot(_spread(stretches, per_unit / way), doubt * way / abs(per_unit))
+    speed = way / (sum(one.ticks for one in stretches) * _period(rows))
+    return Felt(found, found - bound, found + bound, source, speed)
 
 
 def _forces(rows: Rows, spec: DeviceSpec, own: Residual | None) -> tuple[Array, str, float]:
@@ -131,29 +135,35 @@ def _carried_out(rows: Rows, delay: float) -> Array:
     return np.column_stack([np.interp(time - delay, time, rows["command"][:, axis]) for axis in range(2)])
 
 
-def _stretches(rows: Rows, forces: Array, mass: float) -> list[Stretch]:
+def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: float) -> list[Stretch]:
     """Return the stretches in which the hand slid, with what these forces did besides moving a mass [kg]."""
+    contacts, period = grounds[0].contacts(rows), _period(rows)
     moving = np.hypot(rows["velocity"][:, 0], rows["velocity"][:, 1]) > SLIDING_SPEED
-    moving &= rows["sticking"] == 0
+    moving &= (rows["sticking"] == 0) & contacts.clear
     edges = np.flatnonzero(np.diff(np.concatenate(([0], moving.view(np.int8), [0]))))
-    period, found = _period(rows), []
-    for begin, end in zip(edges[::2], edges[1::2], strict=True):
+    found = []
+    for first, end in zip(edges[::2], edges[1::2], strict=True):
+        steps = contacts.on_the_surface(np.diff(rows["position"][first:end], axis=0), first)
+        way = np.hypot(steps[:, 0], steps[:, 1])
+        slack = grounds[0].slack(rows[first:end], contacts.touched[first:end])
+        begin = first + int(np.searchsorted(np.cumsum(way), slack)) if slack else first
         if end - begin < 3:
             continue
-        steps = np.diff(rows["position"][begin:end], axis=0)
+        steps, way = steps[begin - first :], way[begin - first :]
         mean = 0.5 * (forces[begin : end - 1] + forces[begin + 1 : end])
         speed = np.hypot(rows["velocity"][begin:end, 0], rows["velocity"][begin:end, 1])
         kinetic = 0.5 * mass * (speed[-1] ** 2 - speed[0] ** 2)
-        way = np.hypot(steps[:, 0], steps[:, 1])
-        found.append(Stretch(float((mean * steps).sum()) - kinetic, way, way / period))
+        part = rows[begin : end - 1], steps, period, contacts.touched[begin : end - 1]
+        taken = [float(np.dot(ground.friction(*part), way)) for ground in grounds]
+        found.append(Stretch(float((mean * steps).sum()) - kinetic, float(way.sum()), len(way), *taken))
     return found
 
 
-def _spread(stretches: list[Stretch], law: Law, force_per_unit: float) -> float:
+def _spread(stretches: list[Stretch], force_per_unit: float) -> float:
     """Return half the width of a 95 % interval of the mean over stretches; 0 where there is one only."""
     if len(stretches) < 2:
         return 0.0
-    residuals = [(one.work - float(np.dot(levels(law, one.speed), one.way))) / one.way.sum() for one in stretches]
+    residuals = [(one.work - one.expected) / one.way for one in stretches]
     return float(1.96 * np.std(residuals, ddof=1) / math.sqrt(len(residuals)) / abs(force_per_unit))
 
 

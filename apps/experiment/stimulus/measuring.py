@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,17 +16,20 @@ import numpy as np
 
 from apps.experiment.stimulus.delivered import delivered
 from apps.experiment.stimulus.felt import Unknown, felt
+from apps.experiment.stimulus.ground import Ground
 from apps.experiment.stimulus.own import Residual, residual_of
-from haptics.elements.tables import make_law
+from haptics.device import Causality
+from haptics.elements.tables import make_element, make_law
 from haptics.errors import HapticError
 from haptics.files import write_whole
 from haptics.recording.recording import Recording
 from haptics.recording.replay import spec_of
 from haptics.records import Rows, Status
+from haptics.scenes import fitted, scene_from_table
 
 CACHE = "stimulus.json"
 
-FORMAT = 2
+FORMAT = 3
 """Of what is kept; of another one all is measured anew."""
 
 _LATE = int(Status.STARTED_LATE | Status.ENDED_LATE)
@@ -124,7 +128,7 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
     spec = spec_of(recording.metadata)
     entry = next(one for one in recording.settings if one["version"] == int(rows["settings_version"][-1]))
     table, _, name = axis.partition(".")
-    value = float(entry[table][name])
+    value = _value(entry, table, name)
     given = delivered(rows, spec.causality)
     starts = rows["time"] + rows["period_error"]
     told: dict[str, Any] = {
@@ -139,12 +143,33 @@ def _interval(recording: Recording, rows: Rows, axis: str, own: Residual | None)
         **dict.fromkeys(("felt", "felt_low", "felt_high", "speed", "source")),
     }
     try:
-        if table != "law":
+        if table != "law" and axis != "wall.friction":
             raise Unknown(_OF_AN_ELEMENT[name] if name in _OF_AN_ELEMENT else _OTHER.format(name))
-        law = make_law(entry["law"])
         step = _STEP * (value or 1.0)
-        got = felt(rows, law, make_law({**entry["law"], name: value + step}), step, value, spec, own)
+        ground, other = (_ground(recording, entry, table, name, one) for one in (value, value + step))
+        got = felt(rows, ground, other, step, value, spec, own)
     except (Unknown, HapticError) as error:
         return {**told, "missing": str(error)}
     bounds = {"felt": got.value, "felt_low": got.low, "felt_high": got.high}
     return {**told, **bounds, "speed": got.speed, "source": got.source}
+
+
+def _value(entry: dict[str, Any], table: str, name: str) -> float:
+    """Return the value of an axis under some settings; that of a wall is the same for all walls."""
+    if table != "wall":
+        return float(entry[table][name])
+    return float(getattr(scene_from_table(entry["scene"]).walls[0], name))
+
+
+def _ground(recording: Recording, entry: dict[str, Any], table: str, name: str, value: float) -> Ground:
+    """Return what the hand slid on, with this value of the axis."""
+    numbers = {**entry["law"], name: value} if table == "law" else entry["law"]
+    if "scene" not in entry:
+        return Ground(make_law(numbers))
+    scene = replace(scene_from_table(entry["scene"]), law=make_law(numbers))
+    if table == "wall":
+        scene = scene.with_walls(**{name: value})
+    metadata = recording.metadata
+    period, causality = 1.0 / float(metadata["rate_hz"]), Causality(metadata["device"]["causality"])
+    element = make_element(entry["model"], numbers, entry["element"], period, causality)
+    return Ground(element.law, fitted(scene, element))

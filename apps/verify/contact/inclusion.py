@@ -86,9 +86,7 @@ def level_force(law: Law, velocity: Floats) -> Floats:
     squares = law.semi_axes(own) ** 2
     norm = length(own * law.semi_axes(own))
     dry = np.divide(own * squares, norm[:, None], out=np.zeros_like(own), where=norm[:, None] > 0.0)
-    c, s = np.cos(law.angle), np.sin(law.angle)
-    turned_back = np.stack((c * dry[:, 0] - s * dry[:, 1], s * dry[:, 0] + c * dry[:, 1]), axis=1)
-    return np.asarray(turned_back + np.reshape(law.viscosity, (-1, 1)) * velocity)
+    return np.asarray(law.turned_back(dry) + np.reshape(law.viscosity, (-1, 1)) * velocity)
 
 
 def _quarters(law: Quarters, force: Floats, velocity: Floats) -> Pair:
@@ -102,17 +100,24 @@ def _quarters(law: Quarters, force: Floats, velocity: Floats) -> Pair:
 
 
 def _approximation(law: Law, force: Floats, velocity: Floats, mobility: float) -> Pair:
-    """Return the distance of a force to the approximation (46), (57), (59) at x = v + Z f, where it was taken."""
+    """Return the distance of a force to the approximation at x = v + Z f, where it was taken."""
     x = velocity + mobility * force
-    r, phi = length(x), level_force(law, x)
+    expected, _ = approximation(law, x, np.full(len(x), mobility))
+    phi = level_force(law, x)
     n = length(phi)
-    along = units(x)
-    share = (mobility * n / np.maximum(r, 1e-300))[:, None]
-    sliding = phi + share * (n[:, None] * along - phi)
-    expected = np.where((r <= mobility * n)[:, None], x / mobility, sliding)
     steep = length(level_force(law, x * (1.0 + 8.0 * EPS)) - phi)
     slender = law.slender if isinstance(law, Quarters) else 1.0
     return length(force - expected), np.asarray(rounding(n, length(force)) + law.loose * n) * slender + 4.0 * steep
+
+
+def approximation(law: Law, x: Floats, Z: Floats) -> Pair:
+    """Return the forces (46), (57), (59) at x, (n, 2), and up to which |x| they are those of rest, (n,)."""
+    r, phi = length(x), level_force(law, x)
+    n = length(phi)
+    limit = Z * n
+    share = (limit / np.maximum(r, 1e-300))[:, None]
+    sliding = phi + share * (n[:, None] * units(x) - phi)
+    return np.where((r <= limit)[:, None], x / Z[:, None], sliding), limit
 
 
 def slides_though_it_could_stick(law: Law, force: Floats, velocity: Floats, mobility: float) -> NDArray[np.bool_]:

@@ -90,6 +90,11 @@ class Quarters:
         c, s = np.cos(self.angle), np.sin(self.angle)
         return np.stack((c * vectors[:, 0] + s * vectors[:, 1], c * vectors[:, 1] - s * vectors[:, 0]), axis=1)
 
+    def turned_back(self, own: Floats) -> Floats:
+        """Return vectors in the law's own axes, (n, 2), as they are in the plane."""
+        c, s = np.cos(self.angle), np.sin(self.angle)
+        return np.stack((c * own[:, 0] - s * own[:, 1], s * own[:, 0] + c * own[:, 1]), axis=1)
+
     def semi_axes(self, own: Floats) -> Floats:
         """Return the semi-axes [N] of the quarter into which vectors in the law's own axes point, (n, 2)."""
         forward, backward, sideways = self.axes

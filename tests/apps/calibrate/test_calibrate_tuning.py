@@ -9,7 +9,11 @@ import pytest
 
 from apps.cli import main
 from apps.settings.config import complete
+from apps.verification import examine
+from apps.verify.check import verify
 from haptics.errors import ConfigurationError
+from haptics.reading import sha256_of
+from haptics.recording.recording import Recording
 from tests.processes import NO_PICTURE
 
 QUICK = ["--set=autotune.axes=x", "--set=autotune.pushes=16"]
@@ -55,7 +59,28 @@ def test_a_device_is_tuned_and_its_sessions_keep_to_the_boundary(
     assert main([*run, f"--set=element.stiffness={2.0 * edge}"]) == 2
     assert "session.measured" in capsys.readouterr().err
     assert main([*run, f"--set=element.stiffness={0.9 * edge}"]) == 0
-    assert json.loads(capsys.readouterr().out)["recording"]
+    the_recording_knows_its_file(Path(json.loads(capsys.readouterr().out)["recording"]), out)
+
+
+def the_recording_knows_its_file(recording: Path, file: Path) -> None:
+    """The hash of the file is in the recording; one of before there was a hash is verified all the same."""
+    sidecar = recording / "recording.json"
+    told = json.loads(sidecar.read_text())
+    assert told["measured_file_hash"] == sha256_of(file)
+    assert verdicts(recording) == ("ok", [], "ok")
+    file.write_text(file.read_text() + "\n")
+    assert verdicts(recording) == ("ok", ["measured"], "ok")
+    sidecar.write_text(json.dumps({name: value for name, value in told.items() if name != "measured_file_hash"}))
+    assert verdicts(recording) == ("ok", [], "ok")
+    del told["configuration"]["session"]["measured"]
+    sidecar.write_text(json.dumps(told))
+    assert verdicts(recording) == ("violated", ["configuration"], "violated")
+
+
+def verdicts(recording: Path) -> tuple[str, list[str], str]:
+    """What ``replay --verify`` says, and finds, and what ``verify`` says."""
+    found = examine(Recording(recording))
+    return found.verdict, [one.rule for one in found.findings], verify(recording)[1].verdict
 
 
 @pytest.mark.parametrize(

@@ -7,12 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from apps.experiment.engine.presenting import rows_of
-from apps.experiment.engine.stage import Script
+from apps.experiment.engine.stage import Script, rendered
 from apps.session.application import tell_stderr
 from apps.session.events import KeyEvent
 from apps.session.progress import Quiet
 from apps.session.run import Session
 from apps.settings.config import SessionConfig
+from apps.settings.scenes import scene_table
 from haptics.errors import HapticError
 from haptics.records import Rows
 
@@ -44,7 +45,7 @@ class LiveStage:
         self.session = Session(config, tell_stderr, progress=Quiet(), folder=folder)
         self.folder = self.session.folder
         self._journal, self._follow = journal, follow
-        self._present = config.law, config.element
+        self._present = rendered(config)
         self._due = 0
         self._error: Exception | None = None
         self.session.keys.listen(follow.key)
@@ -63,9 +64,10 @@ class LiveStage:
 
     def take(self, config: SessionConfig) -> None:
         """Put other parameters in force at the next tick."""
-        if (config.law, config.element) != self._present:
-            self._present = config.law, config.element
-            self.session.configure({"law": config.law, "element": config.element})
+        if rendered(config) != self._present:
+            self._present = rendered(config)
+            law = {"law": config.law} if config.scene is None else {"scene": scene_table(config.scene)}
+            self.session.configure({**law, "element": config.element})
 
     def gate(self, closed: bool) -> None:
         """Let the output down, or up again."""

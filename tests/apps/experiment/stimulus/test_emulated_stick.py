@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from apps.experiment.stimulus.felt import Felt, felt
+from apps.experiment.stimulus.ground import Ground
 from apps.experiment.stimulus.own import Residual
 from devices.common.friction_file import read_own_friction
 from devices.emulated.joystick import EmulatedPidJoystick
@@ -35,8 +36,8 @@ class Stroked:
     own: Residual
 
     def felt(self, rows: Rows, spec: DeviceSpec, own: Residual | None) -> Felt:
-        law, more = Coulomb(self.level), Coulomb(1.001 * self.level)
-        return felt(rows, law, more, 1e-3 * self.level, self.level, spec, own)
+        ground, more = Ground(Coulomb(self.level)), Ground(Coulomb(1.001 * self.level))
+        return felt(rows, ground, more, 1e-3 * self.level, self.level, spec, own)
 
     @property
     def truth(self) -> Felt:

@@ -14,6 +14,7 @@ from apps.experiment.journal import read_journal, trial_rows
 from apps.experiment.stimulus import measure
 from apps.experiment.stimulus.delivered import delivered
 from apps.experiment.stimulus.felt import felt
+from apps.experiment.stimulus.ground import Ground
 from devices.virtual.joystick import VirtualJoystick
 from haptics import Coulomb
 from haptics.device import Causality
@@ -120,7 +121,7 @@ def test_what_goes_into_the_moving_mass_is_not_felt() -> None:
     rows["velocity"][:, 0], rows["position"][:, 0] = time, 0.5 * time**2
     rows["hand_force"] = (0.5 * 1.0 + 2.0, 0.0)
     spec = replace(VirtualJoystick().spec, mass=0.5)
-    found = felt(rows, Coulomb(2.5), Coulomb(2.6), 0.1, 2.5, spec)
+    found = felt(rows, Ground(Coulomb(2.5)), Ground(Coulomb(2.6)), 0.1, 2.5, spec)
     assert found.value == pytest.approx(2.0, abs=1e-3) and found.source == "truth"
 
 

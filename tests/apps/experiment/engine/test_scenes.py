@@ -1,0 +1,140 @@
+"""Experiments on scenes: regions and walls are rendered, recorded, verified and felt, and a design says which scene."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apps.experiment.design import Design, read_design
+from apps.experiment.engine.opening import Request, begin
+from apps.experiment.engine.running import resume_session
+from apps.experiment.journal import SessionFolder, trial_rows
+from apps.experiment.report.sessions import read_experiment
+from apps.experiment.report.settings import AnalysisSettings
+from apps.experiment.report.words import methods
+from apps.experiment.stimulus import measure
+from apps.verify.check import verify
+from haptics.errors import ConfigurationError
+from haptics.recording.recording import Recording
+from haptics.recording.replay import verify as replay
+from tests.apps.experiment.design.designs import WEBER, changed
+from tests.apps.experiment.engine.running import simulate
+
+SPOT = """\
+name = "a rough spot"
+law = { name = "coulomb", force_n = 1.0 }
+
+[[regions]]
+name = "rough"
+circle = { center_m = [0.0, 0.0], radius_m = 0.01 }
+law = { force_n = 2.5 }
+"""
+WALL = """\
+[scene]
+law = { name = "coulomb", force_n = 0.2 }
+[[scene.walls]]
+half_plane = { point_m = [0.0, 0.0], normal = [0.0, 1.0] }
+friction = 0.5
+"""
+GRIP = "rest = 0.4\nstiffness = 2000.0\ndamping = 20.0\ntremor = 0.0\n"
+FIRM = "[element]\nstiffness = 4000.0\ndamping = 4.0\n\n[stimulus]"
+BARE = 'name = "virtual-joystick"\ndamping = 0.0\n'
+TEXT = WEBER.replace("rest = 0.4\n", GRIP).replace("[stimulus]", FIRM).replace('name = "virtual-joystick"\n', BARE)
+LAW = '[law]\nname = "coulomb"\n'
+
+
+def on_a_spot(folder: Path, named: str = '[session]\nscene = "spot.toml"') -> Path:
+    (folder / "spot.toml").write_text(SPOT, encoding="utf-8")
+    return changed(folder, LAW, "", TEXT.replace("[session]", named))
+
+
+def along_a_wall(folder: Path) -> Path:
+    text = TEXT.replace(LAW, WALL).replace('axis = "law.force"', 'axis = "wall.friction"')
+    text = text.replace("points = [[-0.03, 0.0], [0.03, 0.0]]", "points = [[-0.03, -0.003], [0.03, -0.003]]")
+    for name, reference in (("1 N", 0.3), ("2 N", 0.8)):
+        text = text.replace(f'"{name}"\nreference = {name[0]}.0', f'"mu {reference}"\nreference = {reference}')
+    return changed(folder, "start = 0.5\n", "start = 0.2\n", text.replace("maximum = 2.0", "maximum = 1.0"))
+
+
+def sound(place: SessionFolder) -> list[Any]:
+    """All blocks are as the equations say, to the bit what the program computes, and delivered as asked."""
+    rows = []
+    for recording in sorted(place.folder.glob("blocks/*")):
+        run, found = verify(recording)
+        assert (found.violations, found.missing) == ([], []) and run.count
+        again = replay(Recording(recording))
+        assert (again.mismatches, again.verdict) == (0, "ok")
+        rows.append(Recording(recording).rows)
+    table = trial_rows(place, measure)
+    assert table and all(row["delivered_exact"] for row in table)
+    for row in table:
+        for k in (1, 2):
+            assert row[f"delivered_{k}"] == row[f"asked_{k}"]
+            assert abs(row[f"felt_{k}"] - row[f"asked_{k}"]) < 0.02 * row[f"asked_{k}"], row["stimulus_missing"]
+    return rows
+
+
+@pytest.mark.parametrize("named", ['[session]\nscene = "spot.toml"', 'scene = "spot.toml"\n\n[session]'])
+def test_a_law_is_judged_beside_a_region(tmp_path: Path, named: str) -> None:
+    text = on_a_spot(tmp_path, named).read_text(encoding="utf-8")
+    head, _, rest = text.partition('scene = "spot.toml"\n')
+    file = changed(tmp_path, text="".join(('scene = "spot.toml"\n', head, rest)) if named[0] == "s" else text)
+    _, place = simulate(file, tmp_path / "out")
+    for rows in sound(place):
+        assert set(rows["region"].tolist()) == {0, 1}
+    assert "on the scene spot.toml" in methods(read_experiment([place.folder]), [], AnalysisSettings())
+
+
+def test_the_friction_of_a_wall_is_judged(tmp_path: Path) -> None:
+    _, place = simulate(along_a_wall(tmp_path), tmp_path / "out")
+    for rows in sound(place):
+        assert np.nanmax(rows["normal_force"]) > 1.0
+    assert trial_rows(place, None)[0]["axis_unit"] == ""
+
+
+def test_a_session_on_a_scene_goes_on_with_that_scene_only(tmp_path: Path) -> None:
+    file = on_a_spot(tmp_path)
+    journal, _ = begin(read_design(file), Request("P01", 1, 7, tmp_path / "out", {}, simulated=True))
+    journal.close()
+    (tmp_path / "spot.toml").write_text(SPOT.replace("2.5", "2.6"), encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="not the one that it began with"):
+        resume_session(journal.place.folder)
+    (tmp_path / "spot.toml").write_text(SPOT, encoding="utf-8")
+    assert resume_session(journal.place.folder)["reason"] == "completed"
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "mark", "words"),
+    [
+        ("friction = 0.5", "friction = -0.5", "friction = -0.5", "friction = -0.5"),
+        ("friction = 0.5", "frictions = 0.5", "frictions = 0.5", "frictions"),
+        ("force_n = 0.2", "force_n = -0.2", "law = {", "force"),
+        ('axis = "wall.friction"', 'axis = "wall.grip"', 'axis = "wall.grip"', "wall.friction"),
+        ("[session]\n", '[session]\nscene = "box"\n', 'scene = "box"', "scene"),
+    ],
+)
+def test_a_mistake_in_a_scene_is_refused_with_its_line(
+    tmp_path: Path, old: str, new: str, mark: str, words: str
+) -> None:
+    file = along_a_wall(tmp_path)
+    text = file.read_text(encoding="utf-8").replace(old, new, 1)
+    file.write_text(text, encoding="utf-8")
+    with pytest.raises(ConfigurationError) as caught:
+        read_design(file)
+    line = text[: text.index(mark)].count("\n") + 1
+    assert f"{file}:{line}: " in str(caught.value) and words in str(caught.value)
+
+
+def test_without_a_wall_there_is_none_to_be_judged(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"axis 'wall.friction'|wall\.friction"):
+        read_design(changed(tmp_path, 'axis = "law.force"', 'axis = "wall.friction"'))
+
+
+def test_a_shipped_scene_goes_by_its_name(tmp_path: Path) -> None:
+    design: Design = read_design(on_a_spot(tmp_path, '[session]\nscene = "border"'))
+    assert design.session.scene is not None and len(design.session.scene.regions) == 1
+    assert replace(design.session.scene, law=design.session.scene.law) == design.session.scene
