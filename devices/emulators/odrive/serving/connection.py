@@ -46,6 +46,7 @@ class Connection:
         self.until = float("inf")
         self._perform = perform
         self._waiting: deque[bytes] = deque()
+        self._answers: list[bytes] = []
         self._steps: Steps | None = None
         self._turn = 0
         self._kind = packets.OUT
@@ -97,7 +98,7 @@ class Connection:
         return finished
 
     def _advance(self, steps: Steps) -> bool:
-        """Go on with a transfer; tell whether it is over, and then its answer was sent."""
+        """Go on with a transfer; tell whether it is over, and then it has its answer."""
         number, data = 0, b""
         try:
             self.until = next(steps)
@@ -109,11 +110,14 @@ class Connection:
         except Exception:  # a strange request; nobody else's business
             number = errno.EINVAL
         if number or self._kind != packets.OUT:
-            self._answer(number, data)
+            self._answers.append(packets.ANSWER.pack(self._kind, number) + data)
         return True
 
-    def _answer(self, number: int, data: bytes) -> None:
+    def answer(self) -> None:
+        """Send the answers there are, at the end of a pass: sent one by one they would wake the client for each."""
         try:
-            self.wire.send(packets.ANSWER.pack(self._kind, number) + data)
+            for answer in self._answers:
+                self.wire.send(answer)
         except OSError:  # gone, or it reads nothing
             self.ended = True
+        self._answers.clear()

@@ -95,6 +95,7 @@ class BusServer:
                     self._turn += 1
                     progress = True
         for connection in list(self._connections):
+            connection.answer()
             if connection.ended:
                 self._leave(connection)
             elif connection.full:
