@@ -70,6 +70,8 @@ class SessionStarted:
         What lies where on the plane, if it is not the same everywhere.
     law : str
         Name of the law; empty where nobody says it.
+    law_settings : dict
+        What else it was made from: its numbers, and the text of a custom one.
     laws : tuple of str
         Laws that can be chosen.
     about : dict
@@ -94,6 +96,7 @@ class SessionStarted:
     dead_man: str = "none"
     scene: Scene | None = None
     law: str = ""
+    law_settings: dict[str, Any] = field(default_factory=dict)
     laws: tuple[str, ...] = ()
     about: dict[str, dict[str, str]] = field(default_factory=dict)
 

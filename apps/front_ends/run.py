@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from apps.front_ends.messages import Parameter, SessionStarted
 from haptics.device import Causality
+from haptics.errors import HapticError
 from haptics.records import Rows
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 LEVEL_KEYS = ("law.force", "law.kinetic_force", "law.static_force")
 """Parameters that are levels of the friction force [N]."""
@@ -39,6 +43,10 @@ class RunInfo:
         What must be held for any output: ``none``, ``key`` or ``button``.
     law : str
         Name of the law; empty if nobody says it.
+    law_settings : mapping
+        What else it was made from: its numbers, and the text of a custom one.
+    scene : Scene or None
+        What lies where, if the law is not the same everywhere.
     """
 
     device: str = "no device"
@@ -55,6 +63,8 @@ class RunInfo:
     max_energy: float = 0.1
     dead_man: str = "none"
     law: str = ""
+    law_settings: Mapping[str, Any] = field(default_factory=dict)
+    scene: Scene | None = None
 
     @property
     def title(self) -> str:
@@ -84,6 +94,8 @@ def from_message(message: SessionStarted) -> RunInfo:
         max_energy=message.max_energy,
         dead_man=message.dead_man,
         law=message.law,
+        law_settings=message.law_settings,
+        scene=message.scene,
     )
 
 
@@ -95,6 +107,7 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
     guess = Causality.ADMITTANCE if model in ("A", "D") else Causality.IMPEDANCE
     parameters = tuple(_parameters(metadata.get("parameters") or _configured(metadata)))
     limits = metadata.get("limits") or {}
+    law = dict(_configured(metadata).get("law", {}))
     return RunInfo(
         device=str(spec.get("name", "unknown device")),
         model=model,
@@ -107,7 +120,9 @@ def from_metadata(metadata: Mapping[str, Any], rows: Rows) -> RunInfo:
         recording=str(metadata.get("recording", "")),
         max_energy=float(limits.get("max_energy", RunInfo.max_energy)),
         dead_man=str(limits.get("dead_man", RunInfo.dead_man)),
-        law=str(_configured(metadata).get("law", {}).get("name", "")),
+        law=str(law.pop("name", "")),
+        law_settings=law,
+        scene=_scene(metadata),
     )
 
 
@@ -116,12 +131,33 @@ def levels(parameters: Mapping[str, float]) -> tuple[float, ...]:
     return tuple(dict.fromkeys(parameters[key] for key in LEVEL_KEYS if key in parameters))
 
 
+def region_name(scene: Scene, number: int) -> str:
+    """Return what region `number` of a scene is called, 0 for its background; empty if there is none."""
+    if number <= 0:
+        return scene.look if scene.look != "plain" else "ground"
+    return scene.regions[number - 1].name if number <= len(scene.regions) else ""
+
+
 def _hand(metadata: Mapping[str, Any]) -> str:
     """Return the name of the hand from a recorded configuration, empty if there is none."""
     found: Any = metadata
     for key in ("configuration", "device", "hand", "name"):
         found = found.get(key, "") if isinstance(found, Mapping) else ""
     return str(found)
+
+
+def _scene(metadata: Mapping[str, Any]) -> Scene | None:
+    """Return the scene of a recording; None also where this version cannot read it."""
+    configuration = metadata.get("configuration")
+    table = configuration.get("scene") if isinstance(configuration, Mapping) else None
+    if not isinstance(table, Mapping):
+        return None
+    from haptics.scenes import scene_from_table
+
+    try:
+        return scene_from_table(table)
+    except HapticError:
+        return None
 
 
 def _configured(metadata: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -25,6 +25,13 @@ def rgba(colour: str) -> Colour:
     return red, green, blue, 255
 
 
+def fit(label: Any, size: float, room: float) -> None:
+    """Set a line of text in letters of `size` [pixel], or in smaller ones where it would be wider than its `room`."""
+    label.font_size = size
+    if label.content_width > room:
+        label.font_size = size * room / label.content_width
+
+
 class Brush:
     """Draws into one batch, and remembers where its texts are.
 
@@ -61,12 +68,13 @@ class Brush:
     ) -> Any:
         """Put one line of text with its middle, or its ``left`` or ``right`` end, at a place.
 
-        The letters are `size` pixels high, and the place is at half the height of the line.
+        The letters are `size` pixels high, and the place is at half the height of the line. It is rounded to whole
+        pixels: between them letters get blurred.
         """
         label = pyglet.text.Label(
             words,
-            x=place[0],
-            y=place[1],
+            x=round(place[0]),
+            y=round(place[1]),
             font_name=_FONTS,
             font_size=size,
             weight="bold" if bold else "normal",
@@ -102,15 +110,15 @@ class Brush:
             label.font_size = size
             label.width = width = min(area.width, 40 * size) if size > least else area.width
             label.end_update()
-        label.x = area.middle[0] - 0.5 * (label.content_width if left else width)
+        label.x = round(area.middle[0] - 0.5 * (label.content_width if left else width))
         self.labels.append(label)
         return size
 
     def _wrapped(self, words: str, area: Area, size: float, width: float, colour: str, left: bool) -> Any:
         return pyglet.text.Label(
             words,
-            x=area.middle[0] - 0.5 * width,
-            y=area.middle[1],
+            x=round(area.middle[0] - 0.5 * width),
+            y=round(area.middle[1]),
             width=width,
             multiline=True,
             align="left" if left else "center",

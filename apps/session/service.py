@@ -179,6 +179,7 @@ class Service:
             choices=choices(config),
             hands=hands_to_choose(config.hand),
             law=config.law["name"],
+            law_settings={name: value for name, value in config.law.items() if name != "name"},
             laws=laws_to_choose(config.law["name"]),
             about=about(config.causality),
             scene=config.scene,

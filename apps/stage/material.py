@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from apps.front_ends.run import levels
+from apps.front_ends.run import levels, region_name
 from apps.stage.motion import Motion
 
 if TYPE_CHECKING:
@@ -26,6 +26,4 @@ def words_here(scene: Scene, motion: Motion) -> Words:
     if motion.region > len(scene.regions):
         return "", ""
     level = float(scene.numbers_at(motion.contact)[0, 0])
-    ground = scene.look if scene.look != "plain" else "ground"
-    name = scene.regions[motion.region - 1].name if motion.region > 0 else ground
-    return name, f"breaks away at {level:.2f} N here"
+    return region_name(scene, motion.region), f"breaks away at {level:.2f} N here"

@@ -17,6 +17,7 @@ from apps.view.panels.end import EndCard
 from apps.view.panels.notice import Notice
 from apps.view.panels.safety import SafetyPanel
 from apps.view.panels.transport import Transport
+from apps.view.plots.contact import ContactPanel
 from apps.view.plots.displacement import DisplacementPanel
 from apps.view.plots.ledger import LedgerPanel
 from apps.view.plots.motion import MotionPanel
@@ -41,6 +42,7 @@ PLOTS: tuple[type[Plot], ...] = (
     SpectrumPanel,
     LedgerPanel,
     MotionPanel,
+    ContactPanel,
 )
 """The plots that can be chosen; the first three are shown at first."""
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality
+from haptics.recording import columns
 from haptics.records import Rows
 
 Floats = NDArray[np.float64]
@@ -66,6 +67,10 @@ class Column(IntEnum):
     """What the moving end effector has given to the friction element since the first row kept [mJ]."""
     DISSIPATED = 24
     """What friction has taken out of it in sliding since then [mJ]."""
+    REGION = 25
+    """Where in a scene the contact is; 0 is the background, -1 stands for no scene."""
+    NORMAL = 26
+    """What it is pressed against walls with [N]; 0 where there are none."""
 
 
 class History:
@@ -186,6 +191,8 @@ class History:
         data[Column.STICKING, place] = rows["sticking"] != 0
         data[Column.LATENESS, place] = 1e6 * rows["period_error"]
         data[Column.ENERGY, place] = 1e3 * rows["injected_energy"]
+        data[Column.REGION, place] = columns.column(rows, "region")
+        data[Column.NORMAL, place] = columns.column(rows, "normal_force")
         # A row that is not finite is flagged by the envelope; here it must only not break the drawing.
         np.nan_to_num(data[:, place], copy=False, nan=0.0, posinf=0.0, neginf=0.0)
         self._add_up(rows, place)

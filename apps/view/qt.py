@@ -188,4 +188,4 @@ def dress(window: QtWidgets.QWidget, theme: Theme) -> None:
         palette.setColor(QtGui.QPalette.ColorGroup.Disabled, target, QtGui.QColor(theme.faint))
     # For the application, not the window: a window's palette does not reach widgets that a style sheet touches.
     QtWidgets.QApplication.setPalette(palette)
-    window.setStyleSheet(sheet(theme))
+    window.setStyleSheet(sheet(theme, _grown()))

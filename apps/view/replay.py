@@ -32,6 +32,8 @@ def _about(info: RunInfo) -> QtWidgets.QWidget:
     lines = [("device", info.device), ("model", info.model), ("rate", f"{info.rate:g} Hz")]
     if info.hand:
         lines.append(("hand", info.hand))
+    if info.scene is not None:
+        lines.append(("scene", info.scene.name or "without a name"))
     lines += [(p.key.replace("_", " "), f"{p.value:.6g} {p.unit}") for p in info.parameters]
     for row, (name, value) in enumerate(lines):
         words = label(value)
@@ -67,6 +69,7 @@ class ReplayWindow(QtWidgets.QWidget):
         self.transport = self.dashboard.transport
         self._lay_out(info)
         self.dashboard.configure(info)
+        self.dashboard.show_ended()
         self._certify(metadata)
         self.dashboard.show_values({p.key: p.value for p in info.parameters})
         self.transport.moved.connect(self.seek)

@@ -92,6 +92,8 @@ def announcement(info: RunInfo, metadata: Mapping[str, Any]) -> SessionStarted:
         mouse=False,
         force_scale=info.force_scale,
         law=info.law,
+        law_settings=dict(info.law_settings),
+        scene=info.scene,
         laws=tuple(metadata.get("laws") or ((info.law,) if info.law else ())),
         about=dict(metadata.get("about") or {}),
     )

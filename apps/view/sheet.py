@@ -5,9 +5,9 @@ from __future__ import annotations
 from apps.shared.theme import Theme
 
 
-def sheet(theme: Theme) -> str:
-    """Return the style sheet for a theme."""
-    return _surfaces(theme) + _buttons(theme)
+def sheet(theme: Theme, scale: float = 1.0) -> str:
+    """Return the style sheet for a theme, with handles so many times as large as on an ordinary screen."""
+    return _surfaces(theme) + _handles(theme, scale) + _buttons(theme)
 
 
 def _surfaces(theme: Theme) -> str:
@@ -22,19 +22,28 @@ def _surfaces(theme: Theme) -> str:
     QMenu::item {{ padding: 4px 18px; }}
     QMenu::item:selected {{ background: {theme.motion}; color: {theme.panel}; }}
     QTextBrowser {{ background: {theme.panel}; border: none; }}
-    QSlider::groove:horizontal {{ height: 4px; border-radius: 2px; background: {theme.border}; }}
-    QSlider::sub-page:horizontal {{ height: 4px; border-radius: 2px; background: {theme.motion}; }}
-    QSlider::handle:horizontal {{ width: 14px; margin: -5px 0; border-radius: 7px; background: {theme.text}; }}
-    QSlider::handle:horizontal:focus {{ background: {theme.motion}; }}
-    QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {theme.faint}; }}
     QScrollArea {{ background: transparent; border: none; }}
     QScrollArea > QWidget > QWidget {{ background: transparent; }}
-    QScrollBar:vertical {{ width: 8px; margin: 0; background: transparent; }}
-    QScrollBar::handle:vertical {{ min-height: 24px; border-radius: 4px; background: {theme.border}; }}
+    QToolTip {{ color: {theme.text}; background: {theme.panel}; border: 1px solid {theme.border}; }}
+    """
+
+
+def _handles(theme: Theme, unit: float) -> str:
+    """Return the part on what the mouse drags."""
+    groove = f"height: {4 * unit:.0f}px; border-radius: {2 * unit:.0f}px"
+    handle = f"width: {14 * unit:.0f}px; margin: -{5 * unit:.0f}px 0; border-radius: {7 * unit:.0f}px"
+    grip = f"min-height: {24 * unit:.0f}px; border-radius: {4 * unit:.0f}px"
+    return f"""
+    QSlider::groove:horizontal {{ {groove}; background: {theme.border}; }}
+    QSlider::sub-page:horizontal {{ {groove}; background: {theme.motion}; }}
+    QSlider::handle:horizontal {{ {handle}; background: {theme.text}; }}
+    QSlider::handle:horizontal:focus {{ background: {theme.motion}; }}
+    QSlider::handle:horizontal:disabled, QSlider::sub-page:horizontal:disabled {{ background: {theme.faint}; }}
+    QScrollBar:vertical {{ width: {8 * unit:.0f}px; margin: 0; background: transparent; }}
+    QScrollBar::handle:vertical {{ {grip}; background: {theme.border}; }}
     QScrollBar::handle:vertical:hover {{ background: {theme.faint}; }}
     QScrollBar::add-line:vertical, QScrollBar::sub-line:vertical {{ height: 0; }}
     QScrollBar::add-page:vertical, QScrollBar::sub-page:vertical {{ background: transparent; }}
-    QToolTip {{ color: {theme.text}; background: {theme.panel}; border: 1px solid {theme.border}; }}
     """
 
 

@@ -22,7 +22,7 @@ WHY_NOT = f"needs {' and '.join(MISSING)} (Debian packages xvfb and xdotool)" if
 
 
 class Screen:
-    """One virtual screen of 1280 x 900 pixels."""
+    """One virtual screen."""
 
     def __init__(self, display: str) -> None:
         self.environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
@@ -89,10 +89,10 @@ class Screen:
 
 
 @contextmanager
-def virtual_screen() -> Iterator[Screen]:
-    """Start a virtual screen on a free display and stop it afterwards."""
+def virtual_screen(size: tuple[int, int] = (1280, 900)) -> Iterator[Screen]:
+    """Start a virtual screen of a size [pixel] on a free display and stop it afterwards."""
     read_end, write_end = os.pipe()
-    command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", "1280x900x24", "-nolisten", "tcp"]
+    command = ["Xvfb", "-displayfd", str(write_end), "-screen", "0", f"{size[0]}x{size[1]}x24", "-nolisten", "tcp"]
     with subprocess.Popen(command, pass_fds=[write_end], stderr=subprocess.DEVNULL) as server:
         os.close(write_end)
         with os.fdopen(read_end) as answer:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from pyglet import gl
 
-from apps.opengl.paint import Brush
+from apps.opengl.paint import Brush, fit
 from apps.stage.drawing import shaders
 from apps.stage.drawing.actors import Painter
 from apps.stage.drawing.gl import Canvas, Mesh, NumberPicture
@@ -108,6 +108,7 @@ class Backdrop:
         for label in scenery.ground.labels:
             at = scenery.plane.to_window(*label.place)
             text = brush.text(label.words, at, size, scenery.theme.text, bold=True)
+            fit(text, size, 2.0 * _to_the_side(scenery, at[0]))
             half = 0.5 * text.content_width
             marks.stroke((at[0] - half, at[1]), (at[0] + half, at[1]), 1.7 * size, scenery.theme.panel, share=0.72)
 
@@ -170,9 +171,13 @@ class Backdrop:
 def _write(brush: Brush, at: Lines, words: str, y: float, size: float, colour: str) -> None:
     """Write a line at the left of the column, in smaller letters if it is too long."""
     label = brush.text(words, (at.left, y), size, colour, anchor="left")
-    room = at.right - at.left
-    if label.content_width > room:
-        label.font_size = size * room / label.content_width
+    fit(label, size, at.right - at.left)
+
+
+def _to_the_side(scenery: Scenery, x: float) -> float:
+    """Return how far it is from a place on the plane to its nearer side [pixel]."""
+    outline = scenery.plane.outline
+    return min(x - outline.x, outline.x + outline.width - x)
 
 
 def _width(scenery: Scenery) -> float:

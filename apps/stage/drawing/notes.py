@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apps.opengl.paint import Brush
+from apps.opengl.paint import Brush, fit
 from apps.opengl.plane import Area
 from apps.shared.theme import Theme
 from apps.stage.drawing.actors import Painter
@@ -82,7 +82,8 @@ class Help:
         for row, (key, words) in enumerate(entries):
             y = top - (row + 2) * step
             self._brush.text(key, (left + 4 * unit, y), text, theme.motion, True, "left")
-            self._brush.text(words, (left + 20 * unit, y), text, theme.text, anchor="left")
+            meaning = self._brush.text(words, (left + 20 * unit, y), text, theme.text, anchor="left")
+            fit(meaning, text, wide - 24 * unit)
 
     @property
     def shapes(self) -> int:

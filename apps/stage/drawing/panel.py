@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from apps.opengl.paint import Brush, rgba
+from apps.opengl.paint import Brush, fit, rgba
 from apps.stage.drawing.actors import Painter
 from apps.stage.legend import contact_mark, force_words, lines
 from apps.stage.marks import Marks
@@ -14,6 +14,9 @@ from apps.stage.scenery import Scenery
 
 EVERY = 0.15
 """Numbers change this often [s], so that they can be read."""
+
+_NAME, _SMALL = 1.2, 0.92
+"""Letters of the name of a region, and of what is less important, as multiples of ordinary ones."""
 
 
 class Numbers:
@@ -35,11 +38,11 @@ class Numbers:
         theme, unit = scenery.theme, scenery.layout.unit
         self._sign = at.left + 2.0 * unit, at.state
         self._state = self._brush.text("", (at.left + 6.0 * unit, at.state), 2.4 * text, theme.text, True, "left")
-        self._region = self._brush.text("", (at.left, at.region), 1.2 * text, theme.text, True, "left")
-        self._law = self._brush.text("", (at.left, at.law), 0.92 * text, theme.faint, anchor="left")
+        self._region = self._brush.text("", (at.left, at.region), _NAME * text, theme.text, True, "left")
+        self._law = self._brush.text("", (at.left, at.law), _SMALL * text, theme.faint, anchor="left")
         names = [force_words(scenery.info), "speed", "elongation", "normal force"][: 4 if scenery.ground.walls else 3]
         for name, y in zip(names, at.values, strict=False):
-            self._brush.text(name, (at.left, y), 0.92 * text, theme.faint, anchor="left")
+            self._brush.text(name, (at.left, y), _SMALL * text, theme.faint, anchor="left")
             self._values.append(self._brush.text("", (at.right, y), 1.35 * text, theme.text, True, "right"))
 
     @property
@@ -53,8 +56,10 @@ class Numbers:
             return False
         self._due = now + EVERY
         self._show_state(motion)
-        _say(self._region, region[0])
-        _say(self._law, region[1])
+        at, text = lines(self._scenery.layout), self._scenery.layout.text
+        for label, said, size in zip((self._region, self._law), region, (_NAME * text, _SMALL * text), strict=True):
+            if _say(label, said):
+                fit(label, size, at.right - at.left)
         force, stretch = math.hypot(*motion.force), math.hypot(*motion.displacement)
         words = (newtons(force), f"{1e3 * motion.speed:.0f} mm/s", millimetres(stretch), newtons(motion.normal_force))
         for label, value in zip(self._values, words, strict=False):
@@ -77,10 +82,12 @@ class Numbers:
         self._state.color = rgba(theme.stick if motion.sticking else theme.motion)
 
 
-def _say(label: Any, words: str) -> None:
+def _say(label: Any, words: str) -> bool:
     """Change a text where it says something else: to set it anew takes as long as to draw a hundred shapes."""
-    if label.text != words:
+    changed = bool(label.text != words)
+    if changed:
         label.text = words
+    return changed
 
 
 def newtons(force: float) -> str:

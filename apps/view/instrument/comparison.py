@@ -32,6 +32,15 @@ PLOTS: tuple[type[Plot], ...] = (
 class Column(QtWidgets.QWidget):
     """One run: what it is, and two plots of it.
 
+    Parameters
+    ----------
+    letter : str
+        What it is called in short.
+    side : Side
+        The run.
+    warned : bool
+        Whether one of the sides has a warning: then there is room for it on both, so that plots are in line.
+
     Attributes
     ----------
     chosen : signal (place, title)
@@ -40,7 +49,7 @@ class Column(QtWidgets.QWidget):
 
     chosen = QtCore.Signal(int, str)
 
-    def __init__(self, letter: str, side: Side) -> None:
+    def __init__(self, letter: str, side: Side, warned: bool) -> None:
         super().__init__()
         self.info: RunInfo = from_metadata(side.metadata, side.rows)
         self.feed = ReplayFeed(side.rows, self.info.rate, self.info.causality)
@@ -52,6 +61,9 @@ class Column(QtWidgets.QWidget):
         self.warning = label(OPEN_LOOP if side.open_loop else "", 10, bold=True)
         self.warning.setProperty("pending", True)
         self.warning.setVisible(side.open_loop)
+        room = self.warning.sizePolicy()
+        room.setRetainSizeWhenHidden(warned)
+        self.warning.setSizePolicy(room)
         head.body.addWidget(self.warning)
         self._lines = QtWidgets.QVBoxLayout(self)
         self._lines.setContentsMargins(0, 0, 0, 0)
@@ -93,7 +105,8 @@ class CompareWindow(QtWidgets.QWidget):
     def __init__(self, sides: tuple[Side, Side], words: str, theme: Theme) -> None:
         super().__init__()
         self.theme = theme
-        self.columns = [Column(letter, side) for letter, side in zip("AB", sides, strict=True)]
+        warned = any(side.open_loop for side in sides)
+        self.columns = [Column(letter, side, warned) for letter, side in zip("AB", sides, strict=True)]
         self.transport = Transport(max(len(side.rows) for side in sides))
         self.words = label(words, 10)
         self._lay_out()

@@ -89,17 +89,27 @@ def chart(left: str, bottom: str) -> Any:
     item.disableAutoRange()
     item.hideButtons()
     item.setMenuEnabled(False)
-    for side, text in (("left", left), ("bottom", bottom)):
+    for side in ("left", "bottom"):
         axis = item.getAxis(side)
         axis.setStyle(tickFont=font(10), tickLength=-4, autoExpandTextSpace=False, tickTextOffset=4)
         axis.setStyle(hideOverlappingLabels=False)
         axis.enableAutoSIPrefix(False)
-        if text:
-            axis.setLabel(text, **{"font-size": f"{font().pointSizeF()}pt"})
     item.layout.setContentsMargins(0, px(9), px(16), 0)  # room for the halves of the outermost tick labels
     item.getAxis("left").setWidth(px(AXIS_WIDTH))
-    item.getAxis("bottom").setHeight(px(40 if bottom else 22))
+    item.getAxis("left").setLabel(left, **_label_size())
+    label_below(widget, bottom)
     return widget
+
+
+def label_below(widget: Any, text: str) -> None:
+    """Say below a chart what its first axis is; without a text that takes no room."""
+    axis = widget.getPlotItem().getAxis("bottom")
+    axis.setLabel(text, **_label_size())
+    axis.setHeight(px(40 if text else 22))
+
+
+def _label_size() -> dict[str, str]:
+    return {"font-size": f"{font().pointSizeF()}pt"}
 
 
 def dress_chart(widget: Any, theme: Theme) -> None:
@@ -189,13 +199,13 @@ class Swatch(QtWidgets.QWidget):
             self._draw_line(painter, box, middle.y())
 
     def _draw_round(self, painter: QtGui.QPainter, middle: QtCore.QPointF) -> None:
-        radius = 4.0 if self._sign is Sign.DOT else 5.0
-        painter.setPen(QtGui.QPen(self._colour, 2.0))
+        radius = px(32 if self._sign is Sign.DOT else 40) / 8
+        painter.setPen(QtGui.QPen(self._colour, px(16) / 8))
         painter.setBrush(QtCore.Qt.BrushStyle.NoBrush if self._sign is Sign.RING else QtGui.QBrush(self._colour))
         painter.drawEllipse(middle, radius, radius)
 
     def _draw_line(self, painter: QtGui.QPainter, box: QtCore.QRectF, y: float) -> None:
-        width = {Sign.WIDE: 4.0, Sign.ARROW: 2.5}.get(self._sign, 1.6)
+        width = px(8 * {Sign.WIDE: 4.0, Sign.ARROW: 2.5}.get(self._sign, 1.6)) / 8
         stroke = QtGui.QPen(self._colour, width)
         if self._sign is Sign.DASH:
             stroke.setDashPattern([4.0, 2.5])
@@ -203,8 +213,8 @@ class Swatch(QtWidgets.QWidget):
         painter.drawLine(QtCore.QPointF(1, y), QtCore.QPointF(box.right() - 2, y))
         if self._sign is Sign.ARROW:
             tip = QtCore.QPointF(box.right() - 2, y)
-            painter.drawLine(tip, tip + QtCore.QPointF(-6, -4))
-            painter.drawLine(tip, tip + QtCore.QPointF(-6, 4))
+            painter.drawLine(tip, tip + QtCore.QPointF(-px(6), -px(4)))
+            painter.drawLine(tip, tip + QtCore.QPointF(-px(6), px(4)))
 
 
 class Key(QtWidgets.QWidget):

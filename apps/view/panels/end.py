@@ -81,6 +81,7 @@ class EndCard(Panel):
         for number in range(len(QUANTILES)):
             self._grid.setColumnStretch(1 + number, 1)
         column.addLayout(self._grid)
+        column.addStretch(1)
         self.body.addWidget(_Roll(content))
         self.hide()
 
@@ -120,7 +121,7 @@ class EndCard(Panel):
         words = label(value, 10)
         words.setWordWrap(True)
         self._grid.addWidget(label(name, 10, faint=True), self._rows, 0, QtCore.Qt.AlignmentFlag.AlignTop)
-        self._grid.addWidget(words, self._rows, 1, 1, len(QUANTILES))
+        self._grid.addWidget(words, self._rows, 1, 1, len(QUANTILES), QtCore.Qt.AlignmentFlag.AlignTop)
         self._rows += 1
 
     def _add_table(self, table: Mapping[str, Mapping[str, float]]) -> None:

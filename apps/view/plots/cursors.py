@@ -11,7 +11,7 @@ import numpy as np
 from apps.shared.theme import DARK, Theme
 from apps.view.history import Floats
 from apps.view.panels.charts import pen
-from apps.view.qt import QtCore, QtWidgets, label, pg, px
+from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg, px
 
 NAMES = ("A", "B")
 _PLACES = (1 / 3, 2 / 3)
@@ -50,7 +50,7 @@ class Reading:
 Rows = list[tuple[str, str, list[float | None]]]
 """Name, unit and the values at A and B of what can be read."""
 
-_BAR = "\u2060\u00a0|\u00a0\u2060"
+_BAR = "\u2060|\u2060"
 """Stands between two values without a break."""
 
 Read = Callable[[], Sequence[Reading]]
@@ -191,6 +191,16 @@ class Cursors(QtWidgets.QLabel):
         roomy = parent is not None and parent.height() >= px(_ROOMY)
         self.setWordWrap(not roomy)
         self.setText(_as_table(table) if roomy else _as_line(table))
+        self._take_room()
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
+        """Fit the text anew (Qt calls this)."""
+        super().resizeEvent(event)
+        self._take_room()
+
+    def _take_room(self) -> None:
+        """Ask for as many lines as there are: a layout that is short of room gives wrapped text less than it needs."""
+        self.setMinimumHeight(self.heightForWidth(self.width()) if self.wordWrap() else 0)
 
 
 def _as_table(table: Rows) -> str:
@@ -208,10 +218,10 @@ def _as_table(table: Rows) -> str:
 def _as_line(table: Rows) -> str:
     """Write the readings in as little room as possible."""
     parts = (
-        f"{name} {_number(a)}{_BAR}{_number(b)} ({_number(_difference(a, b))}) {unit}".replace(" ", "&nbsp;")
+        f"{name} {_number(a, 3)}{_BAR}{_number(b, 3)} ({_number(_difference(a, b), 3)}) {unit}".replace(" ", "&nbsp;")
         for name, unit, (a, b) in table
     )
-    return "<b>A | B (B\u2212A):</b>&nbsp; " + " &nbsp; ".join(parts)
+    return "<b>A|B (B\u2212A):</b> " + " &nbsp;".join(parts)
 
 
 def _difference(a: float | None, b: float | None) -> float | None:
@@ -222,9 +232,9 @@ def _cell(value: float | None) -> str:
     return f"<td align='right'>{_number(value)}</td>"
 
 
-def _number(value: float | None) -> str:
+def _number(value: float | None, digits: int = 4) -> str:
     """Write a value; None for one that is not there."""
     if value is None:
         return "&ndash;"
-    text = f"{value:.4g}" if abs(value) < 1e5 else f"{value:.3e}"
+    text = f"{value:.{digits}g}" if abs(value) < 10**digits else f"{value:.0f}" if abs(value) < 1e5 else f"{value:.3e}"
     return text.replace("-", "\u2212")

@@ -3,19 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from apps.front_ends.run import RunInfo, levels
 from apps.shared.theme import Theme, blend
+from apps.view.feed import Feed
 from apps.view.history import Column, History, averages
+from apps.view.laws.place import levels_at, place_of, with_background
 from apps.view.panels.charts import Key, Sign, pen
 from apps.view.plots.cursors import Cursors, Reading
 from apps.view.plots.plot import Plot, Table, ages, box_of, least_height
 from apps.view.plots.strip import Strip, bin_size
 
-_LEAST_HEIGHTS = 78, 96
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
+
+_LEAST_HEIGHTS = 58, 80
 """What plots with readable axes need [pixel on an ordinary screen]."""
 
 
@@ -25,13 +30,14 @@ class SeriesPanel(Plot):
     name = "force_and_speed"
     title = "Force, speed"
     about = (
-        "Norms against time: the friction force, the force that is sent (or measured), the level of the law, and the "
-        "speed with its mean over 20 ms. Bands: the contact sticks."
+        "Norms against time: the friction force, the force that is sent (or measured), the level of the law (in a "
+        "scene that where the contact is now), and the speed with its mean over 20 ms. Bands: the contact sticks."
     )
 
     def __init__(self) -> None:
         super().__init__()
         self._levels: tuple[float, ...] = ()
+        self._scene: Scene | None = None
         self._dashes = pen("#808080")
         self.forces = Strip("[N]", "", 2, 1.0)
         self.speeds = Strip("[mm/s]", "seconds before now", 2, 20.0)
@@ -55,6 +61,7 @@ class SeriesPanel(Plot):
     def configure(self, info: RunInfo) -> None:
         """Show another run, empty."""
         super().configure(info)
+        self._scene = info.scene
         self._key.texts[1].setText(info.force_name)
         self.forces.reset(1.25 * info.force_scale)
         self.speeds.reset(20.0)
@@ -62,7 +69,15 @@ class SeriesPanel(Plot):
     def show_values(self, values: Mapping[str, float]) -> None:
         """Draw the law's levels as dashed lines across."""
         self._levels = levels(values)
+        self._scene = None if self.info.scene is None else with_background(self.info.scene, values)
         self._draw_levels()
+
+    def refresh_texts(self, feed: Feed) -> None:
+        """In a scene, draw the levels of the law where the contact is."""
+        super().refresh_texts(feed)
+        if self._scene is not None and len(feed.history):
+            self._levels = levels_at(self._scene, place_of(feed.history))
+            self._draw_levels()
 
     def _draw_levels(self) -> None:
         while len(self._level_lines) < len(self._levels):

@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from apps.front_ends.run import RunInfo
+from apps.front_ends.run import RunInfo, region_name
 from apps.shared.scale import AxisTop
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, History, every
+from apps.view.laws.curves import LawCurves, Wanted
+from apps.view.laws.place import place_of, with_background
 from apps.view.panels.charts import Key, Sign, brush, chart, curve, dress_chart, pen
 from apps.view.plots.cursors import Cursors
-from apps.view.plots.law_curve import LawCurves
 from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.qt import pg, px
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 _STEP = 0.004
 """Time between two points that are drawn [s]."""
@@ -34,13 +38,15 @@ class SpeedPanel(Plot):
     title = "Force over speed"
     about = (
         "The friction force over the sliding speed: what was rendered (line; the newest 0.4 s bold) on what the law "
-        "says (dashed). While the contact sticks the speed is zero and the force anything up to the level at rest."
+        "says (dashed); in a scene, what it says where the contact is. While the contact sticks the speed is zero and "
+        "the force anything up to the level at rest."
     )
 
     def __init__(self) -> None:
         super().__init__()
         self.law = LawCurves()
         self._values: dict[str, float] = {}
+        self._scene: Scene | None = None
         self._key = Key(
             (Sign.DASH, "text", "law"), (Sign.LINE, "motion", "rendered"), (Sign.WIDE, "friction", "newest")
         )
@@ -48,7 +54,7 @@ class SpeedPanel(Plot):
         self.chart: Any = chart("friction [N]", "sliding speed [mm/s]")
         self.charts = [self.chart]
         self.finish()
-        least_height(self.chart, 100)
+        least_height(self.chart, 92)
         self._laws = [curve(self.chart) for _ in range(_MOST_CURVES)]
         for item in self._laws:
             item.setSegmentedLineMode("off")  # a dash would begin anew at every point
@@ -70,6 +76,8 @@ class SpeedPanel(Plot):
     def configure(self, info: RunInfo) -> None:
         """Show another run, empty."""
         super().configure(info)
+        self._scene = info.scene
+        self.law.forget()
         self._reset(1.25 * info.force_scale)
         for item in (*self._laws, self._all, self._newest, self._point):
             item.setData(np.zeros(0), np.zeros(0))
@@ -77,6 +85,7 @@ class SpeedPanel(Plot):
     def show_values(self, values: Mapping[str, float]) -> None:
         """Draw the law with these numbers from now on."""
         self._values = dict(values)
+        self._scene = None if self.info.scene is None else with_background(self.info.scene, values)
 
     def apply(self, theme: Theme) -> None:
         """Take the colours of `theme`."""
@@ -106,12 +115,19 @@ class SpeedPanel(Plot):
         """Draw the law in force."""
         super().refresh_texts(feed)
         numbers = {key.partition(".")[2]: value for key, value in self._values.items() if key.startswith("law.")}
-        self.law.ask(self.info.law, numbers, self._fastest.top)
+        table = {"name": self.info.law, **self.info.law_settings, **numbers}
+        place = place_of(feed.history) if self._scene is not None else None
+        self.law.ask(Wanted(tuple(sorted(table.items())), self._fastest.top, place, self._scene))
+        self._draw_law(round(feed.history.newest(Column.REGION)))
+
+    def _draw_law(self, region: int) -> None:
+        """Draw the curves that have been found, and say what they are."""
         found = self.law.found
         for number, item in enumerate(self._laws):
             item.setData(*(found[number] if number < len(found) else (np.zeros(0), np.zeros(0))))
-        self._key.texts[0].setText("law" if found else "no law")
-        self._key.texts[0].setToolTip(self.info.law)
+        here = "" if self._scene is None else f" in {region_name(self._scene, region)}"
+        self._key.texts[0].setText("no law" if not found else "law here" if here else "law")
+        self._key.texts[0].setToolTip(f"{self.info.law}{here}")
 
     def table(self, history: History) -> Table:
         """Return time, sliding speed and friction force of the window."""

@@ -32,14 +32,18 @@ class Strip:
         The upper axis goes up to this or more.
     signed : bool
         Whether values may be negative: then the axis goes as far down as they do.
+    floor : float
+        Where the axis begins if they may not.
     """
 
-    def __init__(self, left: str, bottom: str, curves: int, least: float, signed: bool = False) -> None:
+    def __init__(
+        self, left: str, bottom: str, curves: int, least: float, signed: bool = False, floor: float = 0.0
+    ) -> None:
         self.chart: Any = chart(left, bottom)
         self._phases = QtWidgets.QGraphicsPathItem()
         self.chart.addItem(self._phases, ignoreBounds=True)
         self.curves = [curve(self.chart) for _ in range(curves)]
-        self._signed = signed
+        self._signed, self._floor = signed, floor
         self.reset(least)
 
     def reset(self, least: float) -> None:
@@ -53,7 +57,7 @@ class Strip:
 
     @property
     def _low(self) -> float:
-        return -self._bottom.top if self._signed else 0.0
+        return -self._bottom.top if self._signed else self._floor
 
     def _set_range(self) -> None:
         box_of(self.chart).show_range((-self._span, 0.0), (self._low, self._top.top))

@@ -86,3 +86,32 @@ def turn_wheel(widget: QtWidgets.QAbstractScrollArea, steps: int, share: tuple[f
     )
     QtWidgets.QApplication.sendEvent(area, event)
     QtWidgets.QApplication.processEvents()
+
+
+def cut_texts(window: QtWidgets.QWidget) -> list[str]:
+    """Return the texts of labels and buttons in sight that have less room than they need, or lie outside the window."""
+    found = []
+    for widget in window.findChildren(QtWidgets.QWidget):
+        if not isinstance(widget, QtWidgets.QLabel | QtWidgets.QAbstractButton) or not widget.isVisible():
+            continue
+        if not widget.text() or widget.sizePolicy().horizontalPolicy() == QtWidgets.QSizePolicy.Policy.Ignored:
+            continue  # one that gives up its middle on purpose
+        if isinstance(widget, QtWidgets.QLabel) and widget.wordWrap():
+            cut = widget.height() < widget.heightForWidth(widget.width())
+        else:
+            least = widget.minimumSizeHint()
+            cut = widget.width() < least.width() or widget.height() < least.height() - 2
+        corner = widget.mapTo(window, QtCore.QPoint(0, 0))
+        scrolls = any(isinstance(parent, QtWidgets.QScrollArea) for parent in _parents(widget))
+        outside = not scrolls and not window.rect().contains(QtCore.QRect(corner, widget.size()))
+        if cut or outside:
+            found.append(widget.text())
+    return found
+
+
+def _parents(widget: QtWidgets.QWidget) -> list[QtWidgets.QWidget]:
+    found = []
+    while (parent := widget.parentWidget()) is not None:
+        found.append(parent)
+        widget = parent
+    return found

@@ -11,6 +11,8 @@ def test_the_data_side_does_without_qt() -> None:
         "view.counts",
         "view.feed",
         "view.history",
+        "view.laws.curves",
+        "view.laws.place",
         "view.process",
         "view.screenshot",
         "view.launch",

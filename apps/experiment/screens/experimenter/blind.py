@@ -24,7 +24,7 @@ def hidden(message: Any) -> Any:
         case Certificate(figures):
             return Certificate(tuple(figure for figure in figures if not figure.telling))
         case SessionStarted():
-            return replace(message, parameters=(), force_scale=1.0)
+            return replace(message, parameters=(), force_scale=1.0, law_settings={}, scene=None)
     return message
 
 

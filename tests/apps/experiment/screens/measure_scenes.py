@@ -13,7 +13,7 @@ from apps.experiment.screens.participant.scene import Scene
 from apps.shared.theme import DARK
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 
-SIZES = ((1280, 720), (1024, 768), (1920, 1080))
+SIZES = ((1280, 720), (1366, 768), (1024, 768), (2560, 1440))
 
 
 def main() -> None:

@@ -38,7 +38,7 @@ from apps.experiment.screens.experimenter.window import ExperimenterWindow
 from apps.front_ends.link import Link
 from apps.front_ends.messages import Close
 from apps.shared.theme import DARK, LIGHT
-from apps.view.qt import application
+from apps.view.qt import application, grow
 from haptics.records import ROW
 from haptics.trace import Trace
 from tests.apps.experiment.screens.driving import started
@@ -225,9 +225,20 @@ def test_it_ends_with_the_experiment_however_that_ended(desk: Desk) -> None:
     assert not desk.window.isVisible()
 
 
+@pytest.fixture(params=[(1280, 720), (1366, 768), (2560, 1440)])
+def room(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
+    """What a screen has room for beside the frame of a window, with texts that suit it."""
+    width, height = request.param
+    application()
+    grow(width, height)
+    yield width - 16, height - 48
+    grow(1280, 720)
+
+
 @pytest.mark.parametrize(("plan", "theme"), [(PLAN, DARK), (BLIND, LIGHT)])
-def test_all_fits_on_small_screens(desk: Desk, plan: Plan, theme: Any) -> None:
+def test_all_fits_on_small_and_large_screens(room: tuple[int, int], desk: Desk, plan: Plan, theme: Any) -> None:
     desk.window.apply(theme)
+    desk.window.resize(*room)
     desk.move(2.5)
     desk.tell(plan, started(desk.trace.path), *outcomes(tuple(0.1 * k + 0.1 for k in range(20)), correct=False))
     desk.tell(
@@ -241,7 +252,8 @@ def test_all_fits_on_small_screens(desk: Desk, plan: Plan, theme: Any) -> None:
     for _ in range(3):
         desk.tell()
     least = desk.window.minimumSizeHint()
-    assert (least.width() <= 1264, least.height() <= 672) == (True, True), least
+    assert (least.width() <= room[0], least.height() <= room[1]) == (True, True), least
+    assert (desk.window.width(), desk.window.height()) == room
     for label in desk.window.findChildren(QtWidgets.QLabel):
         if label.isVisible() and not label.wordWrap():
             needed = label.sizeHint()

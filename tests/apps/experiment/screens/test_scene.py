@@ -32,7 +32,7 @@ def laid_out(screen: Screen) -> list[dict[str, Any]]:
 
 
 def test_no_text_is_cut_off_and_none_lies_over_another(laid_out: list[dict[str, Any]]) -> None:
-    assert len(laid_out) == 3 * (len(shows()) + 1)
+    assert len(laid_out) == 4 * (len(shows()) + 1)
     for entry in laid_out:
         window = Area(0, 0, *entry["size"])
         boxes = [Area(*box) for box in entry["boxes"]]

@@ -58,7 +58,7 @@ def test_plots_out_of_sight_are_not_drawn(shown, rows, monkeypatch) -> None:
 def test_every_plot_says_what_it_shows(shown) -> None:
     places = shown.dashboard.places
     plots = [*(places.plot(title) for title in places.kinds), shown.dashboard.plane]
-    assert len({plot.name for plot in plots}) == len(plots) == 8
+    assert len({plot.name for plot in plots}) == len(plots) == 9
     for plot in plots:
         assert len(plot.about) > 60
         assert all(plot.about in chart.toolTip() for chart in plot.charts)

@@ -14,7 +14,7 @@ from tests.apps.view.view_rows import DAMPING, FORCE, STIFFNESS
 
 NAMES = (
     *("plane", "force_and_speed", "start_delay", "force_over_speed", "force_over_displacement"),
-    *("spectrum", "energy", "motion"),
+    *("spectrum", "energy", "motion", "contact"),
 )
 
 
@@ -25,7 +25,7 @@ def test_a_table_has_units_in_its_names_and_columns_of_one_length(place, shown, 
     assert len(next(iter(table.values()))) > 40
     assert all(np.isfinite(values).all() for values in table.values())
     for column in table:
-        assert column.rsplit("_", 1)[-1] in {"s", "mm", "n", "mj", "hz", "us", "ticks", "sticking"}
+        assert column.rsplit("_", 1)[-1] in {"s", "mm", "n", "mj", "hz", "us", "ticks", "sticking", "region"}
 
 
 def test_force_over_speed_lies_on_the_law_that_is_drawn_under_it(place, shown) -> None:

@@ -1,0 +1,150 @@
+"""What the law in force says: the friction force over the sliding speed, to be drawn under what is recorded. No Qt.
+
+The laws are those that are rendered. To load them takes a second of computing, once and only where a plot wants them;
+a thread of low priority does it, so that the window goes on meanwhile. A custom law is compiled there.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from apps.view.history import Floats
+from apps.view.laws.place import Place
+
+if TYPE_CHECKING:
+    from haptics.friction.law import Law
+    from haptics.scenes import Scene
+
+_POINTS = 160
+_ONE_AT_A_TIME = threading.Lock()
+"""Kernels must not be loaded by two threads at once."""
+
+_DIRECTIONS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0))
+
+
+class Curve(NamedTuple):
+    """The level of the law in one direction of motion: sliding speeds [mm/s] and forces [N], (n,) arrays."""
+
+    speeds: Floats
+    forces: Floats
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The law whose curve is wanted.
+
+    Attributes
+    ----------
+    law : tuple of (str, value)
+        Its settings, ``name`` among them, and ``source`` if it is a custom one.
+    fastest : float
+        Where the curve ends [mm/s].
+    place : (float, float) or None
+        Where the contact is [m]; None where the law is the same everywhere.
+    scene : Scene or None
+        What lies where; then its law counts, not the settings.
+    """
+
+    law: tuple[tuple[str, Any], ...]
+    fastest: float
+    place: Place | None = None
+    scene: Scene | None = field(default=None, compare=False)
+
+    @property
+    def code(self) -> tuple[Any, ...]:
+        """What must have been loaded for it."""
+        return tuple(value for name, value in self.law if name in ("name", "source"))
+
+
+def curves(wanted: Wanted) -> list[Curve]:
+    """Return the level of the law that is wanted.
+
+    One curve, or three (along x, along y, backwards) if the law is not the same in all directions. None where the law
+    is not known, or a number is not allowed.
+    """
+    from haptics.friction.kernels import isotropic_forces, plane_forces
+
+    # A law of a package is code of somebody else's: whatever it raises, the window goes on without the curve.
+    try:
+        law, record = _law_of(wanted)
+    except Exception:
+        return []
+    # A level is a limit towards rest: the first speed is so small that the law has not fallen yet.
+    speeds = np.linspace(0.0, 1e-3 * wanted.fastest, _POINTS)
+    speeds[0] = 1e-9 * wanted.fastest
+    found = []
+    for direction in _DIRECTIONS[:1] if law.isotropic else _DIRECTIONS:
+        forces = np.empty((_POINTS, 2))
+        (isotropic_forces if law.isotropic else plane_forces)(record, np.outer(speeds, direction), 0.0, forces)
+        found.append(Curve(1e3 * speeds, np.hypot(forces[:, 0], forces[:, 1])))
+    return found
+
+
+def _law_of(wanted: Wanted) -> tuple[Law, Any]:
+    """Return the law, and its record with the numbers that it has where the contact is."""
+    if wanted.scene is None or wanted.place is None:
+        from haptics.elements.tables import make_law
+
+        law = make_law(dict(wanted.law))
+        return law, law.record
+    record = wanted.scene.law.record
+    record["numbers"][0] = wanted.scene.numbers_at([wanted.place])[0]
+    return wanted.scene.law, record
+
+
+class LawCurves:
+    """Keeps the curves of the law in force.
+
+    Attributes
+    ----------
+    found : list of Curve
+        What was asked for last, or before while that is being worked out.
+    """
+
+    def __init__(self) -> None:
+        self.found: list[Curve] = []
+        self._asked: Wanted | None = None
+        self._done: Wanted | None = None
+        self._thread: threading.Thread | None = None
+        self._loaded: set[tuple[Any, ...]] = set()
+
+    def forget(self) -> None:
+        """Have no curve until one is asked for."""
+        self.found, self._asked, self._done = [], None, None
+
+    def ask(self, wanted: Wanted) -> None:
+        """Want the curves of this law; cheap if nothing has changed."""
+        self._asked = wanted
+        if wanted == self._done or (self._thread is not None and self._thread.is_alive()):
+            return
+        if wanted.code in self._loaded:
+            self._work_out()
+        else:
+            self._thread = threading.Thread(target=self._load, name="law", daemon=True)
+            self._thread.start()
+
+    def wait(self, seconds: float = 60.0) -> None:
+        """Wait until what was asked for is there."""
+        if self._thread is not None:
+            self._thread.join(seconds)
+
+    def _load(self) -> None:
+        with contextlib.suppress(AttributeError, OSError):  # only Linux gives a thread a priority of its own
+            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        with _ONE_AT_A_TIME:
+            while self._asked is not None and self._done != self._asked:
+                self._work_out()
+
+    def _work_out(self) -> None:
+        wanted = self._asked
+        if wanted is not None:
+            found = curves(wanted)
+            self._loaded.add(wanted.code)
+            if self._asked is not None:  # nobody wants it any more
+                self.found, self._done = found, wanted

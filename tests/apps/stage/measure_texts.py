@@ -1,0 +1,87 @@
+"""Lays out the stage on a real display and prints, as JSON, where its texts are: a program, run by a test."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import replace
+
+import numpy as np
+import pyglet
+
+from apps.front_ends.run import RunInfo
+from apps.opengl import paint
+from apps.opengl.opening import open_window
+from apps.shared.theme import DARK
+from apps.stage.drawing.notes import keys
+from apps.stage.drawing.picture import Picture
+from apps.stage.motion import Motion
+from haptics.scenes import Scene, find_scene, read_scene
+from tests.apps.stage.driving import WORKSPACE, rows
+
+SIZES = ((1280, 720), (1366, 768), (2560, 1440), (800, 600))
+LONG = "a very long name of a material that nobody would give it"
+WORDS = "The handle is at the edge of the workspace, where nothing can be felt: move it to the middle. " * 3
+
+
+def scenes() -> dict[str, Scene]:
+    """Return scenes by name: with walls, with materials, and with the longest names."""
+    materials = read_scene(find_scene("ice-wood-rubber"))
+    named = [replace(region, name=f"{LONG} {k}") for k, region in enumerate(materials.regions)]
+    return {"walls": read_scene(find_scene("box")), "materials": materials, "long": replace(materials, regions=named)}
+
+
+def main() -> None:
+    """Print one entry for each size and scene: boxes of the texts of each part, and the areas they belong in."""
+    found = []
+    for size in SIZES:
+        window = open_window("stage", size=size)
+        for name, scene in scenes().items():
+            brushes = _brushes(window, scene)
+            layout = brushes.pop("layout")
+            boxes = {
+                part: [(b.left, b.bottom, b.content_width, b.content_height) for b in brush.labels if b.text]
+                for part, brush in brushes.items()
+            }
+            words = {part: [label.text for label in brush.labels] for part, brush in brushes.items()}
+            found.append({"size": size, "scene": name, "panel": layout, "boxes": boxes, "words": words})
+        window.close()
+    json.dump(found, sys.stdout)
+
+
+def _brushes(window: pyglet.window.Window, scene: Scene) -> dict[str, object]:
+    """Return what the parts of a picture write with, and the column (x, y, width, height)."""
+    made: list[paint.Brush] = []
+    first = paint.Brush.__init__
+
+    def note(brush: paint.Brush) -> None:
+        first(brush)
+        made.append(brush)
+
+    picture = Picture(window, DARK)
+    info = RunInfo(device="virtual-joystick", model="C", hand="minimum-jerk", workspace=WORKSPACE)
+    paint.Brush.__init__ = note  # type: ignore[method-assign]
+    try:
+        picture.show_run(info, scene)
+    finally:
+        paint.Brush.__init__ = first  # type: ignore[method-assign]
+    standing = made[-1]
+    picture.explain(keys(True, True, ("an emulated gamepad with a rather long name: its left stick is your hand",)))
+    picture.announce(WORDS, True)
+    picture.toggle_help()
+    motion = Motion(info.rate, info.causality)
+    motion.take(np.asarray(rows((0.0, 0.0))))
+    region = scene.regions[0].name if scene.regions else "ground"
+    picture.draw(motion, 0.0, (region, "breaks away at 12.34 N here"))
+    panel = picture.scenery.layout.panel
+    return {
+        "standing": standing,
+        "numbers": picture._numbers._brush,
+        "banner": picture._banner._brush,  # type: ignore[union-attr]
+        "help": picture._help._brush,  # type: ignore[union-attr]
+        "layout": (panel.x, panel.y, panel.width, panel.height),  # type: ignore[dict-item]
+    }
+
+
+if __name__ == "__main__":
+    main()
