@@ -9,8 +9,6 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from haptics.errors import ConfigurationError
-
 Array = NDArray[np.float64]
 
 NAMES = ("mass", "damping", "friction", "offset", "delay")
@@ -63,16 +61,9 @@ class Answers:
         At least one.
     period : float
         Time between two ticks [s].
-
-    Raises
-    ------
-    ConfigurationError
-        If there is none.
     """
 
     def __init__(self, pushes: Sequence[Push], period: float) -> None:
-        if not pushes:
-            raise ConfigurationError("no push was recorded whole: end other programs that work hard, and try again.")
         self.period = period
         self.parts = math.ceil(period / _STEP - 1e-9)
         length = max(len(push.position) for push in pushes)

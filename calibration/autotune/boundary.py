@@ -19,6 +19,7 @@ from calibration.autotune.answers import Plant
 from calibration.autotune.pushing import EASED, Gains, Pusher
 from calibration.autotune.ringing import Ring, ring_of
 from calibration.autotune.settings import AXES
+from calibration.motions.course import usable_rows
 from haptics.design import Coupling, Handle, stiffness_limit, stuck_matrix
 from haptics.records import Rows
 from haptics.rendering.motion import Motion, reference
@@ -126,6 +127,8 @@ class _Search:
     def next(self) -> float | None:
         """Return the stiffness to try next, None at the end."""
         low, high, wish = self._stable, self._unstable, self._pusher.wish
+        if not self._expected > 0.0:
+            self._doubt = f"no stiffness should hold this axis at {self._damping:.4g} N s/m"
         if self._doubt:
             return None
         if math.isinf(high):
@@ -210,7 +213,7 @@ class _Search:
         first = int(since[np.argmax(rows["sticking"] != 0)])
         caught = max(round(_CAUGHT / self._pusher.period), 4)
         ended = first >= length - 2
-        seen = rows[(since > release) & (since < first - caught)]
+        seen = usable_rows(rows[(since > release) & (since < first - caught)])
         ring = self._ring(seen["displacement"][:, self._number], stiffness)
         self._trials.append(Trial(stiffness, ended and not ring.rate > 0.0, ring.rate, not ended))
 

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from calibration.autotune.answers import NAMES, Answers, Plant, Push
 from calibration.fitting.intervals import quantile
+from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
 
@@ -32,7 +33,7 @@ _ROUNDS, _CONVERGED = 40, 1e-7
 _RELATIVE = {"mass": 3e-3, "damping": 0.01, "friction": 0.02, "delay": 0.01}
 _ABSOLUTE = {"damping": 0.01, "friction": 2e-3, "offset": 1e-3, "delay": 1e-5}
 """No interval reaches less far: a real handle is this picture of it no more exactly, in parts or in its unit."""
-_FEWEST = 8
+_SEEN = 8
 """A push of which fewer samples are known tells nothing: the machine stood still."""
 _DRIFT = 1e-3
 """How fast a handle may still be when a push begins [m/s]: nothing else tells that of one which friction holds."""
@@ -63,6 +64,17 @@ class PlantFit:
         return (low if name == "offset" else max(low, 0.0)), value + error
 
 
+def whole(pushes: Sequence[Push], least: int = 1) -> list[Push]:
+    """Return the pushes that were seen; raise `ConfigurationError` if they are fewer than `least`."""
+    seen = [push for push in pushes if np.isfinite(push.position).sum() >= _SEEN]
+    if len(seen) < least:
+        raise ConfigurationError(
+            f"{len(seen)} of {len(pushes)} pushes were recorded whole, {least} are needed: end other programs that "
+            "work hard, look whether the device gives samples all the time, and try again."
+        )
+    return seen
+
+
 def fit_plant(
     pushes: Sequence[Push], period: float, mass: float, noise: float, tried: Sequence[float] = _TRIED
 ) -> PlantFit:
@@ -71,7 +83,7 @@ def fit_plant(
     Parameters
     ----------
     pushes : sequence of Push
-        At least eight.
+        From six on there are intervals that mean something.
     period : float
         Time between two ticks [s].
     mass : float
@@ -81,7 +93,7 @@ def fit_plant(
     tried : sequence of float
         Delays to begin with [s].
     """
-    answers = Answers([push for push in pushes if np.isfinite(push.position).sum() >= _FEWEST], period)
+    answers = Answers(whole(pushes), period)
     weight = max(noise, 1e-7) / _DRIFT
     starts = [_Search(answers, Plant(mass, damping=0.5 * mass, delay=delay), weight) for delay in tried]
     for start in starts:
@@ -135,8 +147,9 @@ class _Search:
             step = np.linalg.solve(normal + self._slowness * np.eye(len(scale)), side) / scale
             plant = _allowed(self._plant.numbers + step, self._plant)
             velocity = self._velocity + [one.velocity(step) for one in self._clusters]
-            ways = self._answers.simulate([plant], velocity[None])[0]
-            cost, before = self._cost_of(self._answers.position - ways, velocity), self.cost
+            with np.errstate(over="ignore", invalid="ignore"):  # too long a step: its cost is no number, and refused
+                ways = self._answers.simulate([plant], velocity[None])[0]
+                cost, before = self._cost_of(self._answers.position - ways, velocity), self.cost
             if not cost < before * (1.0 + 1e-9):
                 self._slowness *= 10.0
                 if self._slowness > 1e6:
@@ -153,7 +166,7 @@ class _Search:
         bread = np.linalg.pinv(normal, rcond=1e-14, hermitian=True)
         scores = np.array([one.slopes.T @ one.left for one in self._clusters])
         count, degrees = len(scores), len(scores) - len(NAMES)
-        covariance = bread @ (scores.T @ scores) @ bread * count / (count - 1.0)
+        covariance = bread @ (scores.T @ scores) @ bread * count / max(count - 1.0, 1.0)
         factor = float(quantile(CONFIDENCE, np.array(float(max(degrees, 1)))))
         errors = factor * np.sqrt(np.maximum(np.diag(covariance), 0.0))
         known = {

@@ -7,7 +7,7 @@ lag of the velocity or the sampling, how much stiffer could a contact be?
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -125,8 +125,7 @@ def tune(
     spec = mover.spec
     require_forces(spec)
     course = _Course(spec, wish, mover.period)
-    configuration = {"configuration": {TABLE: asdict(wish)}}
-    recording = drive(mover, course.motions(), folder, {**(facts or {}), **configuration}, progress)
+    recording = drive(mover, course.motions(), folder, facts, progress, settings={TABLE: wish})
     return course.tuned(source_of(recording))
 
 

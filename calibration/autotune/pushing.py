@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.autotune.answers import Plant, Push
-from calibration.autotune.plant import LONGEST_DELAY, PlantFit, fit_plant
+from calibration.autotune.plant import LONGEST_DELAY, PlantFit, fit_plant, whole
 from calibration.autotune.settings import AXES, Autotune
+from calibration.motions.course import known_rows, usable_rows
 from calibration.motions.excitation import approach
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
@@ -36,7 +37,8 @@ _ENOUGH, _COUNTS = 1.5e-3, 30.0
 _SHORTEST, _LONGEST = 0.015, 0.06
 _SLOWEST = 0.08
 """Lengths of the pieces of a push [s], and the slowest push in parts of the fastest."""
-_ROUNDS = 4
+_ROUNDS, _FEWEST = 4, 8
+"""Parts in which they are given, and how many there must be at least: of fewer no interval can be told."""
 _QUICKNESS, _CAREFUL = 0.2, 2e-3
 """Natural frequency of the soft gains times the delay, to which something is added in case it was found too short."""
 _BRAKE, _SURE = 0.3, 5e-4
@@ -143,13 +145,13 @@ class Pusher:
             every.append(rows)
             if part == 0:
                 rough = fit_plant(pushes, self.period, rough.mass, resolution, (rough.delay,)).plant
-        fit = fit_plant(pushes, self.period, rough.mass, resolution, (rough.delay,))
+        fit = fit_plant(whole(pushes, _FEWEST), self.period, rough.mass, resolution, (rough.delay,))
         yield from self.centre(Gains.of(fit.plant, resolution, self.spec, self.period), number, every[-1])
         return Identified(axis, fit, *step_of(every, number))
 
     def centre(self, gains: Gains, number: int, before: Rows) -> Generator[Motion, Rows, None]:
         """Bring the handle to the middle, softly; of axis `number` the constant force is known."""
-        way = approach(before["position"][-1], self.middle, self.period)
+        way = approach(known_rows(before)["position"][-1], self.middle, self.period)
         rest = reference(np.tile(self.middle, (math.ceil(0.3 / self.period), 1)))
         table = np.concatenate((reference(*way), rest)) if len(way[0]) else rest
         table[:, 4 + number] = gains.load
@@ -173,21 +175,21 @@ class Pusher:
             seen.append(rows)
             pushes += cut(rows, [0], len(table), number, self.period)
             step, _ = step_of(seen, number)
-            if np.ptp(rows["position"][:, number]) > max(_ENOUGH, _COUNTS * step) or force >= most:
+            if span(rows, number) > max(_ENOUGH, _COUNTS * step) or force >= most:
                 break
             force = min(force * _GROWTH, most)
         every = np.concatenate(seen)
-        if np.ptp(every["position"][:, number]) < 4.0 * step_of(seen, number)[0] or len(pushes) < 1:
+        if span(every, number) < 4.0 * step_of(seen, number)[0]:
             raise ConfigurationError(
                 f"{self.spec.name} does not answer to {most:g} N along {axis}: make sure that its motors are on and "
                 "nothing blocks it, or raise autotune.strength."
             )
-        return pushes[-8:], every
+        return whole(pushes)[-8:], every
 
     def _guess(self, pushes: list[Push]) -> float:
         """Return the mass by what the last push moved."""
         last = pushes[-1]
-        moved = max(float(np.ptp(last.position)), 1e-6)
+        moved = max(float(np.nanmax(last.position) - np.nanmin(last.position)), 1e-6)
         return float(np.clip(np.abs(last.command).max() * _FIRST_TIME**2 / moved, 1e-3, 50.0))
 
     def _round(self, plant: Plant, number: int, rng: np.random.Generator) -> tuple[Array, list[int]]:
@@ -220,13 +222,16 @@ def _doublet(ticks: int, force: float) -> Array:
 
 
 def cut(rows: Rows, starts: list[int], length: int, number: int, period: float) -> list[Push]:
-    """Return the pushes of a motion that began at these rows of its table, (length); missed ticks have no position."""
-    first = int(rows["tick"][-1]) - length + 1 - (int(rows["sticking"].sum()) - 1)
-    tick = rows["tick"] - rows["tick"][0]
+    """Return the pushes of a motion that began at these rows of its table, (length).
+
+    Ticks that were missed, or whose sample could not be used, have no position.
+    """
+    first = int(rows["tick"][np.argmax(rows["sticking"] != 0)]) - length + 1
+    tick, known = rows["tick"] - rows["tick"][0], usable_rows(rows)
     command, position = np.zeros(int(tick[-1]) + 1), np.full(int(tick[-1]) + 1, np.nan)
     held = np.searchsorted(tick, np.arange(len(command)), side="right") - 1
     command[:] = rows["command"][held, number]
-    position[tick] = rows["position"][:, number]
+    position[known["tick"] - rows["tick"][0]] = known["position"][:, number]
     offset = first - int(rows["tick"][0])
     ends = [*starts[1:], length]
     history = math.ceil(LONGEST_DELAY / period) + 1
@@ -238,6 +243,12 @@ def cut(rows: Rows, starts: list[int], length: int, number: int, period: float) 
     return pushes
 
 
+def span(rows: Rows, number: int) -> float:
+    """Return how far apart the places along an axis are that were seen [m]."""
+    places = usable_rows(rows)["position"][:, number]
+    return float(np.ptp(places)) if len(places) else 0.0
+
+
 def step_of(rows: list[Rows], number: int) -> tuple[float, float]:
     """Return the step of the encoder [m] and by how much it may be another.
 
@@ -245,14 +256,15 @@ def step_of(rows: list[Rows], number: int) -> tuple[float, float]:
     it exactly; behind a linkage or turned axes they are not, and it may be half as much or twice. (0, 0) where there is
     no shortest way.
     """
-    ways = np.concatenate([np.hypot(*np.diff(one["position"], axis=0).T) for one in rows])
+    known = [usable_rows(one)["position"] for one in rows]
+    ways = np.concatenate([np.hypot(*np.diff(one, axis=0).T) for one in known])
     ways = ways[ways > 0.0]
     if len(ways) < 3:
         return (float(ways.min()) if len(ways) else 0.0), math.inf
     step = float(np.quantile(ways, _SHORTEST_WAYS))
     if step < _FINEST:
         return 0.0, 0.0
-    places = np.unique(np.concatenate([one["position"][:, number] for one in rows]))
+    places = np.unique(np.concatenate([one[:, number] for one in known]))
     along, exact = places - places[0], step
     for _ in range(3):
         counts = np.round(along / exact)

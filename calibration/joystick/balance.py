@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 from calibration.joystick.person import Look, Person
 from calibration.joystick.pushes import rest
 from calibration.motions import Procedure
+from calibration.motions.course import known_rows
 from calibration.motions.excitation import approach
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
@@ -100,7 +101,7 @@ class Balance:
         yield rest(_LOOK, period)
         self.person.hang(self.weight, self.look)
         lying = yield rest(_LOOK, period)
-        way = approach(lying["position"][-1], np.zeros(2), period, _RISE)
+        way = approach(known_rows(lying)["position"][-1], np.zeros(2), period, _RISE)
         if len(way[0]):
             self._require_strong((yield hold(reference(*way), label="take it up")))
         self._require_strong((yield hold(holding(_SETTLE, period), label="settle")))

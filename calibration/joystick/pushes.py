@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from calibration.joystick.person import MIDDLE, Look, Person, in_words
 from calibration.joystick.response import Push, Response, identify
 from calibration.motions import Procedure
+from calibration.motions.course import known_rows
 from devices.joystick.parameters import Axes
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from haptics.rendering.envelope import UNUSABLE
 from haptics.rendering.motion import Motion, holding, reference
 
 START = 0.02
@@ -154,7 +154,7 @@ class Pusher:
         rows = yield Motion(
             Causality.IMPEDANCE, table, abs(level), max_speed=_TOO_FAST, relative=True, period=self.period, label=label
         )
-        rows = rows[(rows["status"] & UNUSABLE) == 0]
+        rows = known_rows(rows)
         given = np.round(rows["command"][:, effect] * self.full_scale) / self.full_scale
         return Push(effect, rows["time"] + rows["period_error"], given, rows["position"] - rows["position"][0])
 
@@ -169,10 +169,10 @@ class Pusher:
     def _drift(self) -> Generator[Motion, Rows, NDArray[np.float64]]:
         """Return where the handle is once it has become slow, or patience has an end."""
         for _ in range(math.ceil(_PATIENCE / _STILL)):
-            rows = yield rest(_STILL, self.period)
-            if np.hypot(*(rows["position"][-1] - rows["position"][0])) < _SLOW * _STILL:
+            places = known_rows((yield rest(_STILL, self.period)))["position"]
+            if np.hypot(*(places[-1] - places[0])) < _SLOW * _STILL:
                 break
-        return np.array(rows["position"][-1])
+        return np.array(places[-1])
 
     def _require_seen(self, push: Push) -> None:
         if not self.person.saw(push.moved):

@@ -11,6 +11,7 @@ import numpy as np
 from haptics.errors import DeviceFault
 from haptics.recording.recording import Recorder
 from haptics.records import Permission, Rows
+from haptics.rendering.envelope import UNUSABLE
 from haptics.rendering.motion import Motion
 from haptics.rendering.programs import keep_motion
 
@@ -79,3 +80,26 @@ def own_rows(rows: Rows, number: int) -> Rows:
     """Return the rows that were recorded while the program `number` was in force."""
     versions = rows["settings_version"]
     return np.array(rows[np.searchsorted(versions, number) : np.searchsorted(versions, number, side="right")])
+
+
+def usable_rows(rows: Rows) -> Rows:
+    """Return the rows whose samples the envelope could use: the others may hold anything, also what is no number."""
+    usable: Rows = rows[(rows["status"] & UNUSABLE) == 0]
+    return usable
+
+
+def known_rows(rows: Rows) -> Rows:
+    """Return `usable_rows`.
+
+    Raises
+    ------
+    DeviceFault
+        If there is none.
+    """
+    known = usable_rows(rows)
+    if not len(known):
+        raise DeviceFault(
+            f"none of {len(rows)} samples could be used, so that nobody knows where the handle is: look at the flags "
+            "of the recording, and at the device's cable."
+        )
+    return known

@@ -34,6 +34,8 @@ def drive(
     progress: Progress = lambda seconds: None,
     warn: Callable[[str], None] = lambda words: None,
     present: Present | None = None,
+    *,
+    settings: Mapping[str, Any] | None = None,
 ) -> Recording:
     """Run a procedure to its end and return the recording.
 
@@ -53,6 +55,8 @@ def drive(
         Takes what went wrong besides, in words.
     present : Present, optional
         Is to look at the run.
+    settings : mapping, optional
+        What the procedure goes by, dataclasses by the names of their tables in ``configuration``.
 
     Raises
     ------
@@ -66,7 +70,8 @@ def drive(
     spec = mover.spec
     limits = _limits(spec)
     with contextlib.closing(Course(procedure)) as course:
-        recorder = Recorder(folder, _facts(mover, spec, limits, facts or {}))
+        tables = {name: asdict(one) for name, one in (settings or {}).items()}
+        recorder = Recorder(folder, _facts(mover, spec, limits, facts or {}, tables))
         course.note(recorder)
         stage = Stage(mover, course, spec, limits, recorder, progress, warn, present or Present())
         if mover.live:
@@ -76,12 +81,15 @@ def drive(
     return Recording(folder)
 
 
-def _facts(mover: Mover, spec: DeviceSpec, limits: Limits, more: Mapping[str, Any]) -> dict[str, Any]:
+def _facts(
+    mover: Mover, spec: DeviceSpec, limits: Limits, more: Mapping[str, Any], tables: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return what a recording says before its first tick."""
     configuration = {
         "session": {"model": Motion.model, "rate": mover.rate},
         "device": dict(mover.device),
         **more.get("configuration", {}),
+        **tables,
     }
     return {
         "started": datetime.datetime.now(datetime.UTC).isoformat(timespec="milliseconds"),

@@ -9,6 +9,7 @@ the mass shows. All of that is done in several equal rounds: a model must predic
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,8 @@ from numpy.typing import NDArray
 
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
+from haptics.records import Rows
+from haptics.rendering.motion import Motion, holding, reference
 from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]
@@ -31,6 +34,9 @@ _REST = 0.1
 
 _APPROACH = 0.05
 """Speed at which the handle is brought to the middle at first [m/s]."""
+
+_HOLD = 0.05
+"""A device is held where it is for so long before it moves [s]."""
 
 _UNKNOWN_MASS = 0.3
 """Moving mass where the data sheet has none [kg]."""
@@ -108,6 +114,19 @@ def plan(excitation: Excitation, spec: DeviceSpec, period: float) -> Plan:
             count += len(along)
     position = np.concatenate(positions)
     return Plan(position, _rate(position, middle, period), (tuple(parts[0]), tuple(parts[1])))
+
+
+def hold_still(move: Callable[..., Motion], period: float) -> Generator[Motion, Rows, Array]:
+    """Hold a device where it is; return where that was, (2,) [m]."""
+    held = yield move(holding(_HOLD, period), relative=True, label="hold")
+    return np.array(held["proxy"][-1])
+
+
+def go_to(move: Callable[..., Motion], start: Array, end: Array, period: float) -> Generator[Motion, Rows, None]:
+    """Bring a device slowly from one place to another, (2,) each [m]; it is not moved if it is there."""
+    way = approach(start, end, period)
+    if len(way[0]):
+        yield move(reference(*way), label="approach")
 
 
 def approach(start: Array, end: Array, period: float, speed: float = _APPROACH) -> tuple[Array, Array]:

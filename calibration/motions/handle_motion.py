@@ -9,15 +9,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from calibration.motions import Mover, Procedure, drive
-from calibration.motions.excitation import Excitation, approach, plan
+from calibration.motions.excitation import Excitation, go_to, hold_still, plan
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, reference
 
 AXES = ("x", "y")
 
@@ -35,9 +35,6 @@ _ASTRAY = 0.02
 
 _RACING = 0.3
 """A handle that is so much faster than any stroke runs away [m/s]."""
-
-_HOLD = 0.05
-"""The handle is held where it is for so long before it moves [s]."""
 
 _UNKNOWN_MASS, _UNKNOWN_DELAY = 0.3, 2e-3
 
@@ -102,8 +99,7 @@ def excite(
     """
     spec = mover.spec
     require_free(spec)
-    configuration = {"configuration": {"excitation": asdict(excitation)}}
-    drive(mover, rounds(excitation, spec, mover.period), folder, {**(facts or {}), **configuration}, progress)
+    drive(mover, rounds(excitation, spec, mover.period), folder, facts, progress, settings={"excitation": excitation})
     return folder
 
 
@@ -132,10 +128,8 @@ def rounds(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedure
         damping=gains.damping,
         integration=gains.memory,
     )
-    held = yield motion(holding(_HOLD, period), relative=True, label="hold")
-    way = approach(held["proxy"][-1], whole.position[0], period)
-    if len(way[0]):
-        yield motion(reference(*way), label="approach")
+    held = yield from hold_still(motion, period)
+    yield from go_to(motion, held, whole.position[0], period)
     for axis, parts in zip(AXES, whole.parts, strict=True):
         for number, part in enumerate(parts, 1):
             yield motion(reference(whole.position[part], whole.velocity[part]), label=round_label(axis, number))

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +22,15 @@ from calibration.data.files import Source
 from calibration.data.joint_recording import JointRecording
 from calibration.data.signals import motion, smooth
 from calibration.motions import Mover, Procedure, drive, rows_of, source_of
-from calibration.motions.excitation import Excitation, approach, to_and_fro
+from calibration.motions.course import usable_rows
+from calibration.motions.excitation import Excitation, go_to, hold_still, to_and_fro
 from devices.arm.body import ArmBody
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.recording.columns import CHANNEL
 from haptics.recording.recording import Recording
 from haptics.records import Rows
-from haptics.rendering.envelope import UNUSABLE
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, reference
 
 Array = NDArray[np.float64]
 
@@ -54,9 +53,6 @@ _ASTRAY = 0.02
 
 _CATCHING_UP = 1.5
 """The reference may be so much faster than it was planned, where it has fallen behind."""
-
-_HOLD = 0.05
-"""The arm is held where it is for so long before it moves [s]."""
 
 
 def excite_arm(
@@ -89,9 +85,8 @@ def excite_arm(
         As of `calibration.motions.drive`; also if it does not follow. What was recorded stays.
     """
     body = body_of(mover)
-    configuration = {"configuration": {"excitation": asdict(excitation)}}
     procedure = rounds(body, excitation, mover.spec, mover.period)
-    recording = drive(mover, procedure, folder, {**(facts or {}), **configuration}, progress)
+    recording = drive(mover, procedure, folder, facts, progress, settings={"excitation": excitation})
     return joint_recordings(recording, body)
 
 
@@ -124,11 +119,9 @@ def rounds(body: ArmBody, excitation: Excitation, spec: DeviceSpec, period: floa
     angles, parts = plan_joints(body, excitation, spec, period)
     places = body.linkage.positions(angles)
     fastest = float(np.hypot(*np.diff(places, axis=0).T).max()) / period
-    move = functools.partial(Motion, Causality.ADMITTANCE, max_error=_ASTRAY, period=period)
-    held = yield move(holding(_HOLD, period), bound=spec.max_speed, relative=True, label="hold")
-    way = approach(held["proxy"][-1], places[0], period)
-    if len(way[0]):
-        yield move(reference(*way), bound=spec.max_speed, label="approach")
+    move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
+    held = yield from hold_still(move, period)
+    yield from go_to(move, held, places[0], period)
     for joint, own in zip(JOINTS, parts, strict=True):
         for number, part in enumerate(own, 1):
             bound = min(_CATCHING_UP * fastest, spec.max_speed)
@@ -179,7 +172,7 @@ def joint_recordings(recording: Recording, body: ArmBody) -> dict[str, list[Join
 
 
 def _measured(rows: Rows, joint: int, body: ArmBody, source: Source) -> JointRecording:
-    rows = rows[(rows["status"] & UNUSABLE) == 0]
+    rows = usable_rows(rows)
     time, angles = np.array(rows["time"]), np.array(rows[CHANNEL + ANGLES])
     position = angles[:, joint]
     effort = _load(body, time, angles)[:, joint] - body.reduction * rows[CHANNEL + TORQUES][:, joint]

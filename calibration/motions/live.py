@@ -23,6 +23,9 @@ from haptics.servo.job import SILENCE, Job, Paths
 from haptics.servo.loop import End
 from haptics.servo.run import HEARTBEAT_EVERY, Listen, Run
 
+PROCEDURE = "haptics procedure"
+"""Name of the thread in which a procedure thinks."""
+
 
 class Live(Run):
     """A procedure in a servo process.
@@ -50,6 +53,7 @@ class Live(Run):
         stage.present.trace = self.servo.trace
         self._thinking: threading.Thread | None = None
         self._published = 0.0
+        self._saying, self._over = threading.Lock(), False
 
     def run(self) -> None:
         """Run to the end, whatever that is; raise what went wrong."""
@@ -84,31 +88,45 @@ class Live(Run):
             if time.monotonic() - self._published > SILENCE:
                 raise DeviceFault(f"{stage.spec.name}: its servo did not take the next motion.")
         elif row["sticking"]:
-            self._thinking = threading.Thread(target=self._think, args=(int(row["tick"]),), daemon=True)
+            self._thinking = threading.Thread(target=self._think, args=(int(row["tick"]),), name=PROCEDURE, daemon=True)
             self._thinking.start()
         else:
             stage.course.require_progress(int(row["tick"]), int(row["permission"]))
 
     def _think(self, tick: int) -> None:
         """Give the procedure all rows up to that of `tick`, and the servo what it says to them."""
-        stage = self._stage
+        stage, more = self._stage, False
+        error: BaseException | None = None
         try:
-            if stage.course.go_on(self._rows_until(tick)):
-                line = stage.course.note(stage.recorder)
-                self._published = time.monotonic()
-                self.servo.go_on_with(line)
+            more = stage.course.go_on(self._rows_until(tick))
+        except BaseException as raised:  # an error of the procedure, not of the device
+            error = raised
+        with self._saying:
+            if self._over or self.stopping:  # what it says now comes too late
                 return
-        except OSError as error:
-            self.not_written(error)
-        except BaseException as error:  # an error of the procedure, not of the device
+            if more:
+                self._say()
+                return
             stage.error = stage.error or error
-        self.stop()
+            self.stop()
+
+    def _say(self) -> None:
+        """Write down the next motion, and give it to the servo."""
+        with self.writing():
+            line = self._stage.course.note(self._stage.recorder)
+            self._published = time.monotonic()
+            self.servo.go_on_with(line)
+
+    def quieten(self) -> None:
+        """Let the procedure, which may still be thinking, say nothing any more: the run is over."""
+        with self._saying:
+            self._over = True
 
     def _rows_until(self, tick: int) -> Rows:
-        """Return all rows, once that of `tick` is among them."""
+        """Return all rows, once that of `tick` is among them, or the run is over."""
         while True:
             rows = self._stage.recorder.rows()
-            if len(rows) and rows["tick"][-1] >= tick:
+            if self._over or (len(rows) and rows["tick"][-1] >= tick):
                 return rows
             time.sleep(HEARTBEAT_EVERY)
 

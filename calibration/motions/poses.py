@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from calibration.data.files import Source
 from calibration.handle import LEAST_POSES, RestingWrenches
 from calibration.motions import Mover, Procedure, drive, rows_of, source_of
-from calibration.motions.excitation import approach
+from calibration.motions.excitation import approach, go_to, hold_still
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.columns import CHANNEL
 from haptics.recording.recording import Recording
 from haptics.records import Rows
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, reference
 from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]
@@ -43,9 +43,6 @@ _USABLE = 0.5
 
 _ASTRAY = 0.02
 """An end effector farther from where it should be does not follow [m]."""
-
-_HOLD = 0.05
-"""The arm is held where it is for so long before it moves [s]."""
 
 
 @documented
@@ -109,8 +106,8 @@ def measure_wrenches(
     """
     spec = mover.spec
     require_wrench(spec)
-    configuration = {"configuration": {"poses": asdict(poses)}}
-    recording = drive(mover, visits(poses, spec, mover.period), folder, {**(facts or {}), **configuration}, progress)
+    procedure = visits(poses, spec, mover.period)
+    recording = drive(mover, procedure, folder, facts, progress, settings={"poses": poses})
     return wrenches_of(recording)
 
 
@@ -118,10 +115,8 @@ def visits(poses: Poses, spec: DeviceSpec, period: float) -> Procedure:
     """Give the motions: hold, go to the first pose, and from each to the next, with a rest in each."""
     places, holds = plan_poses(poses, spec, period)
     move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
-    held = yield move(holding(_HOLD, period), relative=True, label="hold")
-    way = approach(held["proxy"][-1], places[0], period)
-    if len(way[0]):
-        yield move(reference(*way), label="approach")
+    held = yield from hold_still(move, period)
+    yield from go_to(move, held, places[0], period)
     begin = 0
     for number, hold in enumerate(holds, 1):
         if hold.start > begin:

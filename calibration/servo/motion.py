@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +19,14 @@ from numpy.typing import NDArray
 
 from calibration.data.files import Source
 from calibration.motions import Mover, Procedure, drive, rows_of, source_of
-from calibration.motions.excitation import approach
+from calibration.motions.course import usable_rows
+from calibration.motions.excitation import go_to, hold_still
 from calibration.servo.response import Response, ServoFit, fit_servo
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.records import Rows
-from haptics.rendering.envelope import UNUSABLE
-from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.motion import Motion, reference
 from haptics.settings import bounded, check, documented
 
 Array = NDArray[np.float64]
@@ -36,8 +36,6 @@ LINES = (1, 2, 3, 5, 7, 10, 14, 19, 25, 32)
 
 AXES = ("x", "y")
 _LABEL = "servo"
-_HOLD = 0.05
-"""The arm is held where it is for so long before it moves [s]."""
 _RAMP, _SETTLING = 0.15, 0.15
 """Stroke and sines take so long to come and to go, and the arm so long to forget how they came [s]."""
 _SHARE = 0.5
@@ -134,9 +132,8 @@ def measure_servo(
         As of `calibration.motions.drive`; also if it does not follow. What was recorded stays.
     """
     require_reference(mover.spec)
-    configuration = {"configuration": {_LABEL: asdict(excitation)}}
     procedure = motions(excitation, mover.spec, mover.period)
-    recording = drive(mover, procedure, folder, {**(facts or {}), **configuration}, progress)
+    recording = drive(mover, procedure, folder, facts, progress, settings={_LABEL: excitation})
     return servo_of(recording, excitation, knows_velocity=mover.spec.servo_knows_velocity)
 
 
@@ -151,12 +148,10 @@ def motions(excitation: Excitation, spec: DeviceSpec, period: float) -> Procedur
     lower, upper = np.array(spec.workspace_min), np.array(spec.workspace_max)
     along = path(excitation, spec, period)
     move = functools.partial(Motion, Causality.ADMITTANCE, bound=spec.max_speed, max_error=_ASTRAY, period=period)
-    last = (yield move(holding(_HOLD, period), relative=True, label="hold"))["proxy"][-1]
+    last = yield from hold_still(move, period)
     for number, axis in enumerate(AXES):
         places = 0.5 * (lower + upper) + np.outer(along, np.eye(2)[number])
-        way = approach(last, places[0], period)
-        if len(way[0]):
-            yield move(reference(*way), label="approach")
+        yield from go_to(move, last, places[0], period)
         last = (yield move(reference(places, period=period), label=f"{_LABEL} {axis}"))["proxy"][-1]
 
 
@@ -238,11 +233,10 @@ def _strokes(rows: Rows, excitation: Excitation, period: float) -> Iterator[Rows
         If they are fewer than half.
     """
     begun = rows["tick"] - rows["tick"][0]
-    usable = (rows["status"] & UNUSABLE) == 0
     whole, measured = round(_stroke_time(excitation) / period), round(excitation.measured / period)
     for number in range(excitation.strokes):
         first = number * whole + round((_RAMP + _SETTLING) / period)
-        kept: Rows = rows[(begun >= first) & (begun < first + measured) & usable]
+        kept = usable_rows(rows[(begun >= first) & (begun < first + measured)])
         if len(kept) < measured // 2:
             raise ConfigurationError("the arm: too few samples were usable to tell how its servo follows.")
         yield kept

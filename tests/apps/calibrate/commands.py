@@ -1,4 +1,4 @@
-"""Calibrating from files in this process, as the command line does it."""
+"""Calibrating in this process, as the command line does it."""
 
 from __future__ import annotations
 
@@ -28,4 +28,13 @@ def refusal(capsys: pytest.CaptureFixture[str], *arguments: str | Path) -> str:
     out, err = capsys.readouterr()
     assert "error" in json.loads(out)
     (line,) = err.strip().splitlines()
+    return line
+
+
+def refuses_to_move(capsys: pytest.CaptureFixture[str], folder: Path, *arguments: str) -> str:
+    """Return the one line with which it refuses before anything is moved or written."""
+    out, record = folder / "own.toml", folder / "recordings"
+    line = refusal(capsys, *arguments, f"--out={out}", f"--record={record}")
+    assert not record.exists()
+    assert not out.exists()
     return line
