@@ -5,9 +5,11 @@ It notices when it was kept from running: an emulated device that stood still fo
 
 from __future__ import annotations
 
+import contextlib
 import select
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 LOOK = 0.01
@@ -74,6 +76,18 @@ class Loop:
                     call()
             for source in self.sources:
                 source.serve(now)
+
+    @contextlib.contextmanager
+    def in_thread(self, name: str) -> Iterator[None]:
+        """Have a thread of that name run it meanwhile."""
+        over = threading.Event()
+        thread = threading.Thread(target=self.run, args=(over.is_set,), name=name, daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            over.set()
+            thread.join()
 
     def _notice(self, now: float, lost: float) -> None:
         """Note that so much time [s] was neither used nor waited for."""

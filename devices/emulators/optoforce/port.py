@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import threading
 import time
 import tty
@@ -14,11 +13,8 @@ from typing import Self
 from devices.emulators.loop import Loop
 from devices.emulators.optoforce.program import Program
 
-_LOOK = 0.05
-"""Between two looks at whether to end, where nothing else happens [s]."""
-
-_NOBODY = 2e-3
-"""How often to look for a host while there is none [s]."""
+_LOOK = 2e-3
+"""How often to look what has come [s]: of a port that nobody has open a system says that it can be read, always."""
 
 
 class OptoForceUnit:
@@ -55,10 +51,9 @@ class OptoForceUnit:
         os.set_blocking(self._master, False)  # what nobody reads is lost, as on the bus
         self.port = os.ttyname(slave)
         os.close(slave)
-        self._ending = threading.Event()
+        self._ends = contextlib.ExitStack()
         self._plugged = True
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, name="emulated OptoForce unit", daemon=True)
 
     def unplug(self) -> None:
         """Pull the cable out: the port goes away."""
@@ -69,35 +64,27 @@ class OptoForceUnit:
 
     def __enter__(self) -> Self:
         """Start to serve."""
-        self._thread.start()
+        loop = Loop()
+        self._ends.enter_context(self.within(loop))
+        self._ends.enter_context(loop.in_thread("emulated OptoForce unit"))
         return self
 
     def __exit__(self, *_: object) -> None:
         """Unplug it and end."""
-        self._ending.set()
-        self._thread.join()
-        self.unplug()
-
-    def _run(self) -> None:
-        poll = select.poll()
-        poll.register(self._master, select.POLLIN)
-        while not self._ending.is_set() and self._plugged:
-            pause = min(self.program.pause(time.monotonic()), _LOOK)
-            events = dict(poll.poll(1e3 * pause))
-            if events.get(self._master, 0) & ~select.POLLIN and not events[self._master] & select.POLLIN:
-                time.sleep(_NOBODY)  # nobody has the port open
-            self.serve(time.monotonic())
+        self._ends.close()
 
     @contextlib.contextmanager
     def within(self, loop: Loop) -> Iterator[None]:
         """Have an event loop serve it."""
         loop.sources.append(self)
-        yield
-        self.unplug()
+        try:
+            yield
+        finally:
+            self.unplug()
 
     def pause(self, now: float) -> float:
         """Return how long nothing will leave, or it is not looked what has come [s]."""
-        return min(self.program.pause(now), _NOBODY)
+        return min(self.program.pause(now), _LOOK)
 
     def serve(self, now: float) -> None:
         """Take what has come, and send what is due."""

@@ -5,5 +5,5 @@ there does not cancel out here. Like the real ones it streams to whoever started
 its first setting is 7000 records a second.
 
 - `devices.emulators.rdt.program`: the sensor, commands in and datagrams out, with faults on demand.
-- `devices.emulators.rdt.box`: the same at its sockets, in threads.
+- `devices.emulators.rdt.box`: the same at its socket, and its web `pages`.
 """

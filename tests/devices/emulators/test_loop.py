@@ -1,13 +1,11 @@
 """The event loop of an emulated far end, and the force sensors that it serves."""
 
-import contextlib
 import os
 import select
 import socket
 import struct
-import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
@@ -41,19 +39,6 @@ def passes(count: int) -> Callable[[], bool]:
     """Be done after so many passes."""
     left = iter([False] * count)
     return lambda: next(left, True)
-
-
-@contextlib.contextmanager
-def serving(loop: Loop) -> Iterator[None]:
-    """Let the loop run in a thread of its own."""
-    over = threading.Event()
-    thread = threading.Thread(target=loop.run, args=(over.is_set,))
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 # --- the loop --------------------------------------------------------------------------------------------------------
@@ -134,7 +119,7 @@ def test_a_sensor_on_the_network_streams_from_a_loop() -> None:
     box.program.settings["comrdtrate"] = "1000"
     host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     host.settimeout(PATIENCE)
-    with host, box.within(loop), serving(loop):
+    with host, box.within(loop), loop.in_thread("sensor"):
         host.sendto(bytes.fromhex("1234 0002 00000000"), (box.address["address"], box.address["port"]))
         records = [struct.unpack(">3I6i", host.recv(64)) for _ in range(50)]
         host.sendto(bytes.fromhex("1234 0000 00000000"), (box.address["address"], box.address["port"]))
@@ -145,7 +130,7 @@ def test_a_sensor_on_the_network_streams_from_a_loop() -> None:
 def test_a_sensor_at_a_serial_port_streams_from_a_loop() -> None:
     loop = Loop()
     unit = OptoForceUnit(lambda: WRENCH, (10.0, 10.0, 10.0))
-    with unit.within(loop), serving(loop):
+    with unit.within(loop), loop.in_thread("sensor"):
         port = os.open(unit.port, os.O_RDWR | os.O_NOCTTY)
         request = bytes.fromhex("aa 00 32 03 01 00 00")
         os.write(port, request + struct.pack(">H", sum(request)))

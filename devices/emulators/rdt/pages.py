@@ -1,0 +1,60 @@
+"""The sensor's web pages, within an event loop: one request to a connection, in one piece."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+from collections.abc import Iterator
+
+from devices.emulators.loop import Loop
+from devices.emulators.rdt.program import Program
+
+LONGEST = 8192
+"""No request is longer [byte]."""
+
+_PATIENCE = 1.0
+"""A client that does not take its answer for so long gets none [s]."""
+
+
+class Pages:
+    """A web server.
+
+    Parameters
+    ----------
+    address : str
+        Where it listens, at a port of its own.
+    program : Program
+        The sensor, which has the pages.
+
+    Attributes
+    ----------
+    port : int
+        That port.
+    """
+
+    def __init__(self, address: str, program: Program) -> None:
+        self._program = program
+        self._listener = socket.create_server((address, 0))
+        self.port: int = self._listener.getsockname()[1]
+
+    @contextlib.contextmanager
+    def within(self, loop: Loop) -> Iterator[None]:
+        """Have an event loop serve them."""
+        loop.watch(self._listener, lambda: self._accept(loop))
+        with self._listener:
+            yield
+
+    def _accept(self, loop: Loop) -> None:
+        wire, _ = self._listener.accept()
+        wire.settimeout(_PATIENCE)
+        loop.watch(wire, lambda: self._serve(loop, wire))
+
+    def _serve(self, loop: Loop, wire: socket.socket) -> None:
+        loop.forget(wire)
+        with wire, contextlib.suppress(OSError):  # the client may be gone by now
+            method, path, *_ = (*wire.recv(LONGEST).decode("latin-1").split(), "", "")
+            page = self._program.page(path) if method == "GET" else None
+            status = "404 Not Found" if page is None else "200 OK" if page else "302 Found\r\nLocation: /"
+            body = (page or "").encode()
+            head = f"HTTP/1.0 {status}\r\nContent-Type: text/xml\r\nContent-Length: {len(body)}\r\n\r\n"
+            wire.sendall(head.encode() + body)
