@@ -1,44 +1,62 @@
 """Every figure of every device's data sheet beside the one that is measured: the table of ``docs/data_sheets.md``.
 
 ``python -m tests.devices.data_sheets [DEVICE ...]`` prints it, all devices if none is named. Figures of emulated
-devices are of this machine, emulation included, and follow its clock: nothing else should run meanwhile.
+devices are of this machine, emulation included, and follow its clock: nothing else should run meanwhile. The last line
+says how busy the machine was.
 """
 
 from __future__ import annotations
 
 import json
 import math
+import os
 import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from calibration.motions import Mover
 from devices import create_device
 from haptics.clock import Clock
+from haptics.design.advice import plain
 from haptics.device import Causality, DeviceSpec
 from haptics.recording.recording import Recording
+from tests.devices.boundaries import (
+    FRICTION,
+    LOUD,
+    ROUND,
+    advised_mass,
+    advised_stiffness,
+    circle,
+    fastest_driven,
+    hum,
+    least_mass,
+)
+from tests.devices.figures import GENTLE, PERIOD, ages, fastest, hand_over, residual, step, strongest
 from tests.processes import NO_PICTURE, ROOT
 
-PERIOD = 1e-3
 SLOW, STROKES, PUSH = 6.0, 6.0, 2.0
 """How long each session is [s]."""
-
-GENTLE = 0.005
-"""Speed of the hand with which one step of an encoder is told from the next [m/s]."""
 
 FAULTED = 4
 """Exit status of a session that a limit has ended: its recording counts."""
 
-TOLD = 1e-9
-"""What differs by less is the same position [m]."""
+ATTEMPTS = 3
+"""A calibration that a limit has ended, as it may on a machine that stands still for a while, is tried so often."""
+
+STIFFEST, LEAST_MASS = "largest stiffness, by advice", "least virtual mass, by advice"
+"""Names of the lines that have advice in place of the data sheet."""
 
 Cell = str | None
 """A number with its unit; None where there is none."""
+
+NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+"""The hand of a handle that is let alone."""
 
 
 @dataclass(frozen=True)
@@ -50,9 +68,13 @@ class Subject:
     settings: tuple[str, ...] = ()
     clock: str = "wall"
 
+    def __str__(self) -> str:
+        """Its title."""
+        return self.title
+
     @property
-    def spec(self) -> DeviceSpec:
-        """Its data sheet."""
+    def table(self) -> dict[str, Any]:
+        """Its settings."""
         from apps.settings.config import parse_assignment
 
         table: dict[str, Any] = {}
@@ -63,7 +85,17 @@ class Subject:
             for part in tables:
                 place = place.setdefault(part, {})
             place[last] = value
-        return create_device(self.backend, table, clock=Clock(PERIOD)).spec
+        return table
+
+    @property
+    def spec(self) -> DeviceSpec:
+        """Its data sheet."""
+        return create_device(self.backend, self.table, clock=Clock(PERIOD)).spec
+
+    @property
+    def words(self) -> list[str]:
+        """What a command is told of it, besides its name."""
+        return ["--clock", self.clock, *(word for text in self.settings for word in ("--set", text))]
 
 
 EMULATED = ("device.emulated=true",)
@@ -89,57 +121,25 @@ def haptics(*arguments: str) -> dict[str, Any]:
     return answer
 
 
+def calibrated(what: str, subject: Subject, folder: Path, *told: str) -> dict[str, Any]:
+    """Calibrate something of a device; return the answer of the command, empty if a limit ended it every time."""
+    where = ("--device", subject.backend, "--out", str(folder / f"{what}.toml"), "--record", str(folder))
+    answer: dict[str, Any] = {}
+    for _ in range(ATTEMPTS):
+        answer = haptics("calibrate", what, *where, *told, *subject.words)
+        if "out" in answer:
+            return answer
+    sys.stderr.write(f"{subject}: {what} was not calibrated: {answer}\n")
+    return {}
+
+
 def session(subject: Subject, folder: Path, seconds: float, *hand: str) -> np.ndarray:
     """Run a session and return its rows that nothing but the element has decided."""
     model = "C" if subject.spec.causality is Causality.IMPEDANCE else "A"
-    told = [word for text in (*subject.settings, *hand) for word in ("--set", text)]
-    where = ("--device", subject.backend, "--model", model, "--record", str(folder), "--clock", subject.clock)
+    told = [*subject.words, *(word for text in hand for word in ("--set", text))]
+    where = ("--device", subject.backend, "--model", model, "--record", str(folder))
     answer = haptics("run", *where, "--duration", f"{seconds:g}", "--headless", *NO_PICTURE, *told)
     return Recording(Path(answer["recording"])).rows
-
-
-# --- the figures -----------------------------------------------------------------------------------------------------
-
-
-def ages(rows: np.ndarray) -> tuple[float, float]:
-    """Return how old samples were: median, and the hundredth part that was older [s]."""
-    found = rows["sample_age"][np.isfinite(rows["sample_age"])]
-    middle, most = np.percentile(found, (50, 99))
-    return float(middle), float(most)
-
-
-def hand_over(rows: np.ndarray) -> float:
-    """Return the median time from taking a sample until the force made of it was the device's [s]."""
-    found = rows["sample_age"] + rows["write_time"]
-    return float(np.median(found[np.isfinite(found)]))
-
-
-def step(rows: np.ndarray) -> float:
-    """Return the step of the position along the axis that moves most: the median of what it moves when it does [m]."""
-    moves = np.abs(np.diff(rows["position"], axis=0))
-    along = moves[:, int(np.argmax(moves.sum(axis=0)))]
-    told = along[along > TOLD]
-    return float(np.median(told)) if len(told) else math.nan
-
-
-def residual(rows: np.ndarray, friction: float) -> float:
-    """Return what the hand has to do more than `friction` while it slides slowly [N]; nan if nobody knows its force."""
-    speeds = np.linalg.norm(rows["velocity"], axis=1)
-    slides = (rows["sticking"] == 0) & (speeds > 0.5 * GENTLE) & np.isfinite(rows["hand_force"]).all(axis=1)
-    if slides.sum() < 100:
-        return math.nan
-    along = np.sum(rows["hand_force"][slides] * rows["velocity"][slides], axis=1) / speeds[slides]
-    return float(np.median(along) - friction)
-
-
-def fastest(rows: np.ndarray) -> float:
-    """Return the greatest speed of the reference [m/s]."""
-    return float(np.linalg.norm(np.diff(rows["command"], axis=0), axis=1).max() / PERIOD)
-
-
-def strongest(rows: np.ndarray) -> float:
-    """Return the greatest force that was commanded [N]."""
-    return float(np.linalg.norm(rows["command"], axis=1).max())
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
@@ -174,6 +174,7 @@ def stated(spec: DeviceSpec, clock: str) -> dict[str, Cell]:
     if spec.causality is Causality.IMPEDANCE:
         found["least friction"] = cell(spec.least_friction, "N")
         found["largest force"] = cell(spec.max_force, "N")
+        found["largest speed"] = cell(spec.max_speed, "m/s")
     else:
         found["largest speed"] = cell(spec.max_speed, "m/s")
         found["servo frequency"] = cell(spec.servo_frequency, "Hz")
@@ -198,37 +199,86 @@ def measured(subject: Subject, folder: Path) -> dict[str, Cell]:
         )
         delay = hand_over(moving) if subject.clock == "wall" else None  # a run without a clock takes no time
         own = {"delay": cell(delay, "ms", 1e3), "largest force": cell(strongest(hard), "N")}
-        return found | own | {"least friction": cell(residual(slow, 1.0), "N")}
+        alone = Mover.of(subject.backend, {**subject.table, "hand": NOBODY}, live=subject.clock == "wall")
+        speed = fastest_driven(alone, folder / "driven")
+        return found | own | {"largest speed": cell(speed, "m/s"), "least friction": cell(residual(slow, 1.0), "N")}
     hard = session(subject, folder / "hard", PUSH, *push(20.0))
-    return found | {"largest speed": cell(fastest(hard), "m/s")} | servo(subject, folder)
+    return found | {"largest speed": cell(fastest(hard), "m/s")}
 
 
-def servo(subject: Subject, folder: Path) -> dict[str, Cell]:
-    """Return what `haptics calibrate servo` finds."""
-    told = [word for text in subject.settings for word in ("--set", text)]
-    where = ("--device", subject.backend, "--out", str(folder / "servo.toml"), "--record", str(folder))
-    found = haptics("calibrate", "servo", *where, *told)["settings"]
-    return {
-        "delay": cell(found["delay"], "ms", 1e3),
-        "servo frequency": cell(found["servo_frequency"], "Hz"),
-        "servo damping ratio": cell(found["servo_damping_ratio"], ""),
-    }
+@dataclass(frozen=True)
+class Row:
+    """A line of the table: the figure, what the data sheet or advice says, and what was measured."""
+
+    name: str
+    sheet: Cell
+    measured: Cell
 
 
-def lines(subject: Subject, found: Mapping[str, Cell]) -> Iterator[str]:
-    """Yield the lines of a device in the table, given what was measured."""
+def stiffness(subject: Subject, folder: Path) -> Row:
+    """Return above which stiffness a contact swings: as advice says, and as `haptics calibrate device` measures."""
+    told = "--set", "autotune.axes=x", "--set", "autotune.pushes=20"
+    answer = calibrated("device", subject, folder, *told)
+    if not answer:
+        return Row(STIFFEST, None, None)
+    found = answer["axis"]["x"]["boundary"]
+    damping, boundary = found["damping_ns_per_m"], found.get("stiffness_n_per_m")
+    advised = advised_stiffness(subject.spec, damping)
+    sheet = None if advised is None else f"{plain(advised)} N/m with {plain(damping)} N s/m"
+    held = found.get("stable_stiffness_n_per_m", 0.0)
+    return Row(STIFFEST, sheet, f"{plain(boundary)} N/m" if boundary else f"more than {plain(held)} N/m")
+
+
+def lightest(subject: Subject, known: Mapping[str, Any], folder: Path) -> Row:
+    """Return below which virtual mass an arm shakes: as advice says, and in sessions.
+
+    Advice goes by what is known of the servo where the data sheet states no least mass.
+    """
+    spec = subject.spec if subject.spec.least_mass else replace(subject.spec, **known)
+    hand = circle(folder, spec)
+
+    def shakes(mass: float) -> bool:
+        what = f"law.force={FRICTION:g}", f"element.mass={mass:.4g}"
+        return hum(session(subject, folder / f"{mass:.4g}", ROUND, *hand, *what)) > LOUD
+
+    return Row(LEAST_MASS, cell(advised_mass(spec), "kg"), least_mass(shakes))
+
+
+def rows_of(subject: Subject, folder: Path) -> Iterator[Row]:
+    """Yield all lines of a device."""
+    found, impedance = measured(subject, folder), subject.spec.causality is Causality.IMPEDANCE
+    known = {} if impedance else calibrated("servo", subject, folder).get("settings", {})
+    if known:
+        found |= {
+            "delay": cell(round(known["delay"], 9), "ms", 1e3),
+            "servo frequency": cell(known["servo_frequency"], "Hz"),
+            "servo damping ratio": cell(known["servo_damping_ratio"], ""),
+        }
     for name, sheet in stated(subject.spec, subject.clock).items():
-        yield f"| {subject.title} | {name} | {sheet or 'not stated'} | {found.get(name) or 'not seen from here'} |"
+        yield Row(name, sheet, found.get(name))
+    yield stiffness(subject, folder) if impedance else lightest(subject, known, folder)
+
+
+def line(subject: Subject, row: Row) -> str:
+    """Return a line of the table."""
+    return f"| {subject.title} | {row.name} | {row.sheet or 'not stated'} | {row.measured or 'not seen from here'} |"
+
+
+def busy() -> str:
+    """Return how busy the machine is: its load average over the last minute."""
+    return f"{os.getloadavg()[0]:.2f}"
 
 
 def main(names: list[str], write: Callable[[str], object] = sys.stdout.write) -> int:
     """Print the table of those devices."""
+    before = busy()
     write("| device | figure | data sheet | measured |\n|---|---|---|---|\n")
     for subject in SUBJECTS:
         if not names or subject.backend in names:
             with tempfile.TemporaryDirectory() as folder:
-                for line in lines(subject, measured(subject, Path(folder))):
-                    write(f"{line}\n")
+                for row in rows_of(subject, Path(folder)):
+                    write(f"{line(subject, row)}\n")
+    write(f"\n{os.cpu_count()} processors; load average {before} when it began, {busy()} when it ended.\n")
     return 0
 
 
