@@ -82,6 +82,10 @@ _interpreted_levels: list[Callable[..., float]] = []
 
 if not COMPILED:
 
+    def quotients(x: float, y: float, divisor: float) -> tuple[float, float]:
+        """Return x and y over `divisor`; both in one instruction, since a processor divides only one at a time."""
+        return x / divisor, y / divisor
+
     def call_level(address: int, *arguments: float) -> float:
         """Call the level function at `address`."""
         return _interpreted_levels[address - 1](*arguments)
@@ -90,6 +94,22 @@ else:
     from llvmlite import ir
     from numba import types
     from numba.extending import intrinsic
+
+    @intrinsic  # type: ignore[untyped-decorator]
+    def quotients(typing: Any, x: Any, y: Any, divisor: Any) -> Any:
+        """Return x and y over `divisor`; both in one instruction, since a processor divides only one at a time."""
+
+        def generate(context: Any, builder: Any, signature: Any, values: Any) -> Any:
+            pair, places = ir.VectorType(ir.DoubleType(), 2), [ir.IntType(32)(k) for k in range(2)]
+            above = below = ir.Constant(pair, ir.Undefined)
+            for place, value in zip(places, values[:2], strict=True):
+                above = builder.insert_element(above, value, place)
+                below = builder.insert_element(below, values[2], place)
+            both = builder.fdiv(above, below)
+            parts = [builder.extract_element(both, place) for place in places]
+            return context.make_tuple(builder, signature.return_type, parts)
+
+        return types.UniTuple(types.float64, 2)(*[types.float64] * 3), generate
 
     @intrinsic  # type: ignore[untyped-decorator]
     def call_level(typing: Any, address: Any, *arguments: Any) -> Any:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from apps.bench.loop import empty_results, own_loop
 from apps.bench.outcome import table
-from apps.bench.slices import compare, measure, nanoseconds
+from apps.bench.slices import compare, measure, nanoseconds, repeated
 from apps.bench.workload import PERIOD, STEPS, inputs, plainest
 from haptics.device import Causality
 
@@ -117,7 +117,7 @@ def _measured(simulator: Simulator) -> dict[str, Any]:
         return {**row, **missing, "remark": f"not installed: pip install {simulator.package}"}
     element = plainest(Causality.ADMITTANCE)
     own = own_loop(element, empty_results())
-    times = measure([simulator.make(inputs(element.causality)), lambda: [own() for _ in range(_REPEATS)]], _ROUNDS)
+    times = measure([simulator.make(inputs(element.causality)), repeated(own, _REPEATS)], _ROUNDS)
     times[:, 1] /= _REPEATS
     faster = compare(times[:, 0], times[:, 1])
     return {

@@ -47,6 +47,16 @@ def measure(candidates: Sequence[Callable[[], object]], rounds: int | None = Non
     return times[_WARM_UP:]
 
 
+def repeated(candidate: Callable[[], object], count: int) -> Callable[[], None]:
+    """Return a call that calls `candidate` so often: a short one is else measured cold, after the others."""
+
+    def call() -> None:
+        for _ in range(count):
+            candidate()
+
+    return call
+
+
 def compare(times: NDArray[np.float64], references: NDArray[np.float64]) -> Ratio:
     """Return the ratio of the slices of one candidate to those of another, both (rounds,) [s]."""
     low, median, high = np.percentile(times / references, [25.0, 50.0, 75.0])

@@ -19,7 +19,7 @@ import numpy as np
 from haptics.elements.classic.kernels import CLASSIC_NUMBERS, CLASSIC_STEPS, MEMORY
 from haptics.friction.kernels import implicit_law
 from haptics.friction.sliding_kernels import LAW
-from haptics.jit import inlined_kernel, kernel
+from haptics.jit import inlined_kernel, kernel, quotients
 from haptics.parts import address_of_part, call_part
 from haptics.records import Rows
 
@@ -110,10 +110,14 @@ def _store(s: Any, f: Any, v: Any, sticking: bool) -> None:
 
 
 @inlined_kernel
-def _contact_displacement(s: Any, u: Any, f: float, e: Any, sticking: bool) -> Any:
-    """Return the new e of a massless contact; (38c), (45c). While it sticks the end moves on by exactly T u."""
-    T, K, B = s.period, s.stiffness, s.damping
-    return e + T * u if sticking else (B * e + T * f) / (B + T * K)
+def _displace(s: Any, u: Any, f: Any, sticking: bool) -> None:
+    """Bring e of a massless contact up to date; (38c), (45c). While it sticks the end moves on by exactly T u."""
+    T, K, B, e = s.period, s.stiffness, s.damping, s.displacement
+    if sticking:
+        e[0] += T * u[0]
+        e[1] += T * u[1]
+    else:
+        e[0], e[1] = quotients(B * e[0] + T * f[0], B * e[1] + T * f[1], B + T * K)
 
 
 def _model_a(implicit: Callable[..., Any]) -> Callable[..., None]:
@@ -121,7 +125,8 @@ def _model_a(implicit: Callable[..., Any]) -> Callable[..., None]:
     def step(s: Any, hx: float, hy: float) -> None:
         """Force h [N] to velocity v [m/s] of the mass; (26)."""
         T, M, v = s.period, s.mass, s.mass_velocity
-        fx, fy, vx, vy, sticking = implicit(s.law, v[0] + T * hx / M, v[1] + T * hy / M, s.mobility)
+        dx, dy = quotients(T * hx, T * hy, M)
+        fx, fy, vx, vy, sticking = implicit(s.law, v[0] + dx, v[1] + dy, s.mobility)
         v[0], v[1] = vx, vy
         s.output[0], s.output[1] = vx, vy
         _store(s, (fx, fy), (vx, vy), sticking)
@@ -137,8 +142,7 @@ def _model_b(implicit: Callable[..., Any]) -> Callable[..., None]:
         v, e = s.mass_velocity, s.displacement
         C = M + T * B + T * T * K
         coupling = T * B + T * T * K
-        x = (coupling * ux + T * K * e[0] + M * v[0]) / C
-        y = (coupling * uy + T * K * e[1] + M * v[1]) / C
+        x, y = quotients(coupling * ux + T * K * e[0] + M * v[0], coupling * uy + T * K * e[1] + M * v[1], C)
         fx, fy, vx, vy, sticking = implicit(s.law, x, y, s.mobility)
         v[0], v[1] = vx, vy
         e[0] += T * (ux - vx)
@@ -158,8 +162,7 @@ def _model_c(implicit: Callable[..., Any]) -> Callable[..., None]:
         stretch = K / (B + T * K)
         x, y = ux + stretch * e[0], uy + stretch * e[1]
         fx, fy, vx, vy, sticking = implicit(s.law, x, y, s.mobility)
-        e[0] = _contact_displacement(s, ux, fx, e[0], sticking)
-        e[1] = _contact_displacement(s, uy, fy, e[1], sticking)
+        _displace(s, (ux, uy), (fx, fy), sticking)
         s.output[0], s.output[1] = fx, fy
         s.mass_velocity[0], s.mass_velocity[1] = vx, vy
         _store(s, (fx, fy), (vx, vy), sticking)
@@ -174,13 +177,13 @@ def _model_d(implicit: Callable[..., Any]) -> Callable[..., None]:
         T, M, K, B = s.period, s.mass, s.stiffness, s.damping
         u, e = s.mass_velocity, s.displacement
         stretch = K / (B + T * K)
-        x = u[0] + T * hx / M + stretch * e[0]
-        y = u[1] + T * hy / M + stretch * e[1]
+        dx, dy = quotients(T * hx, T * hy, M)
+        x, y = u[0] + dx + stretch * e[0], u[1] + dy + stretch * e[1]
         fx, fy, vx, vy, sticking = implicit(s.law, x, y, s.mobility)
-        u[0] += T * (hx - fx) / M
-        u[1] += T * (hy - fy) / M
-        e[0] = _contact_displacement(s, u[0], fx, e[0], sticking)
-        e[1] = _contact_displacement(s, u[1], fy, e[1], sticking)
+        dx, dy = quotients(T * (hx - fx), T * (hy - fy), M)
+        u[0] += dx
+        u[1] += dy
+        _displace(s, u, (fx, fy), sticking)
         s.output[0], s.output[1] = u[0], u[1]
         _store(s, (fx, fy), (vx, vy), sticking)
 

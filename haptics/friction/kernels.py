@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from haptics.friction.sliding_kernels import CLOSED_FORM, ELLIPTIC, SLIDING, implicit_sliding, sliding_level
-from haptics.jit import inlined_kernel, kernel
+from haptics.jit import inlined_kernel, kernel, quotients
 from haptics.records import Rows
 
 
@@ -106,9 +106,11 @@ def _isotropic(sliding: Callable[..., Any]) -> Callable[..., Any]:
     def implicit(law: Any, x: float, y: float, Z: float) -> tuple[float, float, float, float, bool]:
         r = _norm(x, y)
         if r <= Z * law.numbers[0]:
-            return x / Z, y / Z, 0.0, 0.0, True
+            fx, fy = quotients(x, y, Z)
+            return fx, fy, 0.0, 0.0, True
         g, s = sliding(law, r, Z)
-        return g * (x / r), g * (y / r), s * (x / r), s * (y / r), s == 0.0
+        nx, ny = quotients(x, y, r)
+        return g * nx, g * ny, s * nx, s * ny, s == 0.0
 
     return implicit
 

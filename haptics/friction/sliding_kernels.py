@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from haptics.jit import call_level, inlined_kernel, kernel
+from haptics.jit import call_level, inlined_kernel, kernel, quotients
 from haptics.records import Rows
 
 LAW_NUMBERS = 10
@@ -169,7 +169,8 @@ def _custom_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
 def _viscous_sliding(law: Any, r: float, Z: float) -> tuple[float, float]:
     """Return (g, s) for Coulomb friction with viscosity; (25)."""
     p = law.numbers
-    return (p[0] + p[1] * r) / (1.0 + Z * p[1]), (r - Z * p[0]) / (1.0 + Z * p[1])
+    solution: tuple[float, float] = quotients(p[0] + p[1] * r, r - Z * p[0], 1.0 + Z * p[1])
+    return solution
 
 
 @kernel
