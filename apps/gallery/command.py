@@ -65,6 +65,7 @@ def run(
                 windows=() if without_clock else windows,
                 streams=() if without_clock else streams,
                 obstacle=obstacle,
+                repeats=options.name != ALL,
             )
             outcome = module.demonstrate(showing)
             results.append(finish(name, module.TITLE, module.GUIDE, outcome, showing.recordings, options.out))

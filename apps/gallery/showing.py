@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from apps.front_ends.front_end import FrontEnd
 from apps.session.application import HEADLESS, Application, tell_stderr
@@ -12,6 +14,7 @@ from apps.session.offline import record_offline
 from apps.settings.config import complete
 from apps.settings.models import Table
 from haptics.recording.recording import Recording
+from haptics.servo.loop import End
 
 Tables = dict[str, Table]
 
@@ -34,6 +37,8 @@ class Showing:
         See `apps.session.application.Application`; without a window everything runs without a clock.
     obstacle : str
         Why there is no window.
+    repeats : bool
+        Whether what is seen in the window is repeated until somebody stops it or leaves.
     tell : callable
         Takes lines for the person.
     recordings : list of Recording
@@ -47,14 +52,15 @@ class Showing:
     windows: Sequence[Callable[[], FrontEnd]] = ()
     streams: Sequence[Callable[[], FrontEnd]] = ()
     obstacle: str = HEADLESS
+    repeats: bool = False
     tell: Callable[[str], None] = tell_stderr
     recordings: list[Recording] = field(default_factory=list)
 
     def show(self, tables: Tables) -> Recording:
         """Run the session that is to be seen, in the window where there is one, and return its recording.
 
-        A machine that is too busy skips ticks, and what it shows is then another motion: the recording returned is that
-        of the same run without a clock.
+        A machine that is too busy skips ticks, and a visitor stops it or moves sliders: what was shown is then another
+        motion, and the recording returned is that of the same run without a clock.
 
         Parameters
         ----------
@@ -63,28 +69,30 @@ class Showing:
         """
         if not self.windows and not self.streams:
             return self.beside(tables, "shown")
-        session = {**tables["session"], "record": str(self.folder), "picture": False}
-        application = Application(
-            {**tables, "session": session},
-            windows=self.windows,
-            streams=self.streams,
-            obstacle=self.obstacle,
-            tell=self.tell,
-            caption=self.caption,
-        )
-        outcome = application.run()
+        with tempfile.TemporaryDirectory(prefix="haptics-demo-") as folder:
+            outcome = self._application(tables, folder if self.repeats and self.windows else "").run()
         if outcome.fault is not None:
             raise outcome.fault
         if outcome.reason == "interrupted":
             raise KeyboardInterrupt
         shown = self.keep(Recording(Path(outcome.summary["recording"])))
-        skipped = outcome.summary["skipped"]
-        if not skipped:
+        other = _what_was_other(outcome.summary, shown)
+        if not other:
             return shown
-        self.tell(
-            f"this machine skipped {skipped} ticks of what was shown: it is measured in the same run without a clock."
-        )
+        self.tell(f"{other}: it is measured in the same run without a clock.")
         return self.beside(tables, "again")
+
+    def _application(self, tables: Tables, again: str) -> Application:
+        session = {**tables["session"], "record": str(self.folder), "picture": False}
+        return Application(
+            {**tables, "session": session},
+            windows=self.windows,
+            streams=self.streams,
+            obstacle=self.obstacle,
+            tell=self.tell,
+            caption=f"{self.caption} It is repeated until you stop it." if again else self.caption,
+            again=again,
+        )
 
     def beside(self, tables: Tables, words: str) -> Recording:
         """Run a session without a clock, and record it; `words` are for the name of its folder."""
@@ -96,3 +104,12 @@ class Showing:
         """Take note of a recording that belongs to the demonstration, and return it."""
         self.recordings.append(recording)
         return recording
+
+
+def _what_was_other(summary: dict[str, Any], shown: Recording) -> str:
+    """Say why a run that was shown is not the one that was asked for; empty if it is."""
+    if summary["reason"] != End.COMPLETED:
+        return "what was shown was stopped"
+    if len(shown.settings) > 1:
+        return "what was shown was changed on the way"
+    return f"this machine skipped {summary['skipped']} ticks of what was shown" if summary["skipped"] else ""

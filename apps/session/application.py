@@ -36,6 +36,9 @@ HEADLESS = "--headless was given"
 WINDOW_PATIENCE = 60.0
 """A session that cannot do without a window waits for it this long [s]."""
 
+PAUSE = 1.5
+"""A run that is shown again and again begins anew after so long [s]."""
+
 LINGER = 5.0
 """How long the window shows the result of a run that ended by itself before it closes [s]."""
 
@@ -63,6 +66,9 @@ class Application:
         Takes lines for the person.
     caption : str
         What the windows say of what is shown.
+    again : str
+        Where the runs are recorded that repeat the first one: each that is complete is followed by the same again,
+        until somebody stops it or leaves. Empty: none is repeated.
     """
 
     def __init__(
@@ -74,15 +80,19 @@ class Application:
         obstacle: str = HEADLESS,
         tell: Callable[[str], None] = tell_stderr,
         caption: str = "",
+        again: str = "",
     ) -> None:
-        self._tables, self._caption = tables, caption
+        self._tables, self._caption, self._again = tables, caption, again
         self._windows, self._streams, self._obstacle = windows, streams, obstacle
         self._tell = tell
         self._service = Service(tell)
         self._interrupted = False
 
     def run(self) -> Outcome:
-        """Run until the first session has ended in order, or the window was closed; return the last outcome."""
+        """Run until the first session has ended in order, or the window was closed; return the last outcome.
+
+        Of a run that is repeated it is the first one, unless one failed.
+        """
         if self._tables.get("hand", {}).get("name") == MOUSE and not self._windows:
             raise ConfigurationError(f"hand.name = 'mouse': needs the live view, but there is none: {self._obstacle}.")
         with ExitStack() as stack:
@@ -120,33 +130,45 @@ class Application:
         raise _no_key(config, f"no window could be opened (on the display {display})")
 
     def _sessions(self, config: SessionConfig) -> Outcome:
+        first: Outcome | None = None
         while True:
             self._service.wish = None
             try:
                 outcome, config = self._one(config)
             except NeverStarted:
-                config = self._after_none(config)
+                another = self._after_none(config)
+                if another is None and first is not None and self._again:
+                    return first
+                if another is None:
+                    raise KeyboardInterrupt from None
+                config = another
                 continue
-            # A run that was stopped by hand leaves the window to the person; any other end is shown for a moment.
-            patience = math.inf if outcome.reason == End.STOPPED else LINGER
-            following = None if self._interrupted else self._next(config, patience)
+            first = first or outcome
+            following = None if self._interrupted else self._next(config, self._patience(outcome))
+            following = following or self._once_more(config, outcome)
             if following is None:
-                return outcome
+                return first if self._again and outcome.fault is None else outcome
             config = following
 
-    def _after_none(self, config: SessionConfig) -> SessionConfig:
-        """Return the session that follows one which was cancelled before it began.
+    def _patience(self, outcome: Outcome) -> float:
+        """Return how long a person is waited for after a run [s]."""
+        if self._again:
+            return PAUSE if outcome.reason == End.COMPLETED else LINGER
+        # A run that was stopped by hand leaves the window to the person; any other end is shown for a moment.
+        return math.inf if outcome.reason == End.STOPPED else LINGER
 
-        Raises
-        ------
-        KeyboardInterrupt
-            If none does.
-        """
+    def _once_more(self, config: SessionConfig, outcome: Outcome) -> SessionConfig | None:
+        """Return the same session again, if it is to be repeated and somebody looks on."""
+        if not self._again or outcome.reason != End.COMPLETED or self._interrupted or not self._service.fronts.open:
+            return None
+        tables = config.as_dict()
+        tables["session"]["record"] = self._again
+        return self._configure(tables)
+
+    def _after_none(self, config: SessionConfig) -> SessionConfig | None:
+        """Return the session that follows one which was cancelled before it began, if one does."""
         self._service.end(say.SessionEnded("cancelled before it began"))
-        following = None if self._interrupted else self._next(config, math.inf)
-        if following is None:
-            raise KeyboardInterrupt
-        return following
+        return None if self._interrupted else self._next(config, math.inf)
 
     def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
         """Run one session; return how it went and its configuration as it was at the end."""

@@ -10,7 +10,7 @@ import pytest
 
 from tests.apps.screen import WHY_NOT, Screen
 from tests.conftest import WHY_NO_QT
-from tests.processes import finish, program
+from tests.processes import finish, program, until
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT or WHY_NO_QT), reason=WHY_NOT or WHY_NO_QT)
 
@@ -18,9 +18,13 @@ pytestmark = pytest.mark.skipif(bool(WHY_NOT or WHY_NO_QT), reason=WHY_NOT or WH
 @pytest.mark.slow
 def test_a_demonstration_is_shown_live(screen: Screen, tmp_path: Path) -> None:
     words = ("demo", "delay", "--out", str(tmp_path / "out"), "--record", str(tmp_path / "recordings"), "--json")
-    pipe = subprocess.PIPE
-    with program("-m", "apps", *words, env=screen.environment, stdout=pipe, stderr=pipe, cwd=tmp_path) as process:
-        screen.window("virtual-joystick")
+    pipe, environment = subprocess.PIPE, {**screen.environment, "TMPDIR": str(tmp_path)}
+    with program("-m", "apps", *words, env=environment, stdout=pipe, stderr=pipe, cwd=tmp_path) as process:
+        window = screen.window("virtual-joystick")
+        runs = tmp_path / "recordings"
+        until(lambda: len(list(tmp_path.glob("haptics-demo-*/*"))) > 1, "it is not shown again and again")
+        assert len(list(runs.glob("*/ticks.npy"))) == 1, "repetitions are not kept"
+        screen.close(window)
         answer = finish(process)
     assert (answer["holds"], answer["mismatches"]) == (True, 0)
     told = [json.loads((Path(folder) / "recording.json").read_text()) for folder in answer["recordings"]]

@@ -1,19 +1,23 @@
 """What a wish from the window makes of the present session."""
 
 from argparse import Namespace
+from multiprocessing import Pipe
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from apps.commands import _windows
-from apps.front_ends.messages import Start
+from apps.front_ends.messages import Captioned, Close, Preparing, SessionEnded, Start, Stop
+from apps.session import application
 from apps.session.application import Application, _retabled
+from apps.session.outcome import Outcome
 from apps.settings.about import hands_to_choose
 from apps.settings.config import SessionConfig, complete, gather
 from apps.stage import launch as stage_launch
 from apps.view import launch
 from haptics.errors import ConfigurationError
+from tests.apps.session.persons import Person
 
 
 def config_of(*assignments: str) -> SessionConfig:
@@ -136,3 +140,51 @@ def test_another_law_begins_with_its_own_numbers_and_the_present_one_keeps_its()
         start = Start("virtual-joystick", "C", "minimum-jerk", wish)
         config = complete(_retabled(present, start))
         assert config.law == (law or {"name": "coulomb-viscous", "force": 4.0, "viscosity": 5.0})
+
+
+class Visitor(Person):
+    """Looks on at so many runs, says something after the last tick, or in the middle of one, and leaves."""
+
+    def __init__(self, runs: int, *in_mid_run: Any) -> None:
+        super().__init__()
+        self.runs, self.in_mid_run, self.pipe = runs, list(in_mid_run), Pipe()
+
+    @property
+    def connection(self) -> Any:
+        return self.pipe[0]
+
+    def send(self, message: Any) -> None:
+        super().send(message)
+        self.says += self.in_mid_run if message == Preparing("") else []
+        if isinstance(message, SessionEnded):
+            self.runs -= 1
+            self.says += [] if self.runs else [Close()]
+
+
+def shown_to(visitor: Visitor, folder: Path, duration: float) -> Outcome:
+    tables: dict[str, dict[str, Any]] = {
+        "session": {"model": "C", "duration": duration, "record": str(folder / "kept"), "picture": False},
+        "device": {"name": "virtual-joystick"},
+    }
+    again, windows = str(folder / "again"), [lambda: visitor]
+    return Application(tables, windows=windows, obstacle="", tell=lambda line: None, caption="look", again=again).run()
+
+
+def test_a_run_that_is_repeated_goes_on_until_the_person_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(application, "PAUSE", 0.05)
+    visitor = Visitor(2)
+    outcome = shown_to(visitor, tmp_path, 0.2)
+    assert outcome.reason == "completed"
+    assert visitor.told.count(Captioned("look")) == 2
+    assert [str(folder) for folder in (tmp_path / "kept").iterdir()] == [outcome.summary["recording"]]
+    assert len(list((tmp_path / "again").iterdir())) == 1
+
+
+def test_one_that_was_stopped_is_not_repeated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(application, "LINGER", 0.05)
+    visitor = Visitor(9, Stop())
+    assert shown_to(visitor, tmp_path, 30.0).reason == "stopped"
+    assert visitor.runs == 8
+    assert not (tmp_path / "again").exists()
