@@ -124,5 +124,6 @@ def test_every_example_is_run_here() -> None:
         "choosing_parameters.py",
         "mujoco_friction.py",
         "walls.py",
+        "threshold_methods.py",  # tests/apps/experiment/power/test_threshold_methods.py
     }
     assert {path.name for path in (ROOT / "examples").iterdir() if path.is_file()} == known
