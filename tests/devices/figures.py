@@ -12,14 +12,18 @@ PERIOD = 1e-3
 GENTLE = 0.005
 """Speed of the hand with which one step of an encoder is told from the next [m/s]."""
 
+MOVES = 0.8 * GENTLE
+"""A handle that is slower may have nothing new to say for some ticks [m/s]."""
+
 TOLD = 1e-9
 """What differs by less is the same position [m]."""
 
 
 def ages(rows: np.ndarray) -> tuple[float, float]:
-    """Return how old samples were: median, and the hundredth part that was older [s]."""
-    found = rows["sample_age"][np.isfinite(rows["sample_age"])]
-    middle, most = np.percentile(found, (50, 99))
+    """Return how old samples of a moving handle were: median, and the hundredth part that was older [s]."""
+    moves = np.linalg.norm(rows["velocity"], axis=1) > MOVES
+    found = rows["sample_age"][moves & np.isfinite(rows["sample_age"])]
+    middle, most = np.percentile(found, (50, 99)) if len(found) else (math.nan, math.nan)
     return float(middle), float(most)
 
 

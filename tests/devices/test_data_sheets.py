@@ -58,6 +58,13 @@ def test_figures_are_those_of_the_rows(rows: np.ndarray) -> None:
     assert hand_over(rows) == pytest.approx(0.7e-3, rel=1e-2)
 
 
+def test_silence_of_a_handle_that_stands_still_is_no_old_sample(rows: np.ndarray) -> None:
+    rows["sample_age"][500:], rows["velocity"][500:] = 9e-3, 0.001
+    assert ages(rows)[1] < 1e-3
+    rows["velocity"] = 0.0
+    assert np.isnan(ages(rows)).all()
+
+
 def test_what_nobody_knows_is_no_number(rows: np.ndarray) -> None:
     rows["hand_force"] = np.nan
     rows["position"] = 0.0
