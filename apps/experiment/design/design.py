@@ -56,6 +56,9 @@ OWN_TABLES: dict[str, type[Any]] = {
 OTHER_TABLES = ("conditions", "procedure", "observer", "power", "analysis")
 """Tables with a form of their own, and those that other commands read."""
 
+_MOST_CONFIGS = 500
+"""So many configurations of intervals are kept."""
+
 
 @dataclass(frozen=True)
 class Design:
@@ -121,7 +124,7 @@ class Design:
         """Return the table of the procedure in a condition."""
         return {**self.procedure, **condition.procedure}
 
-    def config(self, condition: ConditionSettings, value: float, base: SessionConfig | None = None) -> SessionConfig:
+    def config(self, condition: ConditionSettings, value: float) -> SessionConfig:
         """Return what is run in a condition with this value of the axis, validated.
 
         Raises
@@ -129,7 +132,19 @@ class Design:
         ConfigurationError
             If the session does not allow it.
         """
-        base = base or self.session
+        key = condition.name, value
+        if key not in self._configs:  # procedures come back to the same values
+            if len(self._configs) >= _MOST_CONFIGS:
+                self._configs.clear()
+            self._configs[key] = self._config(condition, value)
+        return self._configs[key]
+
+    @functools.cached_property
+    def _configs(self) -> dict[tuple[str, float], SessionConfig]:
+        return {}
+
+    def _config(self, condition: ConditionSettings, value: float) -> SessionConfig:
+        base = self.session
         different = {name: table for name in ("law", "element") if (table := getattr(condition, name))}
         if different:
             base = base.with_tables(different)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from haptics.device import Causality
-from haptics.recording.certificate import certificate, felt, flags_seen, quantiles
+from haptics.recording.certificate import BIN_EDGES_US, certificate, felt, flags_seen, quantiles
 from haptics.recording.fitness import Fitness
 from haptics.records import ROW, Status
 
@@ -75,3 +75,14 @@ def test_a_run_that_ended_with_a_fault_is_never_fit() -> None:
     assert Fitness(lost_ticks=10.0).judge(timing, "the disk is full") == [
         "the run ended with a fault: the disk is full"
     ]
+
+
+def test_histograms_are_those_of_numpy() -> None:
+    """Edges belong to the bin above them, the last one to the last bin; what is no number is in none."""
+    chance = np.random.default_rng(4)
+    values = np.concatenate((10.0 ** chance.uniform(-9.0, 1.0, 4000), 1e-6 * BIN_EDGES_US, [-1.0, np.nan, np.inf]))
+    rows = rows_of(len(values))
+    rows["tick_time"] = chance.permutation(values)
+    found = certificate(rows, len(rows), None, 1e-3)["histograms"]["tick_us"]
+    inside = np.clip(values[np.isfinite(values)] * 1e6, 0.0, BIN_EDGES_US[-1])
+    assert found == np.histogram(inside, BIN_EDGES_US)[0].tolist()
