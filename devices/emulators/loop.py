@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import contextlib
 import select
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -51,6 +52,18 @@ class Loop:
     def watch(self, file: Any, call: Callable[[], None]) -> None:
         """Call when something can be read from `file`, or it has ended."""
         self._files[file] = call
+
+    def welcome(self, listener: socket.socket, begin: Callable[[socket.socket], bool]) -> None:
+        """Take whoever comes to a listening socket; `begin` tells whether there is room for one more."""
+        listener.setblocking(False)
+
+        def accept() -> None:
+            with contextlib.suppress(OSError):  # it has gone already
+                wire, _ = listener.accept()
+                if not begin(wire):
+                    wire.close()
+
+        self.watch(listener, accept)
 
     def forget(self, file: Any) -> None:
         """Watch it no more."""

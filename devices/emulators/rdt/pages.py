@@ -40,14 +40,14 @@ class Pages:
     @contextlib.contextmanager
     def within(self, loop: Loop) -> Iterator[None]:
         """Have an event loop serve them."""
-        loop.watch(self._listener, lambda: self._accept(loop))
+        loop.welcome(self._listener, lambda wire: self._begin(loop, wire))
         with self._listener:
             yield
 
-    def _accept(self, loop: Loop) -> None:
-        wire, _ = self._listener.accept()
+    def _begin(self, loop: Loop, wire: socket.socket) -> bool:
         wire.settimeout(_PATIENCE)
         loop.watch(wire, lambda: self._serve(loop, wire))
+        return True
 
     def _serve(self, loop: Loop, wire: socket.socket) -> None:
         loop.forget(wire)

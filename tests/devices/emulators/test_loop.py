@@ -89,6 +89,19 @@ def test_a_file_that_a_call_has_closed_is_not_served() -> None:
             end_of_it.close()
 
 
+def test_those_for_whom_there_is_no_room_are_sent_away() -> None:
+    loop, inside = Loop(), []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        loop.welcome(listener, lambda wire: len(inside) < 1 and not inside.append(wire))
+        clients = [socket.create_connection(listener.getsockname(), PATIENCE) for _ in range(2)]
+        latest = time.monotonic() + PATIENCE
+        loop.run(lambda: bool(select.select([clients[1]], [], [], 0.0)[0]) or time.monotonic() > latest)
+        assert clients[1].recv(1) == b""
+        assert not select.select([clients[0]], [], [], 0.0)[0]
+    for wire in (*clients, *inside):
+        wire.close()
+
+
 @pytest.mark.parametrize(("lost", "worked", "told"), [(0.1, 0.0, 0.1), (0.0, 0.1, 0.0), (STALL / 2, 0.1, 0.0)])
 def test_time_that_was_neither_waited_for_nor_used_is_a_stall(
     monkeypatch: pytest.MonkeyPatch, lost: float, worked: float, told: float

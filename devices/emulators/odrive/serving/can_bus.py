@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import random
 import socket
@@ -166,21 +165,18 @@ class CanServer:
     """
 
     def __init__(self, bus: CanBus, loop: Loop, listener: socket.socket) -> None:
-        self._bus, self._loop, self._listener = bus, loop, listener
+        self._bus, self._loop = bus, loop
         self._clients: list[socket.socket] = []
-        listener.setblocking(False)
-        loop.watch(listener, self._accept)
+        loop.welcome(listener, self._begin)
         loop.sources.append(self)
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # it has gone already
-            wire, _ = self._listener.accept()
-            if len(self._clients) >= MOST:
-                wire.close()
-                return
-            wire.setblocking(False)
-            self._clients.append(wire)
-            self._loop.watch(wire, lambda: self._receive(wire))
+    def _begin(self, wire: socket.socket) -> bool:
+        if len(self._clients) >= MOST:
+            return False
+        wire.setblocking(False)
+        self._clients.append(wire)
+        self._loop.watch(wire, lambda: self._receive(wire))
+        return True
 
     def _receive(self, wire: socket.socket) -> None:
         """Take a frame; what is none is what no interface takes."""

@@ -6,7 +6,6 @@ had open is closed, as the system does it when a process dies.
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import json
 import socket
@@ -58,28 +57,25 @@ class BusServer:
 
     def __init__(self, backend: EmulatedOdriveBackend, loop: Loop, listener: socket.socket) -> None:
         self.backend = backend
-        self._loop, self._listener = loop, listener
+        self._loop = loop
         self._connections: list[Connection] = []
         self._devices: dict[int, Device] = {}
         self._handles: dict[int, dict[int, Handle]] = {}
         self._count = self._turn = 0
         self._calls = self._known_calls()
-        listener.setblocking(False)
-        loop.watch(listener, self._accept)
+        loop.welcome(listener, self._begin)
         loop.sources.append(self)
 
     # --- connections -------------------------------------------------------------------------------------------------
 
-    def _accept(self) -> None:
-        with contextlib.suppress(OSError):  # it has gone already
-            wire, _ = self._listener.accept()
-            if len(self._connections) >= CONNECTIONS:
-                wire.close()
-                return
-            connection = Connection(wire, lambda request: self._perform(connection.process, request))
-            self._connections.append(connection)
-            self._handles.setdefault(connection.process, {})
-            self._loop.watch(wire, connection.receive)
+    def _begin(self, wire: socket.socket) -> bool:
+        if len(self._connections) >= CONNECTIONS:
+            return False
+        connection = Connection(wire, lambda request: self._perform(connection.process, request))
+        self._connections.append(connection)
+        self._handles.setdefault(connection.process, {})
+        self._loop.watch(wire, connection.receive)
+        return True
 
     def pause(self, now: float) -> float:
         """Return how long no transfer has anything to do [s]."""
