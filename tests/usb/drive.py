@@ -325,12 +325,13 @@ def interrupted(stage: Stage) -> Any:
 
     heard = 0.0
     with counting() as counted:
-        with talking(stage) as (_, _, rounds):
+        with talking(stage) as (_, line, _):
             stage.stick.faults.set("lost-answer")
             timer = threading.Timer(0.1, press)
             timer.start()
             try:
-                rounds.look(30.0)
+                for _ in range(30):
+                    failure(lambda: line.operate(VOLTAGE, b"", 4))
             except KeyboardInterrupt:
                 heard = time.monotonic() - pressed[0]
             timer.join()
