@@ -81,6 +81,14 @@ def test_a_history_grows_and_sets_what_was_before_beside_what_is(tmp_path: Path)
     assert history.describe(before, now).splitlines()[1].split() == ["kernel", "C", "coulomb", "9.00", "3.00", "3"]
 
 
+def test_of_ratios_of_one_name_the_first_counts_and_slices_come_after() -> None:
+    streams = [{"stream": "udp", "ratio_p999": 1.5, "ratio_tick": 1.1, "slices": [{"ratio_p999": 9.0}]}]
+    assert history.ratios({"stream": {"model": "C", "streams": streams}}) == {
+        "stream C udp ratio_p999": 1.5,
+        "stream C udp ratio_tick": 1.1,
+    }
+
+
 def test_a_line_that_was_cut_short_is_left_out_and_a_wrong_one_named(tmp_path: Path) -> None:
     path = tmp_path / "history.jsonl"
     assert history.lines_of(path) == []
