@@ -41,6 +41,8 @@ KNOWN = QUEST | {"slopes": [1.0], "lapses": [0.02], "thresholds": 81}  # of the 
 FITTED = {"QUEST+": QUEST, "2-down/1-up": EQUAL, "2-down/1-up, half steps down": WEIGHTED}
 OWN = {"2-down/1-up, mean of reversals": EQUAL, "QUEST+ that knows slope and lapses": KNOWN}
 METHODS = (*FITTED, *OWN)
+_MOST = 0.95
+"""Of what is drawn at least so many are known: what is left of the others is better than they are."""
 FLOOR = "floor (Cramér and Rao)"
 COLOURS = dict(zip(METHODS, ("#0072B2", "#D55E00", "#009E73", "#8A8A8A", "#56B4E9"), strict=True))
 INK = "#222222"
@@ -138,7 +140,7 @@ def tell_errors(found, truth, floor):
         for method, name in enumerate(METHODS):
             errors = (found[method, k] - truth[method]).ravel()
             mean, mean_error, sd, sd_error, count = moments(errors)
-            scatter[method, k] = sd, sd_error
+            scatter[method, k] = (sd, sd_error) if count > _MOST * len(errors) else math.nan
             share = (floor / sd) ** 2 / trials
             print(
                 f"| {trials} | {name} | {sd:.3f} ± {sd_error:.3f} | {mean:+.3f} ± {mean_error:.3f} | "
@@ -169,7 +171,7 @@ def draw(path, scatter, plans, floor):
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    figure = Figure(figsize=(10.5, 4.2), dpi=110, facecolor="white", layout="constrained")
+    figure = Figure(figsize=(10.5, 4.6), dpi=110, facecolor="white", layout="constrained")
     FigureCanvasAgg(figure)
     left, right = figure.subplots(1, 2)
     for method, name in enumerate(METHODS):
@@ -193,7 +195,7 @@ def draw(path, scatter, plans, floor):
     right.axhline(0.8, color="#B0B0B0", linewidth=0.8)
     right.set(xlabel="participants", ylabel="power", ylim=(0.0, 1.02))
     right.set_title(f"To find a ratio of {RATIO:g}, {COMPARED} trials a condition", fontsize=10)
-    right.legend(fontsize=8.5, frameon=False, loc="lower right")
+    figure.legend(*right.get_legend_handles_labels(), fontsize=9, frameon=False, ncols=3, loc="outside lower center")
     for axes in (left, right):
         axes.grid(True, color="#E6E6E6", linewidth=0.6)
         axes.set_axisbelow(True)
