@@ -58,6 +58,7 @@ CALLED_FROM_OUTSIDE = {
         "print_help",
         "_check_value",
         "sizeHint",
+        "hasHeightForWidth",
         "boundingRect",
         "mouseClickEvent",
         "get_parent",

@@ -248,6 +248,37 @@ class Key(QtWidgets.QWidget):
             swatch.apply(theme)
 
 
+class Lines(QtWidgets.QLabel):
+    """A text below a chart that is as high as its lines, wrapped or not, no more and no less.
+
+    A label that wraps would keep its panel from sharing the room with those above and below it.
+    """
+
+    def __init__(self, faint: bool = False) -> None:
+        super().__init__()
+        self.setFont(font(10))
+        self.setProperty("faint", faint)
+
+    def say(self, text: str) -> None:
+        """Show another text."""
+        self.setText(text)
+        self._take_room()
+
+    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
+        """Fit the text anew (Qt calls this)."""
+        super().resizeEvent(event)
+        self._take_room()
+
+    def hasHeightForWidth(self) -> bool:  # noqa: N802
+        """Return False (Qt calls this): the height is fixed here."""
+        return False
+
+    def _take_room(self) -> None:
+        height = self.heightForWidth(self.width()) if self.wordWrap() else self.sizeHint().height()
+        if height != self.height():
+            self.setFixedHeight(height)
+
+
 class Panel(QtWidgets.QFrame):
     """A framed area with a heading; `body` is its column."""
 

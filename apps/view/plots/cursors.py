@@ -10,8 +10,8 @@ import numpy as np
 
 from apps.shared.theme import DARK, Theme
 from apps.view.history import Floats
-from apps.view.panels.charts import pen
-from apps.view.qt import QtCore, QtGui, QtWidgets, label, pg, px
+from apps.view.panels.charts import Lines, pen
+from apps.view.qt import QtCore, pg, px
 
 NAMES = ("A", "B")
 _PLACES = (1 / 3, 2 / 3)
@@ -57,7 +57,7 @@ Read = Callable[[], Sequence[Reading]]
 """Returns the curves that are shown at present."""
 
 
-class Cursors(QtWidgets.QLabel):
+class Cursors(Lines):
     """Two cursors and their readings.
 
     Parameters
@@ -83,7 +83,6 @@ class Cursors(QtWidgets.QLabel):
         self._charts, self._axis, self._read, self._up = list(charts), axis, read, up
         self._theme = DARK
         self._items: list[list[Any]] = []
-        self.setFont(label("", 10).font())
         self.setTextFormat(QtCore.Qt.TextFormat.RichText)
         self.setTextInteractionFlags(QtCore.Qt.TextInteractionFlag.NoTextInteraction)
         self.hide()
@@ -190,17 +189,7 @@ class Cursors(QtWidgets.QLabel):
         parent = self.parentWidget()
         roomy = parent is not None and parent.height() >= px(_ROOMY)
         self.setWordWrap(not roomy)
-        self.setText(_as_table(table) if roomy else _as_line(table))
-        self._take_room()
-
-    def resizeEvent(self, event: QtGui.QResizeEvent) -> None:  # noqa: N802
-        """Fit the text anew (Qt calls this)."""
-        super().resizeEvent(event)
-        self._take_room()
-
-    def _take_room(self) -> None:
-        """Ask for as many lines as there are: a layout that is short of room gives wrapped text less than it needs."""
-        self.setMinimumHeight(self.heightForWidth(self.width()) if self.wordWrap() else 0)
+        self.say(_as_table(table) if roomy else _as_line(table))
 
 
 def _as_table(table: Rows) -> str:

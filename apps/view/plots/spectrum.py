@@ -10,11 +10,10 @@ from apps.front_ends.run import RunInfo
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, Floats, History
-from apps.view.panels.charts import Key, Sign, chart, curve, dress_chart, pen
+from apps.view.panels.charts import Key, Lines, Sign, chart, curve, dress_chart, pen
 from apps.view.plots.cursors import Cursors, Reading
 from apps.view.plots.plot import Plot, Table, box_of, least_height
 from apps.view.plots.welch import Spectrum, welch
-from apps.view.qt import label
 
 _FLOOR = 1e-5
 """Amplitude densities below this are drawn there [N/sqrt(Hz)]."""
@@ -42,7 +41,7 @@ class SpectrumPanel(Plot):
         self.finish()
         least_height(self.chart, 90)
         self._curves = curve(self.chart), curve(self.chart)
-        self.method = label("", 10, faint=True)
+        self.method = Lines(faint=True)
         self.method.setWordWrap(True)
         self.body.addWidget(self.chart, 1)
         self.body.addWidget(self.method)
@@ -64,7 +63,7 @@ class SpectrumPanel(Plot):
         self._found = [None, None]
         for item in self._curves:
             item.setData(np.zeros(0), np.zeros(0))
-        self.method.setText("")
+        self.method.say("")
         self._set_axes()
 
     def apply(self, theme: Theme) -> None:
@@ -87,7 +86,7 @@ class SpectrumPanel(Plot):
             if found is not None:
                 item.setData(*_logarithms(found))
         if self._found[0] is not None:
-            self.method.setText(f"{self._found[0].method}{self._peak()}{_gaps(history, self.info.rate)}.")
+            self.method.say(f"{self._found[0].method}{self._peak()}{_gaps(history, self.info.rate)}.")
         super().refresh_texts(feed)
 
     def _peak(self) -> str:

@@ -24,6 +24,7 @@ def main() -> None:
     """Make all pictures."""
     parser = argparse.ArgumentParser(prog="python -m docs.generate.windows", description=(__doc__ or "").split(":")[0])
     parser.add_argument("--shots", type=Path, help="keep the pictures in their whole size in this folder")
+    parser.add_argument("--only", default="", help="draw one window of Qt alone, for instance paused; with --shots")
     options = parser.parse_args()
     if WHY_NOT:
         sys.exit(WHY_NOT)
@@ -34,9 +35,10 @@ def main() -> None:
         for size in SIZES:
             with virtual_screen(size) as screen:
                 # A process of its own: Qt learns the size of the screen when it starts.
-                program = [sys.executable, "-m", "docs.generate.windows.in_qt", str(runs), str(shots)]
+                program = [sys.executable, "-m", "docs.generate.windows.in_qt", str(runs), str(shots), options.only]
                 subprocess.run(program, env=screen.environment, check=True)
-                in_opengl.draw(screen, size, runs, shots)
+                if not options.only:
+                    in_opengl.draw(screen, size, runs, shots)
         sheets.make(shots, SIZES)
 
 

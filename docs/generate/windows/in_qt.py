@@ -1,4 +1,4 @@
-"""The windows of Qt on the screen that there is: ``python -m docs.generate.windows.in_qt RUNS SHOTS``."""
+"""The windows of Qt on the screen that there is: ``python -m docs.generate.windows.in_qt RUNS SHOTS [NAME]``."""
 
 from __future__ import annotations
 
@@ -165,8 +165,8 @@ def _grab(window: QtWidgets.QWidget) -> Any:
     return window.grab()
 
 
-def main(runs: Path, shots: Path) -> None:
-    """Draw every window in both themes into files ``NAME-WIDTH-THEME.png``."""
+def main(runs: Path, shots: Path, only: str = "") -> None:
+    """Draw every window, or `only` one of them, in both themes into files ``NAME-WIDTH-THEME.png``."""
     width = application().primaryScreen().size().width()
     for theme in (DARK, LIGHT):
         windows = Windows(runs, theme)
@@ -180,11 +180,11 @@ def main(runs: Path, shots: Path) -> None:
             "compare": windows.compare,
             "experimenter": windows.experimenter,
         }
-        for name, make in makers.items():
+        for name, make in ((name, make) for name, make in makers.items() if only in ("", name)):
             window = make()
             _grab(window).save(str(shots / f"{name}-{width}-{theme.name}.png"))
             (window.parentWidget() or window).close()
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]), *sys.argv[3:])
