@@ -13,7 +13,7 @@ import contextlib
 import math
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,7 @@ from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.servo.references import MotorReferences
 from devices.arm.settings import ArmSettings
 from devices.common.log import CommandLog
+from devices.common.managed import Managed
 from haptics.clock import Clock, WallClock, go_on, pause
 from haptics.device import Causality, Channel, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
@@ -57,7 +58,7 @@ _PAUSE = 2e-3
 """Between two looks while nothing moves by itself [s]."""
 
 
-class Arm:
+class Arm(Managed):
     """An arm of the admittance kind.
 
     Parameters
@@ -236,15 +237,6 @@ class Arm:
     def sensor_gravity(self) -> NDArray[np.float64]:
         """Gravity in the axes of the force sensor at the latest sample, (3,) [m/s^2]."""
         return self._open_parts()[1].gravity(self._orientation)
-
-    def __enter__(self) -> Self:
-        """Open the device."""
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the device."""
-        self.close()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

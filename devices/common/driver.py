@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import time
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ import numpy as np
 from devices.common.compensation import Compensation
 from devices.common.driver_kernels import NOT_FINITE
 from devices.common.log import CommandLog
+from devices.common.managed import Managed
 from devices.common.velocity import VelocitySettings, fill_velocity, prepare_velocity
 from devices.common.waking import Wake
 from haptics.clock import Clock, WallClock
@@ -27,7 +28,7 @@ from haptics.parts import address_of_part, run_part
 from haptics.ports import Port
 
 
-class Driver(ABC):
+class Driver(Managed):
     """A driver with a port. A subclass opens and closes, has threads and says what is wrong.
 
     Parameters

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Self
+from typing import Any
 
 from devices import create_device
+from devices.common.managed import Managed
 from devices.faults.effects import Effect, Situation, copied
 from devices.faults.table import FAULTS, Fault
 from haptics.clock import Clock
 from haptics.device import Device, DeviceSpec, State, Vector
 
 
-class FaultyDevice:
+class FaultyDevice(Managed):
     """A device with faults on demand.
 
     The device itself lives on: it is read at every ``read``, only then the fault comes in between, and ``close`` always
@@ -71,15 +72,6 @@ class FaultyDevice:
         """Close the device."""
         self._opened = False
         self._device.close()
-
-    def __enter__(self) -> Self:
-        """Open the device."""
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the device."""
-        self.close()
 
     def explain(self) -> str:
         """Say nothing: what fails here was asked for."""

@@ -6,7 +6,7 @@ import contextlib
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from devices.common.bus.guarding import FAREWELL, Guard
 from devices.common.compensation import compensation_of
@@ -160,15 +160,6 @@ class Inverse3(Driver):
         self.compensate(0.0)
         self._resources.close()
         self._end_log()
-
-    def __enter__(self) -> Self:
-        """Open the device."""
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the device."""
-        self.close()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 from devices.common.compensation import compensation_of
 from devices.common.driver import Driver
@@ -178,15 +178,6 @@ class PidJoystick(Driver):
         self._streaming = None
         atexit.unregister(self.close)
         self._undo.close()
-
-    def __enter__(self) -> Self:
-        """Open the device."""
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the device."""
-        self.close()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

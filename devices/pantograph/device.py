@@ -7,7 +7,7 @@ import math
 import os
 import time
 from collections.abc import Mapping
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -173,15 +173,6 @@ class Pantograph(Driver):
     def resyncs(self) -> int:
         """How often the board got out of step since it was opened."""
         return self._exchange.resyncs if self._exchange is not None else 0
-
-    def __enter__(self) -> Self:
-        """Open the device."""
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the device."""
-        self.close()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 

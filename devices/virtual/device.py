@@ -10,15 +10,16 @@ A plant is a record and two parts, which take the sample and act on a command. T
 from __future__ import annotations
 
 import functools
-from abc import ABC, abstractmethod
+from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from devices.common.log import CommandLog
+from devices.common.managed import Managed
 from devices.common.settings import RunSettings, SeedSettings
 from devices.common.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
 from devices.common.workspace import Workspace
@@ -69,7 +70,7 @@ def split(cls: type[_S], settings: Mapping[str, Any] | None) -> tuple[_S, Hand]:
     return built, make_hand(hand, built.seed, built.workspace)
 
 
-class VirtualDevice(ABC):
+class VirtualDevice(Managed):
     """A plant behind the device contract. A subclass has its own settings, parts and data sheet.
 
     Without a clock the first ``read`` gives the state at time zero and each further one advances by one period, as a
@@ -204,15 +205,6 @@ class VirtualDevice(ABC):
     def workspace(self) -> Workspace:
         """The rectangle the handle may be in."""
         return self._settings.workspace
-
-    def __enter__(self) -> Self:
-        """Open the device."""
-        self.open()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        """Close the device."""
-        self.close()
 
     # --- inside ------------------------------------------------------------------------------------------------------
 
