@@ -39,7 +39,6 @@ backend that is not here it is not known how to find it; its driver says so when
 _CAN = "CAN interface"
 """What such an interface is called; its ``identity`` is its name."""
 
-_BY_CAN = " --set device.motors.protocol=can --set device.motors.interface="
 _EMULATED = "--set device.emulated=true does without"
 
 

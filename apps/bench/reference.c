@@ -2,8 +2,8 @@
 
    The same equations in the same order as haptics/elements/kernels.py and haptics/friction/kernels.py, so that results
    can be compared to the last digits, and the same results stored at every step. Nothing is decided within a step that
-   is known beforehand: every pair of model and law gets a loop of its own, and its state stays in registers. The compiler
-   is told that element, input and results do not overlap (restrict).
+   is known beforehand: every pair of model and law gets a loop of its own, and its state stays in registers. The
+   compiler is told that element, input and results do not overlap (restrict).
 
    Each pair has a second loop, which calls its step by its address: what C pays for what the kernels do, namely that
    the loop is compiled before anybody knows which element will be put into it. */

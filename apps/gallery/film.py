@@ -51,7 +51,7 @@ class Film:
     """
 
     def __init__(self, title: str, foot: str, scenes: Sequence[Scene]) -> None:
-        self._title, self._foot, self._scenes = title, foot, scenes
+        self._title, self._foot = title, foot
         duration = float(scenes[0].rows["time"][-1] - scenes[0].rows["time"][0])
         self.speed = max(duration / LENGTH, 1.0)
         self.count = max(round(PER_SECOND * duration / self.speed), 2)

@@ -144,27 +144,12 @@ class Rendering:
         return (core["reference"][0].copy(),) if core["started"][0] else ()
 
     @property
-    def at_rest(self) -> bool:
-        """Whether the last command was no force, or moved the reference no further."""
-        return not self.core["last"].any()
-
-    @property
     def assistance(self) -> float:
         """How much friction compensation the device may add to the last command, 0 to 1.
 
         As much as the envelope lets through of the output; nothing where it does not let anything drive the handle on.
         """
         return assistance_of(self.core)
-
-    @property
-    def version(self) -> int:
-        """Version of the settings in force."""
-        return int(self.core["version"][0])
-
-    @property
-    def status(self) -> int:
-        """Status bits of the last tick (`haptics.records.Status`)."""
-        return int(self.core["status"][0])
 
     def configure(self, parameters: NDArray[Any], version: int) -> None:
         """Replace what the program is by a (1,) record of dtype `PARAMETERS`; where it is stays as it is.

@@ -19,8 +19,6 @@ RIGID, IMPACT, ELASTIC = 0, 1, 2
 CLOSED = 1e-12
 """A gap that is narrower than this is closed [rad]: angles are rounded."""
 
-_EPSILON = 2.2e-16
-
 DRIVE = np.dtype(
     [
         ("solve", "<i8"),

@@ -54,8 +54,6 @@ class Firmware:
         What the left and the right motor do at present [N m].
     device : int or None
         The id that was set up.
-    setups, resets : int
-        How many there were.
     log : deque of Entry
         The last moves.
     """
@@ -64,7 +62,6 @@ class Firmware:
         self.arms = arms
         self.torques = (0.0, 0.0)
         self.device: int | None = None
-        self.setups = self.resets = 0
         self.log: deque[Entry] = deque(maxlen=LONGEST_LOG)
         self._input = bytearray()
         self._waits_since: float | None = None
@@ -118,7 +115,6 @@ class Firmware:
     def _carry_out(self, message: bytes, now: float) -> bytes:
         if message[0] == 0:
             self.device = None
-            self.resets += 1
         elif message[0] == 1:
             self._set_up(message, now)
         elif message[0] == 2 and len(message) == 10:
@@ -128,7 +124,6 @@ class Firmware:
     def _set_up(self, message: bytes, now: float) -> None:
         """Count from here: the arms are now where the host says."""
         self.device = message[1]
-        self.setups += 1
         motors = message[2].bit_count()
         ports = [port for port in range(2) if message[3 + motors] >> port & 1]
         numbers = struct.unpack(f"<{2 * len(ports)}f", message[len(message) - 8 * len(ports) :])

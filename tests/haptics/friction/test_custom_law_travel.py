@@ -117,7 +117,7 @@ def test_new_settings_from_another_process_bring_numbers_but_no_address() -> Non
     parameters = parameters_of(coupling(constant(level=3.0)))
     parameters["law"]["address"] = 0
     rendering.configure(parameters, 1)
-    assert rendering.version == 1
+    assert rendering.core["version"][0] == 1
     assert tick(rendering, 0.5) == -3.0
 
 
@@ -131,7 +131,7 @@ def test_a_custom_law_after_another_law_needs_an_address_and_gives_no_force_with
     other = Rendering(coupling(Coulomb(4.0)), make_spec(max_force_rate=1e9))
     other.configure(strange, 1)
     assert tick(other, 0.5) == 0.0
-    assert other.status & int(Status.NOT_FINITE)
+    assert other.core["status"][0] & Status.NOT_FINITE
 
 
 def make_bench(clock: Clock) -> BenchDevice:

@@ -32,7 +32,6 @@ class Field:
     def __init__(self, show: Show, plane: Plane, unit: float, theme: Theme) -> None:
         self._show, self._plane, self._theme = show, plane, theme
         self._brush = Brush()
-        self._at_rest = False
         self._draw_ground(unit)
         self._start = self._draw_start(unit)
         self._target = self._draw_target(unit)
