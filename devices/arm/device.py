@@ -25,8 +25,8 @@ from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.servo.references import MotorReferences
 from devices.arm.settings import ArmSettings
+from devices.common.driver import Managed
 from devices.common.log import CommandLog
-from devices.common.managed import Managed
 from haptics.clock import Clock, WallClock, go_on, pause
 from haptics.device import Causality, Channel, DeviceSpec, State, Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError

@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import functools
 import time
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from devices.common.compensation import Compensation
 from devices.common.driver_kernels import NOT_FINITE
 from devices.common.log import CommandLog
-from devices.common.managed import Managed
 from devices.common.velocity import VelocitySettings, fill_velocity, prepare_velocity
 from devices.common.waking import Wake
 from haptics.clock import Clock, WallClock
@@ -26,6 +25,27 @@ from haptics.device import State, Vector
 from haptics.errors import DeviceFault
 from haptics.parts import address_of_part, run_part
 from haptics.ports import Port
+
+
+class Managed(ABC):
+    """A device that a ``with`` statement opens on the way in and closes on the way out, whatever happens between."""
+
+    @abstractmethod
+    def open(self) -> None:
+        """Open the device (`haptics.device.Device.open`)."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Leave the device safe and close it; closing twice does nothing."""
+
+    def __enter__(self) -> Self:
+        """Open the device."""
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the device."""
+        self.close()
 
 
 class Driver(Managed):

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from devices import create_device
-from devices.common.managed import Managed
+from devices.common.driver import Managed
 from devices.faults.effects import Effect, Situation, copied
 from devices.faults.table import FAULTS, Fault
 from haptics.clock import Clock

@@ -18,8 +18,8 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.common.driver import Managed
 from devices.common.log import CommandLog
-from devices.common.managed import Managed
 from devices.common.settings import RunSettings, SeedSettings
 from devices.common.velocity import VelocitySettings, check_velocity, fill_velocity, prepare_velocity
 from devices.common.workspace import Workspace
