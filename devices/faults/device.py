@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Self
 
 from devices import create_device
-from devices.common.driver import Managed
 from devices.faults.effects import Effect, Situation, copied
 from devices.faults.table import FAULTS, Fault
 from haptics.clock import Clock
 from haptics.device import Device, DeviceSpec, State, Vector
 
 
-class FaultyDevice(Managed):
+class FaultyDevice:
     """A device with faults on demand.
 
     The device itself lives on: it is read at every ``read``, only then the fault comes in between, and ``close`` always
@@ -72,6 +71,15 @@ class FaultyDevice(Managed):
         """Close the device."""
         self._opened = False
         self._device.close()
+
+    def __enter__(self) -> Self:
+        """Open the device."""
+        self.open()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Close the device."""
+        self.close()
 
     def explain(self) -> str:
         """Say nothing: what fails here was asked for."""
