@@ -109,7 +109,7 @@ def felt(
     per_unit = sum(one.other - one.expected for one in stretches) / step
     if not abs(per_unit) > 1e-9 * way:
         raise Unknown("the axis does not show while the hand slides")
-    found = value + sum(one.work - one.expected for one in stretches) / per_unit
+    found = float(value + sum(one.work - one.expected for one in stretches) / per_unit)
     bound = math.hypot(_spread(stretches, per_unit / way), doubt * way / abs(per_unit))
     speed = way / (sum(one.ticks for one in stretches) * _period(rows))
     return Felt(found, found - bound, found + bound, source, speed)
@@ -155,7 +155,7 @@ def _stretches(rows: Rows, grounds: tuple[Ground, Ground], forces: Array, mass: 
         kinetic = 0.5 * mass * (speed[-1] ** 2 - speed[0] ** 2)
         part = rows[begin : end - 1], steps, period, contacts.touched[begin : end - 1]
         taken = [float(np.dot(ground.friction(*part), way)) for ground in grounds]
-        found.append(Stretch(float((mean * steps).sum()) - kinetic, float(way.sum()), len(way), *taken))
+        found.append(Stretch(float((mean * steps).sum() - kinetic), float(way.sum()), len(way), *taken))
     return found
 
 

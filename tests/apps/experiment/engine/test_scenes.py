@@ -94,6 +94,7 @@ def test_the_friction_of_a_wall_is_judged(tmp_path: Path) -> None:
     for rows in sound(place):
         assert np.nanmax(rows["normal_force"]) > 1.0
     assert trial_rows(place, None)[0]["axis_unit"] == ""
+    assert "np." not in place.table.read_text(encoding="utf-8"), "numbers as people write them"
 
 
 def test_a_session_on_a_scene_goes_on_with_that_scene_only(tmp_path: Path) -> None:
