@@ -20,7 +20,7 @@ from apps.view.plots.strip import Strip, bin_size
 if TYPE_CHECKING:
     from haptics.scenes import Scene
 
-_LEAST_HEIGHTS = 58, 80
+_LEAST_HEIGHTS = 61, 76
 """What plots with readable axes need [pixel on an ordinary screen]."""
 
 

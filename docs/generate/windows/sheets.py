@@ -29,6 +29,7 @@ _TILE = 800
 _GAP = 10
 _GROUND = (128, 128, 128)
 _QUALITY = 55
+_MOST_COLOURS = 5_000
 _THEMES = ("dark", "light")
 
 
@@ -69,5 +70,8 @@ def _smaller(path: Path, width: int) -> Image.Image:
 
 
 def _save(picture: Image.Image, path: Path) -> None:
-    """Write a picture with few colours, so that the file is small."""
-    picture.convert("RGB").quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    """Write a picture with few colours, so that the file is small; textures have too many to leave any out."""
+    picture = picture.convert("RGB")
+    if picture.getcolors(_MOST_COLOURS) is not None:
+        picture = picture.quantize(64, dither=Image.Dither.NONE)
+    picture.save(path, optimize=True)
