@@ -1,0 +1,116 @@
+"""How old the emulated arm's samples are, and how steady its friction: a table of whole sessions.
+
+``python -m tests.devices.arm.figures [SECONDS]`` prints it: models A and D, every protocol, FIFO scheduling and the
+ordinary class, on the machine as it is and with one more process that computes without end. 60 s each, 26 min in all.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from haptics.recording.recording import Recording
+from tests.processes import NO_PICTURE, ROOT
+
+SLOW = 0.02
+"""Slower than this the arm may be turning back [m/s]."""
+
+STROKE = 200
+"""Ticks that a stroke must last at least."""
+
+SMOOTHED = 21
+"""Ticks over which the acceleration is averaged."""
+
+_HEAD = (
+    "| protocol | model | class | another process | sample age: median, 99 % | skipped, lost | "
+    "force while it slides: standard deviation, without inertia | fit |"
+)
+
+
+@contextlib.contextmanager
+def busy(wanted: bool) -> Iterator[None]:
+    """Have another process compute without end, or not."""
+    if not wanted:
+        yield
+        return
+    with subprocess.Popen([sys.executable, "-c", "while True: pass"]) as process:
+        try:
+            yield
+        finally:
+            process.kill()
+
+
+def session(folder: Path, protocol: str, model: str, scheduling: str, seconds: float) -> dict[str, Any]:
+    """Run the emulated arm with a hand that strokes a surface with 6 N of friction; return what the command answers."""
+    arm = ("--device", "arm", "--set", "device.emulated=true", "--set", f"device.motors.protocol={protocol}")
+    how = ("--duration", f"{seconds:g}", "--headless", "--json", "--set", f"servo.scheduling={scheduling}")
+    done = subprocess.run(
+        [*(sys.executable, "-m", "apps", "run"), *arm, "--model", model, *how, "--record", str(folder), *NO_PICTURE],
+        capture_output=True,
+        text=True,
+        cwd=ROOT,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    return dict(json.loads(done.stdout))
+
+
+def unsteadiness(rows: np.ndarray, mass: float) -> tuple[float, float]:
+    """Return the standard deviation of the force along the way in long strokes, as it is and without m a [N].
+
+    The hand feels friction and the rendered mass: what the mass takes to speed up and slow down is no unsteadiness of
+    the friction. The acceleration is that of the handle.
+    """
+    velocity, speed = rows["velocity"], np.hypot(*rows["velocity"].T)
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], speed > SLOW, [0]]).astype(int))).reshape(-1, 2)
+    inside = np.zeros(len(rows), dtype=bool)
+    for first, last in edges[np.diff(edges, axis=1)[:, 0] > STROKE]:
+        inside[first + STROKE // 4 : last - SMOOTHED] = True
+    even = np.ones(SMOOTHED) / SMOOTHED
+    smooth = np.column_stack([np.convolve(one, even, "same") for one in velocity.T])
+    acceleration = np.gradient(smooth, rows["time"], axis=0)
+    way = velocity[inside] / speed[inside, None]
+    along = (rows["force"][inside] * way).sum(axis=1)
+    return float(along.std()), float((along - mass * (acceleration[inside] * way).sum(axis=1)).std())
+
+
+def line(protocol: str, model: str, scheduling: str, loaded: bool, seconds: float) -> str:
+    """Return one row of the table."""
+    with tempfile.TemporaryDirectory() as folder, busy(loaded):
+        answer = session(Path(folder), protocol, model, scheduling, seconds)
+        recording = Recording(Path(answer["recording"]))
+        whole, steady = unsteadiness(recording.rows, recording.metadata["configuration"]["element"]["mass"])
+    age = answer["sample_age_us"]
+    return (
+        f"| {protocol} | {model} | {'FIFO' if scheduling == 'fifo' else 'ordinary'} | {'one' if loaded else 'none'} "
+        f"| {age['p50'] / 1e3:.2f}, {age['p99'] / 1e3:.2f} ms | {answer['skipped']}, {answer['lost_ticks']} "
+        f"| {whole:.2f}, {steady:.2f} N | {'yes' if answer['fit'] else 'no'} |\n"
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """Print the table, a row as each session ends."""
+    seconds = float(arguments[0]) if arguments else 60.0
+    sys.stdout.write(f"{seconds:g} s each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start\n\n")
+    sys.stdout.write(f"{_HEAD}\n{'|---' * _HEAD.count(' |')}|\n")
+    for loaded, protocol, model, scheduling in itertools.product(
+        (False, True), ("text", "can", "native"), ("A", "D"), ("fifo", "other")
+    ):
+        sys.stdout.write(line(protocol, model, scheduling, loaded, seconds))
+        sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
