@@ -120,10 +120,11 @@ class Service:
         self.fronts.tell(say.ValuesInForce(values), but=front)
 
     def _tell_of_scene(self) -> None:
-        """Let the front ends know of another scene, whoever has put it in force."""
+        """Let the front ends know of another scene and its numbers, whoever has put it in force."""
         session = self.session
         if session is not None and session.config.scene is not self._scene:
             self._scene = session.config.scene
+            self.fronts.tell(say.ValuesInForce(values_in_force(session.config)))
             self.fronts.tell(say.SceneInForce(self._scene, session.version))
 
     def _hold(self, front: FrontEnd, session: Session, at: float | None) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from apps.front_ends.run import RunInfo
 from apps.shared.scale import clock, grouped
@@ -30,6 +30,9 @@ from apps.view.plots.speed import SpeedPanel
 from apps.view.plots.timing import TimingPanel
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, label
 from haptics.records import Status
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 _TEXT_FRAMES = 3
 """Numbers and the histogram change in every third frame: ten times a second is as fast as one can read."""
@@ -150,6 +153,10 @@ class Dashboard(QtWidgets.QWidget):
         self.safety.apply(theme)
         self.dead_man.apply(theme)
         self.end.apply(theme)
+
+    def show_scene(self, scene: Scene | None) -> None:
+        """Show what follows from another scene that is in force from now on."""
+        self.places.show_scene(scene)
 
     def show_values(self, values: Mapping[str, float]) -> None:
         """Show what follows from numbers that are in force from now on (parameter key to value)."""

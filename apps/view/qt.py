@@ -42,6 +42,8 @@ _ORDINARY = (1760, 990)
 
 _LARGEST = 2.5
 
+_STYLE = "fusion"
+
 _GROWN = "grown"
 """Property of the application: by how much."""
 
@@ -55,7 +57,8 @@ def application() -> QtWidgets.QApplication:
     if running is None:
         running = QtWidgets.QApplication(["haptics"])
     app = cast(QtWidgets.QApplication, running)
-    app.setStyle("Fusion")
+    if app.style().objectName() != _STYLE:  # every widget there is would be polished anew
+        app.setStyle(_STYLE)
     if app.property(_GROWN) is None:
         room = app.primaryScreen().availableGeometry()
         grow(room.width(), room.height())

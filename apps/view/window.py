@@ -19,6 +19,7 @@ from apps.front_ends.messages import (
     Preparing,
     Quit,
     Refused,
+    SceneInForce,
     SessionEnded,
     SessionStarted,
     SetParameter,
@@ -142,6 +143,8 @@ class LiveWindow(QtWidgets.QWidget):
             self._take_values(message.values, answer=bool(message.values))
         elif isinstance(message, ValuesInForce):
             self._take_values(message.values, answer=message.yours)
+        elif isinstance(message, SceneInForce):
+            self.dashboard.show_scene(message.scene)
         elif isinstance(message, Advised | Captioned):
             if isinstance(message, Captioned):
                 self._caption = message.message

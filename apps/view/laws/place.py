@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from apps.view.history import Column, History
+from haptics.errors import ConfigurationError
 
 if TYPE_CHECKING:
     from haptics.scenes import Scene
@@ -28,7 +29,10 @@ def with_background(scene: Scene, values: Mapping[str, float]) -> Scene:
     closed = isinstance(scene.law, ClosedForm)
     law: Any = scene.law.law if isinstance(scene.law, ClosedForm) else scene.law
     keys = {field.name: f"law.{field.name}" for field in dataclasses.fields(law)}
-    law = dataclasses.replace(law, **{name: values[key] for name, key in keys.items() if key in values})
+    try:
+        law = dataclasses.replace(law, **{name: values[key] for name, key in keys.items() if key in values})
+    except ConfigurationError:  # numbers of another scene: its own follow in a message of their own
+        return scene
     return dataclasses.replace(scene, law=ClosedForm(law) if closed else law)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from apps.front_ends.run import RunInfo, region_name
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
@@ -11,6 +13,9 @@ from apps.view.plots.cursors import Cursors, Reading
 from apps.view.plots.plot import Plot, Table, ages, box_of, least_height
 from apps.view.plots.strip import Strip, bin_size
 from apps.view.qt import QtCore, QtGui, font, label, px
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 _AXIS = "seconds before now"
 
@@ -50,15 +55,24 @@ class ContactPanel(Plot):
     def configure(self, info: RunInfo) -> None:
         """Show another run, empty."""
         super().configure(info)
+        self.normal.reset(1.0)
+        self._lay_out(info)
+        self._say_where(0)
+
+    def show_scene(self, scene: Scene | None) -> None:
+        """Have room for the regions and walls of another scene."""
+        super().show_scene(scene)
+        self._lay_out(self.info)
+
+    def _lay_out(self, info: RunInfo) -> None:
+        """Show an axis for the regions, with their names, and one for walls, as far as there are some."""
         regions = len(info.scene.regions) if info.scene is not None else 0
         walls = info.scene is not None and len(info.scene.walls) > 0
         self.regions.reset(max(regions, 1) + 0.5)
-        self.normal.reset(1.0)
         self.regions.chart.setVisible(regions > 0 or not walls)
         self.normal.chart.setVisible(walls)
         label_below(self.regions.chart, "" if walls else _AXIS)
         self._name_regions(info)
-        self._say_where(0)
 
     def _name_regions(self, info: RunInfo) -> None:
         """Write the names of the regions beside the axis, if there are few."""

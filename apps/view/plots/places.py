@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from apps.front_ends.run import RunInfo
 from apps.shared.theme import DARK, Theme
 from apps.view.feed import Feed
 from apps.view.plots.plot import Plot
 from apps.view.qt import QtCore, QtWidgets
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 _LEFT, _RIGHT = (17, 10), (12, 10)
 """Heights of the upper and the lower place at the left and at the right, as shares."""
@@ -152,6 +157,13 @@ class Places(QtWidgets.QWidget):
         self._info = info
         for plot in (self._plane, *self.shown):
             plot.configure(info)
+
+    def show_scene(self, scene: Scene | None) -> None:
+        """Show what follows from another scene that is in force from now on."""
+        self._info = dataclasses.replace(self._info, scene=scene)
+        for plot in self.shown:
+            plot.show_scene(scene)
+            plot.show_values(self._values)
 
     def show_values(self, values: Mapping[str, float]) -> None:
         """Show what follows from numbers that are in force from now on (parameter key to value)."""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -14,6 +15,9 @@ from apps.view.history import Column, Floats, History
 from apps.view.panels.charts import Box, Panel
 from apps.view.plots.cursors import Cursors, Reading
 from apps.view.qt import QtCore, QtWidgets, px
+
+if TYPE_CHECKING:
+    from haptics.scenes import Scene
 
 Table = Mapping[str, Floats]
 """Columns of what is shown: name with unit, as in `haptics.recording.flat`, to an (n,) array."""
@@ -136,6 +140,10 @@ class Plot(Panel):
         """Show another run, empty."""
         self.info = info
         self.home()
+
+    def show_scene(self, scene: Scene | None) -> None:
+        """Show what follows from another scene that is in force from now on; `show_values` comes after it."""
+        self.info = dataclasses.replace(self.info, scene=scene)
 
     def show_values(self, values: Mapping[str, float]) -> None:
         """Show what follows from numbers that are in force from now on (parameter key to value)."""

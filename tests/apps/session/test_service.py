@@ -100,7 +100,8 @@ def test_all_are_told_of_another_scene_whoever_changed_it_and_only_then() -> Non
     service.attend()
     session.configure({"element": {"stiffness": 3000.0}})
     service.attend()
-    assert asks.told == looks.told == [SceneInForce(read_scene("border"), 1)]
+    values = {"law.force": read_scene("border").law.force, "element.stiffness": 6000.0, "element.damping": 10.0}
+    assert asks.told == looks.told == [ValuesInForce(values), SceneInForce(read_scene("border"), 1)]
     asks.says = [SetParameter("law.force", 1.5)]
     service.attend()
     scene = looks.told[-1].scene

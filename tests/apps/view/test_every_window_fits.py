@@ -30,7 +30,11 @@ FRAME = (16, 48)
 SCREENS = ((1280, 720), (1366, 768), (2560, 1440))
 
 
-@pytest.fixture(params=[(*LEAST, DARK), *((w - FRAME[0], h - FRAME[1], LIGHT) for w, h in SCREENS)], ids=str)
+def named(room: tuple[int, int, Theme]) -> str:
+    return f"{room[0]}x{room[1]}-{room[2].name}"
+
+
+@pytest.fixture(params=[(*LEAST, DARK), *((w - FRAME[0], h - FRAME[1], LIGHT) for w, h in SCREENS)], ids=named)
 def room(request) -> Iterator[tuple[int, int, Theme]]:
     """The size of a window, and its colours."""
     width, height, theme = request.param

@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")
 
+from apps.front_ends.messages import SceneInForce, ValuesInForce
 from haptics.scenes import find_scene, read_scene, scene_table
 from tests.apps.view.driving import frames, publish
 
@@ -88,3 +89,21 @@ def test_a_recording_says_its_scene_and_its_law() -> None:
     assert scene_table(info.scene) == scene_table(scene)
     assert (info.law, info.law_settings) == ("custom", {"source": SOURCE, "rest": 1.0})
     assert from_metadata({"configuration": {"scene": {"law": 3}}}, numbered(0, 10)).scene is None
+
+
+def test_a_scene_that_is_changed_in_mid_run_is_the_one_that_is_drawn(live, rows) -> None:
+    on_scene(live, rows, "border", (0.04, 0.0))
+    places = live.window.dashboard.places
+    places.choose(places.shown[2], "Region, normal force")
+    wood = read_scene(find_scene("ice-wood-rubber"))
+    live.session.send(ValuesInForce({"law.static_force": 3.0}))
+    live.session.send(SceneInForce(wood, 2))
+    frames(live)
+    assert places.plot("Force, speed")._levels == pytest.approx((5.0, 4.2)), "of rubber, which has its own numbers"
+    assert places.plot("Region, normal force").here.text().startswith("now in: ")
+    axis = places.plot("Region, normal force").regions.chart.plotItem.getAxis("left")
+    assert axis._tickLevels == [[(0, "wood"), (1, "ice"), (2, "rubber")]]
+    live.session.send(SceneInForce(None, 3))
+    frames(live)
+    assert places.plot("Force, speed")._levels == pytest.approx((3.0,)), "the numbers in force, everywhere"
+    assert places.plot("Region, normal force").here.text() == "This run is not on a scene."
