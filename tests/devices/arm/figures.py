@@ -1,7 +1,8 @@
 """How old the emulated arm's samples are, and how steady its friction: a table of whole sessions.
 
-``python -m tests.devices.arm.figures [SECONDS]`` prints it: models A and D, every protocol, FIFO scheduling and the
-ordinary class, on the machine as it is and with one more process that computes without end. 60 s each, 26 min in all.
+``python -m tests.devices.arm.figures [SECONDS [PROTOCOL ...]]`` prints it: models A and D, every protocol or those that
+are named, FIFO scheduling and the ordinary class, on the machine as it is and with one more process that computes
+without end. 60 s each, 26 min in all.
 """
 
 from __future__ import annotations
@@ -102,10 +103,11 @@ def line(protocol: str, model: str, scheduling: str, loaded: bool, seconds: floa
 def main(arguments: list[str]) -> int:
     """Print the table, a row as each session ends."""
     seconds = float(arguments[0]) if arguments else 60.0
+    protocols = arguments[1:] or ["text", "can", "native"]
     sys.stdout.write(f"{seconds:g} s each, {os.cpu_count()} processors, load {os.getloadavg()[0]:.1f} at the start\n\n")
     sys.stdout.write(f"{_HEAD}\n{'|---' * _HEAD.count(' |')}|\n")
     for loaded, protocol, model, scheduling in itertools.product(
-        (False, True), ("text", "can", "native"), ("A", "D"), ("fifo", "other")
+        (False, True), protocols, ("A", "D"), ("fifo", "other")
     ):
         sys.stdout.write(line(protocol, model, scheduling, loaded, seconds))
         sys.stdout.flush()
