@@ -173,6 +173,14 @@ def far() -> Iterator[RemoteBackend]:
         yield RemoteBackend(address)
 
 
+def come_to_rest(stage: OdriveStage) -> None:
+    """Wait until the motors stand: nobody holds them, and they coast from where a fault has let go of them."""
+    latest = time.monotonic() + PATIENCE
+    while any(abs(stage.drive.get(f"axis{axis}.encoder.vel_estimate")) > 0.02 for axis in (0, 1)):
+        assert time.monotonic() < latest
+        time.sleep(2e-3)
+
+
 def test_a_drive_in_another_process_has_a_queue_and_follows(far: RemoteBackend) -> None:
     with OdriveStage({"protocol": "native", "watchdog": 0.5, "reply_timeout": 0.3}, backend=far) as stage:
         assert stage.facts["transfers"] == "queued"
@@ -199,6 +207,7 @@ def test_faults_there_are_told_in_the_same_words_and_leave_no_motor_driven(
 ) -> None:
     stage = OdriveStage({"protocol": "native", "watchdog": 0.1}, backend=far)
     with stage:
+        come_to_rest(stage)
         stage.home(HOME)
         stage.arm()
         run(stage, 0.02)
