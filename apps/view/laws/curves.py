@@ -1,13 +1,11 @@
 """What the law in force says: the friction force over the sliding speed, to be drawn under what is recorded. No Qt.
 
 The laws are those that are rendered. To load them takes a second of computing, once and only where a plot wants them;
-a thread of low priority does it, so that the window goes on meanwhile. A custom law is compiled there.
+a thread of its own does it, so that the window goes on meanwhile. A custom law is compiled there.
 """
 
 from __future__ import annotations
 
-import contextlib
-import os
 import threading
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -135,8 +133,8 @@ class LawCurves:
             self._thread.join(seconds)
 
     def _load(self) -> None:
-        with contextlib.suppress(AttributeError, OSError):  # only Linux gives a thread a priority of its own
-            os.setpriority(os.PRIO_PROCESS, threading.get_native_id(), 10)
+        # At its usual priority: a thread that comes last would keep the interpreter, and with it the window and the
+        # dead-man's key, waiting for a processor.
         with _ONE_AT_A_TIME:
             while self._asked is not None and self._done != self._asked:
                 self._work_out()
