@@ -17,7 +17,8 @@ SURE_AFTER_MS = 20
 """Debounce time [ms]: a key that comes up counts as let go after so long.
 
 What X11 makes of a key that is held is an endless row of releases and presses. Qt marks them as repeats, unless a
-release arrives a moment before its press: then it looks like a real one, and the hand would feel it.
+release arrives a moment before its press: then it looks like a real one, and the hand would feel it. A window that was
+kept waiting meanwhile finds the time over before it finds the press: it looks once more at what has come.
 """
 
 Say = Callable[[bool], None]
@@ -48,11 +49,16 @@ class DeadMansKey(QtCore.QObject):
         self._again.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
         self._again.setInterval(round(1e3 * HOLD_EVERY))
         self._again.timeout.connect(lambda: self._say(True))
-        self._doubt = QtCore.QTimer(self)
-        self._doubt.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
-        self._doubt.setSingleShot(True)
-        self._doubt.setInterval(SURE_AFTER_MS)
-        self._doubt.timeout.connect(self.release)
+        self._last_look = self._once(1, self.release)
+        self._doubt = self._once(SURE_AFTER_MS, self._last_look.start)
+
+    def _once(self, milliseconds: int, act: Callable[[], None]) -> QtCore.QTimer:
+        timer = QtCore.QTimer(self)
+        timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
+        timer.setSingleShot(True)
+        timer.setInterval(milliseconds)
+        timer.timeout.connect(act)
+        return timer
 
     def want(self, wanted: bool) -> None:
         """Begin or end a run that has such a key, or has not; a key that is down must come up and be pressed anew."""
@@ -61,7 +67,7 @@ class DeadMansKey(QtCore.QObject):
 
     def press(self) -> None:
         """Take note that the key goes down."""
-        self._doubt.stop()
+        self._believe()
         if self._wanted and not self._down:
             self.held = True
             self._say(True)
@@ -74,9 +80,14 @@ class DeadMansKey(QtCore.QObject):
 
     def release(self) -> None:
         """Take note that the key is up, or that nobody can tell any more whether it is down."""
-        self._doubt.stop()
+        self._believe()
         self._down = False
         self._unsay()
+
+    def _believe(self) -> None:
+        """Doubt no longer whether the key is down."""
+        self._doubt.stop()
+        self._last_look.stop()
 
     def _unsay(self) -> None:
         self._again.stop()

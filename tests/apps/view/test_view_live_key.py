@@ -58,7 +58,9 @@ def test_there_is_force_only_while_the_space_bar_is_held(screen: Screen, tmp_pat
     assert answer["reason"] == "stopped"
     rows = rows_of(tmp_path)
     free = (rows["status"] & Status.RELEASED) != 0
-    (pressed, let_go) = np.flatnonzero(np.diff(free))  # once down and once up, whatever the keyboard repeats
+    changes = np.flatnonzero(np.diff(free))
+    assert len(changes) == 2, f"once down and once up, whatever the keyboard repeats, not at {rows['time'][changes]} s"
+    pressed, let_go = changes
     assert rows["time"][let_go] - rows["time"][pressed] > 1.5
     force = np.hypot(*rows["command"].T)
     assert not force[: pressed + 1].any()
