@@ -1,13 +1,12 @@
-"""What the law in force says: the friction force over the sliding speed, to be drawn under what is recorded. No Qt.
+"""What a law says: the friction force over the sliding speed, to be drawn under what is recorded. No Qt.
 
-The laws are those that are rendered. To load them takes a second of computing, once and only where a plot wants them;
-a thread of its own does it, so that the window goes on meanwhile. A custom law is compiled there.
+The laws are those that are rendered. To load them takes a second of computing, more where a custom law is compiled: a
+window asks `apps.view.laws.process`.
 """
 
 from __future__ import annotations
 
-import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,9 +19,6 @@ if TYPE_CHECKING:
     from haptics.scenes import Scene
 
 _POINTS = 160
-_ONE_AT_A_TIME = threading.Lock()
-"""Kernels must not be loaded by two threads at once."""
-
 _DIRECTIONS = ((1.0, 0.0), (0.0, 1.0), (-1.0, 0.0))
 
 
@@ -52,12 +48,7 @@ class Wanted:
     law: tuple[tuple[str, Any], ...]
     fastest: float
     place: Place | None = None
-    scene: Scene | None = field(default=None, compare=False)
-
-    @property
-    def code(self) -> tuple[Any, ...]:
-        """What must have been loaded for it."""
-        return tuple(value for name, value in self.law if name in ("name", "source"))
+    scene: Scene | None = None
 
 
 def curves(wanted: Wanted) -> list[Curve]:
@@ -94,55 +85,3 @@ def _law_of(wanted: Wanted) -> tuple[Law, Any]:
     record = wanted.scene.law.record
     record["numbers"][0] = wanted.scene.numbers_at([wanted.place])[0]
     return wanted.scene.law, record
-
-
-class LawCurves:
-    """Keeps the curves of the law in force.
-
-    Attributes
-    ----------
-    found : list of Curve
-        What was asked for last, or before while that is being worked out.
-    """
-
-    def __init__(self) -> None:
-        self.found: list[Curve] = []
-        self._asked: Wanted | None = None
-        self._done: Wanted | None = None
-        self._thread: threading.Thread | None = None
-        self._loaded: set[tuple[Any, ...]] = set()
-
-    def forget(self) -> None:
-        """Have no curve until one is asked for."""
-        self.found, self._asked, self._done = [], None, None
-
-    def ask(self, wanted: Wanted) -> None:
-        """Want the curves of this law; cheap if nothing has changed."""
-        self._asked = wanted
-        if wanted == self._done or (self._thread is not None and self._thread.is_alive()):
-            return
-        if wanted.code in self._loaded:
-            self._work_out()
-        else:
-            self._thread = threading.Thread(target=self._load, name="law", daemon=True)
-            self._thread.start()
-
-    def wait(self, seconds: float = 60.0) -> None:
-        """Wait until what was asked for is there."""
-        if self._thread is not None:
-            self._thread.join(seconds)
-
-    def _load(self) -> None:
-        # At its usual priority: a thread that comes last would keep the interpreter, and with it the window and the
-        # dead-man's key, waiting for a processor.
-        with _ONE_AT_A_TIME:
-            while self._asked is not None and self._done != self._asked:
-                self._work_out()
-
-    def _work_out(self) -> None:
-        wanted = self._asked
-        if wanted is not None:
-            found = curves(wanted)
-            self._loaded.add(wanted.code)
-            if self._asked is not None:  # nobody wants it any more
-                self.found, self._done = found, wanted

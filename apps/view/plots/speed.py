@@ -12,8 +12,9 @@ from apps.shared.scale import AxisTop
 from apps.shared.theme import Theme
 from apps.view.feed import Feed
 from apps.view.history import Column, History, every
-from apps.view.laws.curves import LawCurves, Wanted
+from apps.view.laws.curves import Wanted
 from apps.view.laws.place import place_of, with_background
+from apps.view.laws.process import LawCurves
 from apps.view.panels.charts import Key, Sign, brush, chart, curve, dress_chart, pen
 from apps.view.plots.cursors import Cursors
 from apps.view.plots.plot import Plot, Table, box_of, least_height

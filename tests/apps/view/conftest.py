@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -19,15 +18,6 @@ from apps.front_ends.messages import Parameter, SessionStarted
 from haptics.records import Rows
 from haptics.trace import Trace
 from tests.apps.view import view_rows
-
-
-@pytest.fixture(autouse=True)
-def no_thread_is_left() -> Iterator[None]:
-    """Wait for the threads that load laws: kernels must not be loaded by the next test at the same time."""
-    yield
-    for thread in threading.enumerate():
-        if thread.name == "law":
-            thread.join()
 
 
 @pytest.fixture(scope="session")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
 
@@ -16,6 +17,14 @@ def frames(live, count: int = 3) -> None:
     for _ in range(count):
         live.window.frame()
         QtWidgets.QApplication.processEvents()
+
+
+def law_drawn(live, plot) -> tuple[np.ndarray, np.ndarray]:
+    """Return the law that `plot` draws [mm/s, N] once it is the one that is in force now."""
+    frames(live)
+    plot.law.wait()
+    frames(live)
+    return plot._laws[0].getData()
 
 
 def controls_of(window) -> list[QtWidgets.QWidget]:

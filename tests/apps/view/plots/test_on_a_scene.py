@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -9,9 +11,14 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from apps.front_ends.messages import SceneInForce, ValuesInForce
 from haptics.scenes import find_scene, read_scene, scene_table
-from tests.apps.view.driving import frames, publish
+from tests.apps.view.driving import frames, law_drawn, publish
 
 SOURCE = "def level(speed, rest=2.0, rise=3.0):\n    return rest + rise * speed\n"
+
+
+def forces_of(law, speeds: np.ndarray) -> np.ndarray:
+    """Return the friction [N] at sliding speeds [mm/s]."""
+    return np.hypot(*law(np.outer(1e-3 * speeds, (1.0, 0.0))).T)
 
 
 def on_scene(live, rows, name: str, at: tuple[float, float], **columns: float):
@@ -32,11 +39,8 @@ def test_the_law_that_is_drawn_is_that_of_the_place(live, rows, x: float, region
     scene = on_scene(live, rows, "ice-wood-rubber", (x, 0.0))
     places = live.window.dashboard.places
     plot, series = places.plot("Force over speed"), places.plot("Force, speed")
-    plot.law.wait()
-    frames(live)
-    speeds, forces = plot._laws[0].getData()
-    law = scene.regions[region - 1].law if region else scene.law
-    assert forces == pytest.approx(np.hypot(*law(np.outer(1e-3 * speeds, (1.0, 0.0))).T), rel=1e-9)
+    speeds, forces = law_drawn(live, plot)
+    assert forces == pytest.approx(forces_of(scene.regions[region - 1].law if region else scene.law, speeds), rel=1e-9)
     assert series._levels == pytest.approx(levels)
     assert plot._key.texts[0].text() == "law here"
     assert ("ice", "rubber")[region - 1] in plot._key.texts[0].toolTip() or not region
@@ -70,11 +74,8 @@ def test_regions_and_walls_are_shown_where_there_are_some(live, rows) -> None:
 def test_a_custom_law_is_drawn_from_its_text(live, rows) -> None:
     live.begin(law="custom", law_settings={"source": SOURCE, "rise": 8.0}, parameters=(), mouse=False)
     publish(live.trace, rows[:600])
-    frames(live)
     plot = live.window.dashboard.places.plot("Force over speed")
-    plot.law.wait()
-    frames(live)
-    speeds, forces = plot._laws[0].getData()
+    speeds, forces = law_drawn(live, plot)
     assert forces == pytest.approx(2.0 + 8.0e-3 * speeds)
 
 
@@ -107,3 +108,16 @@ def test_a_scene_that_is_changed_in_mid_run_is_the_one_that_is_drawn(live, rows)
     frames(live)
     assert places.plot("Force, speed")._levels == pytest.approx((3.0,)), "the numbers in force, everywhere"
     assert places.plot("Region, normal force").here.text() == "This run is not on a scene."
+
+
+def test_the_law_that_is_drawn_is_that_of_a_scene_that_was_changed_in_mid_run(live, rows) -> None:
+    on_scene(live, rows, "ice-wood-rubber", (0.04, 0.0))
+    plot = live.window.dashboard.places.plot("Force over speed")
+    law_drawn(live, plot)
+    scene = read_scene(find_scene("ice-wood-rubber"))
+    ice, rubber = scene.regions
+    rougher = replace(rubber, law=replace(rubber.law, static_force=6.5))
+    for number, region in enumerate((rougher, rubber, rougher)):
+        live.session.send(SceneInForce(replace(scene, regions=(ice, region)), number))
+        speeds, forces = law_drawn(live, plot)
+        assert forces == pytest.approx(forces_of(region.law, speeds), rel=1e-9)

@@ -9,7 +9,7 @@ pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its
 
 from apps.view.history import Column
 from haptics import Coulomb
-from tests.apps.view.driving import frames
+from tests.apps.view.driving import frames, law_drawn
 from tests.apps.view.view_rows import DAMPING, FORCE, STIFFNESS
 
 NAMES = (
@@ -30,9 +30,7 @@ def test_a_table_has_units_in_its_names_and_columns_of_one_length(place, shown, 
 
 def test_force_over_speed_lies_on_the_law_that_is_drawn_under_it(place, shown) -> None:
     plot = place("force_over_speed")
-    plot.law.wait()
-    frames(shown)
-    speeds, forces = plot._laws[0].getData()
+    speeds, forces = law_drawn(shown, plot)
     assert forces == pytest.approx(Coulomb(FORCE)(speeds[1] * 1e-3) * np.ones(len(speeds)))
     table = plot.table(shown.history)
     fast = table["sliding_speed_mm_per_s"] > 20.0
@@ -42,20 +40,15 @@ def test_force_over_speed_lies_on_the_law_that_is_drawn_under_it(place, shown) -
 
 def test_the_law_that_is_drawn_follows_its_slider(place, shown) -> None:
     plot = place("force_over_speed")
-    plot.law.wait()
     shown.window.controls.sliders[0].spin.setValue(2.5)
-    frames(shown)
-    assert plot._laws[0].getData()[1] == pytest.approx(np.full(160, 2.5))
+    assert law_drawn(shown, plot)[1] == pytest.approx(np.full(160, 2.5))
 
 
 def test_a_law_that_is_not_known_is_not_drawn_and_says_so(place, shown) -> None:
     plot = place("force_over_speed")
-    plot.law.wait()
     shown.begin(law="my-own", mouse=False)
-    frames(shown)
-    plot.refresh_texts(shown.window._feed)
+    assert len(law_drawn(shown, plot)[0]) == 0
     assert plot._key.texts[0].text() == "no law"
-    assert len(plot._laws[0].getData()[0]) == 0
 
 
 def test_the_area_of_the_loops_is_the_work_of_the_hand_along_that_direction(place, shown, rows) -> None:
