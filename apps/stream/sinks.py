@@ -98,7 +98,7 @@ class WebSocketSink:
 
         self._clients: dict[int, _Client] = {}
         self._lock = threading.Lock()
-        self._about = ""
+        self._about, self._closed = "", False
         self._server = serve(self._serve, stream.host, stream.port, compression=None)
         threading.Thread(target=self._server.serve_forever, name="stream server", daemon=True).start()
 
@@ -125,6 +125,7 @@ class WebSocketSink:
         """Send what waits, let the clients go, and end the server."""
         with self._lock:
             self._tell(None)
+            self._closed = True
         latest = time.monotonic() + LAST_WORDS
         while self._clients and time.monotonic() < latest:
             time.sleep(0.01)
@@ -140,6 +141,8 @@ class WebSocketSink:
 
         client = _Client()
         with self._lock:
+            if self._closed:  # nobody would tell it to go, and the server waits for all who serve
+                return
             if self._about:
                 client.tell(self._about)
             self._clients[id(client)] = client

@@ -19,6 +19,7 @@ from apps.stream.sinks import UdpSink, WebSocketSink
 from apps.stream.ticks import Batch
 from haptics.errors import ConfigurationError
 from tests.apps.bench.test_servo import TRIAL, servo_slice
+from tests.processes import until
 
 
 def streamed(lateness: float, tick: float = 20e-6, away: int | None = 0, **counts: int) -> Streamed:
@@ -81,6 +82,8 @@ def test_a_client_says_which_ticks_came(kind: str) -> None:
     with Stop() as stop, Receiver(kind, stop) as client:
         sink: Any = (UdpSink if kind == "udp" else WebSocketSink)(client.address)
         client.await_ready()
+        if kind == "websocket":
+            until(lambda: sink._clients, "the server did not take note of its client")
         sink.begin({"columns": ["timestamp", "tick"]})
         for number in range(0, 30, 10):
             sink.send(Batch(["timestamp", "tick"], [(0.5, tick) for tick in range(number, number + 10)]))

@@ -4,6 +4,7 @@ import json
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -158,6 +159,26 @@ def test_one_that_joins_later_is_told_what_run_it_is() -> None:
         sink.send(Batch(["tick"], [(1,), (2,)]))
         assert json.loads(connection.recv(10.0)) == {"kind": "ticks", "ticks": [[1], [2]]}
         sink.close()
+
+
+def test_one_that_joins_while_the_server_ends_is_let_go() -> None:
+    websockets = pytest.importorskip("websockets.sync.client")
+    port = free_port(socket.SOCK_STREAM)
+    sink = WebSocketSink(StreamAddress("websocket", "127.0.0.1", port))
+    shut_down = sink._server.shutdown
+
+    def with_one_more() -> None:
+        with websockets.connect(f"ws://127.0.0.1:{port}"):
+            shut_down()
+
+    sink._server.shutdown = with_one_more  # type: ignore[method-assign]
+    ending = threading.Thread(target=sink.close, daemon=True)
+    ending.start()
+    ending.join(20.0)
+    stuck = ending.is_alive()
+    for client in list(sink._clients.values()):
+        client.tell(None)
+    assert not stuck
 
 
 @pytest.mark.parametrize(
