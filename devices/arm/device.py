@@ -123,10 +123,12 @@ class Arm(Managed):
             watchdog=SILENCE + motors.watchdog,
             position_resolution=self._resolution,
             mass=float(np.linalg.eigvalsh(self._body.mass_at(0.0, 0.0))[0]),
-            delay=own.delay or 2.0 * self._clock.period,
+            delay=own.delay_at(self._clock.period),
             servo_frequency=own.servo_frequency or None,
             servo_damping_ratio=own.servo_damping_ratio,
             servo_knows_velocity=True,
+            handle_mass=self._body.handle_mass,
+            least_mass=own.least_mass(self._clock.period),
             channels=CHANNELS,
         )
 

@@ -11,12 +11,15 @@ import numpy as np
 
 from devices.arm.body import ArmBody
 from devices.arm.motors.limits import Demands
-from devices.arm.motors.settings import OdriveSettings
+from devices.arm.motors.settings import DriveGains, OdriveSettings
 from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.mounting import STANDARD_GRAVITY
+from devices.arm.servo.driven import DrivenArm, least_mass
+from devices.arm.servo.mechanism import Grip
 from devices.arm.servo.settings import ServoSettings
 from devices.common.settings import RunSettings
 from devices.common.workspace import Workspace
+from haptics.design import FIRM_GRIP
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, build, check, documented, flag, free
 
@@ -136,6 +139,24 @@ class ArmSettings(RunSettings):
     def motor_settings(self) -> OdriveSettings:
         """The settings of the motors."""
         return build(OdriveSettings, self.motor_table, "device.motors")
+
+    @property
+    def drive_gains(self) -> DriveGains | None:
+        """The gains of the drive, as far as they are known."""
+        return self.motor_settings.gains()
+
+    def delay_at(self, period: float) -> float:
+        """Return the time from a sample to the reference computed from it [s]; two ticks of `period` if not given."""
+        return self.delay or 2.0 * period
+
+    def least_mass(self, period: float) -> float | None:
+        """Return the smallest virtual mass that does not shake it [kg]; None if nobody knows the gains of the drive."""
+        if self.drive_gains is None:
+            return None
+        motors, body, places = self.motor_settings, self.body, (self.workspace.centre, *self.workspace.corners)
+        reductions = motors.reduction_1, motors.reduction_2
+        arm = DrivenArm(body, body.model_joints, self.references, self.drive_gains, reductions, self.delay_at(period))
+        return least_mass(arm, Grip(*FIRM_GRIP), period, places)
 
     @property
     def demands(self) -> Demands:

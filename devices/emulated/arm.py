@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from devices.arm.device import Arm
-from devices.arm.motors.settings import CAN
+from devices.arm.motors.settings import CAN, DriveGains
 from devices.arm.settings import ArmSettings
 from devices.emulated.settings import EmulationSettings
 from devices.emulators.arm.child import spawn
 from devices.emulators.arm.faults import known_faults
+from devices.emulators.arm.gains import gains_for
 from devices.emulators.arm.sensors import SENSITIVITY
 from devices.emulators.odrive.child import can_of
 from devices.emulators.odrive.remote import RemoteBackend
@@ -61,6 +62,11 @@ class EmulatedArmSettings(EmulationSettings, ArmSettings):
     def identity(self) -> str:
         """Which arm it is, in words."""
         return "emulated"
+
+    @property
+    def drive_gains(self) -> DriveGains | None:
+        """The gains of the drive, which its owner has given it."""
+        return self.motor_settings.gains(gains_for(self.body) if self.emulated else None)
 
     @property
     def sensor_table(self) -> dict[str, Any]:

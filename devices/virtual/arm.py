@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from devices.arm.body import ArmBody
+from devices.arm.servo.mechanism import Grip
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
-from devices.arm.servo.sliding import Grip, least_mass
+from devices.arm.servo.sliding import least_mass
 from devices.virtual.arm_kernels import (
     ARM,
     CHANNELS,

@@ -45,13 +45,14 @@ from haptics.design.bounds import (
     stiffness_rule,
 )
 from haptics.design.corners import corner_factor
-from haptics.design.loops import Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
+from haptics.design.loops import FIRM_GRIP, Coupling, Handle, PositionServo, growth, sliding_matrix, stuck_matrix
 from haptics.design.suggestion import Suggestion, suggest
 from haptics.design.walls import advise_walls, wall_limit
 
 __all__ = [
     "CRITICAL_NONOSCILLATORY",
     "CRITICAL_STABLE",
+    "FIRM_GRIP",
     "MARGIN",
     "PRESLIDING",
     "SETTLED",

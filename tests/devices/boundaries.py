@@ -68,7 +68,7 @@ def advised_mass(spec: DeviceSpec) -> float | None:
 
 def circle(folder: Path, spec: DeviceSpec) -> tuple[str, ...]:
     """Return the settings of a hand that leads an arm round a circle once in a second, as firmly as advice expects."""
-    from haptics.design.loops import FIRM_GRIP
+    from haptics.design import FIRM_GRIP
 
     grip = spec.grip_stiffness or FIRM_GRIP[0], spec.grip_damping or FIRM_GRIP[1]
     time = np.arange(0.0, ROUND + 1.0, 2e-3)

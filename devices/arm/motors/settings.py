@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented, flag, string
@@ -13,6 +13,25 @@ WHERE = "device.motors"
 AUTOMATIC, TEXT, NATIVE, CAN = "auto", "text", "native", "can"
 
 GEAR = "turns of the motor per turn of the joint, negative if it turns the other way"
+
+
+@dataclass(frozen=True)
+class DriveGains:
+    """Gains of an axis, as ODrives have them: from an error of the position a speed, from one of the speed a torque.
+
+    Attributes
+    ----------
+    position : float
+        Speed per error of the position [1/s].
+    speed : float
+        Torque per error of the speed [N m s/turn].
+    integrator : float
+        Rate of the torque per error of the speed [N m/turn].
+    """
+
+    position: float
+    speed: float
+    integrator: float
 
 
 @documented
@@ -71,6 +90,17 @@ class OdriveSettings:
             )
         if self.protocol == CAN:
             self._check_can()
+
+    def gains(self, has: DriveGains | None = None) -> DriveGains | None:
+        """Return the gains of both axes, those that the drive `has` where none are given; None if nobody knows one."""
+        given = {
+            "position": self.position_gain if self.position_gain > 0.0 else None,
+            "speed": self.speed_gain if self.speed_gain > 0.0 else None,
+            "integrator": self.integrator_gain if self.integrator_gain >= 0.0 else None,
+        }
+        known = {} if has is None else asdict(has)
+        known |= {name: value for name, value in given.items() if value is not None}
+        return DriveGains(**known) if len(known) == len(given) else None
 
     def _check_can(self) -> None:
         """Refuse what CAN Simple cannot do."""

@@ -12,7 +12,8 @@
 - `settings`: which law, and its numbers. `servo`: the law of both joints of an arm as a record; `references`: the same
   for motors that control their position themselves.
 - `gains`: gains from a bandwidth, and whether the sampled joint is stable under them.
-- `linear`, `sliding`: servo and arm as a linear system, and the virtual mass under which a sliding contact shakes it.
+- `mechanism`, `linear`, `sliding`: servo and arm as a linear system, and the virtual mass under which a sliding contact
+  shakes it; `driven`: the same of an arm whose motors a drive controls.
 - `proxy`: the proxy and the saturation of the last of them.
 - `chain`: a command of piecewise constant speed made smooth. `kernels`: a step of the servo. `rest`: what keeps a joint
   from hunting while its reference rests.

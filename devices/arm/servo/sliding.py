@@ -1,8 +1,8 @@
 """An arm under its servo in a hand, as one linear system per tick: servo law, filters, gears, links, sensor, grip.
 
-Everything is linear round a steady motion: friction has its viscous slope, the gearbox the stiffness that it has under
-the friction of the joint, encoders have no steps. Between two steps of the servo the motion is exact. The servo's part
-is the one by which its gains are judged (`devices.arm.servo.gains`), with the reference and the feed-forward besides.
+Everything is linear round a steady motion, and encoders have no steps. The mechanism is that of
+`devices.arm.servo.mechanism`; the servo's part is the one by which its gains are judged (`devices.arm.servo.gains`),
+with the reference and the feed-forward besides.
 
 Every quantity is a row: how it depends on the state at the last tick and on the joint angles commanded since.
 """
@@ -10,8 +10,6 @@ Every quantity is a row: how it depends on the state at the last tick and on the
 from __future__ import annotations
 
 import functools
-import math
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,72 +17,16 @@ from numpy.typing import NDArray
 from devices.arm.body import ArmBody
 from devices.arm.flatness.joint import ElasticJoint
 from devices.arm.servo.chain import CHAIN_FIELDS, fill_chain
-from devices.arm.servo.gains import exponential
-from devices.arm.servo.linear import LinearServo, Load
+from devices.arm.servo.linear import KnownHand, LinearServo, load_of
+from devices.arm.servo.mechanism import PLANT, Grip, Mechanism
 from devices.arm.servo.servo import Pair, link_inertia
 from devices.arm.servo.settings import ServoSettings
 from haptics.design import SampledArm, sliding_mass_limit
 
 Array = NDArray[np.float64]
 
-_PLANT = 8
-"""Angles and speeds of both links, then of both rotors."""
-
 _OWN = 16
-"""These, the handle's velocity at the tick, the angles commanded last, the hand's torques and their rates as known."""
-
-
-@dataclass(frozen=True)
-class Grip:
-    """The hand on the handle: a spring [N/m] and a damper [N s/m]."""
-
-    stiffness: float
-    damping: float
-
-
-# --- the mechanism ------------------------------------------------------------------------------------------------
-
-
-def _gear(body: ArmBody, torque: float) -> tuple[float, float]:
-    """Return stiffness [N m/rad] and damping [N m s/rad] of the true gearbox under `torque`; infinite if rigid."""
-    drive = body.drives[0]
-    if drive.coupling != "elastic":
-        return math.inf, 0.0
-    if drive.gear is None:
-        return drive.stiffness, drive.damping
-    return 1.0 / float(drive.gear.twist_derivatives(torque)[1]), drive.damping
-
-
-def _rates(body: ArmBody, grip: Grip, pose: Pair, torque: float) -> Array:
-    """Return the time derivative of the plant's state under held motor torques, (8, 10): of the eight and of both."""
-    links, jacobian = link_inertia(body.links, pose, body.linkage), body.linkage.jacobians([pose])[0]
-    rotor, (stiffness, damping) = body.rotor_inertia * body.reduction**2, _gear(body, torque)
-    rates = np.zeros((_PLANT, _PLANT + 2))
-    rates[:2, 2:4] = rates[4:6, 6:8] = np.eye(2)
-    load = np.zeros((2, _PLANT + 2))  # torques on the links
-    load[:, :2] = -grip.stiffness * jacobian.T @ jacobian
-    load[:, 2:4] = -grip.damping * jacobian.T @ jacobian - body.viscosity * np.eye(2)
-    if stiffness == math.inf:
-        load[:, 8:] = np.eye(2)
-        rates[2:4] = rates[6:8] = np.linalg.solve(links + rotor * np.eye(2), load)
-        return rates
-    gear = np.zeros((2, _PLANT + 2))
-    gear[:, :4] = -np.hstack((stiffness * np.eye(2), damping * np.eye(2)))
-    gear[:, 4:8] = -gear[:, :4]
-    rates[2:4] = np.linalg.solve(links, load + gear)
-    gear[:, 8:] -= np.eye(2)
-    rates[6:8] = -gear / rotor
-    return rates
-
-
-def _sampled(rates: Array, period: float) -> Array:
-    """Return what a period does to the state under held torques, (8, 10)."""
-    field = np.zeros((_PLANT + 2, _PLANT + 2))
-    field[:_PLANT] = rates
-    return exponential(period * field)[:_PLANT]
-
-
-# --- the whole of it ------------------------------------------------------------------------------------------------
+"""Plant, the handle's velocity at the tick, the angles commanded last, the hand's torques and their rates as known."""
 
 
 class _Loop:
@@ -103,7 +45,6 @@ class _Loop:
         tick: float,
         pose: Pair,
     ) -> None:
-        self._settings, self._body = settings, body
         self._count = max(round(tick / settings.period), 1)
         self._period, self._tick = tick / self._count, tick
         torque, believed = body.kinetic_friction, link_inertia(body.model_links, pose, body.linkage)
@@ -115,19 +56,13 @@ class _Loop:
             LinearServo(settings, body.encoder, joint, (float(at_home), float(here)), torque, chain)
             for joint, at_home, here in zip(joints, home, np.diag(believed), strict=True)
         ]
-        self._jacobian = body.linkage.jacobians([pose])[0]
-        self._moved = _sampled(_rates(body, grip, pose, torque), self._period)
+        arm = Mechanism(body, grip, tick, self._period, pose)
+        self._jacobian, self._moved = arm.jacobian, arm.moved
         self._size = _OWN + sum(joint.size for joint in self._joints)
         self._rows = np.eye(self._size, self._size + 2)
-        self._force = self._sensed(grip)
-
-    def _sensed(self, grip: Grip) -> Array:
-        """Return what the force sensor shows of the state: the grip's force, less what the handle's inertia takes."""
-        force = np.zeros((2, self._size))
-        force[:, :2] = -grip.stiffness * self._jacobian
-        force[:, 2:4] = -(grip.damping + self._body.handle_mass / self._tick) * self._jacobian
-        force[:, 8:10] = self._body.handle_mass / self._tick * np.eye(2)
-        return force
+        self._hand = KnownHand(settings, self._rows[12:16], settings.period)
+        self._force = np.zeros((2, self._size))
+        self._force[:, : PLANT + 2] = arm.force
 
     def sampled(self) -> SampledArm:
         """Advance by a tick, and return what that does."""
@@ -145,28 +80,13 @@ class _Loop:
         for joint in self._joints:
             blocks.append(x[start : start + joint.size])
             start += joint.size
-        if self._settings.knows_hand:
-            acceleration = self._know(hand)
-        else:
-            acceleration = np.zeros_like(hand)
+        self._hand.step(hand)
         motions = [joint.refer(b, c, step) for joint, b, c in zip(self._joints, blocks, commands, strict=True)]
         torques = []
         for i, joint in enumerate(self._joints):
-            other, h = motions[1 - i], self._between
-            load = Load(-x[12 + i], -acceleration[i])
-            if joint.feeds:
-                load = Load(h * other.acceleration - x[12 + i], h * other.snap - acceleration[i])
+            load = load_of(i, joint, motions, self._between, self._hand)
             torques.append(joint.torque(blocks[i], motions[i], load, (x[i], x[4 + i])))
-        x[:_PLANT] = self._moved @ np.vstack((x[:_PLANT], torques))
-
-    def _know(self, hand: Array) -> Array:
-        """Advance what is known of the hand's torques by a period; return their second derivatives."""
-        known, rates, T = self._rows[12:14], self._rows[14:16], self._settings.period
-        b = 2.0 * math.pi * self._settings.hand_filter
-        before = rates.copy()
-        rates[:] = (before + T * b * b * (hand - known)) / (1.0 + T * b * (2.0 + T * b))
-        known += T * rates
-        return (rates - before) / T
+        x[:PLANT] = self._moved @ np.vstack((x[:PLANT], torques))
 
 
 def sampled_arm(

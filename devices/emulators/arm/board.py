@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from devices.arm.body import ArmBody
+from devices.emulators.arm.gains import gains_for
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.times import BusTime
@@ -23,9 +24,6 @@ RESERVE = 1.2
 
 TRIED = 1.5
 """A watchdog that is tried has let go of its motor after so many times its time-out."""
-
-POSITION_BANDWIDTH, SPEED_BANDWIDTH = 40.0, 300.0
-"""Of the drive's loops [rad/s]: as fast as its estimate of the speed allows."""
 
 
 class ArmBoard(EmulatedOdrive):
@@ -101,19 +99,13 @@ class ArmBoard(EmulatedOdrive):
 
 def _set_up(body: ArmBody, speed_limit: float) -> dict[str, Any]:
     """Return settings of an axis that suit the arm: gains for what its motor has to turn, and the limits."""
-    inertia = math.tau * (body.rotor_inertia + _share(body))
+    gains = gains_for(body)
     return {
         "motor.config.torque_constant": body.torque_limit / CURRENT,
         "motor.config.current_lim": CURRENT,
         "encoder.config.cpr": body.encoder_counts,
         "controller.config.vel_limit": speed_limit,
-        "controller.config.pos_gain": POSITION_BANDWIDTH,
-        "controller.config.vel_gain": SPEED_BANDWIDTH * inertia,
-        "controller.config.vel_integrator_gain": 0.5 * POSITION_BANDWIDTH * SPEED_BANDWIDTH * inertia,
+        "controller.config.pos_gain": gains.position,
+        "controller.config.vel_gain": gains.speed,
+        "controller.config.vel_integrator_gain": gains.integrator,
     }
-
-
-def _share(body: ArmBody) -> float:
-    """Return what the links add to the inertia of a motor in the middle of the workspace [kg m^2]: the mean of both."""
-    inertia = body.links.terms(body.angles(0.0, 0.0))["inertia"][0]
-    return float(0.5 * inertia.trace()) / body.reduction**2

@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 import devices
-from devices.arm.servo.sliding import Grip, sampled_arm
+from devices.arm.servo.mechanism import Grip
+from devices.arm.servo.sliding import sampled_arm
 from devices.virtual.arm import VirtualArm
 from haptics.clock import Clock
 from haptics.design import Severity, advise
@@ -103,14 +104,26 @@ LOUD, CALM = 4.0, 2.0
 """A loop that shakes has more than so many N rms above 40 Hz; encoders, friction and noise make less than that [N]."""
 
 
-@pytest.fixture
-def circling(tmp_path: Path) -> dict[str, Any]:
-    """A hand that leads the handle round a circle of .1 m once in a second: the contact slides all the time."""
+def circling_hand(folder: Path, stiffness: float, damping: float) -> dict[str, Any]:
+    """Return a hand that leads the handle round a circle of .1 m once in a second: the contact slides all the time."""
     time = np.arange(0.0, 3.0, 2e-3)
     turn = 2.0 * math.pi * np.where(time < 0.5, time**2, time - 0.25)
     rows = np.column_stack((time, 0.1 * np.cos(turn), 0.1 * np.sin(turn)))
-    np.savetxt(tmp_path / "circle.csv", rows, delimiter=",", header="time,x,y", comments="")
-    return {"name": "recorded", "file": str(tmp_path / "circle.csv"), "stiffness": 400.0, "damping": 8.0}
+    np.savetxt(folder / "circle.csv", rows, delimiter=",", header="time,x,y", comments="")
+    return {"name": "recorded", "file": str(folder / "circle.csv"), "stiffness": stiffness, "damping": damping}
+
+
+@pytest.fixture
+def circling(tmp_path: Path) -> dict[str, Any]:
+    return circling_hand(tmp_path, 400.0, 8.0)
+
+
+def loudness(forces: np.ndarray) -> float:
+    """Return what forces, one a tick, have above 40 Hz after 1.5 s, rms [N]."""
+    steady = forces[1500:] - forces[1500:].mean(axis=0)
+    spectrum = np.fft.rfft(steady * np.hanning(len(steady))[:, None], axis=0)
+    loud = spectrum[np.fft.rfftfreq(len(steady), TICK) > 40.0]
+    return math.sqrt(2.0 * float((np.abs(loud) ** 2).sum()) / (0.375 * len(steady) ** 2))
 
 
 def shaking(law: str, mass: float, hand: dict[str, Any]) -> tuple[float, DeviceSpec]:
@@ -123,10 +136,7 @@ def shaking(law: str, mass: float, hand: dict[str, Any]) -> tuple[float, DeviceS
         forces[tick] = device.read().force
         reference += TICK * element.step(forces[tick])
         device.write(reference)
-    steady = forces[1500:] - forces[1500:].mean(axis=0)
-    spectrum = np.fft.rfft(steady * np.hanning(len(steady))[:, None], axis=0)
-    loud = spectrum[np.fft.rfftfreq(len(steady), TICK) > 40.0]
-    return math.sqrt(2.0 * float((np.abs(loud) ** 2).sum()) / (0.375 * len(steady) ** 2)), device.spec
+    return loudness(forces), device.spec
 
 
 def warned(mass: float, spec: DeviceSpec) -> bool:
