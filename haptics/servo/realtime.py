@@ -1,9 +1,9 @@
 """Asks the operating system for punctuality, and reports honestly what was granted and what was used.
 
 Measured order of importance on Linux: the FIFO scheduling class and a processor kept out of deep idle states
-(``/dev/cpu_dma_latency``), then a processor of its own where FIFO is refused, then timer slack; locked memory and a
-frozen garbage collector cost nothing and prevent rare long pauses. Everything here degrades quietly: a run without
-permissions is a normal run whose certificate says so.
+(``/dev/cpu_dma_latency``), then niceness, or a processor of its own, where there is no FIFO, then timer slack; locked
+memory and a frozen garbage collector cost nothing and prevent rare long pauses. Everything here degrades quietly: a run
+without permissions is a normal run whose certificate says so.
 """
 
 from __future__ import annotations
@@ -22,6 +22,9 @@ from typing import Any
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, choice, documented
 
+NICENESS = -10
+"""Where the servo has no FIFO: nine times the share of a program that works beside it."""
+
 _PR_SET_TIMERSLACK = 29
 _MCL_CURRENT_AND_FUTURE = 3
 _HALTED = (b"T", b"t")
@@ -37,7 +40,7 @@ class RealTimeSettings:
         "auto",
         ("auto", "fifo", "other"),
         doc="scheduling class of the servo process; auto: FIFO if it is granted, fifo: FIFO or no run, other: the "
-        "ordinary class",
+        "ordinary class, before other programs where that is granted",
     )
     priority: int = bounded(80, minimum=1, maximum=98, doc="FIFO priority")
     cpu: int = bounded(-1, minimum=-1, maximum=4095, doc="processor that the servo stays on; -1: any")
@@ -63,6 +66,8 @@ class RealTime:
         ``fifo`` or ``other``.
     priority : int
         FIFO priority, 0 for ``other``.
+    niceness : int
+        Of the servo in the ordinary class: 0 as a rule, less where it comes before others.
     low_latency : bool
         Whether the processor is kept out of deep idle states.
     memory_locked : bool
@@ -77,6 +82,7 @@ class RealTime:
 
     scheduling: str
     priority: int
+    niceness: int
     low_latency: bool
     memory_locked: bool
     processors: str
@@ -108,6 +114,8 @@ def enter(settings: RealTimeSettings | None = None) -> RealTime:
             "servo.scheduling = 'fifo': this user may not use it; run 'haptics doctor' to see how to allow it, or "
             "choose 'auto'."
         )
+    if not fifo:
+        _come_before_others()
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -123,6 +131,7 @@ def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
     return RealTime(
         scheduling="fifo" if priority else "other",
         priority=priority,
+        niceness=_niceness(),
         low_latency=low_latency,
         memory_locked=locked,
         processors=_listed(_processors()),
@@ -245,6 +254,19 @@ def _enter_fifo(priority: int) -> bool:
     except (AttributeError, OSError):
         return False
     return True
+
+
+def _come_before_others() -> None:
+    """Have this thread, and those that it begins, weigh more than others, where that is allowed."""
+    with contextlib.suppress(AttributeError, OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, _niceness()))
+
+
+def _niceness() -> int:
+    try:
+        return os.getpriority(os.PRIO_PROCESS, 0)
+    except (AttributeError, OSError):  # not on this system
+        return 0
 
 
 def _hold_low_latency() -> bool:

@@ -41,9 +41,10 @@ def test_a_wake_up_that_is_missing_or_told_twice_is_noticed(nanoseconds: list[in
 
 @given(rate=st.integers(100, 4000), priority=st.integers(0, 98), cpu=st.integers(-1, 7))
 def test_the_command_asks_for_the_same_as_the_servo_has(rate: int, priority: int, cpu: int) -> None:
-    options = dict(
-        part.removeprefix("--").partition("=")[::2] for part in cyclictest.command(1.0 / rate, 500, priority, cpu)[1:]
-    )
+    words = cyclictest.command(1.0 / rate, 500, priority, cpu)
+    first = words.index(cyclictest.NAME)
+    assert words[:first] == ([] if priority else ["nice", "-n", "-10"])
+    options = dict(part.removeprefix("--").partition("=")[::2] for part in words[first + 1 :])
     assert abs(int(options["interval"]) - 1e6 / rate) <= 0.5
     assert options["loops"] == "500" and "mlockall" in options
     assert options["policy"] == ("fifo" if priority else "other")

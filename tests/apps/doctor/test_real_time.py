@@ -12,7 +12,7 @@ from tests.apps.doctor.machines import ROOT, expect, machine
 
 
 def granted(**facts: Any) -> real_time.Granted:
-    answer = {"scheduling": "other", "priority": 0, "memory_locked": False, "low_latency": False}
+    answer = {"scheduling": "other", "priority": 0, "niceness": 0, "memory_locked": False, "low_latency": False}
     return lambda: {**answer, **facts}
 
 

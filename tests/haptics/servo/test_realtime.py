@@ -1,0 +1,61 @@
+"""What the servo asks of the operating system, in a process of its own: it stays so for the rest of its life."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from haptics.servo.realtime import NICENESS
+
+_CODE = """
+import json, os, sys, threading
+sys.path[:] = json.loads(sys.argv[1])
+from haptics.servo.realtime import RealTimeSettings, enter, granted_nothing
+before, found = granted_nothing(), {}
+def loop():
+    found["granted"] = enter(RealTimeSettings(scheduling=sys.argv[2], cpu=-1)).as_dict()
+    exchange = threading.Thread(target=look)
+    exchange.start()
+    exchange.join()
+def look():
+    found["inherited"] = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
+thread = threading.Thread(target=loop)
+thread.start()
+thread.join()
+found["application"] = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
+print(json.dumps({"before": before.niceness, **found}))
+"""
+
+
+def entered(scheduling: str, *through: str) -> dict[str, object]:
+    """Return what a thread was granted, what one that it began has, and what is left to the rest of the process."""
+    words = [*through, sys.executable, "-c", _CODE, json.dumps(sys.path), scheduling]
+    found: dict[str, object] = json.loads(subprocess.run(words, check=True, capture_output=True, text=True).stdout)
+    return found
+
+
+def may_be_nicer() -> bool:
+    words = ["nice", "-n", str(NICENESS), "true"]
+    return not subprocess.run(words, check=True, capture_output=True).stderr
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="threads have a niceness of their own on Linux only")
+def test_in_the_ordinary_class_the_loop_and_its_threads_come_before_others_where_that_is_allowed() -> None:
+    found = entered("other")
+    niceness = NICENESS if may_be_nicer() else found["before"]
+    granted = found["granted"]
+    assert isinstance(granted, dict)
+    assert (granted["scheduling"], granted["priority"], granted["niceness"]) == ("other", 0, niceness)
+    assert found["inherited"] == [os.SCHED_OTHER, niceness]
+    assert found["application"] == [os.SCHED_OTHER, found["before"]]
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not may_be_nicer(), reason="it may not come before others here")
+def test_who_came_still_farther_before_others_stays_there() -> None:
+    granted = entered("other", "nice", "-n", str(NICENESS - 5))["granted"]
+    assert isinstance(granted, dict)
+    assert granted["niceness"] == NICENESS - 5
