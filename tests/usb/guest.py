@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from devices.common.bus.transfers import TransferError
+from devices.joystick.hid.usages import X, Y
 from devices.joystick.opening import playing
 from tests.processes import until
 from tests.usb import evdev
@@ -45,9 +46,15 @@ LEVELS = (
 """Magnitudes of the effects from the left and from away, as the kernel counts them: -0x8000 to 0x7FFF."""
 
 AXIS_CODES = evdev.ABS_X, evdev.ABS_Y
-DIRECTIONS = evdev.FROM_LEFT, evdev.FROM_AWAY
+STICK, WHEEL = (evdev.FROM_LEFT, evdev.FROM_AWAY), (evdev.FROM_LEFT,)
+"""Directions of the effects."""
 
 SET_REPORT, GET_REPORT = b"\x21\x09", b"\xa1\x01"
+
+
+def directions(stage: Stage) -> tuple[int, ...]:
+    """Return from where its effects push: along both axes of a stick, along the only one of a wheel."""
+    return WHEEL if stage.stick.profile.handle.rim_radius else STICK
 
 
 def enumerated(stage: Stage) -> Any:
@@ -88,7 +95,7 @@ def _pushing_kernel(stage: Stage, device: evdev.EventDevice) -> Iterator[None]:
     """Let the kernel push with half of both motors, and nothing else, until the motors do that; end it."""
     half = stage.stick.plant.force_of((0.5, 0.5))
     device.let_go()
-    effects = [device.constant(0x4000, direction, 5000) for direction in DIRECTIONS]
+    effects = [device.constant(0x4000, direction, 5000) for direction in directions(stage)]
     for effect in effects:
         device.play(effect, 1)
     until(lambda: np.linalg.norm(stage.stick.force - half) < NEAR, "the kernel pushed nothing", 10.0)
@@ -106,30 +113,31 @@ def same_bytes(stage: Stage) -> Any:
 
 
 def _play_by_kernel(stage: Stage) -> dict[str, list[str]]:
-    milliseconds = round(1e3 * KEPT_DURATION)
+    milliseconds, towards = round(1e3 * KEPT_DURATION), directions(stage)
     with evdev.opened(evdev.wait_for_node()) as device:
         _rest(stage)  # until the kernel's driver has looked at the stick
         begin = len(stage.plug.bus.log)
-        with _both_told(stage, "operation"):
-            effects = [device.constant(0, direction, milliseconds) for direction in DIRECTIONS]
+        with _all_told(stage, "operation"):
+            effects = [device.constant(0, direction, milliseconds) for direction in towards]
             for effect in effects:
                 device.play(effect, 1)
         for levels in LEVELS:
-            with _both_told(stage, "constant"):
-                for effect, direction, level in zip(effects, DIRECTIONS, levels, strict=True):
+            with _all_told(stage, "constant"):
+                for effect, direction, level in zip(effects, towards, levels[: len(towards)], strict=True):
                     device.constant(level, direction, milliseconds, effect)
-        with _both_told(stage, "free"):
+        with _all_told(stage, "free"):
             for effect in effects:
                 device.erase(effect)
         return _pipes(stage, begin)
 
 
 def _play_by_us(stage: Stage) -> dict[str, list[str]]:
+    usages = (X, Y)[: len(directions(stage))]
     with stage.connected() as transport:
         begin = len(stage.plug.bus.log)
-        with playing(transport, KEPT_DURATION, PATIENCE, patience=10.0) as threads:
+        with playing(transport, KEPT_DURATION, PATIENCE, usages, patience=10.0) as threads:
             for levels in LEVELS:
-                with _both_told(stage, "constant"):
+                with _all_told(stage, "constant"):
                     parts = (level / (0x7FFF if level > 0 else 0x8000) for level in levels)
                     threads.levels.publish(*parts, time.perf_counter())
                     threads.wake.call()
@@ -137,11 +145,11 @@ def _play_by_us(stage: Stage) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _both_told(stage: Stage, kind: str) -> Iterator[None]:
-    """Wait at the end until a report of this kind has arrived for each of the two effects."""
-    before = len(stage.stick.received(kind))
+def _all_told(stage: Stage, kind: str) -> Iterator[None]:
+    """Wait at the end until a report of this kind has arrived for each effect."""
+    expected = len(stage.stick.received(kind)) + len(directions(stage))
     yield
-    until(lambda: len(stage.stick.received(kind)) >= before + 2, f"a report {kind} never arrived", 10.0)
+    until(lambda: len(stage.stick.received(kind)) >= expected, f"a report {kind} never arrived", 10.0)
 
 
 def _rest(stage: Stage) -> None:
@@ -203,8 +211,9 @@ def main() -> None:
     stage = staged(sys.argv[1], Path("/run"), VhciPlug)
     hidraw_scenes = identity, drive, mute, halted, dead, unplugged, other_program
     by_hidraw = [again(scene, f"{scene.__name__}_by_hidraw", transport="hidraw") for scene in hidraw_scenes]
+    whole = enumerated, axes, same_bytes, *SCENES, again(killed, "other_program"), *by_hidraw
     with packaged_libusb():  # asking for the system's takes a second here
-        play(stage, (enumerated, axes, same_bytes, *SCENES, again(killed, "other_program"), *by_hidraw))
+        play(stage, whole if directions(stage) == STICK else (enumerated, same_bytes))
 
 
 if __name__ == "__main__":

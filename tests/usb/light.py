@@ -26,6 +26,9 @@ class LightJoystick:
     def open(self) -> None:
         """Nothing has to be opened."""
 
+    def stay_on_x(self) -> None:
+        """Nothing pushes the handle of a wheel off it here."""
+
     @property
     def handle(self) -> Any:
         return np.array(self._place)

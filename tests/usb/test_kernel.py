@@ -36,26 +36,43 @@ START, STOP = "01", "03"
 
 
 STICKS = ("openffboard", "sidewinder-ff2")
+WHEEL = "openffboard-wheel"
+TOGETHER = 2
+"""So many kernels run at a time."""
 
 
 @pytest.fixture(scope="module")
 def runs(tmp_path_factory) -> Iterator[dict[str, Future[tuple[str, str]]]]:
-    """Two kernels at a time."""
+    """A kernel for each of them."""
     program = kernel.unpacked(tmp_path_factory.mktemp("kernel"))
-    with ThreadPoolExecutor(len(STICKS)) as pool:
+    with ThreadPoolExecutor(TOGETHER) as pool:
         yield {
             stick: pool.submit(kernel.run, program, "tests.usb.guest", stick, folder=tmp_path_factory.mktemp(stick))
-            for stick in STICKS
+            for stick in (WHEEL, *STICKS)
         }
+
+
+def _come_of(runs: dict[str, Future[tuple[str, str]]], stick: str) -> Played:
+    try:
+        out, said = runs[stick].result()
+    except kernel.KernelAbsent as absent:
+        pytest.skip(str(absent))
+    return played(stick, scenes_of(out), said)
 
 
 @pytest.fixture(scope="module", params=STICKS)
 def run(request, runs) -> Played:
-    try:
-        out, said = runs[request.param].result()
-    except kernel.KernelAbsent as absent:
-        pytest.skip(str(absent))
-    return played(request.param, scenes_of(out), said)
+    return _come_of(runs, request.param)
+
+
+@pytest.fixture(scope="module")
+def wheel(runs) -> Played:
+    return _come_of(runs, WHEEL)
+
+
+def _effects(run: Played) -> int:
+    """Return how many effects make a force: one for each axis."""
+    return 1 if run.profile.handle.rim_radius else 2
 
 
 def _of(reports: list[str], kind: str, block: str) -> list[str]:
@@ -75,10 +92,8 @@ def _counts(reports: list[str], block: str) -> list[int]:
     return [count for place, count in enumerate(counts) if not place or count != counts[place - 1]]
 
 
-class TestKernel(StickScenes):
-    @pytest.fixture
-    def played(self, run) -> Played:
-        return run
+class BesideTheKernel:
+    """The same effects by the kernel's driver and by ours; needs a fixture `played`."""
 
     def test_kernel_reads_the_report_descriptor(self, played):
         digest = played.profile.truths()["device"]["report_descriptor_sha256"]
@@ -89,21 +104,11 @@ class TestKernel(StickScenes):
         assert facts["effects"] >= 2
         assert "0dff" in facts["probe"]  # it has set the gain
 
-    def test_kernel_pushes_and_axes_arrive_as_events(self, played):
-        facts = played.facts("axes")  # of an open event device, whose queue may overrun: what is in it must be right
-        for code in range(2):
-            places = {place[code] for place in facts["wire"]}
-            moves = {place for axis, place in facts["moves"] if axis == code}
-            assert len(moves) > 1
-            assert moves <= places
-
-    # --- the same effects by the kernel and by us
-
     def test_effects_are_described_with_the_same_bytes(self, played):
         facts = played.facts("same_bytes")
         kernels, ours = facts["kernel"]["written"], facts["ours"]["written"]
         assert _blocks(kernels) == _blocks(ours)
-        assert len(_blocks(ours)) == 2
+        assert len(_blocks(ours)) == _effects(played)
         for block in _blocks(ours):
             described = _of(ours, SET_EFFECT, block)
             assert len(described) == 1
@@ -112,10 +117,10 @@ class TestKernel(StickScenes):
     def test_effects_are_asked_for_with_the_same_bytes(self, played):
         facts, profile = played.facts("same_bytes"), played.profile
         kernels, ours = facts["kernel"], facts["ours"]
-        assert len(ours["features"]) == 2
+        assert len(ours["features"]) == _effects(played)
         assert ours["features"] == kernels["features"]
         load = f"{profile.load:02x}03{profile.interface:02x}00"
-        assert ours["asked"].count(load) == kernels["asked"].count(load) == 2
+        assert ours["asked"].count(load) == kernels["asked"].count(load) == _effects(played)
 
     def test_magnitudes_are_the_same_bytes(self, played):
         """Of the same part of full scale the kernel sends the count towards zero, we the nearest one."""
@@ -132,7 +137,7 @@ class TestKernel(StickScenes):
                     assert report in kernels
                     assert report in ours
                     same += 1
-        assert same >= 2 * (len(LEVELS) - 1)
+        assert same >= _effects(played) * (len(LEVELS) - 1)
 
     def test_effects_are_started_and_freed_with_the_same_bytes(self, played):
         facts = played.facts("same_bytes")
@@ -152,6 +157,26 @@ class TestKernel(StickScenes):
 
     def test_kernel_pushes_again_after_us(self, played):
         assert played.facts("same_bytes")["pushes_again"]
+
+
+class TestWheelBesideTheKernel(BesideTheKernel):
+    @pytest.fixture
+    def played(self, wheel) -> Played:
+        return wheel
+
+
+class TestKernel(BesideTheKernel, StickScenes):
+    @pytest.fixture
+    def played(self, run) -> Played:
+        return run
+
+    def test_kernel_pushes_and_axes_arrive_as_events(self, played):
+        facts = played.facts("axes")  # of an open event device, whose queue may overrun: what is in it must be right
+        for code in range(2):
+            places = {place[code] for place in facts["wire"]}
+            moves = {place for axis, place in facts["moves"] if axis == code}
+            assert len(moves) > 1
+            assert moves <= places
 
     def test_kernel_pushes_again_after_our_driver_was_killed(self, played):
         assert played.facts("other_program")["after_kill"]

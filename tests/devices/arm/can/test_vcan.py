@@ -92,6 +92,17 @@ def test_the_driver_drives_over_a_real_interface(interface: str) -> None:
         assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
+def test_frames_arrive_whole_in_their_order_and_not_at_home(interface: str) -> None:
+    near, far = open_interface(interface), open_interface(interface)
+    frames = [codec.pack(codec.input_position(k % 64, 1e-3 * k)) for k in range(500)]
+    for frame in frames:
+        near.send(frame)
+        assert far.receive(1.0) == frame
+    assert near.receive(0.0) is None
+    near.close()
+    far.close()
+
+
 def test_an_interface_that_goes_down_says_so(interface: str) -> None:
     port = open_interface(interface)
     ip("set", interface, "down")
