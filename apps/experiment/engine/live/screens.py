@@ -74,7 +74,7 @@ class Screens(Onlookers):
         self.person = Person(design, audience)
         self.sitting: Sitting | None = None
         self._down: set[str] = set()
-        self._shown = False
+        self._shown = self._lost = False
         self._seconds = self._done = 0.0
         for front in (participant, experimenter):
             if front is not None:
@@ -88,11 +88,13 @@ class Screens(Onlookers):
         Raises
         ------
         DeviceFault
-            If the participant's screen is gone.
+            If the participant's screen is gone, at every call: the servo takes some of them to come to its end.
         """
         super().attend()
         if not self._participant.open:
-            self._write(lambda sitting: sitting.event("screen-lost"))
+            if not self._lost:
+                self._lost = True
+                self._write(lambda sitting: sitting.event("screen-lost"))
             raise DeviceFault(
                 "the participant's screen ended: the session was stopped, nothing that was answered is lost."
             )
