@@ -65,8 +65,8 @@ def test_the_space_bar_stops_and_closing_the_window_leaves(screen: Screen, tmp_p
     with screen.session(tmp_path, "--device", "virtual-arm", "--model", "A") as process:
         window = screen.window("virtual-arm")
         until_running(process, tmp_path)
-        screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
         part = next(tmp_path.glob("*/ticks.npy.part"))
+        screen.xdotool("windowfocus", "--sync", window, "key", "--window", window, "space")
         until(lambda: not part.exists(), "the space bar did not end the run")
         metadata = json.loads((part.parent / "recording.json").read_text())
         assert metadata["reason"] == "stopped"
