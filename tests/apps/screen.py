@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import re
 import shutil
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from tests.processes import RUN, program
+from tests.processes import ROOT, RUN, program
 
 MISSING = [name for name in ("Xvfb", "xdotool") if shutil.which(name) is None]
 WHY_NOT = f"needs {' and '.join(MISSING)} (Debian packages xvfb and xdotool)" if MISSING else ""
@@ -31,6 +34,13 @@ class Screen:
         """Run a session with its window on this screen, recording into `folder`."""
         where, pipe = ("--record", str(folder)), subprocess.PIPE
         return program(*RUN, *where, *arguments, env=self.environment, stdout=pipe, stderr=pipe, cwd=folder)
+
+    def answer(self, module: str) -> Any:
+        """Return what a module prints as JSON that is run on this screen."""
+        done = subprocess.run(
+            [sys.executable, "-m", module], env=self.environment, cwd=ROOT, capture_output=True, text=True, check=True
+        )
+        return json.loads(done.stdout)
 
     def xdotool(self, *arguments: str, script: str = "") -> str:
         """Run xdotool with `arguments`, or with a `script` of one command per line, and return what it prints."""

@@ -245,7 +245,7 @@ def test_an_arm_that_was_never_sent_anything_records_no_command(tmp_path: Path) 
     outcome = session.run()
     assert isinstance(outcome.fault, DeviceFault)
     recording = Recording(Path(outcome.summary["recording"]))
-    assert len(recording.rows) > 50
+    assert recording.rows["tick"][-1] > 50
     assert np.isnan(recording.rows["command"]).all()
     told = device_log(recording.folder)
     assert len(told) <= 1, "to hold where it is, at the very end, is all that it can have been told"

@@ -3,31 +3,19 @@
 from __future__ import annotations
 
 import itertools
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
 
 from apps.opengl.plane import Area
 from tests.apps.screen import WHY_NOT, Screen
-from tests.processes import ROOT
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
 
 @pytest.fixture(scope="module")
 def laid_out(screen: Screen) -> list[dict[str, Any]]:
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.apps.stage.measure_texts"],
-        env=screen.environment,
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    return list(json.loads(done.stdout))
+    return list(screen.answer("tests.apps.stage.measure_texts"))
 
 
 def test_no_text_is_cut_off_and_none_of_a_part_lies_over_another(laid_out: list[dict[str, Any]]) -> None:

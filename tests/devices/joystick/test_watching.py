@@ -175,6 +175,7 @@ def held(hand: dict[str, object], profile: str, *faults: str) -> tuple[PidJoysti
     return EmulatedPidJoystick({"emulated": True, "emulator": profile}, backend=backend), backend.sticks[0]
 
 
+@pytest.mark.wall_clock  # a watchful driver and a stick in one process
 @pytest.mark.usefixtures("compiled")
 @pytest.mark.parametrize("profile", ["sidewinder-ff2", "openffboard"])
 def test_a_handle_that_is_moved_without_a_report_is_not_rubbed_for_long(profile: str) -> None:
@@ -188,6 +189,7 @@ def test_a_handle_that_is_moved_without_a_report_is_not_rubbed_for_long(profile:
     assert not stick.force.any()
 
 
+@pytest.mark.wall_clock  # a watchful driver and a stick in one process
 @pytest.mark.usefixtures("compiled")
 def test_a_dropout_goes_unnoticed_as_long_as_nothing_moves_or_nothing_is_played() -> None:
     device, stick = held(HOLDS, "sidewinder-ff2")
@@ -200,6 +202,7 @@ def test_a_dropout_goes_unnoticed_as_long_as_nothing_moves_or_nothing_is_played(
         assert fault_of(device, 0.0, 0.8) == ""
 
 
+@pytest.mark.wall_clock  # a watchful driver and a stick in one process
 @pytest.mark.usefixtures("compiled")
 def test_a_stick_that_the_bus_let_sleep_has_lost_its_effects_and_is_a_fault() -> None:
     device, stick = make()
