@@ -142,6 +142,7 @@ class ArmPlant:
         _expect(copy, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0)
         _run(np.zeros(2, AXIS), copy, 0, 0)
         _sense(copy, STEP)
+        self._hand.prepare()
 
     def begin(self) -> None:
         """Let the hand take hold."""

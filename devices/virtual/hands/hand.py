@@ -67,6 +67,9 @@ class Hand(ABC):
     def sample(self, time: float, handle: Vector) -> HandSample:
         """Return the hand at `time` [s]; `handle` is where the device last saw its handle, (2,) [m]."""
 
+    def prepare(self) -> None:  # noqa: B027 (only a hand that is compiled has something to prepare)
+        """Compile what `sample` needs, where somebody will wait for that; the hand stays as it is."""
+
     def restart(self) -> None:  # noqa: B027 (only a hand with a memory has something to forget)
         """Begin anew at time zero."""
 
@@ -122,6 +125,13 @@ class CompiledHand(Hand):
         from haptics.parts import address_of_part
 
         return address_of_part(self._part, self._record.dtype)
+
+    def prepare(self) -> None:
+        """Compile the part, and what calls it; see `Hand.prepare`."""
+        from haptics.parts import run_part
+
+        copy = self._record.copy()
+        run_part(self.address, copy.ctypes.data, 0.0, 0.0)
 
     @functools.cached_property
     def _ask(self) -> Callable[[float, float], None]:

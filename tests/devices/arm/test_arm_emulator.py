@@ -15,6 +15,7 @@ from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.times import FreeTime
 from devices.emulators.wire_faults import WireFaults
+from haptics import parts
 from tests.devices.arm.odrive_rig import states
 
 ROOM = Workspace((-0.2, -0.15), (0.2, 0.15))
@@ -123,6 +124,15 @@ def test_equal_seeds_give_equal_stories():
         stories.append((*drive.plant.handle, *drive.wrench()))
     assert stories[0] == stories[1]
     assert stories[0] != stories[2]
+
+
+def test_the_hand_is_compiled_when_the_arm_is_built_not_when_it_takes_hold(monkeypatch):
+    asked = []
+    run_part = parts.run_part
+    monkeypatch.setattr(parts, "run_part", lambda *words: (asked.append(words), run_part(*words)))
+    hand = board(hand=PUSH).plant._hand
+    assert [words[0] for words in asked] == [hand.address], "compiled, by being asked once"
+    assert asked[0][1] != hand.place, "a copy was, so that the hand is as it was"
 
 
 def test_times_of_faults_count_from_when_the_motors_are_driven():
