@@ -26,7 +26,7 @@ pytestmark = pytest.mark.usefixtures("stepped")
 
 @contextmanager
 def armed(*faults: str, **settings: Any) -> Iterator[tuple[CanStage, EmulatedOdrive, CanSimple]]:
-    stage, board, drive = make_on_can(*faults, **{"reply_timeout": 0.1, "watchdog": 0.1} | settings)
+    stage, board, drive = make_on_can(*faults, **{"reply_timeout": 0.1} | settings)
     stage.open()
     try:
         stage.home(HOME)
