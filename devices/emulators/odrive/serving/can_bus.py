@@ -34,6 +34,7 @@ MOST = 64
 
 _FRAME = struct.Struct("=IB3x8s")
 _HALT = 1e-3
+"""Between two looks at a bus on which nothing is heard, and between two of its errors [s]."""
 
 
 class CanBus:
@@ -53,6 +54,7 @@ class CanBus:
         self._inward: deque[tuple[float, bytes]] = deque()
         self._outward: deque[tuple[float, bytes]] = deque()
         self._unheard = 0
+        self._next_error = 0.0
         self._chance = random.Random(1)
         self._last: frozenset[str] = frozenset()
 
@@ -94,7 +96,8 @@ class CanBus:
             if self.board.plugged and not faults & {"nak", "bus-off", "wrong-bit-rate"}:
                 self._deliver()
                 self._out(self.drive.due(self.board.now))
-            elif "wrong-bit-rate" in faults and self.board.plugged:
+            elif "wrong-bit-rate" in faults and self.board.plugged and self.board.now >= self._next_error:
+                self._next_error = self.board.now + _HALT
                 self._say(BUS_ERROR)
             found = []
             while self._outward and self._outward[0][0] <= self.board.now:
