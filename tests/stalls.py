@@ -1,12 +1,13 @@
-"""Did this machine stand still while a test ran? A second process that does nothing but wait knows.
+"""Did this machine stand still while a test ran? Processes that do nothing but wait know.
 
 A test that guards a promise in wall-clock time (marker ``wall_clock``) can fail because the machine is busy: neither
-the program nor the test is wrong then. Such a test is repeated as a whole, but only if this watcher was itself kept
-from running meanwhile, and the summary of the run names each repetition. Without a stall a failure is a failure.
+the program nor the test is wrong then. Such a test is repeated as a whole, but only if one of these watchers was itself
+kept from running meanwhile, and the summary of the run names each repetition. Without a stall a failure is a failure.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -25,8 +26,10 @@ def excusing(error: BaseException | None) -> float:
 
 
 _WATCHER = """
-import select, sys, time
-PAUSE, STALL = 0.002, float(sys.argv[1])
+import os, select, sys, time
+PAUSE, STALL, processor = 0.002, float(sys.argv[1]), int(sys.argv[2])
+if processor >= 0:
+    os.sched_setaffinity(0, {processor})
 worst, count, now = 0.0, 0, time.monotonic()
 while True:
     asked = select.select([sys.stdin], [], [], PAUSE)[0]
@@ -44,26 +47,41 @@ while True:
 
 
 class StallWatcher:
-    """A waiting process and its account of the times when it was kept waiting longer."""
+    """Waiting processes and their account of the times when they were kept waiting longer.
+
+    One is free to run wherever there is room; the others stay each on one processor. A virtual machine may lose one of
+    its processors for a while: what runs there stands still, and nothing else does.
+    """
 
     def __init__(self) -> None:
-        self._process = subprocess.Popen(
-            [sys.executable, "-S", "-E", "-c", _WATCHER, str(STALL)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            text=True,
-            bufsize=1,
-        )
+        pinned = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        self._processes = [_start(processor) for processor in (-1, *pinned)]
 
     def take(self) -> tuple[float, int]:
         """Return the longest stall [s] and the number of stalls since the last call."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write("?")
-        self._process.stdin.flush()
-        worst, count = self._process.stdout.readline().split()
-        return float(worst), int(count)
+        said = [_ask(process) for process in self._processes]
+        return max(worst for worst, _ in said), sum(count for _, count in said)
 
     def close(self) -> None:
-        """End the process."""
-        self._process.communicate()
+        """End the processes."""
+        for process in self._processes:
+            process.communicate()
+
+
+def _start(processor: int) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-S", "-E", "-c", _WATCHER, str(STALL), str(processor)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        bufsize=1,
+    )
+
+
+def _ask(process: subprocess.Popen[str]) -> tuple[float, int]:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("?")
+    process.stdin.flush()
+    worst, count = process.stdout.readline().split()
+    return float(worst), int(count)

@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from tests.stalls import STALL, StallWatcher
 
@@ -90,15 +93,27 @@ def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
     assert len(named) == 5
 
 
-def test_the_watcher_notices_that_it_was_stopped() -> None:
-    watcher = StallWatcher()
-    try:
+@pytest.fixture
+def watcher() -> Iterator[StallWatcher]:
+    found = StallWatcher()
+    yield found
+    found.close()
+
+
+def test_the_watcher_notices_that_one_of_its_processes_was_stopped(watcher: StallWatcher) -> None:
+    for process in watcher._processes:
         watcher.take()
-        os.kill(watcher._process.pid, signal.SIGSTOP)
+        os.kill(process.pid, signal.SIGSTOP)
         time.sleep(0.1)
-        os.kill(watcher._process.pid, signal.SIGCONT)
+        os.kill(process.pid, signal.SIGCONT)
         worst, count = watcher.take()
         assert worst > max(STALL, 0.08)
         assert count >= 1
-    finally:
-        watcher.close()
+
+
+@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processes cannot be kept on a processor here")
+def test_each_processor_has_a_watcher_that_stays_there(watcher: StallWatcher) -> None:
+    watcher.take()  # by now they have begun
+    places = [os.sched_getaffinity(process.pid) for process in watcher._processes]
+    everywhere = os.sched_getaffinity(0)
+    assert places == [everywhere, *({processor} for processor in sorted(everywhere))]

@@ -13,7 +13,10 @@ import pytest
 from tests.processes import ROOT
 from tests.usb import kernel
 
-pytestmark = pytest.mark.skipif(bool(kernel.why_not()), reason=kernel.why_not())
+pytestmark = [
+    pytest.mark.slow,  # what is sent and taken is in tests/devices, without a kernel
+    pytest.mark.skipif(bool(kernel.why_not()), reason=kernel.why_not()),
+]
 
 ASKED = ROOT / "tests" / "devices" / "arm" / "can" / "test_vcan.py"
 WITHOUT = "cacheprovider", "rerunfailures", "xdist"

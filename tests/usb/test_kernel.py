@@ -29,7 +29,10 @@ from tests.usb.judgement import (
 )
 from tests.usb.stage import played as scenes_of
 
-pytestmark = pytest.mark.skipif(bool(kernel.why_not()), reason=kernel.why_not())
+pytestmark = [
+    pytest.mark.slow,  # what is sent and taken is in tests/devices, without a kernel
+    pytest.mark.skipif(bool(kernel.why_not()), reason=kernel.why_not()),
+]
 
 SET_EFFECT, CONSTANT, OPERATION, FREE, CONTROL, GAIN = "01", "05", "0a", "0b", "0c", "0d"
 START, STOP = "01", "03"

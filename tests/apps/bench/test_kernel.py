@@ -20,6 +20,7 @@ def test_all_models_are_measured() -> None:
     assert measured == {(model, causality) for model, forms in MODELS.items() for causality in forms}
 
 
+@pytest.mark.slow  # one element is measured below
 def test_a_row_for_every_element_and_law(few_rounds: None, reference: Reference) -> None:
     shares: list[float] = []
     outcome = kernel.run(lambda done, words: shares.append(done))

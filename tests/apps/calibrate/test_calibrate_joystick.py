@@ -50,6 +50,7 @@ def calibrated(tmp_path_factory: pytest.TempPathFactory) -> Calibrated:
     return folder, haptics(*CALIBRATE, *TRAVEL, *EMULATED, "--yes", "--json", folder=folder)
 
 
+@pytest.mark.slow  # every step of it is in tests/calibration/joystick
 def test_one_object_comes_out_and_a_file(calibrated: Calibrated) -> None:
     folder, done = calibrated
     assert done.returncode == 0, done.stderr

@@ -29,6 +29,7 @@ def session(path: Path, stiffness: float, damping: float, **more: Any) -> dict[s
     return {**tables, "element": {"stiffness": stiffness, "damping": damping}}
 
 
+@pytest.mark.slow  # tests/calibration/autotune tunes without the command
 def test_a_device_is_tuned_and_its_sessions_keep_to_the_boundary(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -221,6 +221,7 @@ def test_threads_and_processes_come_to_the_same(tmp_path: Path) -> None:
     require_equal(one, ran(path, tmp_path / "processes", "processes", 2))
 
 
+@pytest.mark.slow  # threads and processes, above, share all of it but the cluster
 def test_a_cluster_of_dask_comes_to_the_same(tmp_path: Path) -> None:
     pytest.importorskip("distributed")
     path = written(tmp_path)

@@ -1,22 +1,11 @@
 """What the tests at an emulated board share."""
 
-import gc
-
 import pytest
 
 from devices.emulators.hapi import arms
 from devices.emulators.hapi import board as boards
 from devices.emulators.hapi.board import HapiBoard
 from tests.devices.pantograph.boards import Attentive, holding
-
-
-@pytest.fixture(autouse=True, scope="package")
-def no_collection():
-    """Collect no garbage while threads must answer each other within milliseconds; the servo does the same."""
-    gc.collect()
-    gc.disable()
-    yield
-    gc.enable()
 
 
 @pytest.fixture(autouse=True)
