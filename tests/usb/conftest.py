@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tests.usb.judgement import Played
+from tests.usb.judgement import Scenes
 
 
 @pytest.hookimpl(wrapper=True)
@@ -23,5 +23,5 @@ def pytest_runtest_call(item: pytest.Function) -> Iterator[None]:
         pytest.skip(f"{excuse}; it had said: {str(error).strip().splitlines()[-1:]}")
 
 
-def _played(item: pytest.Function) -> list[Played]:
-    return [value for value in item.funcargs.values() if isinstance(value, Played)]
+def _played(item: pytest.Function) -> list[Scenes]:
+    return [value for value in item.funcargs.values() if isinstance(value, Scenes)]

@@ -39,13 +39,27 @@ def load() -> float:
 
 
 @dataclass(frozen=True)
-class Played:
-    """What came of the scenes with one stick, and the `load` of the machine then; `judged` are those asked for."""
+class Scenes:
+    """What came of scenes.
 
-    profile: Profile
+    Attributes
+    ----------
+    scenes : dict
+        What came of each.
+    said : str
+        What else their program said.
+    matters : float
+        The shortest stall that excuses a failure [s].
+    load : float
+        Of the machine then.
+    judged : list of str
+        The scenes that were asked for.
+    """
+
     scenes: dict[str, Any]
     said: str = ""
-    load: float = 0.0
+    matters: float = STALL
+    load: float = field(default_factory=load)
     judged: list[str] = field(default_factory=list)
 
     def excuse(self) -> str:
@@ -54,7 +68,7 @@ class Played:
             return f"the machine was too busy to come to the end: {self.load:.1f} programs wanted each processor"
         for scene in self.judged:
             found = self.scenes.get(scene, {})
-            stall, matters = found.get("stall", 0.0), max(STALL, 0.5 * found.get("timeout", 0.0))
+            stall, matters = found.get("stall", 0.0), max(self.matters, 0.5 * found.get("timeout", 0.0))
             if stall > matters:
                 return f"the machine kept the program from running for {stall:.3g} s, and {matters:.3g} s matter"
         return ""
@@ -70,9 +84,16 @@ class Played:
         return found["facts"]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Played(Scenes):
+    """What came of the scenes with the stick of a `profile`."""
+
+    profile: Profile
+
+
 def played(name: str, scenes: dict[str, Any], said: str = "") -> Played:
     """Return what came of the scenes with the stick `name`."""
-    return Played(PROFILES[name], scenes, said, load())
+    return Played(scenes, said, profile=PROFILES[name])
 
 
 class StickScenes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.usb.judgement import played
+from tests.usb.judgement import Scenes, played
 from tests.usb.late import Lateness
 from tests.usb.stage import played as scenes_of
 
@@ -40,13 +40,20 @@ def test_a_long_wait_in_vain_is_not_excused_by_a_short_stall(stall: float, excus
 
 @pytest.mark.parametrize("busy", [0.9, 5.5])
 def test_what_was_not_played_to_its_end_is_excused_on_a_busy_machine_only(
-    busy: float, monkeypatch: pytest.MonkeyPatch
+    busy: float,
 ) -> None:
-    monkeypatch.setattr("tests.usb.judgement.load", lambda: busy)
-    found = played("openffboard", {})
+    found = Scenes({}, load=busy)
     with pytest.raises(pytest.fail.Exception, match="not played to its end"):
         found.facts("drive")
     assert ("5.5 programs wanted each processor" in found.excuse()) == (busy > 2.0)
+
+
+def test_what_has_shorter_time_limits_is_excused_by_shorter_stalls() -> None:
+    for matters, excused in ((0.003, True), (0.005, False)):
+        found = Scenes(scenes_of(FAILED), matters=matters)
+        with pytest.raises(pytest.fail.Exception):
+            found.facts("drive")
+        assert bool(found.excuse()) == excused
 
 
 def test_lateness_is_the_longest_time_without_a_turn() -> None:
