@@ -18,6 +18,7 @@ pytestmark = pytest.mark.skipif(bool(WHY_NOT or WHY_NO_QT), reason=WHY_NOT or WH
 
 
 @pytest.mark.slow  # tests/apps/session has front ends behind real pipes, tests/apps/view the keys of a window
+@pytest.mark.wall_clock  # the windows and the session have to get on
 def test_two_windows_on_one_run(screen: Screen, tmp_path: Path) -> None:
     arguments = ("--device", "virtual-joystick", "--model", "C", "--hand", "mouse", "--views", "2")
 

@@ -69,6 +69,7 @@ def test_there_is_force_only_while_the_space_bar_is_held(screen: Screen, tmp_pat
 
 
 @pytest.mark.slow  # tests/apps/session/test_held_key.py has it without a display
+@pytest.mark.wall_clock  # the windows and the session have to get on
 def test_the_run_ends_with_the_view_whose_key_was_held(screen: Screen, tmp_path: Path) -> None:
     with start(screen, tmp_path) as process:
         window = screen.window("virtual-joystick")

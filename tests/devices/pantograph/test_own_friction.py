@@ -19,6 +19,7 @@ def own_file(tmp_path):
     return str(path)
 
 
+@pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
 def test_the_motors_add_what_friction_takes_once_it_is_allowed(board, own_file):
     with driven(board, friction_parameters=own_file, compensation=SHARE) as device:
 
