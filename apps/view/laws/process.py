@@ -37,7 +37,7 @@ class LawProcess:
         self._process: subprocess.Popen[bytes] | None = None
 
     def curves(self, wanted: Wanted) -> list[Curve]:
-        """Return what `apps.view.laws.curves.curves` does; waits for it. None if the process cannot be had, or dies."""
+        """Return what `apps.view.laws.curves.curves` does, and wait for it; no curve where the process dies."""
         with self._one_at_a_time:
             try:
                 return self._ask(wanted)

@@ -83,7 +83,7 @@ def first_make(cases):
 
 
 @pytest.mark.parametrize(("make", "fault"), first_make(ENDED_BY_THE_SENSOR))
-@pytest.mark.wall_clock  # a sensor behind a real pseudo-terminal has to be heard
+@pytest.mark.wall_clock  # a sensor behind a real wire has to be heard
 def test_a_sensor_that_fails_ends_the_run_and_the_motors_hold_until_it_is_over(make: str, fault: str) -> None:
     with opened(make, hand=PUSHED) as arm:
         before = run(arm, 0.05)[-1]
@@ -116,7 +116,7 @@ BRIDGED = {
 
 
 @pytest.mark.parametrize(("make", "fault"), first_make(BRIDGED))
-@pytest.mark.wall_clock  # a sensor behind a real pseudo-terminal has to be heard
+@pytest.mark.wall_clock  # a sensor behind a real wire has to be heard
 def test_what_can_be_bridged_is(make: str, fault: str) -> None:
     with opened(make, hand=PUSHED) as arm:
         run(arm, 0.02)
