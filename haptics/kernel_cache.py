@@ -24,6 +24,7 @@ import numba
 import numpy as np
 from numba.core.caching import CompileResultCacheImpl, FunctionCache, NullCache, _CacheLocator
 from numba.core.dispatcher import Dispatcher
+from numba.core.runtime import rtsys
 from numba.extending import _Intrinsic
 
 MAX_BYTES = 500_000_000
@@ -263,7 +264,8 @@ class KernelCache(NullCache):  # type: ignore[misc]
         """Return what was compiled for the signature `sig`, or None. A file that cannot be read is none."""
         cache = self._opened()
         try:
-            found = cache.load_overload(sig, target_context)
+            rtsys.initialize(target_context)  # all that compiled code needs; numba would load its compiler too
+            found = cache._load_overload(sig, target_context)
         except Exception:  # cut off, damaged or of another version: compile again
             with contextlib.suppress(OSError):
                 Path(cache._cache_file._index_path).unlink()

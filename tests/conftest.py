@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.stalls import REPETITIONS, STALL, StallWatcher, excusing
+from tests.stalls import REPETITIONS, Meanwhile, StallWatcher, excusing
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -80,26 +80,46 @@ EACH_ALONE = ("test_documents.py",)
 """Tests, likewise, of which each takes long and none needs another: they are divided among the processes."""
 
 
+# --- what of a test is left to the second stage ----------------------------------------------------------------------
+
+
+def leave_to_the_second_stage(items: list[pytest.Item]) -> None:
+    """Mark the examples of each test marked ``few(n)`` as slow, all but n of them from its whole range."""
+    families: dict[str, list[pytest.Item]] = {}
+    for item in items:
+        if item.get_closest_marker("few") and not item.get_closest_marker("slow"):
+            families.setdefault(item.nodeid.partition("[")[0], []).append(item)
+    for family in families.values():
+        mark = family[0].get_closest_marker("few")
+        number = mark.args[0] if mark else 0
+        kept = {k * len(family) // number for k in range(number)}
+        for k, item in enumerate(family):
+            if k not in kept:
+                item.add_marker(pytest.mark.slow)
+
+
 # --- what guards a promise in wall-clock time -----------------------------------------------------------------------
 
 _WATCHER = pytest.StashKey[StallWatcher]()
-_STALL = pytest.StashKey[float]()
+_MEANWHILE = pytest.StashKey[Meanwhile]()
 
 
+@pytest.hookimpl(tryfirst=True)  # before those that are marked as slow are left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Let tests marked ``wall_clock`` be repeated, if the machine stood still while they ran."""
+    """Leave most examples of a test marked ``few`` to the second stage; let those marked ``wall_clock`` be repeated."""
+    leave_to_the_second_stage(items)
     for item in items:
         if item.get_closest_marker("wall_clock"):
-            item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, condition=functools.partial(_stalled, item)))
+            item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, condition=functools.partial(_excused, item)))
 
 
-def _stalled(item: pytest.Item, error: object) -> bool:
-    return item.stash[_STALL] > STALL
+def _excused(item: pytest.Item, error: object) -> bool:
+    return bool(item.stash[_MEANWHILE].excuse())
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Start the watcher for the first test that needs it, and collect no garbage meanwhile, as the servo does not.
+    """Watch machine and threads meanwhile, and collect no garbage, as the servo does not.
 
     A process that has run many tests looks through its objects for half a second. All its threads stand still, and the
     watcher does not see it.
@@ -108,25 +128,28 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
         return (yield)
     if _WATCHER not in item.config.stash:
         item.config.stash[_WATCHER] = StallWatcher()
-    item.config.stash[_WATCHER].take()
+    item.stash[_MEANWHILE] = Meanwhile(item.config.stash[_WATCHER])
     gc.disable()
     try:
         return (yield)
     finally:
         gc.enable()
+        item.stash[_MEANWHILE].close()
 
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Write the longest stall into the report of a test that guards a promise in wall-clock time."""
+    """Write into the report of a test that guards a promise in wall-clock time what kept it from running in step."""
     report = yield
     if item.get_closest_marker("wall_clock"):
-        earlier = 0.0 if report.when == "setup" else item.stash[_STALL]
-        item.stash[_STALL] = max(earlier, item.config.stash[_WATCHER].take()[0])
-        report.user_properties.append(("stall_s", item.stash[_STALL]))
+        meanwhile = item.stash[_MEANWHILE]
+        if report.when == "setup":
+            meanwhile.begin()  # afresh, if it is a repetition
+        meanwhile.look()
+        report.user_properties.append(("excuse", meanwhile.excuse()))
         error = call.excinfo.value if call.excinfo else None
         repeated = getattr(item, "execution_count", 1) > REPETITIONS
-        if report.failed and repeated and item.stash[_STALL] > excusing(error):
+        if report.failed and repeated and meanwhile.stall > excusing(error):
             _give_up_judging(item, report)
     return report
 
@@ -137,18 +160,17 @@ def _give_up_judging(item: pytest.Item, report: pytest.TestReport) -> None:
     said = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
     reason = f"cannot be judged here: {1 + REPETITIONS} times the machine stood still, lately for"
     report.outcome = "skipped"
-    report.longrepr = (path, line or 0, f"Skipped: {reason} {1e3 * item.stash[_STALL]:.0f} ms ({said})")
+    report.longrepr = (path, line or 0, f"Skipped: {reason} {1e3 * item.stash[_MEANWHILE].stall:.0f} ms ({said})")
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Name every test that was repeated, and why."""
     repeated = terminalreporter.getreports("rerun")
     if repeated:
-        terminalreporter.section("repeated, because the machine stood still meanwhile")
+        terminalreporter.section("repeated, because something kept them from running in step")
     for report in repeated:
-        stall = 1e3 * dict(report.user_properties)["stall_s"]
         reason = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
-        terminalreporter.write_line(f"{report.nodeid}: a stall of {stall:.0f} ms; it had said: {reason}")
+        terminalreporter.write_line(f"{report.nodeid}: {dict(report.user_properties)['excuse']}; it had said: {reason}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:

@@ -19,7 +19,7 @@ from haptics.records import ROW_UNITS
 from tests.documents import PAGES, REASONS, Block, blocks_of, commands_of
 from tests.processes import ROOT
 
-QUICK = ("README.md", "docs/tutorials/calibrate_a_joint.md", "docs/tutorials/own_device.md", "docs/friction_models.md")
+QUICK = ("docs/tutorials/calibrate_a_joint.md", "docs/tutorials/own_device.md", "docs/friction_models.md")
 """Pages that are run in the first stage too."""
 
 LANGUAGES = {"sh", "html", "python", "r", "toml", "text"}

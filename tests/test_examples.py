@@ -34,6 +34,7 @@ def test_the_virtual_session_slides_at_four_newtons(tmp_path: Path) -> None:
     assert "while slipping: 4.000000 N" in run(str(ROOT / "examples" / "virtual_session.py"), folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_network_of_blocks_slips_in_avalanches(tmp_path: Path) -> None:
     assert "avalanches of 1 to 40 blocks" in run(str(ROOT / "examples" / "stick_slip_network.py"), folder=tmp_path)
 
@@ -45,6 +46,7 @@ def test_the_passivity_controller_settles_what_rings_without_it(tmp_path: Path) 
     assert swings["with the controller"] < 0.1
 
 
+@pytest.mark.slow
 def test_walls_hold_what_the_cone_of_friction_lets_them(tmp_path: Path) -> None:
     said = run(str(ROOT / "examples" / "walls.py"), folder=tmp_path)
     assert said.count("friction over normal force 0.400000 to 0.400000") == 2
@@ -52,6 +54,7 @@ def test_walls_hold_what_the_cone_of_friction_lets_them(tmp_path: Path) -> None:
     assert "0 ticks ENERGY" in said
 
 
+@pytest.mark.slow
 def test_friction_in_mujoco_holds_and_sticks_and_slips(tmp_path: Path) -> None:
     pytest.importorskip("mujoco")
     said = run(str(ROOT / "examples" / "mujoco_friction.py"), folder=tmp_path)

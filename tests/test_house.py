@@ -52,7 +52,8 @@ CALLED_FROM_OUTSIDE = {
     *("Telling", "Explaining", "to_frame", "region_at"),
     *("parse_parameter_file", "passive_joints", "phase_at", "tracking_error", "find_sticks"),
     # by libraries, under these names
-    *("get_cache_path", "get_source_stamp", "get_disambiguator", "cache_path", "from_function", "_index_key"),
+    *("get_cache_path", "get_source_stamp", "get_disambiguator", "cache_path", "from_function"),
+    *("_index_key", "load_overload"),
     *("visit_Constant", "visit_Compare", "visit_UnaryOp", "do_GET", "log_message", "intr_read", "intr_write"),
     *(
         "print_help",

@@ -1,4 +1,4 @@
-"""A test that guards a promise in wall-clock time is repeated if the machine stood still, and only then."""
+"""A test that guards a promise in wall-clock time is repeated if machine or threads stood still, and only then."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ CONFTEST = """
 import sys
 sys.path.insert(0, {root!r})
 import tests.conftest as shared
+import tests.stalls as stalls
 from tests.conftest import (
     pytest_collection_modifyitems, pytest_runtest_makereport, pytest_runtest_protocol, pytest_terminal_summary,
     pytest_unconfigure,
@@ -28,14 +29,28 @@ from tests.conftest import (
 class Watcher:
     stall = 0.0
 
-    def take(self): return self.stall, 1
+    def take(self):
+        stall, Watcher.stall = Watcher.stall, 0.0
+        return stall, 1
+
     def close(self): pass
 
-shared.StallWatcher = Watcher
+class Lateness:
+    kept_waiting = 0.0
+
+    def take(self):
+        kept_waiting, Lateness.kept_waiting = Lateness.kept_waiting, 0.0
+        return kept_waiting
+
+    def close(self): pass
+
+waited = 0.0
+shared.StallWatcher, stalls.Lateness, stalls._waited = Watcher, Lateness, lambda: waited
 """
 TESTS = """
-import collections, pytest
-from conftest import Watcher
+import collections, pytest, time
+import conftest
+from conftest import Lateness, Watcher
 from tests.processes import NeverCame
 tries = collections.Counter()
 
@@ -45,6 +60,22 @@ def test_in_time(stall, needed):
     Watcher.stall = stall
     tries[stall, needed] += 1
     assert tries[stall, needed] == needed, "too late"
+
+@pytest.mark.wall_clock
+@pytest.mark.parametrize(("kept_waiting", "needed"), [(0.008, 2), (0.5, 2), (0.5, 4)])
+def test_in_turn(kept_waiting, needed):
+    Lateness.kept_waiting = kept_waiting
+    tries[kept_waiting, needed] += 1
+    assert tries[kept_waiting, needed] == needed, "too late"
+
+@pytest.mark.wall_clock
+@pytest.mark.parametrize(("part", "needed"), [(0.2, 2), (0.4, 2), (0.4, 4)])
+def test_in_a_crowd(part, needed):
+    begin = time.monotonic()
+    time.sleep(0.1)
+    conftest.waited += part * (time.monotonic() - begin)
+    tries[part, needed] += 1
+    assert tries[part, needed] == needed, "too late"
 
 @pytest.mark.wall_clock
 @pytest.mark.parametrize("stall", [0.7, 16.0])
@@ -84,6 +115,12 @@ def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
         *[("test_in_time[0.02-3]", word) for word in ("RERUN", "RERUN", "PASSED")],
         *[("test_in_time[0.02-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
         *[("test_in_time[0.05-4]", word) for word in ("RERUN", "RERUN", "SKIPPED")],
+        ("test_in_turn[0.008-2]", "FAILED"),
+        *[("test_in_turn[0.5-2]", word) for word in ("RERUN", "PASSED")],
+        *[("test_in_turn[0.5-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
+        ("test_in_a_crowd[0.2-2]", "FAILED"),
+        *[("test_in_a_crowd[0.4-2]", word) for word in ("RERUN", "PASSED")],
+        *[("test_in_a_crowd[0.4-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
         *[("test_waited_for[0.7]", word) for word in ("RERUN", "RERUN", "FAILED")],
         *[("test_waited_for[16.0]", word) for word in ("RERUN", "RERUN", "SKIPPED")],
         ("test_without_the_marker", "FAILED"),
@@ -91,6 +128,7 @@ def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
     assert "cannot be judged here: 3 times the machine stood still, lately for 50 ms (AssertionError: too late" in words
     named = [line for line in words.splitlines() if "a stall of 20 ms; it had said: AssertionError: too late" in line]
     assert len(named) == 5
+    assert words.count("a thread had to wait for 500 ms; it had said: AssertionError: too late") == 3
 
 
 @pytest.fixture

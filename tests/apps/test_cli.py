@@ -56,7 +56,7 @@ def answer_of(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("model", "device"),
     [
-        ("A", "virtual-arm"),
+        pytest.param("A", "virtual-arm", marks=pytest.mark.slow),
         ("C", "virtual-joystick"),
         pytest.param("B", "virtual-joystick", marks=pytest.mark.slow),
         pytest.param("D", "virtual-arm", marks=pytest.mark.slow),
@@ -99,6 +99,7 @@ def test_two_runs_with_one_seed_feel_the_same(tmp_path: Path) -> None:
         assert np.array_equal(recordings[0][column][:count], recordings[1][column][:count])
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("arguments", "status", "message"),
     [
@@ -214,6 +215,7 @@ def test_a_killed_application_leaves_the_virtual_device_without_force(tmp_path: 
     assert event["noticed_monotonic_ns"] > killed_ns
 
 
+@pytest.mark.slow
 def test_a_closed_terminal_ends_in_order(tmp_path: Path) -> None:
     with session(tmp_path) as (process, recording):
         os.killpg(process.pid, signal.SIGHUP)
@@ -278,6 +280,7 @@ def test_a_frozen_servo_is_status_4(tmp_path: Path) -> None:
     assert json.loads((recording / "events.jsonl").read_text())["event"] == "servo lost"
 
 
+@pytest.mark.slow
 def test_a_servo_that_is_terminated_by_others_is_status_4(tmp_path: Path) -> None:
     with session(tmp_path) as (process, _):
         os.kill(servo_of(process.pid), signal.SIGTERM)

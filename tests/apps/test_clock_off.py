@@ -58,6 +58,7 @@ def test_the_rows_are_those_of_a_live_run_as_long_as_that_skips_nothing(
         np.testing.assert_array_equal(rows[name][:common], others[name][:common], err_msg=name)
 
 
+@pytest.mark.slow
 def test_faults_come_at_their_time_and_nothing_is_lost_of_a_long_run(tmp_path: Path) -> None:
     answer = run(
         tmp_path, "--device", "virtual-joystick", "--duration", "40", "--clock", "off", "--fault", "nan@1+0.01"
@@ -69,6 +70,7 @@ def test_faults_come_at_their_time_and_nothing_is_lost_of_a_long_run(tmp_path: P
     assert bad.tolist() == list(range(1000, 1010))
 
 
+@pytest.mark.slow
 def test_a_device_that_fails_ends_it_with_the_words_of_a_live_run(tmp_path: Path) -> None:
     answer = run(
         tmp_path, "--device", "virtual-joystick", "--duration", "9", "--clock", "off", "--fault", "unplug@2", status=4

@@ -71,6 +71,7 @@ def failed(
         return {fault: run.result() for fault, run in runs.items()}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "fault", [pytest.param(fault, marks=() if fault in QUICK else pytest.mark.slow) for fault in FATAL]
 )

@@ -42,6 +42,7 @@ def commands_after(recording: Recording, start: float) -> np.ndarray[Any, np.dty
     return np.asarray(rows["command"][rows["time"] >= start])
 
 
+@pytest.mark.slow
 def test_a_device_that_loses_its_numbers_is_status_4_with_the_recording_kept(tmp_path: Path) -> None:
     done, recording = run(tmp_path, "--fault", "nan@0.3", "--duration", "20")
     assert done.returncode == 4
@@ -69,6 +70,7 @@ def test_an_unplugged_arm_is_status_4_and_named(tmp_path: Path) -> None:
     assert np.isfinite(rows["command"]).all()
 
 
+@pytest.mark.slow
 def test_a_dropout_is_survived(tmp_path: Path) -> None:
     """Without a clock: on the wall's, a machine that stands still makes other samples too old."""
     faults = "--fault", "duplicate@0.1", "--fault", "dropout@0.3"

@@ -29,6 +29,7 @@ def test_a_result_that_cannot_be_written_is_status_2_and_one_line(arguments: tup
     assert line == "haptics: the result could not be written to standard output (No space left on device)."
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("arguments", [("devices",), ("devices", "--json"), ("--help",)])
 def test_a_reader_who_has_left_is_no_error(arguments: tuple[str, ...]) -> None:
     read_end, write_end = os.pipe()

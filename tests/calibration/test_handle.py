@@ -232,6 +232,7 @@ def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, asked: Poses, tm
     assert source.device == "virtual-arm virtual, seed 0"
 
 
+@pytest.mark.slow
 def test_a_virtual_arm_in_a_horizontal_plane_tells_what_it_shows_at_rest(tmp_path: Path) -> None:
     poses, _ = measure_wrenches(mover(), Poses(rounds=1), tmp_path / "poses")
     found = identify_handle(poses)

@@ -125,6 +125,7 @@ def assert_same(pushing: Pushing, name: str, settings: dict[str, Any]) -> None:
     assert without.tobytes() == with_python.tobytes()
 
 
+@pytest.mark.few(3)
 @both_devices
 @pytest.mark.parametrize("hand", HANDS)
 def test_with_every_hand_it_moves_alike(tmp_path: Path, name: str, hand: str) -> None:

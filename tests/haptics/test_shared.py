@@ -103,6 +103,7 @@ def test_no_room_is_said(tmp_path: Path) -> None:
         map_new(tmp_path / "huge", 1 << 62)
 
 
+@pytest.mark.few(1)
 def test_it_is_gone_when_nobody_refers_to_it_any_more(system: None) -> None:
     before = open_descriptors()
     file = SharedFile("test")

@@ -22,10 +22,10 @@ from devices.joystick.parameters import build_parameters, write_parameters
 from devices.joystick.usb import reattaching
 from devices.joystick.usb.finding import connect
 from devices.joystick.usb.transport import Transport
+from tests.late import Lateness
 from tests.processes import until
 from tests.usb.bus import Bus
 from tests.usb.driven import KEPT_DURATION
-from tests.usb.late import Lateness
 from tests.usb.light import light_handles
 
 PATIENCE = 40.0

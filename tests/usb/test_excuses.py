@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tests.late import Lateness
 from tests.usb.judgement import Scenes, played
-from tests.usb.late import Lateness
 from tests.usb.stage import played as scenes_of
 
 FAILED = '{"scene": "drive", "error": "it never pushed", "stall": 0.004}\n'

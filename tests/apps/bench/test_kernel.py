@@ -34,6 +34,7 @@ def test_a_row_for_every_element_and_law(few_rounds: None, reference: Reference)
     json.dumps(outcome.result, allow_nan=False)
 
 
+@pytest.mark.slow
 def test_without_a_compiler_the_times_remain(few_rounds: None, no_compiler: None) -> None:
     outcome = kernel.run(_nothing)
     assert "no C compiler" in outcome.text and outcome.error == ""

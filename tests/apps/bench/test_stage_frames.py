@@ -22,6 +22,7 @@ def shown(screen: Screen, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("DISPLAY", screen.environment["DISPLAY"])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shown")
 def test_a_frame_is_measured_beside_a_window_that_is_cleared(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(stage, "ROUNDS", 2)
@@ -41,6 +42,7 @@ def test_without_a_display_it_cannot_be_measured(monkeypatch: pytest.MonkeyPatch
         stage.run(lambda share, words: None)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("shown")
 def test_a_stage_draws_beside_what_is_measured() -> None:
     about = {

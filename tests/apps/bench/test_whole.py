@@ -16,6 +16,7 @@ def _nothing(done: float, words: str) -> None:
     pass
 
 
+@pytest.mark.slow
 def test_a_tick_takes_more_than_its_step_and_a_batch_less_than_the_same_alone(
     few_rounds: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:

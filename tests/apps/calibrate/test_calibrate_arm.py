@@ -21,6 +21,7 @@ QUICK = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "
 MODEL = "--model=coulomb-viscous"
 
 
+@pytest.mark.slow
 def test_one_file_tells_an_arm_what_it_carries_and_what_its_joints_rub(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -19,6 +19,7 @@ def calibrate(*arguments: str) -> int:
     return main(["calibrate", "friction", *arguments])
 
 
+@pytest.mark.slow
 def test_a_device_is_measured_and_its_file_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out, record = tmp_path / "own.toml", tmp_path / "recordings"
     found = calibrate("--device=virtual-joystick", *OWN, *QUICK, MODEL, f"--out={out}", f"--record={record}", "--json")

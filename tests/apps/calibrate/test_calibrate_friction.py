@@ -30,6 +30,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
+@pytest.mark.slow
 def test_one_line_finds_the_knee(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     data, out, report = folder / "knee.csv", folder / "P.toml", folder / "R.html"
     answer = calibrate(

@@ -89,6 +89,7 @@ def test_the_file_of_another_stick_is_refused(calibrated: Calibrated) -> None:
     assert "report descriptor" in done.stderr and "haptics calibrate joystick" in done.stderr
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
@@ -130,6 +131,7 @@ def test_what_could_not_be_written_after_all_is_not_lost(tmp_path: Path, capfd: 
     assert parse_parameters(text, "standard error") == GOOD
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_request_to_end_is_heard_and_no_file_is_left(tmp_path: Path, number: signal.Signals) -> None:
     with start(*CALIBRATE, *TRAVEL, *EMULATED, folder=tmp_path) as process:
@@ -144,6 +146,7 @@ def test_a_request_to_end_is_heard_and_no_file_is_left(tmp_path: Path, number: s
     assert not (tmp_path / "stick.toml").exists()
 
 
+@pytest.mark.slow
 def test_without_parameters_a_session_is_refused_and_this_command_named(tmp_path: Path) -> None:
     done = haptics(*RUN, folder=tmp_path)
     assert done.returncode in {2, 3}

@@ -101,6 +101,7 @@ def test_what_makes_no_sense_is_refused_before_anything_moves(
     assert complaint in refuses_to_move(capsys, tmp_path, "device", *arguments)
 
 
+@pytest.mark.slow
 def test_a_device_that_fails_leaves_its_recording_and_no_file(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -38,6 +38,7 @@ def compared(a: Path, b: Path, capsys: pytest.CaptureFixture[str], *more: str) -
     return answer
 
 
+@pytest.mark.slow
 def test_the_same_run_twice_is_the_same(recordings: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     answer = compared(recordings["three"], recordings["again"], capsys)
     assert answer["ticks"] == 1000

@@ -23,6 +23,7 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?[0-9.]+", text.strip("|").split("|", 3)[3])]
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", SERVOS)
 @pytest.mark.parametrize("rule", RULES)
 @pytest.mark.parametrize("model", MODELS)

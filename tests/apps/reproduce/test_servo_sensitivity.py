@@ -44,6 +44,7 @@ def test_other_servo_laws_are_as_the_page_says(law: str) -> None:
     as_on_the_page(law_line(law, of_law(law)), NAMES[law])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", QUICK)
 def test_what_is_believed_matters_as_the_page_says(name: str) -> None:
     result, times = compared(TRIALS[name])

@@ -170,6 +170,7 @@ def shown_to(visitor: Visitor, folder: Path, duration: float) -> Outcome:
     return Application(tables, windows=windows, obstacle="", tell=lambda line: None, caption="look", again=again).run()
 
 
+@pytest.mark.slow
 def test_a_run_that_is_repeated_goes_on_until_the_person_leaves(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

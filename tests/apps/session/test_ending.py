@@ -223,6 +223,7 @@ main(["run", "--duration", "0.5", "--headless", "--record", sys.argv[1]])
 """
 
 
+@pytest.mark.slow
 def test_a_session_that_is_killed_over_its_certificate_leaves_a_closed_recording(tmp_path: Path) -> None:
     with program("-c", KILLED, str(tmp_path)) as process:
         assert process.wait(90) == -signal.SIGKILL

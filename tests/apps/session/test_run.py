@@ -134,6 +134,7 @@ CHANGES: list[dict[str, Any]] = [
 ]
 
 
+@pytest.mark.slow
 def test_law_model_and_gate_change_at_random_and_all_of_it_replays(tmp_path: Path) -> None:
     session = make_session(tmp_path, law={"name": "coulomb", "force": 6.0})
     random = np.random.default_rng(3)

@@ -47,6 +47,7 @@ def _act(rng: random.Random, window: str) -> str:
             return f"click {rng.randrange(1, 8)}\n"
 
 
+@pytest.mark.slow
 def test_a_monkey_for_seconds(screen: Screen, tmp_path: Path) -> None:
     monkey(screen, tmp_path, 3.0, 1)
 

@@ -18,6 +18,7 @@ def laid_out(screen: Screen) -> list[dict[str, Any]]:
     return list(screen.answer("tests.apps.stage.measure_texts"))
 
 
+@pytest.mark.slow
 def test_no_text_is_cut_off_and_none_of_a_part_lies_over_another(laid_out: list[dict[str, Any]]) -> None:
     assert len(laid_out) == 12
     for entry in laid_out:

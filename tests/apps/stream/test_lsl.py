@@ -153,6 +153,7 @@ def test_the_clock_of_the_layer_is_the_monotonic_clock() -> None:
     assert abs(pylsl.local_clock() - time.monotonic()) < 0.01
 
 
+@pytest.mark.slow
 def test_every_tick_of_a_run_is_received_with_the_stamp_of_its_tick(tmp_path: Path) -> None:
     stream = StreamAddress("lsl")
     require_usable(stream)
@@ -174,6 +175,7 @@ def test_every_tick_of_a_run_is_received_with_the_stamp_of_its_tick(tmp_path: Pa
     assert [(what["marker"], at) for what, at in told["markers"]] == expected
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("blind", [False, True])
 def test_the_records_of_a_session_are_markers(tmp_path: Path, blind: bool) -> None:
     where = place(tmp_path / "out")

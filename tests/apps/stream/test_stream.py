@@ -60,6 +60,7 @@ def require_all_ticks(received: dict[str, list[Any]], recording: str) -> None:
         np.testing.assert_array_equal(np.array(received[name], float), flat[name].astype(float), err_msg=name)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seconds", [DURATION, pytest.param(LONG, marks=pytest.mark.slow)])
 def test_a_websocket_s_client_gets_every_tick(tmp_path: Path, seconds: float) -> None:
     client = pytest.importorskip("websockets.sync.client")

@@ -214,6 +214,7 @@ def test_a_function_of_ones_own_gets_the_rows(tmp_path: Path) -> None:
 # --- running ---------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_threads_and_processes_come_to_the_same(tmp_path: Path) -> None:
     path = written(tmp_path)
     one = ran(path, tmp_path / "one")
@@ -251,6 +252,7 @@ def test_a_job_that_fails_is_reported_and_the_others_are_done(
     assert "law.force = 4.0" in out and "nobody thought of that" in out
 
 
+@pytest.mark.slow
 def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HAPTICS_TEST_MARK", str(tmp_path / "mark"))
     path = written(tmp_path, "duration = 0.4", f'duration = 0.4\nfunction = "{HERE}:kills_its_worker_once"')
@@ -323,6 +325,7 @@ def test_a_line_that_is_no_result_is_named(tmp_path: Path) -> None:
         Results(tmp_path / "out", sweep)
 
 
+@pytest.mark.slow
 def test_the_example_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pandas = pytest.importorskip("pandas")
     out = tmp_path / "out"

@@ -82,6 +82,7 @@ def sound(folder: Path) -> Recording:
     return recording
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize("name", SCENES)
 @pytest.mark.parametrize("model", "ABCD")
 def test_honest_recordings_on_scenes_raise_no_alarm(model: str, name: str, tmp_path: Path) -> None:

@@ -67,6 +67,7 @@ def check(window: QtWidgets.QWidget, room: tuple[int, int, Theme]) -> None:
     assert least_text(window) >= (14.0 if room[0] > 2000 else 10.0)
 
 
+@pytest.mark.few(1)
 def test_a_replay_fits(qtbot, rows, room) -> None:
     metadata = {**view_rows.METADATA, "certificate": UNFIT, "reason": "stopped"}
     window = ReplayWindow(rows, metadata, room[2])
@@ -83,6 +84,7 @@ def test_a_replay_fits(qtbot, rows, room) -> None:
         assert (window.width(), window.height()) == room[:2]
 
 
+@pytest.mark.few(1)
 def test_a_comparison_fits(qtbot, rows, room) -> None:
     title = "model C, stribeck: law.name=stribeck law.static_force=5 (2026-11-22T19-00-00_virtual-joystick_C)"
     sides = Side("model C, coulomb", rows, view_rows.METADATA), Side(title, rows, view_rows.METADATA, open_loop=True)
@@ -106,6 +108,7 @@ def test_help_fits_and_only_scrolls_downwards(qtbot, rows, room) -> None:
     assert window.text.document().defaultFont().pointSizeF() >= POINT_SIZE * (1.4 if room[0] > 2000 else 1.0)
 
 
+@pytest.mark.few(2)
 def test_the_live_window_fits(room, live, rows) -> None:
     live.begin(laws=("coulomb", "stribeck"), law="coulomb")
     live.window.apply(room[2])

@@ -57,6 +57,7 @@ def test_a_parameter_outside_its_range_widens_it(qtbot) -> None:
     assert slider.slider.value() == STEPS
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("place", ["window", "spin", "combo", "start", "list"])
 def test_space_stops_whatever_has_the_focus(live, place: str) -> None:
     live.begin()
@@ -124,6 +125,7 @@ def test_there_is_nothing_to_start_before_the_session_has_spoken(live) -> None:
     assert not live.window.controls.start.isEnabled()
 
 
+@pytest.mark.slow
 def test_a_refusal_is_shown_and_start_is_possible_again(live, qtbot) -> None:
     live.begin()
     live.window.controls.start.click()

@@ -40,6 +40,7 @@ def test_every_control_of_the_live_window_can_be_used(live, rows) -> None:
         assert any(isinstance(message, kind) for message in sent), kind
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("title", ["Force, speed", "Spectrum", "Position, velocity, force, command"])
 def test_every_chart_zooms_moves_and_comes_back(live, rows, title: str) -> None:
     live.begin(mouse=False)
@@ -121,6 +122,7 @@ def monkey_on_a_session(live, rows, seconds: float, least: int) -> None:
             pytest.fail("the window has closed")
 
 
+@pytest.mark.slow
 def test_a_monkey_cannot_break_a_session(live, rows) -> None:
     monkey_on_a_session(live, rows, seconds=0.0, least=70)
 
@@ -131,6 +133,7 @@ def test_a_monkey_cannot_break_a_longer_session(live, rows) -> None:
     monkey_on_a_session(live, rows, seconds=float(os.environ.get("MONKEY_SECONDS", "20")), least=150)
 
 
+@pytest.mark.slow
 def test_a_monkey_cannot_break_a_replay(qtbot, rows, tmp_path) -> None:
     metadata = {**view_rows.METADATA, "recording": str(tmp_path / "run")}
     window = ReplayWindow(rows, metadata, DARK)

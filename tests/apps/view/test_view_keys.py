@@ -80,6 +80,7 @@ def test_a_key_is_let_go_when_the_window_closes(live) -> None:
     assert live.sent()[:2] == [Key("1", True), Key("1", False)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("waited", "counts"), [(0, True), (40, True), (450, True), (-5, False), (600, False), (10**7, False)]
 )

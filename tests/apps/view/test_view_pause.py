@@ -66,6 +66,7 @@ def test_lamps_stay_live_while_the_picture_is_held(live, rows) -> None:
     assert live.window.dashboard.safety.lamps.state(Status.ENERGY) == (True, True)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("stop", [1, 700, 2500, 3999])
 def test_the_slider_goes_back_to_any_moment(live, rows, stop: int) -> None:
     live.begin()

@@ -47,6 +47,7 @@ def shown_tick(window) -> int:
     return int(window.transport.place.text().split("\u2002")[0].removeprefix("tick ").replace("\u2009", ""))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("index", [6499, 1234, 0, 5001])
 def test_scrubbing_shows_that_tick(window, rows, index: int) -> None:
     window.transport.slider.setValue(6000)
@@ -99,6 +100,7 @@ def test_slow_motion_does_not_stand_still(window) -> None:
     assert window.index == pytest.approx(33, abs=1)
 
 
+@pytest.mark.slow
 def test_playing_ends_at_the_end_and_begins_anew(window) -> None:
     window.toggle()
     window.advance(100.0)

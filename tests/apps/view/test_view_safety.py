@@ -53,6 +53,7 @@ def test_every_flag_has_one_lamp_with_a_name_and_a_meaning(live) -> None:
         assert lamp.width() >= lamp.minimumSizeHint().width()
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("flag", list(Status), ids=lambda flag: flag.name)
 def test_a_flag_lights_its_lamp_and_no_other(live, rows, flag: Status) -> None:
     live.begin()

@@ -44,6 +44,7 @@ def pushed(plant: Plant, period: float, step: float, seed: int, count: int = 8) 
     return pushes
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("plant", "period", "step"),
     [
@@ -71,6 +72,7 @@ def test_the_computed_answer_is_that_of_small_steps() -> None:
     np.testing.assert_allclose(answer, went, atol=0.01 * np.ptp(went))
 
 
+@pytest.mark.slow
 def test_a_delay_that_was_missed_shows_in_what_is_left() -> None:
     plant = Plant(0.1, 1.0, 0.0, 0.0, 3e-3)
     pushes = pushed(plant, 1e-3, 1e-6, 1)

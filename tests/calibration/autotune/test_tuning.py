@@ -37,6 +37,7 @@ def test_a_device_is_found_out_and_brought_to_its_boundary() -> None:
     assert "delay" in found.tuned.limited_by[0] or len(found.tuned.limited_by) > 1
 
 
+@pytest.mark.slow
 def test_an_encoder_that_is_too_coarse_is_told_in_words() -> None:
     truth = Truth(mass=1.0, damping=3.0, friction=0.0, delay_steps=0, resolution=4e-4, rate=1000.0)
     found = tuned(truth, force=40.0, pushes=16)  # asks for more than the encoder and the motors show
@@ -46,6 +47,7 @@ def test_an_encoder_that_is_too_coarse_is_told_in_words() -> None:
     assert "counts of the encoder" in boundary.doubt
 
 
+@pytest.mark.slow
 def test_what_was_done_replays_bit_for_bit(tmp_path: Path) -> None:
     truth = Truth(mass=0.3, damping=2.0, friction=0.0, delay_steps=10, resolution=2e-5, rate=500.0)
     tune(mover(truth), Autotune(axes="x", pushes=16, bracket=0.3, rise=2.0), tmp_path / "run")

@@ -289,6 +289,7 @@ def test_the_model_that_made_the_data_is_chosen(truth: str, recordings: int) -> 
     assert choice.scores[truth] < 1.01 * min(choice.scores.values())
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("truth", ["coulomb-viscous", "coulomb-viscous-offset", "stribeck", "stribeck-offset"])
 @pytest.mark.parametrize("seed", range(3))
 def test_without_noise_rounding_errors_do_not_choose_the_model(truth: str, seed: int) -> None:

@@ -195,6 +195,7 @@ def test_a_handle_that_is_held_or_motors_that_are_off_do_not_move(tmp_path: Path
     assert Recording(tmp_path / "run_pushes").metadata["reason"] == "stopped"
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("load", "words"),
     [((1.0, 0.0), "off the direction straight away from you"), ((0.0, -30.0), "too weak to carry this weight")],
@@ -222,6 +223,7 @@ def carry(table: Table, place: Path, weight: float, *faults: str) -> Recording:
         return drive(mover(place / "known.toml"), balance.carry(), place / "run")
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", ["unplug", "stale", "nan"])
 def test_a_stick_that_goes_bad_while_it_carries_a_weight_is_left_safe(fault: str, tmp_path: Path) -> None:
     table, moment = bench("openffboard"), 4.0

@@ -45,6 +45,7 @@ def both(**truth: float) -> list[Push]:
     return [pushed(effect, level, **truth) for effect in (0, 1) for level in (0.03, -0.03)]  # type: ignore[arg-type]
 
 
+@pytest.mark.slow
 @settings(max_examples=4, deadline=None)
 @given(drag=st.floats(1.0, 10.0), spring=st.floats(0.0, 60.0), delay=st.sampled_from((0.0, 0.003, 0.009, 0.02)))
 def test_motors_friction_spring_and_delay_are_found(drag: float, spring: float, delay: float) -> None:

@@ -23,6 +23,7 @@ WHEEL = "openffboard-wheel"
 METRES, NEWTONS = 0.005, 0.03
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("turn", [90.0, 360.0])
 def test_a_wheel_is_found_to_be_what_it_is(turn: float, tmp_path: Path) -> None:
     table = bench(WHEEL, turn=turn)
@@ -43,6 +44,7 @@ def test_a_wheel_is_found_to_be_what_it_is(turn: float, tmp_path: Path) -> None:
     assert verify(Recording(tmp_path / "run_pushes")).verdict == "ok"
 
 
+@pytest.mark.slow
 def test_a_wheel_whose_firmware_has_the_descriptor_of_a_stick_is_one_all_the_same(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

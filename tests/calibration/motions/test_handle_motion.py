@@ -68,6 +68,7 @@ def own_file(folder: Path) -> str:
 # --- the closed loop --------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("speed", [0.03, 0.1])
 def test_felt_friction_falls_by_more_than_80_percent(own_file: str, axis: int, speed: float) -> None:
@@ -216,6 +217,7 @@ def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:
 # --- how far to trust it ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("handle", HANDLES, ids=lambda handle: handle.model)
 def test_the_noise_of_the_positions_in_the_forces_spoils_nothing(handle: Handle) -> None:
     """A delay that is taken for that of the noise makes the viscosity 1 % too large."""

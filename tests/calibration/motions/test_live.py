@@ -17,6 +17,7 @@ from haptics.rendering.motion import Motion, holding
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("ends_badly", [False, True])
 def test_a_procedure_that_is_still_thinking_when_the_device_fails_says_nothing_more(
     ends_badly: bool, tmp_path: Path

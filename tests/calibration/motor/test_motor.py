@@ -109,6 +109,7 @@ def test_friction_that_is_uncertain_widens_the_intervals() -> None:
     assert width(unsure, "offset") > width(sure, "offset")
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_also_when_noise_has_a_memory() -> None:
     measurement, hits = driven(), 0
     for seed in range(100):

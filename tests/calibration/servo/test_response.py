@@ -35,6 +35,7 @@ def found(time: Array, position: Array, sampled: Array, *, knows: bool) -> Servo
     return fit_servo([response], knows_velocity=knows)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("knows", [True, False])
 @pytest.mark.parametrize(("natural", "ratio", "delay"), [(17.0, 1.4, 4e-3), (50.0, 1.0, 0.0), (6.0, 0.4, 12e-3)])
 def test_a_servo_is_found_exactly(natural: float, ratio: float, delay: float, knows: bool) -> None:
@@ -55,6 +56,7 @@ def test_it_does_not_matter_when_samples_were_taken() -> None:
     assert (fit.frequency, fit.lag) == pytest.approx((20.0, 5e-3), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_standard_errors_are_those_of_repeated_measurements() -> None:
     time, truth = PERIOD * np.arange(8000), (17.0, 1.4, 4e-3)
     clean = followed(time, *truth, knows=True)

@@ -1,6 +1,6 @@
 """The driver of the arm in front of an emulated one in the same process, and what its tests share.
 
-Threads are real, time is stepped by the tests (`tests.devices.arm.stepped_time`).
+Threads are real, time is stepped by the tests (`tests.devices.stepped_time`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from devices.virtual.wrench import WrenchSettings
 from haptics.device import State, Vector
 from haptics.errors import DeviceFault
 from tests.devices.arm.odrive_rig import living_by, states
-from tests.devices.arm.stepped_time import SteppedClock, SteppedTime, settle
+from tests.devices.stepped_time import SteppedClock, SteppedTime, settle
 
 PERIOD = 1e-3
 LONG = 20.0

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.devices.arm import odrive_rig
-from tests.devices.arm.stepped_time import SteppedTime
+from tests.devices.stepped_time import SteppedTime
 
 
 @pytest.fixture

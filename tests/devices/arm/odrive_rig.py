@@ -1,6 +1,6 @@
 """An emulated drive, the stage that drives it, and what the tests of both share.
 
-Where a test has the fixture `stepped`, drive and stage live by a time of their own (`tests.devices.arm.stepped_time`),
+Where a test has the fixture `stepped`, drive and stage live by a time of their own (`tests.devices.stepped_time`),
 and so do sleeps and time limits of the test itself.
 """
 
@@ -29,7 +29,7 @@ from devices.emulators.odrive.table import rows
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.device import Vector
 from haptics.errors import DeviceFault
-from tests.devices.arm.stepped_time import LOOK, SteppedTime, settle
+from tests.devices.stepped_time import LOOK, SteppedTime, settle
 
 PERIOD = 1e-3
 LATE = 2.5e-3

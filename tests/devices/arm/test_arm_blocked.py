@@ -38,6 +38,7 @@ def servo(arm: ArmHere, model: str, folder: Path) -> tuple[Servo, Trace]:
     return Servo(arm, ELEMENTS[model], trace, clock=arm.clock), trace
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model", ELEMENTS)
 def test_a_blocked_arm_ends_the_run_with_loose_motors_and_does_not_jump(model: str, tmp_path: Path) -> None:
     with opened(hand=PUSHED) as arm:
@@ -60,6 +61,7 @@ def test_a_blocked_arm_ends_the_run_with_loose_motors_and_does_not_jump(model: s
         assert np.hypot(*(arm.plant.handle - before)) < 1e-3
 
 
+@pytest.mark.slow
 def test_an_arm_that_is_not_watched_runs_to_the_edge_of_its_workspace(tmp_path: Path) -> None:
     """This is what the rule is for."""
     with opened(hand=PUSHED, max_following_error=1000.0) as arm:

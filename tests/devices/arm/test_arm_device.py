@@ -28,6 +28,7 @@ def push(x: float, y: float) -> dict[str, object]:
 # --- what it does ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["parallel-link", "serial", "five-bar"])
 def test_the_end_effector_goes_where_it_is_told_and_holds(kind: str) -> None:
     goal = np.array((0.02, -0.015))
@@ -56,6 +57,7 @@ def test_velocity_is_that_of_the_motion() -> None:
     assert np.mean(late, axis=0) == pytest.approx((0.1, -0.05), abs=0.01)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sensor", ["ati", "onrobot-hex", "optoforce"])
 def test_every_sensor_shows_the_force_of_the_hand_in_the_axes_of_the_device(sensor: str) -> None:
     with opened(sensor, hand=push(3.0, -4.0)) as arm:
@@ -69,6 +71,7 @@ def test_a_sensor_that_is_mounted_askew_shows_the_same_force() -> None:
         assert mean_force(run(arm, 0.3)) == pytest.approx((3.0, -4.0), abs=0.1)
 
 
+@pytest.mark.slow
 def test_the_handle_s_weight_is_no_force_of_the_hand_wherever_the_arm_goes() -> None:
     arm_table = {"gravity": 6.0, "handle_mass": 0.8}
     with opened(arm=arm_table) as arm:
@@ -168,6 +171,7 @@ def test_it_does_not_begin_with_samples_that_do_not_agree(monkeypatch: pytest.Mo
 # --- what it refuses -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", [(math.nan, 0.0), (math.inf, 0.0), (2.0, 0.0)])
 def test_a_command_that_is_nowhere_is_a_fault(command: tuple[float, float]) -> None:
     with opened() as arm, pytest.raises(DeviceFault, match="must be finite, and within reach"):

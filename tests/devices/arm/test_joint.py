@@ -210,6 +210,7 @@ GEARS: list[Stiffness] = [
 ]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("gear", GEARS)
 @pytest.mark.parametrize("friction", [None, Stribeck(3.0, 4.0, 0.05, 0.2)])
 def test_a_gearbox_obeys_its_law_at_every_step(gear: Stiffness, friction: Law | None) -> None:

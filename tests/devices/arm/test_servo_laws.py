@@ -30,6 +30,7 @@ def following(law, reality="matched", **settings):
     return np.sqrt(np.mean(wanted**2)), np.sqrt(np.mean(commanded**2))
 
 
+@pytest.mark.slow
 def test_on_the_joints_it_believes_in_flatness_follows_far_better_than_pid():
     wanted, commanded = following("flatness")
     pid = following("pid")[1]
@@ -63,6 +64,7 @@ def test_all_laws_follow(law):
     assert following(law, "dry")[1] < 1e-3
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("encoders", ["motor", "both"])
 @pytest.mark.parametrize("law", LAWS)
 def test_at_rest_nothing_hunts(law, encoders):
@@ -141,12 +143,14 @@ def test_the_integrator_takes_the_whole_load_of_a_hand():
     assert (abs(give("pid")[0]) < 0.01 * without).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["flatness", "linearising"])
 def test_a_known_hand_does_not_push_the_joints_away(law):
     unknown = abs(give(law, integral=0.0)[0])
     assert (abs(give(law, integral=0.0, knows_hand=True)[0]) < 0.05 * unknown).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_weight_is_held_from_the_first_moment(law):
     rig = ServoRig(ServoSettings(law=law), links=HANGING, encoders="both")

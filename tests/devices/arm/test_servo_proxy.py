@@ -111,6 +111,7 @@ def jolt(numbers: np.random.Generator, count: int) -> Array:
 # --- on an arm ----------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("encoders", ["motor", "both"])
 def test_inside_the_bound_it_is_a_pid_control(encoders: str) -> None:
     """Along strokes, at rest, and under a hand; with the integrator and all that it does at rest."""
@@ -131,6 +132,7 @@ def jumped(servo: ServoSettings, seconds: float = 3.0) -> NDArray[np.void]:
     return ServoRig(servo, torque_limit=1.9).run(np.tile(START + JUMP, (round(seconds / TICK), 1)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("bound", [20.0, 60.0, 150.0])
 @pytest.mark.parametrize("resume", [0.1, 0.3])
 def test_freed_it_comes_back_exponentially_and_never_beyond(bound: float, resume: float) -> None:
@@ -152,6 +154,7 @@ def test_a_plain_pid_control_with_the_same_motors_goes_far_beyond() -> None:
     assert left.min() < -0.1
 
 
+@pytest.mark.slow
 @given(st.tuples(st.floats(-0.4, 0.4), st.floats(-0.4, 0.4)), st.floats(20.0, 190.0), st.floats(0.1, 0.4))
 @settings(max_examples=25)
 def test_from_any_distance_it_settles_within_its_bound(jump: tuple[float, float], bound: float, resume: float) -> None:

@@ -66,6 +66,7 @@ def answers(law: str, own: dict[str, Any], servo: dict[str, Any], place: tuple[f
     return forces
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("law", LAWS)
 @pytest.mark.parametrize(
     ("own", "servo", "place"),

@@ -54,6 +54,7 @@ def failure(arm: EmulatedArm, meanwhile: Callable[[], None] = lambda: None) -> s
     return str(caught.value)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("lasting", [False, True])
 def test_a_starved_emulator_is_the_machine_s_fault(lasting: bool) -> None:
     """It runs again when the driver notices; or it still does not."""
@@ -105,6 +106,7 @@ def _close(arm: EmulatedArm) -> None:
         pass
 
 
+@pytest.mark.slow
 def test_a_fault_on_demand_is_told_in_the_driver_s_words() -> None:
     arm = opened(wire_faults=["sensor.mute@0.1"])
     process = emulator_of(arm)

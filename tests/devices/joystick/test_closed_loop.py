@@ -119,6 +119,7 @@ def drift(rows: np.ndarray) -> float:
     return float(np.hypot(*(second - first)))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("profile", "force"), CASES)
 def test_a_hand_is_held_where_it_stopped_without_swinging_or_drift(profile: str, force: float, loop: Loop) -> None:
     found = advised(profile, force)
@@ -128,6 +129,7 @@ def test_a_hand_is_held_where_it_stopped_without_swinging_or_drift(profile: str,
     assert drift(held) < 0.5 * data_sheet(profile).position_resolution
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("profile", "force"), CASES)
 def test_a_push_that_damps_nothing_is_held(profile: str, force: float, loop: Loop) -> None:
     found = advised(profile, force)
@@ -142,6 +144,7 @@ def test_a_push_that_damps_nothing_is_held(profile: str, force: float, loop: Loo
     assert place == pytest.approx(load / found.stiffness, rel=0.02, abs=resolution), "the coupling gives way"
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(("profile", "force"), CASES)
 def test_it_slides_with_its_force_at_the_handle(profile: str, force: float, loop: Loop) -> None:
     found = advised(profile, force)

@@ -71,6 +71,7 @@ def test_a_stick_that_is_pulled_out_and_put_back_can_be_opened_again() -> None:
     assert not stick.force.any()
 
 
+@pytest.mark.slow
 def test_a_session_whose_stick_is_pulled_out_ends_with_status_4_and_its_recording(tmp_path: Path) -> None:
     settings = {
         "device.emulated": "true",

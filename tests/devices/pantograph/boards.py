@@ -40,11 +40,11 @@ def holding(point):
             "tremor": 0.0}  # fmt: skip
 
 
-def wait_until(condition, patience=LONG):
+def wait_until(condition, patience=LONG, pause=2e-3):
     latest = time.monotonic() + patience
     while not condition():
         assert time.monotonic() < latest, "it did not come about"
-        time.sleep(2e-3)
+        time.sleep(pause)
 
 
 def driver(board, clock=None, **changes):

@@ -7,13 +7,17 @@ import numpy as np
 import pytest
 
 import devices
+from devices.common import driver as drivers
+from devices.emulators.hapi import board as boards
 from devices.emulators.hapi.board import HapiBoard
-from haptics.clock import WallClock, cancelled_by
+from devices.pantograph import exchange as exchanges
+from haptics.clock import cancelled_by
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, OpeningCancelled
 from haptics.friction.laws import Coulomb
 from tests.contract import DeviceContract
 from tests.devices.pantograph.boards import QUICK, driven, driver, exercise, holding, wait_until
+from tests.devices.stepped_time import SteppedClock, SteppedTime
 
 pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
 
@@ -78,28 +82,31 @@ def test_errors_of_the_caller_leave_no_torque_either(board):
     wait_until(lambda: board.firmware.device is None)
 
 
-def render(board, element, duration):
-    """Render `element` on the board in real time; return positions and commands, (n, 2) each.
+def render(element, duration, hand, **handle):
+    """Render `element` on a board with a handle; return positions and commands, (n, 2) each, and the board.
 
-    No servo: that would end the run, rightly, when a busy test machine stops for a tenth of a second.
+    Its time, the driver's and the loop's is stepped: no torque is later than on a machine that has nothing else to do.
     """
     element.step(np.zeros(2))  # compiles
     element.reset()
-    clock = WallClock(element.period)
+    own = SteppedTime()
+    clock = SteppedClock(element.period, own, lambda: None)
     positions, commands = [], []
-    with driver(board, clock) as device:
-        clock.start()
-        tick = 0
-        while tick < round(duration / element.period):
-            tick += int(clock.wait(tick) / element.period)  # what is missed is not caught up with
-            clock.tick = tick
-            state = device.read()
-            command = -element.step(state.velocity)
-            device.write(command)
-            positions.append(state.position.copy())
-            commands.append(command)
-            tick += 1
-    return np.array(positions), np.array(commands)
+    with own.seen_by((boards, exchanges, drivers)), HapiBoard(hand=hand, **handle) as board:
+        device = driver(board, clock, watchdog=1.0)  # the guardian's, by the wall's clock
+        with device, own.by_hand():
+            device._opened()._pause = 1.0  # from now on only commands wake it
+            clock.start()
+            for tick in range(round(duration / element.period)):
+                clock.wait(tick)
+                state = device.read()
+                command = -element.step(state.velocity)
+                before = len(board.firmware.log)
+                device.write(command)
+                wait_until(lambda before=before: len(board.firmware.log) > before, pause=1e-4)
+                positions.append(state.position.copy())
+                commands.append(command)
+    return np.array(positions), np.array(commands), board
 
 
 STROKE = {"name": "minimum-jerk", "points": [[-0.03, -0.01], [0.03, 0.01]], "speed": 0.12, "pause": 0.05, "rest": 0.05,
@@ -108,10 +115,8 @@ STROKE = {"name": "minimum-jerk", "points": [[-0.03, -0.01], [0.03, 0.01]], "spe
 
 def test_sliding_friction_at_the_handle_is_that_of_the_law():
     force, rate = 0.8, 250.0
-    with HapiBoard(hand=STROKE, mass=0.2) as board:
-        element = MasslessImpedance(Coulomb(force), 300.0, 2.0, 1.0 / rate)
-        render(board, element, 2.5)
-        entries = list(board.firmware.log)
+    _, _, board = render(MasslessImpedance(Coulomb(force), 300.0, 2.0, 1.0 / rate), 2.5, STROKE, mass=0.2)
+    entries = list(board.firmware.log)
     felt, speeds = [], []
     arms = board.firmware.arms
     for entry, later in zip(entries, entries[3:], strict=False):
@@ -130,9 +135,8 @@ def test_sliding_friction_at_the_handle_is_that_of_the_law():
 def test_a_handle_that_is_pushed_less_than_friction_holds_stays_where_it_is():
     push = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0], [0.25, 0.5, 0.2], [60.0, 0.5, 0.2]]}
     rate = 250.0
-    with HapiBoard(hand=push, mass=0.2, damping=2.0) as board:
-        element = MasslessImpedance(Coulomb(0.8), 300.0, 4.0, 1.0 / rate)
-        positions, commands = render(board, element, 2.5)
+    element = MasslessImpedance(Coulomb(0.8), 300.0, 4.0, 1.0 / rate)
+    positions, commands, _ = render(element, 2.5, push, mass=0.2, damping=2.0)
     held = positions[len(positions) // 5 :]  # the last two seconds
     drift = held[-50:].mean(axis=0) - held[:50].mean(axis=0)
     assert np.hypot(*drift) < 30e-6  # a count or so in two seconds

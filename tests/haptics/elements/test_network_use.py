@@ -110,6 +110,7 @@ def _slide(network: Network, steps: int) -> NetworkResult:
     return network.simulate(steps, base_velocity=[(5.0, 0.0)])
 
 
+@pytest.mark.slow
 def test_a_network_goes_on_in_another_process() -> None:
     """Sliding contacts call the compiled function of a custom law, which lies at another address there."""
     with warnings.catch_warnings():

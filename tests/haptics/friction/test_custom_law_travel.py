@@ -270,6 +270,7 @@ SESSION = (
 )
 
 
+@pytest.mark.slow
 def test_a_file_is_a_law_from_the_command_line_to_the_replay(tmp_path: Path) -> None:
     (tmp_path / "law.py").write_text(LAW, encoding="utf-8-sig")  # as editors on Windows like it
     status, ran, _ = haptics("run", *SESSION, "--set", "law.file=law.py", "--set", "law.static=5", folder=tmp_path)

@@ -503,6 +503,7 @@ def story(kind: str, angle: float, seed: int) -> Array:
     return commands
 
 
+@pytest.mark.few(2)
 @every_kind
 @given(angle=st.floats(-math.pi, math.pi), seed=st.integers(0, 3))
 @settings(max_examples=20)

@@ -102,6 +102,7 @@ def test_a_mistake_beside_a_run_ends_it_and_closes_its_recording(tmp_path: Path)
     assert ended(run.servo.pid)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("number", "words", "state"),
     [

@@ -89,6 +89,7 @@ def test_a_law_is_judged_beside_a_region(tmp_path: Path, named: str) -> None:
     assert "on the scene spot.toml" in methods(read_experiment([place.folder]), [], AnalysisSettings())
 
 
+@pytest.mark.slow
 def test_the_friction_of_a_wall_is_judged(tmp_path: Path) -> None:
     _, place = simulate(along_a_wall(tmp_path), tmp_path / "out")
     for rows in sound(place):

@@ -99,6 +99,7 @@ def test_without_an_effect_nothing_is_found(tmp_path: Path) -> None:
     assert "take more participants or trials" in answer.text
 
 
+@pytest.mark.slow
 def test_many_people_without_a_threshold_are_worth_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A staircase that settles at 86 % presents little near 80 %."""
     procedure = 'kind = "staircase"\nstart = 0.5\ndown = 4\nreversals = 8\nsteps = [2.0]'

@@ -79,6 +79,7 @@ def test_staircases_have_no_other_levels_than_quest(study: ModuleType) -> None:
         assert off.max() < 1e-9
 
 
+@pytest.mark.slow
 def test_no_method_beats_the_bound_and_one_that_knows_the_rest_comes_near(
     study: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

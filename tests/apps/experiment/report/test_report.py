@@ -53,6 +53,7 @@ def made(weber: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, di
     return out.read_text(encoding="utf-8"), json.loads(text.getvalue())
 
 
+@pytest.mark.slow
 def test_the_file_is_whole_and_needs_nothing_else(made: tuple[str, dict[str, Any]]) -> None:
     html, _ = made
     balance = _Balance()
@@ -139,6 +140,7 @@ def test_a_report_that_cannot_be_written_is_an_error_in_words(
     assert "cannot be written" in capsys.readouterr().err
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("task", "table", "figure"),
     [

@@ -68,6 +68,7 @@ def press(participant: OnScreen, key: str, name: str) -> Key:
     return next(message for message in said if isinstance(message, Key))
 
 
+@pytest.mark.slow
 def test_from_the_instructions_to_the_end(participant: OnScreen, tmp_path: Path) -> None:
     tell = participant.front.send
     trace = Trace.create(tmp_path / "trace", capacity=4096)

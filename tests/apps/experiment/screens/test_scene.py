@@ -19,6 +19,7 @@ def laid_out(screen: Screen) -> list[dict[str, Any]]:
     return list(screen.answer("tests.apps.experiment.screens.measure_scenes"))
 
 
+@pytest.mark.slow
 def test_no_text_is_cut_off_and_none_lies_over_another(laid_out: list[dict[str, Any]]) -> None:
     assert len(laid_out) == 4 * (len(shows()) + 1)
     for entry in laid_out:

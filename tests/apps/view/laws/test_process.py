@@ -47,6 +47,7 @@ def alive(number: int) -> bool:
         return False
 
 
+@pytest.mark.slow
 def test_a_process_that_dies_costs_one_answer() -> None:
     process = LawProcess()
     assert process.curves(COULOMB)[0].forces == pytest.approx(np.full(160, 3.0))

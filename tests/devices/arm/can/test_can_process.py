@@ -55,6 +55,7 @@ def test_an_arm_is_driven_over_the_bus_of_another_process() -> None:
         arm.close()
 
 
+@pytest.mark.slow
 def test_a_fault_on_demand_reaches_the_driver() -> None:
     with opened(wire_faults=["motors.link-down@0.1"]) as arm:
         with pytest.raises(DeviceFault, match="the CAN interface can0 is down"):

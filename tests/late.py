@@ -13,9 +13,13 @@ class Lateness:
     """Wakes up every few milliseconds and keeps how late it was, at most."""
 
     def __init__(self, *, watch: bool = True) -> None:
-        self._worst, self._last = 0.0, time.monotonic()
+        self._worst, self._last, self._over = 0.0, time.monotonic(), False
         if watch:
             threading.Thread(target=self._watch, name="lateness", daemon=True).start()
+
+    def close(self) -> None:
+        """Wake up no more."""
+        self._over = True
 
     def take(self) -> float:
         """Return by how much it was late at most since the last call [s]."""
@@ -27,6 +31,6 @@ class Lateness:
         self._worst, self._last = max(self._worst, now - self._last - PAUSE), now
 
     def _watch(self) -> None:
-        while True:
+        while not self._over:
             time.sleep(PAUSE)
             self.note(time.monotonic())

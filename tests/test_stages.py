@@ -1,0 +1,64 @@
+"""What the first stage leaves out: slow tests, and most examples of those marked ``few``."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+TESTS = """
+import pytest
+
+@pytest.mark.few(3)
+@pytest.mark.parametrize("number", range(7))
+def test_many(number): pass
+
+class TestMore:
+    @pytest.mark.few(1)
+    @pytest.mark.parametrize("number", [0, pytest.param(1, marks=pytest.mark.slow), 2])
+    def test_many(self, number): pass
+
+@pytest.mark.few(5)
+@pytest.mark.parametrize("number", range(2))
+def test_not_many(number): pass
+
+@pytest.mark.slow
+def test_long(): pass
+"""
+
+
+def collected(folder: Path, marks: str) -> list[str]:
+    """Return what is chosen by `marks` of those tests."""
+    (folder / "conftest.py").write_text(
+        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.conftest import pytest_collection_modifyitems\n"
+    )
+    (folder / "test_it.py").write_text(TESTS)
+    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n few:\n slow:\n wall_clock:\n")
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "-q",
+        "--collect-only",
+        "-m",
+        marks,
+        str(folder),
+    ]
+    words = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+    return re.findall(r"^test_it.py::(\S+)$", words, flags=re.MULTILINE)
+
+
+def test_few_examples_of_the_whole_range_are_left_in_the_first_stage(tmp_path: Path) -> None:
+    assert collected(tmp_path, "not slow") == [
+        *(f"test_many[{number}]" for number in (0, 2, 4)),
+        "TestMore::test_many[0]",
+        *(f"test_not_many[{number}]" for number in range(2)),
+    ]
+
+
+def test_the_second_stage_has_them_all(tmp_path: Path) -> None:
+    assert len(collected(tmp_path, "not hardware")) == 7 + 3 + 2 + 1
