@@ -54,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hear interrupts, and let the programs that are started hear them: the background of a shell ignores them."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    if os.environ.get("PYTEST_XDIST_WORKER", IN_STEP) != IN_STEP:
+        os.nice(LESS_URGENT)
 
 
 KEEP_STEP = (
@@ -76,8 +78,29 @@ KEEP_STEP = (
 """Tests, by the beginning of their path, in which programs keep step with the wall's clock or answer in time. Where the
 suite runs in several processes, they run in one of them, one after the other."""
 
+IN_STEP = "gw0"
+"""The process in which they do (a name of pytest-xdist); they are the first thing it does."""
+
+LESS_URGENT = 5
+"""The niceness of the other processes: what keeps step has precedence."""
+
+BY_THE_CLOCK = (
+    *KEEP_STEP,
+    *("apps/calibrate", "apps/experiment", "apps/session", "apps/stage", "apps/stream", "apps/test_cli"),
+    *("apps/test_faults", "apps/test_live_session", "apps/test_two_windows"),
+    *("devices/arm", "devices/emulated", "devices/emulators", "haptics/servo"),
+)
+"""Tests, likewise, that guard a promise in wall-clock time although they are not marked so one by one: whole programs,
+or devices whose far ends have threads or processes of their own."""
+
 EACH_ALONE = ("test_documents.py",)
 """Tests, likewise, of which each takes long and none needs another: they are divided among the processes."""
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Spare the garbage collector what has been imported: it would look through all of it again and again."""
+    gc.collect()
+    gc.freeze()
 
 
 # --- what of a test is left to the second stage ----------------------------------------------------------------------
@@ -109,6 +132,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Leave most examples of a test marked ``few`` to the second stage; let those marked ``wall_clock`` be repeated."""
     leave_to_the_second_stage(items)
     for item in items:
+        if item.nodeid.removeprefix("tests/").startswith(BY_THE_CLOCK):
+            item.add_marker(pytest.mark.wall_clock)
         if item.get_closest_marker("wall_clock"):
             item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, condition=functools.partial(_excused, item)))
 
@@ -189,6 +214,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             path = nodeid.partition("::")[0]
             name = path.removeprefix("tests/")
             return "in step" if name.startswith(KEEP_STEP) else nodeid if name.startswith(EACH_ALONE) else path
+
+        def _assign_work_unit(self, node: Any) -> None:
+            if node.gateway.id == IN_STEP and "in step" in self.workqueue:
+                self.workqueue.move_to_end("in step", last=False)
+            super()._assign_work_unit(node)
 
     return ByFile(config, log)
 

@@ -52,10 +52,11 @@ def repeat(widget) -> None:
 
 
 @pytest.fixture
-def key(live):
+def key(live, qtbot):
     """A live window whose run has a key to be held."""
     live.begin(dead_man="key")
-    live.window.activateWindow()
+    with qtbot.waitActive(live.window):  # until the windows of other tests have gone
+        live.window.activateWindow()
     QtWidgets.QApplication.processEvents()
     return live
 

@@ -11,6 +11,7 @@ from devices.common import driver as drivers
 from devices.emulators.hapi import board as boards
 from devices.emulators.hapi.board import HapiBoard
 from devices.pantograph import exchange as exchanges
+from devices.pantograph import line as lines
 from haptics.clock import cancelled_by
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, OpeningCancelled
@@ -92,18 +93,18 @@ def render(element, duration, hand, **handle):
     own = SteppedTime()
     clock = SteppedClock(element.period, own, lambda: None)
     positions, commands = [], []
-    with own.seen_by((boards, exchanges, drivers)), HapiBoard(hand=hand, **handle) as board:
-        device = driver(board, clock, watchdog=1.0)  # the guardian's, by the wall's clock
+    with own.seen_by((boards, drivers, exchanges, lines)), HapiBoard(hand=hand, **handle) as board:
+        device = driver(board, clock, watchdog=1.0, reply_timeout=0.5)  # the guardian's and the port's: the wall's time
         with device, own.by_hand():
-            device._opened()._pause = 1.0  # from now on only commands wake it
+            exchange = device._opened()
+            exchange._pause = 1.0  # from now on only commands wake it
             clock.start()
             for tick in range(round(duration / element.period)):
                 clock.wait(tick)
                 state = device.read()
                 command = -element.step(state.velocity)
-                before = len(board.firmware.log)
                 device.write(command)
-                wait_until(lambda before=before: len(board.firmware.log) > before, pause=1e-4)
+                wait_until(lambda: exchange.failure or exchange.samples.read()[0] >= own.now(), pause=1e-4)
                 positions.append(state.position.copy())
                 commands.append(command)
     return np.array(positions), np.array(commands), board
