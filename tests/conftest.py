@@ -84,6 +84,9 @@ IN_STEP = "gw0"
 LESS_URGENT = 5
 """The niceness of the other processes: what keeps step has precedence."""
 
+SELDOM = 50_000, 20, 20
+"""When garbage is collected (`gc.set_threshold`)."""
+
 BY_THE_CLOCK = (
     *KEEP_STEP,
     *("apps/calibrate", "apps/experiment", "apps/session", "apps/stage", "apps/stream", "apps/test_cli"),
@@ -98,9 +101,10 @@ EACH_ALONE = ("test_documents.py",)
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Spare the garbage collector what has been imported: it would look through all of it again and again."""
+    """Spare the garbage collector what has been imported, which it would look through again and again."""
     gc.collect()
     gc.freeze()
+    gc.set_threshold(*SELDOM)
 
 
 # --- what of a test is left to the second stage ----------------------------------------------------------------------

@@ -46,7 +46,7 @@ def excusing(error: BaseException | None) -> float:
 
 _WATCHER = """
 import os, select, sys, time
-PAUSE, STALL, processor = 0.002, float(sys.argv[1]), int(sys.argv[2])
+PAUSE, STALL, processor = 0.005, float(sys.argv[1]), int(sys.argv[2])
 if processor >= 0:
     os.sched_setaffinity(0, {processor})
 worst, count, now = 0.0, 0, time.monotonic()

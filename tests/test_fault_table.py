@@ -16,6 +16,8 @@ from haptics.servo.loop_kernels import FAULT_AFTER
 from tests.safety_runs import DEVICES, PERIOD, Case, Finding, Passing, find_all, run
 from tests.safety_table import documented, markdown
 
+pytestmark = pytest.mark.slow  # every run there is
+
 RAISING = ("read-error", "write-error", "unplug")
 NUMBERS = ("nan", "infinite")
 FATAL = (*RAISING, *NUMBERS, "stale", "jump", "delay-20ms")

@@ -204,6 +204,7 @@ class OwnHand(Hand):
         self._other.restart()
 
 
+@pytest.mark.few(2)
 @both_devices
 @pytest.mark.parametrize("hand", ["minimum-jerk", "mouse"])
 def test_a_hand_in_python_moves_it_alike_but_there_is_no_port(tmp_path: Path, name: str, hand: str) -> None:

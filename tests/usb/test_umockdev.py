@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
-
 import pytest
 
 from tests.usb import umockdev
@@ -14,23 +10,19 @@ from tests.usb.judgement import Played, StickScenes, played
 pytestmark = pytest.mark.skipif(bool(umockdev.why_not()), reason=umockdev.why_not())
 
 PACKAGE, SYSTEM = "package", "system"
-RUNS = (("openffboard", PACKAGE), ("sidewinder-ff2", PACKAGE), ("openffboard", SYSTEM))
+RUNS = (
+    pytest.param(("openffboard", PACKAGE), id="openffboard-package"),
+    pytest.param(("sidewinder-ff2", PACKAGE), id="sidewinder-ff2-package", marks=pytest.mark.slow),
+    pytest.param(("openffboard", SYSTEM), id="openffboard-system", marks=pytest.mark.slow),
+)
 
 
-@pytest.fixture(scope="module")
-def runs() -> Iterator[dict[tuple[str, str], Future[tuple[dict[str, Any], str]]]]:
-    """Two programs at a time."""
-    there = [run for run in RUNS if run[1] == PACKAGE or umockdev.system_libusb() is not None]
-    with ThreadPoolExecutor(2) as pool:
-        yield {run: pool.submit(umockdev.run, *run) for run in there}
-
-
-@pytest.fixture(scope="module", params=RUNS, ids="-".join)
-def run(request, runs) -> tuple[str, Played]:
-    if request.param not in runs:
-        pytest.skip("the operating system has no libusb of its own (Debian package libusb-1.0-0)")
+@pytest.fixture(scope="module", params=RUNS)
+def run(request) -> tuple[str, Played]:
     profile, library = request.param
-    scenes, said = runs[request.param].result()
+    if library == SYSTEM and umockdev.system_libusb() is None:
+        pytest.skip("the operating system has no libusb of its own (Debian package libusb-1.0-0)")
+    scenes, said = umockdev.run(profile, library)
     return library, played(profile, scenes, said)
 
 

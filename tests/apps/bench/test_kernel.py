@@ -41,6 +41,7 @@ def test_without_a_compiler_the_times_remain(few_rounds: None, no_compiler: None
     assert all(row["ns_per_step"] > 0.0 and row["ratio"] is None for row in outcome.result["rows"])
 
 
+@pytest.mark.slow
 def test_a_classic_model_is_measured_beside_the_plainest_of_its_kind(few_rounds: None, reference: Reference) -> None:
     row = kernel.measured(classic_elements()[0], reference)
     assert row["ratio"] > 0.0

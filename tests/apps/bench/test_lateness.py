@@ -14,6 +14,7 @@ from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb
 from haptics.servo.servo import Servo
 from haptics.trace import Trace
+from tests.examples import scaled
 from tests.haptics.doubles import BenchDevice
 
 PERIOD = 1e-3
@@ -35,7 +36,7 @@ class StallingClock(Clock):
         return delay
 
 
-@settings(max_examples=20)
+@settings(max_examples=scaled(20))
 @given(
     st.dictionaries(
         st.integers(0, SETTLED + 80), st.floats(0.0, 20 * PERIOD).filter(lambda d: 1e-6 < d % PERIOD < PERIOD - 1e-6)

@@ -61,6 +61,7 @@ def test_one_file_tells_an_arm_what_it_carries_and_what_its_joints_rub(
     assert ended == 0, capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_in_a_horizontal_plane_it_says_that_only_the_offset_counts(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -163,6 +163,7 @@ FAILURES = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("name", FAILURES)
 def test_the_classic_models_fail_as_they_are_known_to(name: str) -> None:
     (subject,) = choose([name])

@@ -77,6 +77,7 @@ def test_words_for_people_on_a_terminal_that_knows_no_letters_but_ascii(tmp_path
     assert done.stdout.splitlines()[-1].startswith(("no problem found", "works, but"))
 
 
+@pytest.mark.slow
 def test_without_home_path_and_everything(tmp_path: Path) -> None:
     names = [name for name in CHECKS if name not in {"timer", "window"}]
     answer = answer_of(doctor(*names, "--json", folder=tmp_path, environment={}))

@@ -28,7 +28,7 @@ def require(result: Result) -> None:
     assert result.ticks > 1000 * len(result.recordings)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", DEMONSTRATIONS)
 def test_what_it_promises_holds(name: str, tmp_path: Path) -> None:
     result = shown(name, tmp_path)
@@ -65,7 +65,7 @@ TAMPERED: dict[str, tuple[str, Any]] = {
 """Demonstration to what of its physics is changed without its knowledge."""
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", TAMPERED)
 def test_with_another_physics_it_does_not_hold(name: str, tmp_path: Path) -> None:
     showing = Tampered(name, tmp_path, *TAMPERED[name])

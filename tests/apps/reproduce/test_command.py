@@ -38,7 +38,7 @@ def outcome_of(name: str) -> Outcome:
     return load(name).reproduce()
 
 
-LONG = ("kikuuwe-servo", "kikuuwe-fig11", "weigand-fig7")
+LONG = ("kikuuwe-servo", "kikuuwe-fig11", "machado-fig3", "machado-fig9", "weigand-fig7", "weigand-fig9")
 
 
 each_quick_one = pytest.mark.parametrize(

@@ -10,7 +10,7 @@ import pytest
 from apps.opengl.plane import Area
 from tests.apps.screen import WHY_NOT, Screen
 
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+pytestmark = [pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -18,7 +18,6 @@ def laid_out(screen: Screen) -> list[dict[str, Any]]:
     return list(screen.answer("tests.apps.stage.measure_texts"))
 
 
-@pytest.mark.slow
 def test_no_text_is_cut_off_and_none_of_a_part_lies_over_another(laid_out: list[dict[str, Any]]) -> None:
     assert len(laid_out) == 12
     for entry in laid_out:

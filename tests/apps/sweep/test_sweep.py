@@ -261,6 +261,7 @@ def test_a_worker_that_is_killed_is_replaced(tmp_path: Path, monkeypatch: pytest
     assert table["kills_its_worker_once"].tolist() == [400.0] * 9
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", [1, pytest.param(2, marks=pytest.mark.slow), pytest.param(3, marks=pytest.mark.slow)])
 def test_a_sweep_that_is_killed_and_resumed_equals_one_that_was_not(seed: int, tmp_path: Path) -> None:
     """Killed twice, each time some lines later, at a moment that nobody chose; the last line may be cut anywhere."""

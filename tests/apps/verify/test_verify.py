@@ -59,6 +59,7 @@ def test_the_few_recordings_are_of_all_kinds(honest: list[Path]) -> None:
     assert any(one["error"] for one in told)
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("number", range(len(CLASSICS)), ids=lambda number: "-".join(CLASSICS[number]))
 def test_classic_models_raise_no_alarm(number: int, tmp_path: Path) -> None:
     found = sound(make(tmp_path / "run", classic_plan(number)))

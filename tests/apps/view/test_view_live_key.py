@@ -37,7 +37,7 @@ def released(folder: Path) -> bool:
     return bool(len(rows) and rows["status"][-1] & Status.RELEASED)
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.wall_clock  # the window says so every 50 ms, and 150 ms of silence let the key go
 def test_there_is_force_only_while_the_space_bar_is_held(screen: Screen, tmp_path: Path) -> None:
     with start(screen, tmp_path) as process:

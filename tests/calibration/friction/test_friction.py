@@ -20,6 +20,7 @@ from calibration.friction import (
 )
 from haptics import ConfigurationError
 from tests.calibration.hand_moved import DEGREE, KNEE, TABLE_1, hand, joint, measured
+from tests.examples import scaled
 
 EVERY = KNEE | {
     "coulomb_forward": 0.7,
@@ -48,7 +49,7 @@ def test_without_noise_every_model_finds_its_parameters_exactly(model: str) -> N
     assert not fit.doubts
 
 
-@settings(max_examples=25)
+@settings(max_examples=scaled(25))
 @given(
     coulomb=st.floats(0.2, 2.0),
     forward=st.floats(1.3, 3.0),
@@ -275,6 +276,7 @@ def test_a_recording_in_one_direction_can_be_judged() -> None:
     assert fit.relative_error(Samples(HALF[:200], velocity, MODELS["stribeck"].evaluate(KNEE, velocity))) < 1e-9
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("truth", ["coulomb-viscous", "stribeck", "stribeck-offset", "stribeck-gaussian"])
 @pytest.mark.parametrize("recordings", [1, 3])
 def test_the_model_that_made_the_data_is_chosen(truth: str, recordings: int) -> None:

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
 from calibration.joystick.response import Push, identify
+from tests.examples import scaled
 
 TRUTH = np.array(((30.0, 3.0), (-4.0, -25.0)))
 
@@ -46,7 +47,7 @@ def both(**truth: float) -> list[Push]:
 
 
 @pytest.mark.slow
-@settings(max_examples=4, deadline=None)
+@settings(max_examples=scaled(4), deadline=None)
 @given(drag=st.floats(1.0, 10.0), spring=st.floats(0.0, 60.0), delay=st.sampled_from((0.0, 0.003, 0.009, 0.02)))
 def test_motors_friction_spring_and_delay_are_found(drag: float, spring: float, delay: float) -> None:
     found = identify(both(drag=drag, spring=spring, delay=delay))
@@ -73,6 +74,7 @@ def test_counts_of_a_tenth_of_a_millimetre_are_fine_enough() -> None:
     np.testing.assert_allclose(ratio, TRUTH / TRUTH[0, 0], atol=0.02)
 
 
+@pytest.mark.slow
 def test_a_push_that_was_disturbed_is_left_out() -> None:
     pushes = [*both(), *both()]
     late = pushes[0]

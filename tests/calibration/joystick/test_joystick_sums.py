@@ -25,7 +25,7 @@ def profile(request: pytest.FixtureRequest) -> Iterator[str]:
         yield request.param
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 def test_firmware_that_cannot_add_is_found_and_calibrated_with_one_effect(profile: str, tmp_path: Path) -> None:
     table = bench(profile)
     found = attempt(table, tmp_path / "run")

@@ -52,6 +52,7 @@ def test_too_little_acceleration_for_the_strokes_is_refused() -> None:
         path(SHORT, spec, 1e-3)
 
 
+@pytest.mark.slow
 def test_dry_friction_does_not_matter(tmp_path: Path) -> None:
     rough = measured(tmp_path / "rough", coupling="rigid")  # 11 N m in each joint
     smooth = measured(tmp_path / "smooth", coupling="rigid", **SMOOTH)

@@ -14,6 +14,7 @@ from calibration.terms.selection import SelectionSettings, select_terms
 from calibration.terms.terms import Term, candidate_terms, dahl, make_term
 from haptics.errors import ConfigurationError
 from tests.calibration.simulated_joints import joint, motion, recorded
+from tests.examples import scaled
 
 
 def names(model):
@@ -215,7 +216,7 @@ def test_a_torque_of_nothing_is_said():
         select_terms(seen).model.error(nothing)
 
 
-@settings(max_examples=10)
+@settings(max_examples=scaled(10))
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_do_not_change_the_choice(length, force):
     seen = joint(inertia=-8.0)

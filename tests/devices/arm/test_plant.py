@@ -19,6 +19,7 @@ from devices.arm.mechanics.plant import PLANT, new_plant, run_plant
 from devices.arm.mechanics.surface import Surface
 from devices.common.linkage import FiveBar
 from haptics import Coulomb, Stribeck
+from tests.examples import scaled
 
 Array = NDArray[Any]
 
@@ -61,7 +62,7 @@ class Held:
 
 @every_linkage
 @given(FORCES)
-@settings(max_examples=20)
+@settings(max_examples=scaled(20))
 def test_a_hand_accelerates_what_it_feels_of_the_arm(links: Links, force: Array) -> None:
     """From rest the end effector gains J H^-1 J^T F T, in the axes of the device whichever way the base is turned."""
     arm = Held(links)

@@ -38,10 +38,12 @@ def test_on_the_joints_it_believes_in_flatness_follows_far_better_than_pid():
     assert commanded < 0.03 * pid
 
 
+@pytest.mark.slow
 def test_on_dry_friction_with_encoder_steps_and_a_weak_motor_still_by_a_factor_of_ten():
     assert 10.0 * following("flatness", "dry")[1] < following("pid", "dry")[1]
 
 
+@pytest.mark.slow
 def test_a_rigid_feed_forward_does_not_see_the_twist_of_the_gearbox():
     """Encoders are on the motors: what the gearbox gives way under 10 N m of friction is all error."""
     twist = float(GEAR.twist(10.0))
@@ -49,6 +51,7 @@ def test_a_rigid_feed_forward_does_not_see_the_twist_of_the_gearbox():
     assert following("flatness")[1] < 0.1 * twist
 
 
+@pytest.mark.slow
 def test_the_faster_the_servo_the_nearer_flatness_comes_to_its_reference():
     slow, fast = following("flatness", period=5e-4)[0], following("flatness", period=1e-4)[0]
     assert fast < 0.35 * slow
@@ -137,6 +140,7 @@ def test_a_servo_without_integrator_is_as_stiff_as_its_gains_and_its_gearbox(law
         assert way == pytest.approx(load / held + twist, rel=0.03)
 
 
+@pytest.mark.slow
 def test_the_integrator_takes_the_whole_load_of_a_hand():
     without = abs(give("pid", integral=0.0)[0])
     assert (without > 2e-4).all()

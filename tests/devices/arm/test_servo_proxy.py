@@ -16,6 +16,7 @@ from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from haptics.records import Rows
 from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, START, TICK, ServoRig, strokes
+from tests.examples import scaled
 
 Array = NDArray[np.float64]
 
@@ -58,7 +59,7 @@ def driven(servo: ServoSettings, motors: Array) -> tuple[Array, Array, Array]:
 
 
 @given(st.integers(0, 2**32 - 1), bounds, times, st.sampled_from([1e-5, 1e-3, 0.1]), st.sampled_from([0.0, 0.2, 1.0]))
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 def test_torque_lies_on_the_set_valued_law_and_is_that_of_a_pid_control_of_the_proxy(
     seed: int, bound: float, resume: float, size: float, integral: float
 ) -> None:
@@ -89,7 +90,7 @@ def pid(servo: ServoSettings, error: Array) -> Array:
 
 
 @given(st.integers(0, 2**32 - 1), times)
-@settings(max_examples=30)
+@settings(max_examples=scaled(30))
 def test_inside_the_bound_the_proxy_comes_back_by_the_same_part_in_every_step(seed: int, resume: float) -> None:
     """It does not depend on what the joint does meanwhile."""
     torque, ahead, _ = driven(sliding(torque_bound=50.0, resume_time=resume), jolt(np.random.default_rng(seed), 300))
@@ -111,7 +112,7 @@ def jolt(numbers: np.random.Generator, count: int) -> Array:
 # --- on an arm ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("encoders", ["motor", "both"])
 def test_inside_the_bound_it_is_a_pid_control(encoders: str) -> None:
     """Along strokes, at rest, and under a hand; with the integrator and all that it does at rest."""
@@ -156,7 +157,7 @@ def test_a_plain_pid_control_with_the_same_motors_goes_far_beyond() -> None:
 
 @pytest.mark.slow
 @given(st.tuples(st.floats(-0.4, 0.4), st.floats(-0.4, 0.4)), st.floats(20.0, 190.0), st.floats(0.1, 0.4))
-@settings(max_examples=25)
+@settings(max_examples=scaled(25))
 def test_from_any_distance_it_settles_within_its_bound(jump: tuple[float, float], bound: float, resume: float) -> None:
     rig = ServoRig(sliding(torque_bound=bound, resume_time=resume), torque_limit=1.9)
     rows = rig.run(np.tile(np.add(START, jump), (round((12.0 * resume + 0.5) / TICK), 1)))

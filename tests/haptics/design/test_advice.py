@@ -12,6 +12,7 @@ from haptics.device import Causality, DeviceSpec
 from haptics.elements.models import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.friction.closed_form import ClosedForm
 from haptics.friction.laws import Coulomb, CoulombViscous, Stribeck
+from tests.examples import scaled
 from tests.haptics.doubles import make_spec
 from tests.haptics.strategies import log_floats
 
@@ -42,7 +43,7 @@ def test_parameters_with_a_margin_need_no_words() -> None:
     assert advise(RigidAdmittance(Coulomb(6.0), 2.0), ARM) == []
 
 
-@settings(max_examples=6)
+@settings(max_examples=scaled(6))
 @given(
     mass=log_floats(0.03, 3.0),
     own=log_floats(0.05, 5.0),

@@ -22,6 +22,7 @@ from haptics.design import (
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import Coulomb
+from tests.examples import scaled
 from tests.haptics.design.plants import ExactHandle, decays, held_path
 from tests.haptics.strategies import log_floats
 
@@ -58,7 +59,7 @@ def test_behind_the_encoder_a_contact_loaded_with_three_quarters_of_its_friction
     assert drift == 0.0
 
 
-@settings(max_examples=8)
+@settings(max_examples=scaled(8))
 @given(
     mass=log_floats(0.03, 3.0),
     own=st.one_of(st.just(0.0), log_floats(0.05, 5.0)),

@@ -27,6 +27,7 @@ from haptics.elements.classic.models import CLASSICS, Iwan
 from haptics.elements.models import Element
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.friction.law import Law
+from tests.examples import scaled
 from tests.haptics.strategies import PHYSICS, Array, before, laws, log_floats, norms, wandering
 
 CLASSES = [cls for forms in CLASSICS.values() for cls in forms.values()]
@@ -190,7 +191,7 @@ def level_range(law: Law, speed: float) -> float:
     return float(np.max(law(speeds[:, None]))) if speed > 0.0 else 0.0
 
 
-@settings(PHYSICS, max_examples=300)
+@settings(PHYSICS, max_examples=scaled(300))
 @given(elements(), st.integers(0, 10**6), log_floats(1e-4, 1.0))
 def test_any_parameters_give_a_friction_within_the_law(element: Element, seed: int, size: float) -> None:
     scale = 20.0 * size if element.causality is Causality.ADMITTANCE else size

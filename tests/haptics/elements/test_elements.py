@@ -22,6 +22,7 @@ from haptics import (
     simulate,
 )
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
+from tests.examples import scaled
 from tests.haptics.references import inclusion_residual, norms, steepest
 from tests.haptics.strategies import (
     KINDS,
@@ -78,7 +79,7 @@ def test_trajectory_equals_the_independent_reference(kind: str, name: str) -> No
     np.testing.assert_array_equal(run.sticking, expected.sticking)
 
 
-@settings(PHYSICS, max_examples=300)
+@settings(PHYSICS, max_examples=scaled(300))
 @given(st.data(), st.sampled_from(KINDS), laws())
 def test_any_parameters_solve_the_equations(data: st.DataObject, kind: str, law: Law) -> None:
     grip = Grip(

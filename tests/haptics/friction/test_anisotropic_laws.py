@@ -233,6 +233,7 @@ def test_the_angle_is_that_of_the_strong_axis() -> None:
 # ---- in the four elements
 
 
+@pytest.mark.few(4)
 @every_law
 @every_kind
 def test_elements_solve_their_equations_with_them(kind: str, name: str) -> None:

@@ -80,6 +80,7 @@ def test_its_text_is_the_function_alone() -> None:
     assert CustomLaw.from_table(noisy, {}) == law
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "expression",
     [
@@ -258,6 +259,7 @@ def test_what_no_law_may_do_is_refused_in_one_line(source: str, complaint: str) 
     assert str(caught.value).startswith("law")
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["abs", "min", "max", "float", "math", "np", "_level", "speed"])
 def test_a_function_may_be_called_like_what_it_calls(name: str) -> None:
     """By its own name it would call itself: without end, or for ever in compiled code."""

@@ -36,6 +36,7 @@ from haptics.rendering.envelope import ENVELOPE_FLAGS, UNUSABLE, Limits
 from haptics.servo.loop import End
 from haptics.servo.loop_kernels import FAULT_AFTER
 from haptics.trace import Trace
+from tests.examples import scaled
 from tests.haptics.doubles import Vector
 from tests.haptics.judges import TINY, Judge, Twin
 from tests.haptics.stepped_servo import CLASSIC, REFUSED, Moving, Run, Turnstile, build
@@ -266,8 +267,7 @@ class Envelope(RuleBasedStateMachine):
 
 def test_no_limit_is_ever_broken() -> None:
     Envelope.flags = 0
-    examples = 30 if settings.get_current_profile_name() == "few" else 100
-    patience = settings(max_examples=examples, stateful_step_count=30, derandomize=True, phases=[Phase.generate])
+    patience = settings(max_examples=scaled(100), stateful_step_count=30, derandomize=True, phases=[Phase.generate])
     run_state_machine_as_test(Envelope, settings=patience)  # type: ignore[no-untyped-call]
     rules = ENVELOPE_FLAGS & ~Status.ASTRAY  # which is for motions
     assert Envelope.flags & rules == rules, "every rule has had something to do"

@@ -20,6 +20,7 @@ from haptics.rendering.motion import Motion, holding, reference
 from haptics.rendering.rendering import Rendering
 from haptics.servo.servo import Servo
 from haptics.trace import Trace
+from tests.examples import scaled
 from tests.haptics.doubles import BenchDevice, make_spec
 
 PERIOD = 1e-3
@@ -219,7 +220,7 @@ def test_a_wrong_table_is_named(table: Any, words: str) -> None:
         motion(table)
 
 
-@settings(max_examples=40)
+@settings(max_examples=scaled(40))
 @given(
     seed=some.integers(0, 2**32 - 1), bound=some.sampled_from([0.5, 3.0, 20.0]), causality=some.sampled_from(Causality)
 )

@@ -78,6 +78,7 @@ def sound(place: SessionFolder) -> list[Any]:
     return rows
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("named", ['[session]\nscene = "spot.toml"', 'scene = "spot.toml"\n\n[session]'])
 def test_a_law_is_judged_beside_a_region(tmp_path: Path, named: str) -> None:
     text = on_a_spot(tmp_path, named).read_text(encoding="utf-8")

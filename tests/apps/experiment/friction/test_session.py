@@ -77,6 +77,7 @@ def event(place: SessionFolder) -> dict[str, Any]:
     return dict(found)
 
 
+@pytest.mark.slow
 def test_it_is_measured_before_the_first_block_and_kept(session: SessionFolder) -> None:
     records, told = read_journal(session.journal).records, event(session)
     first = next(one for one in records if one["record"] == "block_start")

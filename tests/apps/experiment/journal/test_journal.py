@@ -19,6 +19,7 @@ from hypothesis import strategies as st
 from apps.experiment.journal import Journal, JournalFault, read_journal, replay
 from haptics.errors import ConfigurationError, RecordingError
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
+from tests.examples import scaled
 from tests.processes import ROOT
 
 STAMPS = ("utc", "monotonic_ns")
@@ -300,7 +301,7 @@ _PLAIN = st.recursive(
 )
 
 
-@settings(max_examples=60)
+@settings(max_examples=scaled(60))
 @given(st.lists(st.tuples(_TEXTS, _PLAIN), max_size=5))
 def test_whatever_is_written_is_read(tmp_path_factory: pytest.TempPathFactory, entries: list[tuple[str, Any]]) -> None:
     with Journal.create(place(tmp_path_factory.mktemp("out")), HEADER) as journal:

@@ -58,6 +58,7 @@ def test_power_of_a_precision_is_how_often_the_interval_is_narrow_enough() -> No
         assert row.power == pytest.approx(stats.chi2.cdf(widest**2 * (count - 1), count - 1), abs=0.03)
 
 
+@pytest.mark.slow
 def test_the_interval_of_the_power_has_what_another_pool_would_change() -> None:
     """Pools of 150 people: the power differs between them by far more than drawing 4000 studies does."""
     settings = PowerSettings(participants=(12,))

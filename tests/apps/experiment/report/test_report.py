@@ -29,6 +29,9 @@ def figures(html: str) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(base64.b64decode(one)) for one in found]
 
 
+pytestmark = pytest.mark.slow  # a report of a whole session is drawn first
+
+
 class _Balance(HTMLParser):
     def __init__(self) -> None:
         super().__init__()
@@ -53,7 +56,6 @@ def made(weber: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[str, di
     return out.read_text(encoding="utf-8"), json.loads(text.getvalue())
 
 
-@pytest.mark.slow
 def test_the_file_is_whole_and_needs_nothing_else(made: tuple[str, dict[str, Any]]) -> None:
     html, _ = made
     balance = _Balance()
@@ -140,7 +142,6 @@ def test_a_report_that_cannot_be_written_is_an_error_in_words(
     assert "cannot be written" in capsys.readouterr().err
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("task", "table", "figure"),
     [

@@ -11,7 +11,7 @@ from apps.opengl.plane import Area
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 from tests.apps.screen import WHY_NOT, Screen
 
-pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
+pytestmark = [pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT), pytest.mark.slow]
 
 
 @pytest.fixture(scope="module")
@@ -19,7 +19,6 @@ def laid_out(screen: Screen) -> list[dict[str, Any]]:
     return list(screen.answer("tests.apps.experiment.screens.measure_scenes"))
 
 
-@pytest.mark.slow
 def test_no_text_is_cut_off_and_none_lies_over_another(laid_out: list[dict[str, Any]]) -> None:
     assert len(laid_out) == 4 * (len(shows()) + 1)
     for entry in laid_out:
