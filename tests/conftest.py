@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from tests.stalls import REPETITIONS, Meanwhile, StallWatcher, excusing
+from tests.stalls import REPETITIONS, Meanwhile, Stalls, StallWatcher, excusing
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -93,8 +93,8 @@ BY_THE_CLOCK = (
     *("apps/test_faults", "apps/test_live_session", "apps/test_two_windows"),
     *("devices/arm", "devices/emulated", "devices/emulators", "haptics/servo"),
 )
-"""Tests, likewise, that guard a promise in wall-clock time although they are not marked so one by one: whole programs,
-or devices whose far ends have threads or processes of their own."""
+"""Tests, likewise, of whole programs, or of devices whose far ends have threads or processes of their own: they are
+repeated as those that guard a promise in wall-clock time are, but in the end they are judged."""
 
 EACH_ALONE = ("test_documents.py",)
 """Tests, likewise, of which each takes long and none needs another: they are divided among the processes."""
@@ -125,25 +125,42 @@ def leave_to_the_second_stage(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.slow)
 
 
-# --- what guards a promise in wall-clock time -----------------------------------------------------------------------
+# --- what runs by the wall's clock --------------------------------------------------------------------------------
 
 _WATCHER = pytest.StashKey[StallWatcher]()
+_STALLS = pytest.StashKey[Stalls]()
 _MEANWHILE = pytest.StashKey[Meanwhile]()
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are marked as slow are left out
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave most examples of a test marked ``few`` to the second stage; let those marked ``wall_clock`` be repeated."""
+    """Leave most examples of a test marked ``few`` to the second stage; let those that run by the clock be repeated."""
     leave_to_the_second_stage(items)
     for item in items:
-        if item.nodeid.removeprefix("tests/").startswith(BY_THE_CLOCK):
-            item.add_marker(pytest.mark.wall_clock)
-        if item.get_closest_marker("wall_clock"):
+        if _runs_by_the_clock(item):
             item.add_marker(pytest.mark.flaky(reruns=REPETITIONS, condition=functools.partial(_excused, item)))
+
+
+def _runs_by_the_clock(item: pytest.Item) -> bool:
+    named = item.nodeid.removeprefix("tests/").startswith(BY_THE_CLOCK)
+    return named or item.get_closest_marker("wall_clock") is not None
 
 
 def _excused(item: pytest.Item, error: object) -> bool:
     return bool(item.stash[_MEANWHILE].excuse())
+
+
+def _watched(config: pytest.Config) -> str:
+    """Return the file of the watchers, which begin here if they have not."""
+    if _WATCHER not in config.stash:
+        config.stash[_WATCHER] = StallWatcher()
+    return config.stash[_WATCHER].path
+
+
+@pytest.hookimpl(optionalhook=True)  # of pytest-xdist
+def pytest_configure_node(node: Any) -> None:
+    """Have one set of watchers for all processes."""
+    node.workerinput["stalls"] = _watched(node.config)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -153,11 +170,12 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
     A process that has run many tests looks through its objects for half a second. All its threads stand still, and the
     watcher does not see it.
     """
-    if not item.get_closest_marker("wall_clock"):
+    if not _runs_by_the_clock(item):
         return (yield)
-    if _WATCHER not in item.config.stash:
-        item.config.stash[_WATCHER] = StallWatcher()
-    item.stash[_MEANWHILE] = Meanwhile(item.config.stash[_WATCHER])
+    if _STALLS not in item.config.stash:
+        shared = getattr(item.config, "workerinput", {}).get("stalls")
+        item.config.stash[_STALLS] = Stalls(shared or _watched(item.config))
+    item.stash[_MEANWHILE] = Meanwhile(item.config.stash[_STALLS])
     gc.disable()
     try:
         return (yield)
@@ -168,9 +186,9 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
-    """Write into the report of a test that guards a promise in wall-clock time what kept it from running in step."""
+    """Write into the report of a test that runs by the clock what kept it from running in step."""
     report = yield
-    if item.get_closest_marker("wall_clock"):
+    if _runs_by_the_clock(item):
         meanwhile = item.stash[_MEANWHILE]
         if report.when == "setup":
             meanwhile.begin()  # afresh, if it is a repetition
@@ -178,7 +196,8 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         report.user_properties.append(("excuse", meanwhile.excuse()))
         error = call.excinfo.value if call.excinfo else None
         repeated = getattr(item, "execution_count", 1) > REPETITIONS
-        if report.failed and repeated and meanwhile.stall > excusing(error):
+        hopeless = item.get_closest_marker("wall_clock") and meanwhile.stall > excusing(error)
+        if report.failed and repeated and hopeless:
             _give_up_judging(item, report)
     return report
 

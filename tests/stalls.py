@@ -1,11 +1,11 @@
 """What kept a test from running in step with the wall's clock: a stall of the machine, its own threads, a crowd.
 
-A test that guards a promise in wall-clock time (marker ``wall_clock``) can fail although neither the program nor the
-test is wrong. Such a test is repeated as a whole, but only if one of these was the case meanwhile; the summary of the
-run names each repetition, and why. Otherwise a failure is a failure.
+A test that guards a promise in wall-clock time (marker ``wall_clock``), or runs whole programs, can fail although
+neither the program nor the test is wrong. Such a test is repeated as a whole, but only if one of these was the case
+meanwhile; the summary of the run names each repetition, and why. Otherwise a failure is a failure.
 
 - The machine stood still: a process that does nothing but wait was kept from running. Only this can be a reason not to
-  judge a test at all.
+  judge a test at all, and only one that is marked.
 - Its threads kept each other waiting: such a test often has driver and emulator in one process, where they take turns
   with the interpreter.
 - There was a crowd: for a good part of the time processes waited for a processor (Linux: pressure stall information).
@@ -13,9 +13,12 @@ run names each repetition, and why. Otherwise a failure is a failure.
 
 from __future__ import annotations
 
+import mmap
 import os
+import struct
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -44,47 +47,91 @@ def excusing(error: BaseException | None) -> float:
     return max(HOPELESS, 0.5 * waited) if isinstance(waited, float | int) else HOPELESS
 
 
+PAUSE = 0.005
+"""Between two looks of a watcher at the clock [s]."""
+
+LONGEST = 60.0
+"""A watcher that has not looked for longer is dead [s]."""
+
 _WATCHER = """
-import os, select, sys, time
-PAUSE, STALL, processor = 0.005, float(sys.argv[1]), int(sys.argv[2])
+import mmap, os, select, struct, sys, time
+path, index, processor, pause, least, size = sys.argv[1], *map(float, sys.argv[2:])
 if processor >= 0:
-    os.sched_setaffinity(0, {processor})
-worst, count, now = 0.0, 0, time.monotonic()
-while True:
-    asked = select.select([sys.stdin], [], [], PAUSE)[0]
+    os.sched_setaffinity(0, {int(processor)})
+with open(path, "r+b") as file:
+    memory = mmap.mmap(file.fileno(), 0)
+words, count, now = int(size), 0, time.monotonic()
+base = 8 * words * int(index)
+while not select.select([sys.stdin], [], [], pause)[0]:
     before, now = now, time.monotonic()
-    late = now - before - PAUSE
-    if late > STALL:
-        worst, count = max(worst, late), count + 1
-    if asked:
-        if not sys.stdin.buffer.read1(1):
-            break
-        sys.stdout.write(f"{worst} {count}\\n")
-        sys.stdout.flush()
-        worst, count = 0.0, 0
+    late = now - before - pause
+    if late > least:
+        struct.pack_into("2d", memory, base + 8 + 16 * (count % (words // 2)), now, late)
+        count += 1
+    struct.pack_into("d", memory, base, now)
 """
+
+_WORDS = 129
+"""Of a watcher's memory: when it looked last, then a ring buffer of when a stall ended and how long it was."""
 
 
 class StallWatcher:
-    """Waiting processes and their account of the times when they were kept waiting longer.
+    """Waiting processes, which leave in a file when they were kept waiting longer.
 
     One is free to run wherever there is room; the others stay each on one processor. A virtual machine may lose one of
     its processors for a while: what runs there stands still, and nothing else does.
+
+    Attributes
+    ----------
+    path : str
+        The file, for `Stalls`.
     """
 
     def __init__(self) -> None:
         pinned = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
-        self._processes = [_start(processor) for processor in (-1, *pinned)]
-
-    def take(self) -> tuple[float, int]:
-        """Return the longest stall [s] and the number of stalls since the last call."""
-        said = [_ask(process) for process in self._processes]
-        return max(worst for worst, _ in said), sum(count for _, count in said)
+        places = (-1, *pinned)
+        file, self.path = tempfile.mkstemp(prefix="haptics-stalls-")
+        os.write(file, struct.pack("d", time.monotonic()).ljust(8 * _WORDS, b"\0") * len(places))
+        os.close(file)
+        self._processes = [_start(self.path, index, processor) for index, processor in enumerate(places)]
 
     def close(self) -> None:
         """End the processes."""
         for process in self._processes:
             process.communicate()
+        os.unlink(self.path)
+
+
+def _start(path: str, index: int, processor: int) -> subprocess.Popen[bytes]:
+    numbers = map(str, (index, processor, PAUSE, STALL, _WORDS))
+    command = [sys.executable, "-S", "-E", "-c", _WATCHER, path, *numbers]
+    return subprocess.Popen(command, stdin=subprocess.PIPE)
+
+
+class Stalls:
+    """What the watchers have left in their file.
+
+    Parameters
+    ----------
+    path : str
+        The file of a `StallWatcher`.
+    """
+
+    def __init__(self, path: str) -> None:
+        with open(path, "r+b") as file:
+            self._words = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("d")
+        self._since = time.monotonic()
+
+    def take(self) -> float:
+        """Return the longest stall since the last call [s], be it over or not; 0 if there was none."""
+        since, self._since = self._since, time.monotonic()
+        return max(self._worst(base, since) for base in range(0, len(self._words), _WORDS))
+
+    def _worst(self, base: int, since: float) -> float:
+        looked, *ring = self._words[base : base + _WORDS]
+        waiting = self._since - looked - PAUSE
+        over = [late for when, late in zip(ring[::2], ring[1::2], strict=True) if when > since]
+        return max([waiting if STALL < waiting < LONGEST else 0.0, *over])
 
 
 class Meanwhile:
@@ -92,8 +139,8 @@ class Meanwhile:
 
     Parameters
     ----------
-    watcher : StallWatcher
-        Nobody else may ask it meanwhile.
+    stalls : Stalls
+        Nobody else may take them meanwhile.
 
     Attributes
     ----------
@@ -105,9 +152,9 @@ class Meanwhile:
         Part of the time in which processes waited for a processor.
     """
 
-    def __init__(self, watcher: StallWatcher) -> None:
-        self._watcher, self._lateness = watcher, Lateness()
-        watcher.take()
+    def __init__(self, stalls: Stalls) -> None:
+        self._stalls, self._lateness = stalls, Lateness()
+        stalls.take()
         self._looked = time.monotonic(), _waited()
         self.begin()
 
@@ -118,7 +165,7 @@ class Meanwhile:
 
     def look(self) -> None:
         """Take note of what was the case until now."""
-        self.stall = max(self.stall, self._watcher.take()[0])
+        self.stall = max(self.stall, self._stalls.take())
         self.kept_waiting = max(self.kept_waiting, self._lateness.take())
         self._looked = time.monotonic(), _waited()
         duration, waited = (now - then for now, then in zip(self._looked, self._began, strict=True))
@@ -146,22 +193,3 @@ def _waited() -> float:
     except OSError:
         return 0.0
     return 1e-6 * float(some.rpartition("=")[2])
-
-
-def _start(processor: int) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-S", "-E", "-c", _WATCHER, str(STALL), str(processor)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-        bufsize=1,
-    )
-
-
-def _ask(process: subprocess.Popen[str]) -> tuple[float, int]:
-    assert process.stdin is not None
-    assert process.stdout is not None
-    process.stdin.write("?")
-    process.stdin.flush()
-    worst, count = process.stdout.readline().split()
-    return float(worst), int(count)

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.stalls import STALL, StallWatcher
+from tests.stalls import Stalls, StallWatcher
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = """
@@ -27,11 +27,13 @@ from tests.conftest import (
 )
 
 class Watcher:
-    stall = 0.0
+    stall, path = 0.0, "nowhere"
+
+    def __init__(self, *path): pass
 
     def take(self):
         stall, Watcher.stall = Watcher.stall, 0.0
-        return stall, 1
+        return stall
 
     def close(self): pass
 
@@ -45,7 +47,9 @@ class Lateness:
     def close(self): pass
 
 waited = 0.0
-shared.StallWatcher, stalls.Lateness, stalls._waited = Watcher, Lateness, lambda: waited
+shared.StallWatcher = shared.Stalls = Watcher
+stalls.Lateness, stalls._waited = Lateness, lambda: waited
+shared.BY_THE_CLOCK = ("test_it.py::test_of_a_program",)
 """
 TESTS = """
 import collections, pytest, time
@@ -69,7 +73,7 @@ def test_in_turn(kept_waiting, needed):
     assert tries[kept_waiting, needed] == needed, "too late"
 
 @pytest.mark.wall_clock
-@pytest.mark.parametrize(("part", "needed"), [(0.2, 2), (0.4, 2), (0.4, 4)])
+@pytest.mark.parametrize(("part", "needed"), [(0.1, 2), (10.0, 2), (10.0, 4)])
 def test_in_a_crowd(part, needed):
     begin = time.monotonic()
     time.sleep(0.1)
@@ -82,6 +86,12 @@ def test_in_a_crowd(part, needed):
 def test_waited_for(stall):
     Watcher.stall = stall
     raise NeverCame("it never came", 30.0)
+
+@pytest.mark.parametrize("needed", [3, 4])
+def test_of_a_program(needed):
+    Watcher.stall = 0.05
+    tries["program", needed] += 1
+    assert tries["program", needed] == needed, "too late"
 
 def test_without_the_marker():
     Watcher.stall = 0.02
@@ -118,11 +128,13 @@ def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
         ("test_in_turn[0.008-2]", "FAILED"),
         *[("test_in_turn[0.5-2]", word) for word in ("RERUN", "PASSED")],
         *[("test_in_turn[0.5-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
-        ("test_in_a_crowd[0.2-2]", "FAILED"),
-        *[("test_in_a_crowd[0.4-2]", word) for word in ("RERUN", "PASSED")],
-        *[("test_in_a_crowd[0.4-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
+        ("test_in_a_crowd[0.1-2]", "FAILED"),
+        *[("test_in_a_crowd[10.0-2]", word) for word in ("RERUN", "PASSED")],
+        *[("test_in_a_crowd[10.0-4]", word) for word in ("RERUN", "RERUN", "FAILED")],
         *[("test_waited_for[0.7]", word) for word in ("RERUN", "RERUN", "FAILED")],
         *[("test_waited_for[16.0]", word) for word in ("RERUN", "RERUN", "SKIPPED")],
+        *[("test_of_a_program[3]", word) for word in ("RERUN", "RERUN", "PASSED")],
+        *[("test_of_a_program[4]", word) for word in ("RERUN", "RERUN", "FAILED")],
         ("test_without_the_marker", "FAILED"),
     ]
     assert "cannot be judged here: 3 times the machine stood still, lately for 50 ms (AssertionError: too late" in words
@@ -138,20 +150,39 @@ def watcher() -> Iterator[StallWatcher]:
     found.close()
 
 
+def begun(watcher: StallWatcher) -> Stalls:
+    """Wait until all of them watch."""
+    stalls, latest = Stalls(watcher.path), time.monotonic() + 20.0
+    time.sleep(0.5)
+    while stalls.take() > 0.0:
+        assert time.monotonic() < latest
+        time.sleep(0.05)
+    return stalls
+
+
 def test_the_watcher_notices_that_one_of_its_processes_was_stopped(watcher: StallWatcher) -> None:
+    stalls = begun(watcher)
     for process in watcher._processes:
-        watcher.take()
         os.kill(process.pid, signal.SIGSTOP)
         time.sleep(0.1)
+        assert stalls.take() > 0.08, "it is not over"
         os.kill(process.pid, signal.SIGCONT)
-        worst, count = watcher.take()
-        assert worst > max(STALL, 0.08)
-        assert count >= 1
+        time.sleep(0.05)
+        assert stalls.take() > 0.08, "it has ended since"
+
+
+def test_one_that_is_dead_excuses_nothing(watcher: StallWatcher, monkeypatch: pytest.MonkeyPatch) -> None:
+    stalls = begun(watcher)
+    watcher._processes[0].communicate()
+    monkeypatch.setattr("tests.stalls.LONGEST", 0.1)
+    time.sleep(0.2)
+    stalls.take()
+    assert stalls.take() < 0.1
 
 
 @pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processes cannot be kept on a processor here")
 def test_each_processor_has_a_watcher_that_stays_there(watcher: StallWatcher) -> None:
-    watcher.take()  # by now they have begun
+    begun(watcher)
     places = [os.sched_getaffinity(process.pid) for process in watcher._processes]
     everywhere = os.sched_getaffinity(0)
     assert places == [everywhere, *({processor} for processor in sorted(everywhere))]
