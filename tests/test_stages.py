@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from tests.suites import words_of_pytest
+
+CONFTEST = "from tests.conftest import pytest_collection_modifyitems"
 TESTS = """
 import pytest
 
@@ -31,24 +31,7 @@ def test_long(): pass
 
 def collected(folder: Path, marks: str) -> list[str]:
     """Return what is chosen by `marks` of those tests."""
-    (folder / "conftest.py").write_text(
-        f"import sys\nsys.path.insert(0, {str(ROOT)!r})\nfrom tests.conftest import pytest_collection_modifyitems\n"
-    )
-    (folder / "test_it.py").write_text(TESTS)
-    (folder / "pytest.ini").write_text("[pytest]\nmarkers =\n few:\n slow:\n wall_clock:\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-q",
-        "--collect-only",
-        "-m",
-        marks,
-        str(folder),
-    ]
-    words = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False).stdout
+    words = words_of_pytest(folder, CONFTEST, TESTS, "-q", "--collect-only", "-m", marks)
     return re.findall(r"^test_it.py::(\S+)$", words, flags=re.MULTILINE)
 
 

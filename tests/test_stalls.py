@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +12,9 @@ from pathlib import Path
 import pytest
 
 from tests.stalls import Stalls, StallWatcher
+from tests.suites import words_of_pytest
 
-ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = """
-import sys
-sys.path.insert(0, {root!r})
 import tests.conftest as shared
 import tests.stalls as stalls
 from tests.conftest import (
@@ -101,22 +97,7 @@ def test_without_the_marker():
 
 
 def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
-    (tmp_path / "conftest.py").write_text(CONFTEST.format(root=str(ROOT)))
-    (tmp_path / "test_it.py").write_text(TESTS)
-    (tmp_path / "pytest.ini").write_text("[pytest]\nmarkers = wall_clock: of the clock\n")
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-p",
-        "no:cacheprovider",
-        "-p",
-        "no:benchmark",
-        "-v",
-        "-rs",
-        str(tmp_path),
-    ]
-    words = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False).stdout
+    words = words_of_pytest(tmp_path, CONFTEST, TESTS, "-v", "-rs")
     outcomes = re.findall(r"^test_it.py::(\S+) (RERUN|PASSED|FAILED|SKIPPED)", words, flags=re.MULTILINE)
     assert outcomes == [
         ("test_in_time[0.0-2]", "FAILED"),

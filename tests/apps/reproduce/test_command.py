@@ -41,12 +41,12 @@ def outcome_of(name: str) -> Outcome:
 LONG = ("kikuuwe-servo", "kikuuwe-fig11", "machado-fig3", "machado-fig9", "weigand-fig7", "weigand-fig9")
 
 
-each_quick_one = pytest.mark.parametrize(
+each_one = pytest.mark.parametrize(
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in LONG else name for name in REPRODUCTIONS]
 )
 
 
-@each_quick_one
+@each_one
 def test_every_number_is_met_and_every_guard_holds(name: str) -> None:
     rows = outcome_of(name).rows
     assert len({row.what for row in rows}) == len(rows) > 0
@@ -54,7 +54,7 @@ def test_every_number_is_met_and_every_guard_holds(name: str) -> None:
     assert any(row.met for row in rows), "only guards: nothing here is compared with the paper"
 
 
-@each_quick_one
+@each_one
 def test_every_picture_has_something_in_each_part(name: str) -> None:
     figure = Figure(figsize=(12, 7))
     outcome_of(name).draw(figure)
