@@ -19,8 +19,8 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 from pathlib import Path
+from time import monotonic  # itself: some tests put another clock in its place
 
 from tests.late import Lateness
 
@@ -91,7 +91,7 @@ class StallWatcher:
         pinned = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
         places = (-1, *pinned)
         file, self.path = tempfile.mkstemp(prefix="haptics-stalls-")
-        os.write(file, struct.pack("d", time.monotonic()).ljust(8 * _WORDS, b"\0") * len(places))
+        os.write(file, struct.pack("d", monotonic()).ljust(8 * _WORDS, b"\0") * len(places))
         os.close(file)
         self._processes = [_start(self.path, index, processor) for index, processor in enumerate(places)]
 
@@ -120,11 +120,11 @@ class Stalls:
     def __init__(self, path: str) -> None:
         with open(path, "r+b") as file:
             self._words = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)).cast("d")
-        self._since = time.monotonic()
+        self._since = monotonic()
 
     def take(self) -> float:
         """Return the longest stall since the last call [s], be it over or not; 0 if there was none."""
-        since, self._since = self._since, time.monotonic()
+        since, self._since = self._since, monotonic()
         return max(self._worst(base, since) for base in range(0, len(self._words), _WORDS))
 
     def _worst(self, base: int, since: float) -> float:
@@ -155,7 +155,7 @@ class Meanwhile:
     def __init__(self, stalls: Stalls) -> None:
         self._stalls, self._lateness = stalls, Lateness()
         stalls.take()
-        self._looked = time.monotonic(), _waited()
+        self._looked = monotonic(), _waited()
         self.begin()
 
     def begin(self) -> None:
@@ -167,7 +167,7 @@ class Meanwhile:
         """Take note of what was the case until now."""
         self.stall = max(self.stall, self._stalls.take())
         self.kept_waiting = max(self.kept_waiting, self._lateness.take())
-        self._looked = time.monotonic(), _waited()
+        self._looked = monotonic(), _waited()
         duration, waited = (now - then for now, then in zip(self._looked, self._began, strict=True))
         self.crowd = waited / max(duration, 1e-3)
 

@@ -2,6 +2,7 @@
 
 import math
 import struct
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import given
@@ -130,7 +131,7 @@ class Wire:
         monkeypatch.setattr(guardian, "write_all", self.write)
         monkeypatch.setattr(guardian, "read_up_to", self.read)
         monkeypatch.setattr(guardian.termios, "tcflush", self.flush)
-        monkeypatch.setattr(guardian.time, "sleep", self.sleep)
+        monkeypatch.setattr(guardian, "time", SimpleNamespace(sleep=self.sleep))
 
     def write(self, port, data):
         self.pending += self.firmware.receive(data, self.time)
