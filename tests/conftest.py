@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
 from tests.stalls import REPETITIONS, Meanwhile, Stalls, StallWatcher, excusing
+from tests.tracebacks import give_lines
 
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
@@ -30,7 +31,7 @@ settings.register_profile(
     max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("all", parent=settings.get_profile("few"), max_examples=100)
+settings.register_profile("all", parent=settings.get_profile("few"), max_examples=50)
 settings.register_profile("search", parent=settings.get_profile("few"), derandomize=False, max_examples=300)
 settings.load_profile(os.environ.get("HAPTICS_EXAMPLES", "few"))
 # Hypothesis also tries the numbers that it finds in the modules that happen to be imported: other examples in every
@@ -187,6 +188,8 @@ def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Write into the report of a test that runs by the clock what kept it from running in step."""
+    if call.excinfo and give_lines(call.excinfo.value):
+        call.excinfo = pytest.ExceptionInfo.from_exception(call.excinfo.value)
     report = yield
     if _runs_by_the_clock(item):
         meanwhile = item.stash[_MEANWHILE]
