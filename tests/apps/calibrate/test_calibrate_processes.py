@@ -33,6 +33,9 @@ COMMANDS = {
 }
 """What moves a device by itself. Of the last one the second run counts, in which the stick carries a weight."""
 
+AT_ONCE = [what for what in COMMANDS if what != "weight"]
+"""Those that move it in their first run."""
+
 MOVING = 1500
 """Ticks after which each of them is in the middle of a motion."""
 
@@ -79,7 +82,7 @@ def whole(recording: Path) -> Recording:
     return found
 
 
-@pytest.mark.parametrize("what", COMMANDS)
+@pytest.mark.parametrize("what", AT_ONCE)
 def test_a_calibration_that_is_killed_leaves_the_device_safe(what: str, tmp_path: Path) -> None:
     with calibrating(what, tmp_path) as (application, place):
         recording = moving(what, application, place)
@@ -94,7 +97,7 @@ def test_a_calibration_that_is_killed_leaves_the_device_safe(what: str, tmp_path
     assert whole(recording).metadata["state"] == "interrupted"
 
 
-@pytest.mark.parametrize("what", COMMANDS)
+@pytest.mark.parametrize("what", AT_ONCE)
 def test_a_servo_that_is_killed_is_a_fault_and_the_recording_kept(what: str, tmp_path: Path) -> None:
     with calibrating(what, tmp_path) as (application, place):
         recording = moving(what, application, place)
@@ -108,7 +111,7 @@ def test_a_servo_that_is_killed_is_a_fault_and_the_recording_kept(what: str, tmp
 
 
 @pytest.mark.wall_clock
-@pytest.mark.parametrize("what", [what for what in COMMANDS if what != "weight"])  # tests/calibration has that one
+@pytest.mark.parametrize("what", AT_ONCE)
 @pytest.mark.parametrize(("fault", "words"), [("unplug", "No such device"), ("stale", "too old")])
 def test_a_device_that_goes_bad_is_left_safe(what: str, fault: str, words: str, tmp_path: Path) -> None:
     with calibrating(what, tmp_path, f"--fault={fault}@{1e-3 * MOVING}") as (application, place):
