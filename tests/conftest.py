@@ -112,7 +112,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def leave_to_the_second_stage(items: list[pytest.Item]) -> None:
-    """Mark the examples of each test marked ``few(n)`` as slow, all but n of them from its whole range."""
+    """Mark the examples of each test marked ``few(n)`` as slow, all but n from its whole range, the last one too."""
     families: dict[str, list[pytest.Item]] = {}
     for item in items:
         if item.get_closest_marker("few") and not item.get_closest_marker("slow"):
@@ -120,7 +120,7 @@ def leave_to_the_second_stage(items: list[pytest.Item]) -> None:
     for family in families.values():
         mark = family[0].get_closest_marker("few")
         number = mark.args[0] if mark else 0
-        kept = {k * len(family) // number for k in range(number)}
+        kept = {k * (len(family) - 1) // max(number - 1, 1) for k in range(number)}
         for k, item in enumerate(family):
             if k not in kept:
                 item.add_marker(pytest.mark.slow)

@@ -5,10 +5,14 @@ import subprocess
 import time
 import tomllib
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from apps.calibrate.arm import _configuration
 from apps.cli import main
+from calibration.handle import CENTRES, MASS
 from calibration.parameters.files import format_parameter_file, parse_parameter_file, read_parameter_file
 from haptics.errors import ConfigurationError
 from tests.apps.calibrate.commands import calibrate, refusal, refuses_to_move
@@ -19,6 +23,21 @@ SLOWLY = ("--set=poses.columns=3", "--set=poses.rows=2", "--set=poses.rounds=1")
 FEW = (*SLOWLY, "--set=poses.speed=0.3")
 QUICK = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1", "stroke_time=0.4")]
 MODEL = "--model=coulomb-viscous"
+
+
+def test_the_configuration_has_what_is_certain_and_the_file_of_the_joints() -> None:
+    out, joints = Path("arm.toml"), (SimpleNamespace(),)
+    values = {MASS: 0.3, **dict.fromkeys(CENTRES, 0.05)}
+
+    def told(error: float, joints: Any) -> dict[str, Any]:
+        handle: Any = SimpleNamespace(values=values, errors={MASS: error})
+        return dict(tomllib.loads("\n".join(_configuration(out, handle, joints))).get("device", {}))
+
+    found = told(0.001, joints)
+    assert found["arm"] == {"handle_mass": 0.3, "friction_parameters": "arm.toml"}
+    assert found["sensor"] == {"handle_centre": [0.05, 0.05, 0.05]}
+    assert told(10.0, joints)["arm"] == {"friction_parameters": "arm.toml"}
+    assert told(10.0, ()) == {}
 
 
 @pytest.mark.slow

@@ -1,5 +1,7 @@
 """What a wish from the window makes of the present session."""
 
+import os
+import signal
 from argparse import Namespace
 from multiprocessing import Pipe
 from pathlib import Path
@@ -10,7 +12,7 @@ import pytest
 from apps.commands import _windows
 from apps.front_ends.messages import Captioned, Close, Preparing, SessionEnded, Start, Stop
 from apps.session import application
-from apps.session.application import Application, _retabled
+from apps.session.application import Application, _retabled, _signals
 from apps.session.outcome import Outcome
 from apps.settings.about import hands_to_choose
 from apps.settings.config import SessionConfig, complete, gather
@@ -189,3 +191,17 @@ def test_one_that_was_stopped_is_not_repeated(tmp_path: Path, monkeypatch: pytes
     assert shown_to(visitor, tmp_path, 30.0).reason == "stopped"
     assert visitor.runs == 8
     assert not (tmp_path / "again").exists()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_request_to_end_and_a_closed_terminal_interrupt_a_run_and_nothing_else(number: signal.Signals) -> None:
+    heard: list[int] = []
+    asked: list[int] = []
+    before = signal.signal(number, lambda which, _: heard.append(which))
+    try:
+        with _signals(lambda: asked.append(number)):
+            os.kill(os.getpid(), number)
+        os.kill(os.getpid(), number)
+    finally:
+        signal.signal(number, before)
+    assert (asked, heard) == ([number], [number])

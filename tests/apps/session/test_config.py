@@ -8,13 +8,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import devices
+from apps.session.record import new_recorder
 from apps.session.run import Session
 from apps.settings.config import complete, gather, parse_assignment
 from apps.settings.models import MODELS
 from apps.settings.sliders import sliders
 from haptics.elements import tables
 from haptics.errors import CausalityError, ConfigurationError
+from haptics.reading import sha256_of
+from haptics.recording.recording import Recording
 from haptics.rendering.envelope import Limits
+from tests.haptics.design.test_measured import FILE
 
 
 def config_of(*assignments: str, file: Path | None = None) -> Any:
@@ -177,3 +181,25 @@ def test_what_a_session_is_made_of_is_built_once(tmp_path: Path, monkeypatch: py
     assert built == ["make_element", "make_element"], "what changes, and nothing else"
     session.recorder._ticks.close()
     session.servo.close()
+
+
+def test_a_contact_beyond_the_boundary_that_was_measured_is_refused_at_the_start_and_later(tmp_path: Path) -> None:
+    file = tmp_path / "tuned.toml"
+    file.write_text(FILE.replace('"bench one"', '"virtual-joystick"'))
+
+    def tables(stiffness: float) -> dict[str, dict[str, Any]]:
+        session = {"model": "C", "measured": str(file), "record": str(tmp_path)}
+        return {"session": session, "element": {"stiffness": stiffness, "damping": 10.0}}
+
+    config = complete(tables(7990.0))
+    assert config.known_spec.mass == 0.2
+    for beyond in (
+        lambda: complete(tables(8010.0)),
+        lambda: config.with_parameter("element.stiffness", 8010.0),
+        lambda: config.with_tables({"element": {"stiffness": 8010.0}}),
+    ):
+        with pytest.raises(ConfigurationError, match="begins to swing at 8000 N/m"):
+            beyond()
+    recorder = new_recorder(config, [])
+    recorder.close({}, complete=False)
+    assert Recording(recorder.folder).metadata["measured_file_hash"] == sha256_of(file)

@@ -126,6 +126,18 @@ def test_a_refusal_goes_to_the_one_that_asked() -> None:
     assert (asks.told, looks.told) == ([refused], [Refused("they do not go together")])
 
 
+def test_start_ends_the_run_and_the_wish_is_kept_with_who_has_it() -> None:
+    session, one, other = Running(), Person(), Person()
+    service, _ = served(session, one, other)
+    wish = Start("virtual-joystick", "B", "mouse")
+    one.says.append(wish)
+    service.attend()
+    assert session.done == ["stop"]
+    assert service.wish == wish
+    service.refuse_start("no such model")
+    assert (one.told, other.told) == ([Refused("no such model")], [])
+
+
 @pytest.mark.parametrize("who", [0, 1])
 def test_stop_in_any_stops_the_run_and_all_hear_the_end(who: int) -> None:
     session, persons = Running(), (Person(), Person())

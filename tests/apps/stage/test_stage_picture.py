@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -89,6 +90,23 @@ def test_materials_are_drawn_where_they_are_and_told_by_name(stage: Stage) -> No
     name = slice(720 - round(at.region + 9), 720 - round(at.region - 9))
     assert is_there(DARK.text, picture[name, round(at.left) : round(at.right)].reshape(-1, 3))
     assert not is_there(DARK.text, bare[name, round(at.left) : round(at.right)].reshape(-1, 3))
+
+
+def test_a_long_name_of_a_material_ends_where_the_column_does(stage: Stage) -> None:
+    scene = read_scene(find_scene("ice-wood-rubber"))
+    named = [
+        replace(region, name=f"a name that nobody would give to a material {k}")
+        for k, region in enumerate(scene.regions)
+    ]
+    stage.begin(scene=replace(scene, regions=named))
+    there = rows((-0.05, 0.0))
+    there["region"] = 1
+    stage.publish(there)
+    picture, at = stage.shot(), lines(layout())
+    line = picture[720 - round(at.region + 9) : 720 - round(at.region - 9)]
+    left, right = round(at.left), round(at.right)
+    assert is_there(DARK.text, np.asarray(line[:, left:right]).reshape(-1, 3))
+    assert not is_there(DARK.text, np.asarray(line[:, right + 3 :]).reshape(-1, 3))
 
 
 def test_another_scene_is_drawn_with_the_first_tick_that_is_on_it(stage: Stage) -> None:

@@ -1,12 +1,15 @@
 """What small pushes tell of motors, mass and friction, of handles whose truth is known."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from calibration.joystick.response import Push, identify
+from calibration.joystick import response
+from calibration.joystick.response import Push, Response, identify
 from tests.examples import scaled
 
 TRUTH = np.array(((30.0, 3.0), (-4.0, -25.0)))
@@ -72,6 +75,21 @@ def test_counts_of_a_tenth_of_a_millimetre_are_fine_enough() -> None:
     found = identify(both(quantum=1e-4, delay=0.009))
     ratio = found.acceleration / found.acceleration[0, 0]
     np.testing.assert_allclose(ratio, TRUTH / TRUTH[0, 0], atol=0.02)
+
+
+@pytest.mark.parametrize(("effects", "left"), [((0, 0, 0, 1, 1), 4), ((1, 0, 0, 0, 0), 5)])
+def test_a_push_that_does_not_fit_is_left_out_unless_it_is_the_only_one(
+    effects: tuple[int, ...], left: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The first one does not fit; the fit itself is taken for granted here."""
+    pushes = [Push(effect, np.zeros(1), np.zeros(1), np.zeros((1, 2))) for effect in effects]
+
+    def fit(some: Sequence[Push]) -> Response:
+        misfits = tuple(0.9 if push is pushes[0] else 0.01 for push in some)
+        return Response(np.eye(2), 0.0, 0.0, 0.0, 0.0, 0.1, misfits)
+
+    monkeypatch.setattr(response, "_fit", fit)
+    assert len(identify(pushes).misfits) == left
 
 
 @pytest.mark.slow

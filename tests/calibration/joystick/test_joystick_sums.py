@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
 
+from calibration.joystick import procedure
 from calibration.joystick.emulated import EmulatedPerson
 from calibration.joystick.person import Look, Place
 from calibration.joystick.pushes import agree
@@ -38,6 +41,31 @@ def test_firmware_that_cannot_add_is_found_and_calibrated_with_one_effect(profil
     assert left_alone(table.stick)
 
 
+def answer(first: tuple[float, float], second: tuple[float, float]) -> Response:
+    return Response(np.array((first, second)).T, 0.0, 0.0, 0.0, 0.0, 0.0, ())
+
+
+@pytest.mark.parametrize(("alone", "effects"), [(1.0, 2), (1.5, 1)])
+def test_effects_that_push_more_alone_than_together_are_not_added_up(
+    alone: float, effects: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pushes themselves are in the slow test above."""
+    said: list[str] = []
+
+    def push(*_: Any, effects: int, what: str, before: Any = ()) -> Any:
+        part = 1.0 if what == "pushes" else alone
+        return procedure._Pushed([], 1, 0.1, answer((part * 30.0, 0.0), (0.0, part * 30.0)))
+
+    monkeypatch.setattr(procedure, "_push", push)
+    stick: Any = SimpleNamespace(axes=SimpleNamespace(usages=(1, 2)))
+    person: Any = SimpleNamespace(tell=said.append)
+    nobody: Any = None
+    found, number = procedure._pushes(nobody, stick, person, nobody, nobody, {})
+    assert number == effects
+    assert bool(said) is (effects == 1)
+    assert found.response.acceleration[0, 0] == pytest.approx(30.0 * alone)
+
+
 class Holding(EmulatedPerson):
     """Does not let go."""
 
@@ -54,10 +82,6 @@ def test_a_handle_that_moves_with_neither_is_told_as_before(tmp_path: Path) -> N
         attempt(table, tmp_path / "run", push_level=0.05)
     assert sorted(path.name for path in tmp_path.iterdir() if path.is_dir()) == ["run_pushes", "run_pushes_of_one"]
     assert left_alone(table.stick)
-
-
-def answer(first: tuple[float, float], second: tuple[float, float]) -> Response:
-    return Response(np.array((first, second)).T, 0.0, 0.0, 0.0, 0.0, 0.0, ())
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from devices.faults import parse_fault
 from haptics.device import Causality
 from haptics.errors import DeviceFault
 from haptics.recording.recording import Recording
+from haptics.recording.replay import verify
 from haptics.rendering.motion import Motion, holding
 
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
@@ -44,4 +45,22 @@ def test_a_procedure_that_is_still_thinking_when_the_device_fails_says_nothing_m
     recording = Recording(tmp_path / "run")
     assert [entry["motion"]["label"] for entry in recording.settings] == ["first"]
     assert recording.metadata["state"] == "complete"
+    assert not recording.rows["command"][-1].any()
+
+
+def test_an_interrupt_in_the_middle_of_a_motion_ends_it_in_order(tmp_path: Path) -> None:
+    def procedure() -> Procedure:
+        yield Motion(Causality.IMPEDANCE, holding(30.0, 1e-3), 1.0, relative=True, label="first")
+
+    def interrupt(seconds: float) -> None:
+        if seconds > 0.2:
+            raise KeyboardInterrupt
+
+    mover = Mover.of("virtual-joystick", {"hand": NOBODY}, live=True)
+    with pytest.raises(KeyboardInterrupt):
+        drive(mover, procedure(), tmp_path / "run", progress=interrupt)
+    recording = Recording(tmp_path / "run")
+    assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "interrupted")
+    assert verify(recording).mismatches == 0
+    assert len(recording.rows) > 200
     assert not recording.rows["command"][-1].any()

@@ -67,7 +67,6 @@ def test_all_laws_follow(law):
     assert following(law, "dry")[1] < 1e-3
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("encoders", ["motor", "both"])
 @pytest.mark.parametrize("law", LAWS)
 def test_at_rest_nothing_hunts(law, encoders):
@@ -154,7 +153,6 @@ def test_a_known_hand_does_not_push_the_joints_away(law):
     assert (abs(give(law, integral=0.0, knows_hand=True)[0]) < 0.05 * unknown).all()
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_weight_is_held_from_the_first_moment(law):
     rig = ServoRig(ServoSettings(law=law), links=HANGING, encoders="both")

@@ -33,7 +33,6 @@ def may_have_fifo() -> bool:
     return subprocess.run([sys.executable, "-c", trial], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("priority", "policy", "its"), [(0, os.SCHED_OTHER, 0), (20, os.SCHED_FIFO, 19)])
 def test_its_loop_comes_just_behind_the_one_that_started_it_and_nothing_else_of_it(
     priority: int, policy: int, its: int

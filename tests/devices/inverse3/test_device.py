@@ -174,7 +174,6 @@ def test_something_else_at_the_port_is_no_service():
         devices.create_device("inverse3", {"address": address}).open()
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("word", "words"),
     [

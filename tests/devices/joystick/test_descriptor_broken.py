@@ -97,7 +97,6 @@ HOSTILE = {
 }
 
 
-@pytest.mark.few(5)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_descriptor_costs_little(name: str) -> None:
     tracemalloc.start()

@@ -205,7 +205,6 @@ TASKS = {
 }
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_runs(task: str, tmp_path: Path) -> None:
     more, procedure = TASKS[task]

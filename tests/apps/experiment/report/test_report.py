@@ -29,9 +29,6 @@ def figures(html: str) -> list[ElementTree.Element]:
     return [ElementTree.fromstring(base64.b64decode(one)) for one in found]
 
 
-pytestmark = pytest.mark.slow  # a report of a whole session is drawn first
-
-
 class _Balance(HTMLParser):
     def __init__(self) -> None:
         super().__init__()

@@ -22,6 +22,7 @@ from tests.apps.experiment.screens.driving import WORKSPACE, opened, started
 from tests.apps.experiment.screens.shows import INSTRUCTIONS, shows
 from tests.apps.screen import WHY_NOT, Screen, virtual_screen
 from tests.apps.shown import OnScreen
+from tests.processes import until
 
 pytestmark = pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 
@@ -79,6 +80,14 @@ def test_a_key_keeps_its_instant_while_the_window_is_busy(participant: OnScreen)
         os.kill(participant.pid, signal.SIGCONT)
     down, _ = participant.until(lambda said: Key("1", False) in said)
     assert before - 0.001 <= down.at <= after + 0.001
+
+
+def test_in_the_dark_nothing_is_shown(participant: OnScreen) -> None:
+    window = participant.screen.window("haptics: participant")
+    for name in ("unseen", "dark"):
+        participant.front.send(shows()[name])
+        participant.until_shown()
+        until(lambda dark=name == "dark": participant.screen.shot(window).any() != dark, f"it is not {name}", 10.0)
 
 
 def test_esc_asks_for_a_pause_and_ends_nothing(participant: OnScreen) -> None:

@@ -33,7 +33,6 @@ RUINOUS = {
 }
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("fault", RUINOUS)
 def test_a_fault_in_a_run_is_told_with_what_to_do_and_leaves_no_motor_driven(fault: str) -> None:
     with armed() as (stage, board, _):

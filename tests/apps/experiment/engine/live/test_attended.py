@@ -11,11 +11,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from apps.experiment.design import read_design
+from apps.experiment.engine.live import attended
 from apps.experiment.engine.live.attended import expected_trials, require_display, require_screen
 from apps.experiment.journal import SessionFolder, read_journal, replay, sessions_below
 from apps.experiment.screens import Cannot
@@ -50,6 +52,19 @@ def test_how_many_trials_there_will_be(tmp_path: Path) -> None:
     ]
     text = "\n".join(lines).replace('kind = "constant"', 'kind = "constant"\nlevels = [0.1, 0.2]\nrepeats = 4')
     assert expected_trials(read_design(changed(tmp_path, text=text + "\n"))) == 20, "16 and a fifth of all easy ones"
+
+
+def test_the_hand_of_a_block_is_the_mouse_over_the_screen_where_there_is_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(attended, "LiveStage", lambda config, *_: config)
+    design = read_design(changed(tmp_path))
+    config, nobody = design.config(design.conditions[0], 1.0), SimpleNamespace()
+    for mouse, target in ((None, None), (SimpleNamespace(path="/the/mouse"), "/the/mouse")):
+        make: Any = attended._stage(nobody, mouse)  # type: ignore[arg-type]
+        found = make(config, tmp_path, print).device_settings
+        assert found["hand"].get("target") == target
+        assert {**found["hand"], "target": None} == {**config.device_settings["hand"], "target": None}
 
 
 class Refusing(Heard):
