@@ -33,7 +33,7 @@ from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOd
 from devices.emulators.times import FreeTime
 from tests.usb.bus import FRAME, TO_HOST, Bus, Transfer
 from tests.usb.driven import packaged_libusb
-from tests.usb.stage import play
+from tests.usb.stage import come_first, play
 from tests.usb.umockdev import FOLDER, loaded
 from tests.usb.usbfs import UsbDeviceFiles
 
@@ -342,6 +342,7 @@ SCENES = (opening, wire, speed, halted, stall, silent, short, unanswered, overfl
 
 
 def main() -> None:
+    come_first()
     folder = Path(os.environ[FOLDER])
     board: Any = EmulatedOdrive(time=FreeTime())
     stage: Any = Stage(board, UsbDeviceFiles(folder, board, DriveBus))

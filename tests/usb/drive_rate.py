@@ -11,7 +11,7 @@ from typing import Any
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.times import FreeTime
 from tests.usb.drive import DriveBus, Stage, one_at_a_time, play_rounds, talking
-from tests.usb.stage import play
+from tests.usb.stage import come_first, play
 from tests.usb.umockdev import FOLDER
 from tests.usb.usbfs import UsbDeviceFiles
 
@@ -34,6 +34,7 @@ def rates(stage: Stage) -> Any:
 
 
 def main() -> None:
+    come_first()
     board: Any = EmulatedOdrive(time=FreeTime())
     stage: Any = Stage(board, UsbDeviceFiles(Path(os.environ[FOLDER]), board, DriveBus))
     play(stage, (rates,))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import shutil
 import subprocess
 from pathlib import Path
@@ -21,12 +22,18 @@ SLACK = 1.0
 """What a busy machine may add to a time limit [s]."""
 
 
-@pytest.fixture(scope="module", params=["package", pytest.param("system", marks=pytest.mark.slow)])
+@functools.cache
+def scenes_of(library: str, repetition: int) -> Scenes:
+    """Return what came of the scenes; a test that is repeated judges others than those that it failed on."""
+    return Scenes(*umockdev.run_below("tests.usb.drive", library), matters=0.5 * WRITE_TIMEOUT)
+
+
+@pytest.fixture(params=["package", pytest.param("system", marks=pytest.mark.slow)])
 def played(request) -> Scenes:
     """What came of the scenes with one libusb."""
     if request.param == "system" and umockdev.system_libusb() is None:
         pytest.skip("the operating system has no libusb of its own (Debian package libusb-1.0-0)")
-    return Scenes(*umockdev.run_below("tests.usb.drive", request.param), matters=0.5 * WRITE_TIMEOUT)
+    return scenes_of(request.param, umockdev.repetition(request))
 
 
 def all_free(found: dict[str, Any], queues: int = 1) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import pytest
 
 from tests.usb import umockdev
@@ -17,13 +19,18 @@ RUNS = (
 )
 
 
-@pytest.fixture(scope="module", params=RUNS)
+@functools.cache
+def scenes_of(profile: str, library: str, repetition: int) -> Played:
+    """Return what came of the scenes; a test that is repeated judges others than those that it failed on."""
+    return played(profile, *umockdev.run(profile, library))
+
+
+@pytest.fixture(params=RUNS)
 def run(request) -> tuple[str, Played]:
     profile, library = request.param
     if library == SYSTEM and umockdev.system_libusb() is None:
         pytest.skip("the operating system has no libusb of its own (Debian package libusb-1.0-0)")
-    scenes, said = umockdev.run(profile, library)
-    return library, played(profile, scenes, said)
+    return library, scenes_of(profile, library, umockdev.repetition(request))
 
 
 class TestLibusb(StickScenes):

@@ -15,7 +15,7 @@ from typing import Any
 from tests.processes import program
 from tests.usb.driven import packaged_libusb
 from tests.usb.scenes import SCENES, other_program
-from tests.usb.stage import Stage, play, played, staged
+from tests.usb.stage import Stage, come_first, play, played, staged
 from tests.usb.usbfs import UsbDeviceFiles
 
 LIBRARY = "libumockdev-preload.so.0"
@@ -42,6 +42,11 @@ def _library_folders() -> list[str]:
 def system_libusb() -> str | None:
     """Return the operating system's own libusb, None if it has none."""
     return ctypes.util.find_library("usb-1.0")
+
+
+def repetition(request: Any) -> int:
+    """Return how often the test that asks was begun, which is more than once if something kept it from its step."""
+    return getattr(request.node, "execution_count", 1)
 
 
 def run(profile: str, library: str) -> tuple[dict[str, Any], str]:
@@ -73,6 +78,7 @@ def loaded(_: Stage) -> list[str]:
 
 
 def main() -> None:
+    come_first()
     profile, library = sys.argv[1:]
     folder = Path(os.environ[FOLDER])
     stage = staged(profile, folder, lambda stick: UsbDeviceFiles(folder, stick))

@@ -72,6 +72,17 @@ def test_only_ticks_that_both_have_are_compared(recordings: dict[str, Path]) -> 
     assert "0 ticks that both have" in Comparison.of(a, b).describe()
 
 
+def test_the_tick_where_they_part_is_named_and_where_they_lie_is_no_setting(recordings: dict[str, Path]) -> None:
+    a, b = Recording(recordings["three"]), Recording(recordings["again"])
+    b.metadata["configuration"]["session"] |= {"record": "elsewhere", "picture": True}
+    b.rows = np.array(b.rows[400:])
+    b.rows["command"][200] += 1.0
+    found = Comparison.of(a, b)
+    assert found.settings == {}
+    parted = {one.column: one.first_tick for one in found.differences if one.first_tick is not None}
+    assert parted == {"command": 600}
+
+
 def test_words_for_people(recordings: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     capsys.readouterr()
     assert main(["compare", str(recordings["three"]), str(recordings["four"])]) == 0

@@ -20,6 +20,8 @@ from apps.experiment.journal import Journal, make_codes, seal_codes
 from apps.front_ends.messages import SessionEnded, SessionStarted
 from apps.stream.address import StreamAddress, require_usable
 from apps.stream.launch import open_stream
+from apps.stream.lsl import LslSink
+from apps.stream.ticks import Batch
 from haptics.errors import ConfigurationError
 from haptics.recording.recording import Recording
 from haptics.records import NEUTRAL, Rows
@@ -151,6 +153,17 @@ def require_every_tick(told: dict[str, Any], rows: Rows) -> None:
 
 def test_the_clock_of_the_layer_is_the_monotonic_clock() -> None:
     assert abs(pylsl.local_clock() - time.monotonic()) < 0.01
+
+
+def test_a_marker_has_the_stamp_of_the_tick_it_begins_with(monkeypatch: pytest.MonkeyPatch) -> None:
+    sink = LslSink()
+    marked: list[tuple[int, float]] = []
+    monkeypatch.setattr(sink, "mark", lambda what, at: marked.append((what["marker"], at)))
+    columns = ["utc_s", "time_s", "marker"]
+    sink.begin({"columns": columns, "rate_hz": RATE})
+    sink.send(Batch(columns, [(0.0, k / RATE, marker) for k, marker in enumerate((0, 0, 7, 7, 0, 8))], origin=10.0))
+    sink.close()
+    assert marked == [(7, 10.0 + 2 / RATE), (0, 10.0 + 4 / RATE), (8, 10.0 + 5 / RATE)]
 
 
 @pytest.mark.slow

@@ -240,6 +240,17 @@ def test_an_emergency_stop_of_somebody_else_ends_the_run_in_words() -> None:
         until(board, IDLE)
 
 
+def test_an_axis_that_somebody_lets_go_ends_the_run_though_it_has_no_error() -> None:
+    with armed() as (stage, board, drive):
+        run(stage, 0.02)
+        with board.lock:
+            drive.take(codec.pack(codec.requested_state(1, IDLE)))
+        assert not any(axis.values["error"] for axis in board.inside.axes)
+        with pytest.raises(DeviceFault, match=r"not driven any more.*axis1"):
+            run(stage, PATIENCE)
+        until(board, IDLE)
+
+
 def test_a_motor_that_does_not_obey_gets_an_emergency_stop() -> None:
     with armed(watchdog=0.5) as (stage, board, drive):
         run(stage, 0.02)
