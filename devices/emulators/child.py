@@ -106,10 +106,15 @@ def settle_in() -> int:
         with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
             os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
             os.sched_setaffinity(thread, range(os.cpu_count() or 1))
+    come_first()
+    return priority
+
+
+def come_first() -> None:
+    """Have the calling thread, those that it begins, and its session come before other programs, if that is allowed."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
         Path("/proc/self/autogroup").write_text(f"{_NICENESS}")  # where sessions share the processors, not processes
-    return priority
 
 
 def hurry(priority: int) -> None:

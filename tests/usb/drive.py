@@ -29,11 +29,12 @@ from devices.arm.motors.usb.pipes import Pipes
 from devices.arm.motors.usb.queue import NoQueue
 from devices.arm.motors.wire import request
 from devices.common.bus.transfers import TransferError
+from devices.emulators.child import come_first
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
 from devices.emulators.times import FreeTime
 from tests.usb.bus import FRAME, TO_HOST, Bus, Transfer
 from tests.usb.driven import packaged_libusb
-from tests.usb.stage import come_first, play
+from tests.usb.stage import play
 from tests.usb.umockdev import FOLDER, loaded
 from tests.usb.usbfs import UsbDeviceFiles
 
@@ -342,7 +343,7 @@ SCENES = (opening, wire, speed, halted, stall, silent, short, unanswered, overfl
 
 
 def main() -> None:
-    come_first()
+    come_first()  # as emulators do: at the far end of a wire is a processor of its own
     folder = Path(os.environ[FOLDER])
     board: Any = EmulatedOdrive(time=FreeTime())
     stage: Any = Stage(board, UsbDeviceFiles(folder, board, DriveBus))

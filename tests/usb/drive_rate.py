@@ -8,10 +8,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from devices.emulators.child import come_first
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.times import FreeTime
 from tests.usb.drive import DriveBus, Stage, one_at_a_time, play_rounds, talking
-from tests.usb.stage import come_first, play
+from tests.usb.stage import play
 from tests.usb.umockdev import FOLDER
 from tests.usb.usbfs import UsbDeviceFiles
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import json
-import os
 import sys
 import time
 import traceback
@@ -31,8 +30,6 @@ from tests.usb.light import light_handles
 
 PATIENCE = 40.0
 """After this long a scene that hangs says where [s]."""
-
-_NICENESS = -10
 
 
 class Plug(Protocol):
@@ -96,16 +93,6 @@ class Stage:
             yield
         finally:
             self.stick.faults.clear(name)
-
-
-def come_first() -> None:
-    """Come before other programs, where that is allowed; to be called before there are threads.
-
-    What is at the far end of a wire has a processor of its own, and the wire keeps nobody waiting.
-    """
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
-        Path("/proc/self/autogroup").write_text(f"{_NICENESS}")  # where sessions share the processors, not processes
 
 
 def staged(profile: str, folder: Path, plug: Callable[[EmulatedStick], Plug]) -> Stage:

@@ -12,10 +12,11 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
+from devices.emulators.child import come_first
 from tests.processes import program
 from tests.usb.driven import packaged_libusb
 from tests.usb.scenes import SCENES, other_program
-from tests.usb.stage import Stage, come_first, play, played, staged
+from tests.usb.stage import Stage, play, played, staged
 from tests.usb.usbfs import UsbDeviceFiles
 
 LIBRARY = "libumockdev-preload.so.0"
