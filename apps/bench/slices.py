@@ -2,13 +2,16 @@
 
 A machine changes its speed from second to second. Candidates that take turns every few milliseconds all meet the same
 machine, so that the ratio of two slices of one round holds where neither time alone would. What counts is processor
-time, which other programs on the machine do not lengthen, and the medians over all rounds.
+time, which other programs on the machine do not lengthen, and the medians over all rounds. Garbage is
+collected between the slices only: all of it takes longer than a slice, and would count for whoever was its turn.
 """
 
 from __future__ import annotations
 
+import gc
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import numpy as np
@@ -39,12 +42,25 @@ class Ratio:
 def measure(candidates: Sequence[Callable[[], object]], rounds: int | None = None) -> NDArray[np.float64]:
     """Return the processor time of every slice, (rounds, candidates) [s]; a few rounds before that do not count."""
     times = np.empty((_WARM_UP + (rounds or ROUNDS), len(candidates)))
-    for row in times:
-        for i, candidate in enumerate(candidates):
-            start = time.thread_time_ns()
-            candidate()
-            row[i] = (time.thread_time_ns() - start) * 1e-9
+    with _no_garbage_collected():
+        for row in times:
+            for i, candidate in enumerate(candidates):
+                start = time.thread_time_ns()
+                candidate()
+                row[i] = (time.thread_time_ns() - start) * 1e-9
+                gc.collect(0)
     return times[_WARM_UP:]
+
+
+@contextmanager
+def _no_garbage_collected() -> Iterator[None]:
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def repeated(candidate: Callable[[], object], count: int) -> Callable[[], None]:

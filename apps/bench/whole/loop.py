@@ -18,7 +18,7 @@ from haptics.device import Causality
 
 TITLE = "time of a tick of the whole loop, as a ratio to a step of its element"
 
-SHORT, LONG = 0.1, 1.1
+SHORT, LONG = 0.1, 4.1
 """Durations of the sessions [s]."""
 
 _ROUNDS = 30

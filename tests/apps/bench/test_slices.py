@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable, Iterator
 
 import numpy as np
@@ -34,6 +35,21 @@ def test_candidates_take_turns_and_each_slice_is_timed_by_itself(clock: list[int
     assert warm_up > 0
     expected = np.array([[100 + warm_up + k, 1000 + warm_up + k] for k in range(4)]) * 1e-9
     np.testing.assert_allclose(times, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("collecting", [True, False])
+def test_no_garbage_is_collected_in_a_slice_and_afterwards_it_is_as_before(collecting: bool) -> None:
+    seen: list[bool] = []
+    (gc.enable if collecting else gc.disable)()
+    try:
+        slices.measure([lambda: seen.append(gc.isenabled())], rounds=2)
+        with pytest.raises(ZeroDivisionError):
+            slices.measure([lambda: 1 // 0], rounds=2)
+        assert gc.isenabled() == collecting
+    finally:
+        gc.enable()
+    assert seen
+    assert not any(seen)
 
 
 def test_a_ratio_is_a_median_over_rounds_and_its_spread_the_middle_half() -> None:

@@ -20,7 +20,7 @@ def _nothing(done: float, words: str) -> None:
 def test_a_tick_takes_more_than_its_step_and_a_batch_less_than_the_same_alone(
     few_rounds: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(loop, "_ROUNDS", 3)
+    monkeypatch.setattr(loop, "_ROUNDS", 5)
     monkeypatch.setattr(simulation, "_ROUNDS", 3)
     (tick,) = loop.run(_nothing).result["rows"]
     assert 2.0 < tick["ratio"] < 200.0
