@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import threading
 from collections.abc import Iterator
 from concurrent.futures import Executor, ProcessPoolExecutor, ThreadPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 
 from haptics.errors import ConfigurationError
 
@@ -32,7 +33,7 @@ def workers(kind: str, count: int) -> Iterator[tuple[Executor, int]]:
         with ThreadPoolExecutor(count) as threads:
             yield threads, count
     elif kind == "processes":
-        with ProcessPoolExecutor(count, mp_context=get_context("spawn")) as processes:
+        with ProcessPoolExecutor(count, get_context("spawn"), end_with_parent) as processes:
             try:
                 yield processes, count
             except BaseException:
@@ -41,6 +42,18 @@ def workers(kind: str, count: int) -> Iterator[tuple[Executor, int]]:
     else:
         with _cluster(kind, count) as found:
             yield found
+
+
+def end_with_parent() -> None:
+    """End this process as soon as the one that started it is gone; else it waits for its tasks for ever."""
+    threading.Thread(target=_await_parent, name="end with parent", daemon=True).start()
+
+
+def _await_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
 
 
 @contextlib.contextmanager

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import functools
-import multiprocessing
 import os
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +24,7 @@ from apps.experiment.journal import Journal, reserve_slot, write_table
 from apps.experiment.observers import make_observer
 from apps.experiment.procedures import person_seed
 from apps.session.application import tell_stderr
+from apps.shared.workers import workers
 from apps.stream.address import require_lsl
 from devices import is_virtual
 from haptics.errors import ConfigurationError
@@ -68,16 +67,15 @@ def _is_live(design: Design, simulated: bool, manner: Manner) -> bool:
     return manner.live or manner.screens or not simulated or not is_virtual(design.session.device)
 
 
-def run_sessions(file: Path, requests: Sequence[Request], workers: int) -> list[dict[str, Any]]:
+def run_sessions(file: Path, requests: Sequence[Request], count: int) -> list[dict[str, Any]]:
     """Run the sessions of several simulated participants side by side, each in the order of arrival of `requests`."""
     design = read_design(file)
     for request in requests:
         reserve_slot(request.out, design.experiment.name, request.code)
-    workers = min(workers or os.cpu_count() or 1, len(requests))
-    if workers == 1:
+    count = min(count or os.cpu_count() or 1, len(requests))
+    if count == 1:
         return [run_session(design, request) for request in requests]
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(workers, context) as pool:
+    with workers("processes", count) as (pool, _):
         return list(pool.map(_run_one, [file] * len(requests), requests))
 
 
