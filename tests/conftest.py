@@ -31,7 +31,7 @@ settings.register_profile(
     max_examples=20,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("all", parent=settings.get_profile("few"), max_examples=50)
+settings.register_profile("all", parent=settings.get_profile("few"), max_examples=30)
 settings.register_profile("search", parent=settings.get_profile("few"), derandomize=False, max_examples=300)
 settings.load_profile(os.environ.get("HAPTICS_EXAMPLES", "few"))
 # Hypothesis also tries the numbers that it finds in the modules that happen to be imported: other examples in every

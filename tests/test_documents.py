@@ -22,19 +22,31 @@ from tests.processes import ROOT
 QUICK = ("docs/tutorials/calibrate_a_joint.md", "docs/tutorials/own_device.md", "docs/friction_models.md")
 """Pages that are run in the first stage too."""
 
+QUICK_EXCITATION = [f"--set=excitation.{setting}" for setting in ("speeds=4", "rounds=2", "strokes=1")]
+
 LANGUAGES = {"sh", "html", "python", "r", "toml", "text"}
 OWN_COMMANDS = {"demo", "test", "haptics", "python", "check", "docs", "setup"}
 
 HAPTICS = """#!/bin/sh
-# Short, and without a window.
+# Short, without a window and a picture.
 case "$1" in
     run|demo)
+        for word do
+            shift
+            case "$before $word" in "--duration "[123]) ;; "--duration "*) word=3 ;; esac
+            set -- "$@" "$word"
+            before=$word
+        done
         case " $* " in
             *" --duration "*|*" --config "*) ;;
             " demo "[a-z]*) ;;  # of the gallery: as long as it takes
             *) set -- "$@" --duration 1 ;;
         esac
         set -- "$@" --headless ;;
+esac
+case "$*" in
+    "run "*) set -- "$@" --set session.picture=false ;;
+    "calibrate friction "*"--device "*) set -- "$@" {quick} ;;
 esac
 exec {python} -P -m apps "$@"
 """
@@ -131,7 +143,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     programs, here = tmp_path / "bin", tmp_path / "clone"
     programs.mkdir()
     here.mkdir()
-    executable(programs / "haptics", HAPTICS.format(python=sys.executable))
+    executable(programs / "haptics", HAPTICS.format(python=sys.executable, quick=" ".join(QUICK_EXCITATION)))
     executable(programs / "python", f'#!/bin/sh\nexec {sys.executable} "$@"\n')
     executable(here / "run", SCRIPT)
     (here / "examples").symlink_to(ROOT / "examples")

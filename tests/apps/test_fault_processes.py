@@ -40,8 +40,6 @@ SLOW_HAND = ("--set", "hand.speed=0.03", "--set", "hand.pause=0", "--set", "hand
 
 FATAL = {
     "read-error": ("virtual-joystick", "Input/output error (read, fault on demand)"),
-    "stale": ("virtual-joystick", "was too old"),
-    "jump": ("virtual-joystick", "showed an implausible jump in position"),
     "infinite": ("virtual-arm", "was not a finite number"),
     "hang": ("virtual-joystick", "has not run for 1 s"),
 }

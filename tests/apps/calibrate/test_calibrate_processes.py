@@ -33,9 +33,6 @@ COMMANDS = {
 }
 """What moves a device by itself. Of the last one the second run counts, in which the stick carries a weight."""
 
-AT_ONCE = [what for what in COMMANDS if what != "weight"]
-"""Those that move it in their first run."""
-
 MOVING = 1500
 """Ticks after which each of them is in the middle of a motion."""
 
@@ -82,7 +79,7 @@ def whole(recording: Path) -> Recording:
     return found
 
 
-@pytest.mark.parametrize("what", AT_ONCE)
+@pytest.mark.parametrize("what", ["joystick", "poses"])
 def test_a_calibration_that_is_killed_leaves_the_device_safe(what: str, tmp_path: Path) -> None:
     with calibrating(what, tmp_path) as (application, place):
         recording = moving(what, application, place)
@@ -97,7 +94,7 @@ def test_a_calibration_that_is_killed_leaves_the_device_safe(what: str, tmp_path
     assert whole(recording).metadata["state"] == "interrupted"
 
 
-@pytest.mark.parametrize("what", AT_ONCE)
+@pytest.mark.parametrize("what", ["joints", "pushes"])
 def test_a_servo_that_is_killed_is_a_fault_and_the_recording_kept(what: str, tmp_path: Path) -> None:
     with calibrating(what, tmp_path) as (application, place):
         recording = moving(what, application, place)
@@ -111,8 +108,15 @@ def test_a_servo_that_is_killed_is_a_fault_and_the_recording_kept(what: str, tmp
 
 
 @pytest.mark.wall_clock
-@pytest.mark.parametrize("what", AT_ONCE)
-@pytest.mark.parametrize(("fault", "words"), [("unplug", "No such device"), ("stale", "too old")])
+@pytest.mark.parametrize(
+    ("fault", "words", "what"),
+    [
+        ("unplug", "No such device", "poses"),
+        ("unplug", "No such device", "pushes"),
+        ("stale", "too old", "joystick"),
+        ("stale", "too old", "joints"),
+    ],
+)
 def test_a_device_that_goes_bad_is_left_safe(what: str, fault: str, words: str, tmp_path: Path) -> None:
     with calibrating(what, tmp_path, f"--fault={fault}@{1e-3 * MOVING}") as (application, place):
         assert application.application.wait(90.0) == 4

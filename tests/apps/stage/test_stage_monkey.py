@@ -48,11 +48,7 @@ def _act(rng: random.Random, window: str) -> str:
 
 
 @pytest.mark.slow
-def test_a_monkey_for_seconds(screen: Screen, tmp_path: Path) -> None:
-    monkey(screen, tmp_path, 3.0, 1)
-
-
-@pytest.mark.slow  # the short one above fails for the same defects; MONKEY_SECONDS=180 makes minutes of it
 @pytest.mark.timeout(900)
-def test_a_monkey_for_longer(screen: Screen, tmp_path: Path) -> None:
-    monkey(screen, tmp_path, float(os.environ.get("MONKEY_SECONDS", "20")), 2)
+def test_a_monkey_cannot_break_a_stage(screen: Screen, tmp_path: Path) -> None:
+    """MONKEY_SECONDS=180 makes minutes of it."""
+    monkey(screen, tmp_path, float(os.environ.get("MONKEY_SECONDS", "5")), 1)

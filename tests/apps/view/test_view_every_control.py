@@ -123,14 +123,10 @@ def monkey_on_a_session(live, rows, seconds: float, least: int) -> None:
 
 
 @pytest.mark.slow
-def test_a_monkey_cannot_break_a_session(live, rows) -> None:
-    monkey_on_a_session(live, rows, seconds=0.0, least=70)
-
-
-@pytest.mark.slow  # the same for longer; MONKEY_SECONDS=180 makes minutes of it
 @pytest.mark.timeout(900)
-def test_a_monkey_cannot_break_a_longer_session(live, rows) -> None:
-    monkey_on_a_session(live, rows, seconds=float(os.environ.get("MONKEY_SECONDS", "20")), least=150)
+def test_a_monkey_cannot_break_a_session(live, rows) -> None:
+    """MONKEY_SECONDS=180 makes minutes of it."""
+    monkey_on_a_session(live, rows, seconds=float(os.environ.get("MONKEY_SECONDS", "0")), least=100)
 
 
 @pytest.mark.slow

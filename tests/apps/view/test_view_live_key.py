@@ -1,4 +1,7 @@
-"""The dead-man's key of a real window on a virtual screen: what reaches the envelope of the running servo."""
+"""The dead-man's key of a real window on a virtual screen: what reaches the envelope of the running servo.
+
+What comes of a window that dies while its key is held is in tests/apps/session/test_held_key.py.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,6 @@ import numpy as np
 import pytest
 
 from haptics.records import Status
-from haptics.servo.job import KEY_LASTS
 from tests.apps.screen import WHY_NOT, Screen
 from tests.conftest import WHY_NO_QT
 from tests.processes import finish, until, until_running
@@ -67,21 +69,3 @@ def test_there_is_force_only_while_the_space_bar_is_held(screen: Screen, tmp_pat
     assert not force[: pressed + 1].any()
     assert force[pressed + 200 : let_go].max() > 0.5
     assert not force[let_go + 20 :].any()
-
-
-@pytest.mark.slow  # tests/apps/session/test_held_key.py has it without a display
-@pytest.mark.wall_clock  # the windows and the session have to get on
-def test_the_run_ends_with_the_view_whose_key_was_held(screen: Screen, tmp_path: Path) -> None:
-    with start(screen, tmp_path) as process:
-        window = screen.window("virtual-joystick")
-        until_running(process, tmp_path)
-        screen.xdotool("windowfocus", "--sync", window)
-        screen.xdotool("keydown", "space")
-        until(lambda: not released(tmp_path), "the key did nothing")
-        screen.xdotool("windowkill", window)
-        killed = time.monotonic()
-        until(lambda: list(tmp_path.glob("*/ticks.npy")), "the run went on without its key")
-        assert time.monotonic() - killed < 50 * KEY_LASTS
-        screen.xdotool("keyup", "space")
-        _, err = process.communicate(timeout=60)
-        assert "the live view ended unexpectedly, and with it the dead-man's key" in err

@@ -16,10 +16,9 @@ def test_intervals_hold_the_truth_in_some_runs(case: Case) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("proportion", [0.85, 0.8315])
-def test_short_staircases_too_in_2000_runs(proportion: float) -> None:
+def test_short_staircases_too_in_2000_runs() -> None:
     """With a prior that expects steeper functions it is 93 %."""
-    got = cover(Case("staircase", 60, proportion=proportion), runs=2000, seed=98)
+    got = cover(Case("staircase", 60, proportion=0.85), runs=2000, seed=98)
     assert 0.935 <= got.wide <= 0.965
 
 

@@ -24,7 +24,7 @@ QUICK = (
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.timeout(900)
 def test_kills_at_random_moments_leave_the_same_journal(tmp_path: Path) -> None:
-    few = QUICK.replace("most_trials = 30", "most_trials = 8")
+    few = QUICK.replace("most_trials = 30", "most_trials = 5")
     told = main(changed(tmp_path, text=few), tmp_path / "out", 3, 3)
     assert told["kills"] == {"application": 1, "servo": 1, "screen": 1}
     assert told["resumed"] == 3
