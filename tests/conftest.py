@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
+from devices.emulators.child import come_first
 from tests.stalls import REPETITIONS, Meanwhile, Stalls, StallWatcher, excusing
 from tests.tracebacks import give_lines
 
@@ -55,7 +56,10 @@ def pytest_configure(config: pytest.Config) -> None:
     """Hear interrupts, and let the programs that are started hear them: the background of a shell ignores them."""
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
-    if os.environ.get("PYTEST_XDIST_WORKER", IN_STEP) != IN_STEP:
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "")
+    if worker == IN_STEP:
+        come_first()
+    elif worker:
         os.nice(LESS_URGENT)
 
 
@@ -80,7 +84,9 @@ KEEP_STEP = (
 suite runs in several processes, they run in one of them, one after the other."""
 
 IN_STEP = "gw0"
-"""The process in which they do (a name of pytest-xdist); they are the first thing it does."""
+"""The process in which they do (a name of pytest-xdist); they are the first thing it does.
+
+Where that is allowed it comes before other programs."""
 
 LESS_URGENT = 5
 """The niceness of the other processes: what keeps step has precedence."""

@@ -11,20 +11,24 @@ import numpy as np
 import pytest
 
 import devices
+from devices.common import driver as drivers
+from devices.emulators.hapi import board as boards
 from devices.emulators.hapi.board import HapiBoard
 from devices.emulators.hapi.faults import WIRE_FAULTS
 from devices.emulators.wire_faults import DELAYS
+from devices.pantograph import exchange as exchanges
 from devices.pantograph import guardian, wire
+from devices.pantograph import line as lines
 from devices.pantograph.exchange import Exchange
 from devices.pantograph.line import Line
 from devices.pantograph.mechanisms import MECHANISMS
 from devices.pantograph.ports import open_port
 from devices.pantograph.wire import WireError
 from haptics import Coulomb, MasslessImpedance, Servo
-from haptics.clock import WallClock
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError
 from haptics.trace import Trace
 from tests.devices.pantograph.boards import LONG, driven, driver, exercise, holding, wait_until
+from tests.devices.stepped_time import SteppedClock, SteppedTime
 from tests.processes import ROOT
 
 pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
@@ -206,13 +210,23 @@ def test_unplugging_is_a_fault_that_says_what_the_motors_may_still_do(board):
 
 
 def test_a_run_that_is_unplugged_says_that_the_torques_could_not_be_taken_away(tmp_path):
-    clock, settings = WallClock(1e-3), {"emulated": True, "hold": 0.05, "wire_faults": ["unplug@0.2"]}
-    device = devices.create_device("pantograph", settings, clock=clock)
-    trace = Trace.create(tmp_path / "trace", capacity=4096)
-    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0), trace, clock=clock)
-    with pytest.raises(DeviceFault) as caught:
-        servo.run(LONG)
-    first, second = str(caught.value).split(" It could not be left safe: ")
+    own = SteppedTime()
+    clock = SteppedClock(1e-3, own, lambda: unplugged_after(200))
+    with own.seen_by((boards, drivers, exchanges, lines)), HapiBoard(hand=holding([0.0, 0.0])) as board:
+        device = driver(board, clock, watchdog=1.0, reply_timeout=0.5)  # the guardian's and the port's: the wall's time
+
+        def unplugged_after(tick):
+            exchange = device._opened()
+            wait_until(lambda: exchange.failure or exchange.samples.read()[0] >= own.now(), pause=1e-4)
+            if clock.tick == tick:
+                board.unplug()
+
+        element, trace = MasslessImpedance(Coulomb(0.5), 300.0, 2.0), Trace.create(tmp_path / "trace")
+        servo = Servo(device, element, trace, clock=clock)
+        with pytest.raises(DeviceFault) as caught:
+            servo.run(LONG)
+    assert 200 <= servo.trace.since(0)["tick"][-1] < 210
+    first, _, second = str(caught.value).partition(" It could not be left safe: ")
     assert "the board is gone" in first
     assert second.startswith("pantograph: the torques could not be set to 0 (")
     assert "switch their supply off" in second
