@@ -2,8 +2,8 @@
 
 A machine changes its speed from second to second. Candidates that take turns every few milliseconds all meet the same
 machine, so that the ratio of two slices of one round holds where neither time alone would. What counts is processor
-time, which other programs on the machine do not lengthen, and the medians over all rounds. Garbage is
-collected between the slices only: all of it takes longer than a slice, and would count for whoever was its turn.
+time, which other programs on the machine do not lengthen, and the medians over all rounds. Garbage is collected between
+the slices only: all of it takes longer than a slice, and would count for whoever was its turn.
 """
 
 from __future__ import annotations

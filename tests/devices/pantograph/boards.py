@@ -6,11 +6,19 @@ import time
 import numpy as np
 
 import devices
+from devices.common import driver as drivers
+from devices.emulators.hapi import board
 from devices.emulators.hapi.arms import Arms
+from devices.pantograph import exchange, line
 
 QUICK = {"at_home": True, "hold": 0.05, "reply_timeout": 0.2, "watchdog": 0.5}
 LONG = 20.0
 """Patience with a busy machine [s]."""
+
+STEPPED = board, drivers, exchange, line
+"""What lives by a stepped time (`tests.devices.stepped_time`), with `PATIENT` guardian and port, which do not."""
+
+PATIENT = {"watchdog": 1.0, "reply_timeout": 0.5}
 
 LOOKS = 28
 """A driver with these settings has looked at the arms so often when it has seen them at home for long enough."""
@@ -45,6 +53,12 @@ def wait_until(condition, patience=LONG, pause=2e-3):
     while not condition():
         assert time.monotonic() < latest, "it did not come about"
         time.sleep(pause)
+
+
+def wait_for_sample(device, now):
+    """Wait until the driver has asked for a sample since `now`, or never will."""
+    exchange = device._opened()
+    wait_until(lambda: exchange.failure or exchange.samples.read()[0] >= now, pause=1e-4)
 
 
 def driver(board, clock=None, **changes):

@@ -7,17 +7,23 @@ import numpy as np
 import pytest
 
 import devices
-from devices.common import driver as drivers
-from devices.emulators.hapi import board as boards
 from devices.emulators.hapi.board import HapiBoard
-from devices.pantograph import exchange as exchanges
-from devices.pantograph import line as lines
 from haptics.clock import cancelled_by
 from haptics.elements.models import MasslessImpedance
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError, OpeningCancelled
 from haptics.friction.laws import Coulomb
 from tests.contract import DeviceContract
-from tests.devices.pantograph.boards import QUICK, driven, driver, exercise, holding, wait_until
+from tests.devices.pantograph.boards import (
+    PATIENT,
+    QUICK,
+    STEPPED,
+    driven,
+    driver,
+    exercise,
+    holding,
+    wait_for_sample,
+    wait_until,
+)
 from tests.devices.stepped_time import SteppedClock, SteppedTime
 
 pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
@@ -93,18 +99,17 @@ def render(element, duration, hand, **handle):
     own = SteppedTime()
     clock = SteppedClock(element.period, own, lambda: None)
     positions, commands = [], []
-    with own.seen_by((boards, drivers, exchanges, lines)), HapiBoard(hand=hand, **handle) as board:
-        device = driver(board, clock, watchdog=1.0, reply_timeout=0.5)  # the guardian's and the port's: the wall's time
+    with own.seen_by(STEPPED), HapiBoard(hand=hand, **handle) as board:
+        device = driver(board, clock, **PATIENT)
         with device, own.by_hand():
-            exchange = device._opened()
-            exchange._pause = 1.0  # from now on only commands wake it
+            device._opened()._pause = 1.0  # from now on only commands wake it
             clock.start()
             for tick in range(round(duration / element.period)):
                 clock.wait(tick)
                 state = device.read()
                 command = -element.step(state.velocity)
                 device.write(command)
-                wait_until(lambda: exchange.failure or exchange.samples.read()[0] >= own.now(), pause=1e-4)
+                wait_for_sample(device, own.now())
                 positions.append(state.position.copy())
                 commands.append(command)
     return np.array(positions), np.array(commands), board

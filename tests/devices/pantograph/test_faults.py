@@ -11,14 +11,10 @@ import numpy as np
 import pytest
 
 import devices
-from devices.common import driver as drivers
-from devices.emulators.hapi import board as boards
 from devices.emulators.hapi.board import HapiBoard
 from devices.emulators.hapi.faults import WIRE_FAULTS
 from devices.emulators.wire_faults import DELAYS
-from devices.pantograph import exchange as exchanges
 from devices.pantograph import guardian, wire
-from devices.pantograph import line as lines
 from devices.pantograph.exchange import Exchange
 from devices.pantograph.line import Line
 from devices.pantograph.mechanisms import MECHANISMS
@@ -27,7 +23,17 @@ from devices.pantograph.wire import WireError
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError
 from haptics.trace import Trace
-from tests.devices.pantograph.boards import LONG, driven, driver, exercise, holding, wait_until
+from tests.devices.pantograph.boards import (
+    LONG,
+    PATIENT,
+    STEPPED,
+    driven,
+    driver,
+    exercise,
+    holding,
+    wait_for_sample,
+    wait_until,
+)
 from tests.devices.stepped_time import SteppedClock, SteppedTime
 from tests.processes import ROOT
 
@@ -212,12 +218,11 @@ def test_unplugging_is_a_fault_that_says_what_the_motors_may_still_do(board):
 def test_a_run_that_is_unplugged_says_that_the_torques_could_not_be_taken_away(tmp_path):
     own = SteppedTime()
     clock = SteppedClock(1e-3, own, lambda: unplugged_after(200))
-    with own.seen_by((boards, drivers, exchanges, lines)), HapiBoard(hand=holding([0.0, 0.0])) as board:
-        device = driver(board, clock, watchdog=1.0, reply_timeout=0.5)  # the guardian's and the port's: the wall's time
+    with own.seen_by(STEPPED), HapiBoard(hand=holding([0.0, 0.0])) as board:
+        device = driver(board, clock, **PATIENT)
 
         def unplugged_after(tick):
-            exchange = device._opened()
-            wait_until(lambda: exchange.failure or exchange.samples.read()[0] >= own.now(), pause=1e-4)
+            wait_for_sample(device, own.now())
             if clock.tick == tick:
                 board.unplug()
 
