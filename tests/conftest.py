@@ -137,6 +137,7 @@ def leave_to_the_second_stage(items: list[pytest.Item]) -> None:
 _WATCHER = pytest.StashKey[StallWatcher]()
 _STALLS = pytest.StashKey[Stalls]()
 _MEANWHILE = pytest.StashKey[Meanwhile]()
+_AGAIN = pytest.StashKey[bool]()
 
 
 @pytest.hookimpl(tryfirst=True)  # before those that are marked as slow are left out
@@ -201,14 +202,29 @@ def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) ->
         meanwhile = item.stash[_MEANWHILE]
         if report.when == "setup":
             meanwhile.begin()  # afresh, if it is a repetition
+            item.stash[_AGAIN] = False
         meanwhile.look()
         report.user_properties.append(("excuse", meanwhile.excuse()))
+        if report.failed and meanwhile.excuse():
+            item.stash[_AGAIN] = True
         error = call.excinfo.value if call.excinfo else None
         repeated = getattr(item, "execution_count", 1) > REPETITIONS
         hopeless = item.get_closest_marker("wall_clock") and meanwhile.stall > excusing(error)
         if report.failed and repeated and hopeless:
             _give_up_judging(item, report)
     return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Make what is made once for a file or a class afresh, for a test that is repeated: it may hold what failed."""
+    result = yield
+    if item.stash.get(_AGAIN, False):
+        request = getattr(item, "_request")  # noqa: B009 - pytest has no public way to it
+        for fixture in reversed(request._fixture_defs.values()):
+            if fixture.scope in ("class", "module"):
+                fixture.finish(request)
+    return result
 
 
 def _give_up_judging(item: pytest.Item, report: pytest.TestReport) -> None:

@@ -18,8 +18,8 @@ CONFTEST = """
 import tests.conftest as shared
 import tests.stalls as stalls
 from tests.conftest import (
-    pytest_collection_modifyitems, pytest_runtest_makereport, pytest_runtest_protocol, pytest_terminal_summary,
-    pytest_unconfigure,
+    pytest_collection_modifyitems, pytest_runtest_makereport, pytest_runtest_protocol, pytest_runtest_teardown,
+    pytest_terminal_summary, pytest_unconfigure,
 )
 
 class Watcher:
@@ -122,6 +122,50 @@ def test_it_is_repeated_where_there_was_a_stall(tmp_path: Path) -> None:
     named = [line for line in words.splitlines() if "a stall of 20 ms; it had said: AssertionError: too late" in line]
     assert len(named) == 5
     assert words.count("a thread had to wait for 500 ms; it had said: AssertionError: too late") == 3
+
+
+OF_THE_FILE = """
+import pytest
+from conftest import Watcher
+made, ended = [], []
+
+@pytest.fixture(scope="session")
+def of_all():
+    made.append("of all")
+
+@pytest.fixture(scope="module")
+def lower(of_all):
+    made.append("lower")
+    yield len(made)
+    ended.append("lower")
+
+@pytest.fixture(scope="module")
+def upper(lower):
+    made.append("upper")
+    yield lower
+    ended.append("upper")
+
+@pytest.mark.wall_clock
+def test_in_a_stall(upper):
+    Watcher.stall = 0.02
+    assert made.count("upper") == 2, "the stall was when it was made"
+
+@pytest.mark.wall_clock
+def test_without_a_stall(upper):
+    assert made == ["of all", "lower", "upper", "lower", "upper"]
+    assert ended == ["upper", "lower"]
+    assert upper == 4
+
+def test_the_rest(request, upper):
+    request.config.add_cleanup(lambda: print("in the end:", *ended))
+"""
+
+
+def test_what_is_made_once_for_a_file_is_made_afresh_for_a_repetition(tmp_path: Path) -> None:
+    words = words_of_pytest(tmp_path, CONFTEST, OF_THE_FILE, "-v", "-s")
+    outcomes = re.findall(r"^test_it.py::\S+ (RERUN|PASSED|FAILED|SKIPPED)", words, flags=re.MULTILINE)
+    assert outcomes == ["RERUN", "PASSED", "PASSED", "PASSED"], words
+    assert "in the end: upper lower upper lower" in words
 
 
 @pytest.fixture

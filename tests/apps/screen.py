@@ -11,7 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +29,19 @@ class Screen:
 
     def __init__(self, display: str) -> None:
         self.environment = {**os.environ, "DISPLAY": display, "QT_QPA_PLATFORM": "xcb"}
+        self._sessions: list[subprocess.Popen[str]] = []
 
-    def session(self, folder: Path, *arguments: str) -> AbstractContextManager[subprocess.Popen[str]]:
+    @contextmanager
+    def session(self, folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
         """Run a session with its window on this screen, recording into `folder`."""
         where, pipe = ("--record", str(folder)), subprocess.PIPE
-        return program(*RUN, *where, *arguments, env=self.environment, stdout=pipe, stderr=pipe, cwd=folder)
+        words = *RUN, *where, *arguments
+        with program(*words, env=self.environment, stdout=pipe, stderr=pipe, cwd=folder) as process:
+            self._sessions.append(process)
+            try:
+                yield process
+            finally:
+                self._sessions.remove(process)
 
     def answer(self, module: str) -> Any:
         """Return what a module prints as JSON that is run on this screen."""
@@ -62,6 +70,8 @@ class Screen:
             found = self.xdotool("search", "--onlyvisible", "--name", title).splitlines()
             if found:
                 return found[0]
+            for process in self._sessions:
+                assert process.poll() is None, f"no window, the session has ended: {process.communicate()}"
             time.sleep(0.2)
         raise AssertionError(f"no window named {title!r} appeared")
 

@@ -71,19 +71,29 @@ def enumerated(stage: Stage) -> Any:
 
 
 def axes(stage: Stage) -> Any:
-    """Let the kernel push the handle, and compare the axes it reports with those on the wire."""
+    """Let the kernel push the handle, and compare the axes it reports with those on the wire.
+
+    The queue of an event device holds the latest few events only: it is emptied all the time.
+    """
     profile, bus = stage.stick.profile, stage.plug.bus
+    moves: set[tuple[int, int]] = set()
+
+    def moved() -> bool:
+        moves.update(device.moves())
+        seen = [sum(axis == code for axis, _ in moves) for code in AXIS_CODES]
+        return min(seen) > 1 and bool(np.linalg.norm(stage.stick.handle) > 2.0 * FAR)
+
     with evdev.opened(evdev.wait_for_node()) as device:
         for code in AXIS_CODES:
             device.sharpen(code)
         with _pushing_kernel(stage, device):
-            until(lambda: np.linalg.norm(stage.stick.handle) > 2.0 * FAR, "the handle never moved", 10.0)
+            until(moved, "the handle never moved", 10.0, 1e-3)
             with stage.fault("dropout"):
                 reports = [data for data in bus.sent(profile.in_endpoint) if data[0] == AXES_REPORT]
                 wire = [AXES[profile.name](report) for report in reports]
                 until(lambda: _places(device) == wire[-1], "the kernel says another place", 5.0)
-                moves = device.moves()
-    return {"wire": wire, "moves": moves}
+                moves.update(device.moves())
+    return {"wire": wire, "moves": sorted(moves)}
 
 
 def _places(device: evdev.EventDevice) -> tuple[int, ...]:
