@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import gc
 import importlib
@@ -14,7 +15,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis.internal.conjecture import providers
 
-from devices.emulators.child import come_first
 from tests.stalls import REPETITIONS, Meanwhile, Stalls, StallWatcher, excusing
 from tests.tracebacks import give_lines
 
@@ -58,7 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     worker = os.environ.get("PYTEST_XDIST_WORKER", "")
     if worker == IN_STEP:
-        come_first()
+        with contextlib.suppress(PermissionError):
+            os.nice(MORE_URGENT)
     elif worker:
         os.nice(LESS_URGENT)
 
@@ -84,12 +85,10 @@ KEEP_STEP = (
 suite runs in several processes, they run in one of them, one after the other."""
 
 IN_STEP = "gw0"
-"""The process in which they do (a name of pytest-xdist); they are the first thing it does.
+"""The process in which they do (a name of pytest-xdist); they are the first thing it does."""
 
-Where that is allowed it comes before other programs."""
-
-LESS_URGENT = 5
-"""The niceness of the other processes: what keeps step has precedence."""
+MORE_URGENT, LESS_URGENT = -10, 5
+"""The niceness of that process, where it is allowed, and of the others. Other sessions on the machine lose nothing."""
 
 SELDOM = 50_000, 20, 20
 """When garbage is collected (`gc.set_threshold`)."""

@@ -14,6 +14,7 @@ import contextlib
 import threading
 import time
 from collections import deque
+from collections.abc import Iterator
 
 from devices.arm.motors import wire
 from devices.arm.motors.usb.pipes import AGAIN, Pipes, Unsent
@@ -74,6 +75,7 @@ class Line:
         self._pipes = pipes
         self._count = 0
         self._waiting: deque[Ticket] = deque()  # oldest first
+        self._held: list[bytes] | None = None
         self._fault: TransferError | None = None
         self._unsent: Unsent | None = None
         self._closing = False
@@ -111,6 +113,17 @@ class Line:
         self._waiting.append(ticket)
         self._send(ticket.sequence, endpoint, payload, length, acknowledged=True)
         return ticket
+
+    @contextlib.contextmanager
+    def at_once(self) -> Iterator[None]:
+        """Have what is posted and asked for meanwhile written at the end, all of it at once; raises `TransferError`."""
+        held: list[bytes] = []
+        self._held = held
+        try:
+            yield
+        finally:
+            self._held = None
+        self._write(*held)
 
     def collect(self, ticket: Ticket, timeout: float) -> bytes:
         """Return the answer to a request.
@@ -169,8 +182,14 @@ class Line:
     def _send(self, sequence: int, endpoint: int, payload: bytes, length: int, *, acknowledged: bool) -> None:
         trailer = self.trailer if endpoint != wire.TABLE else wire.TABLE_TRAILER
         packet = wire.request(sequence, endpoint, payload, length, trailer, acknowledged=acknowledged)
+        if self._held is None:
+            self._write(packet)
+        else:
+            self._held.append(packet)
+
+    def _write(self, *data: bytes) -> None:
         try:
-            self._pipes.write(packet)
+            self._pipes.write(*data)
         except TransferError as error:  # a drive takes nothing either if nobody reads any more
             raise self._fault or error from error
 

@@ -114,19 +114,31 @@ class NativeRounds:
     def play(self, command: Command, *, alive: bool) -> Answer:
         """See `Rounds.play`."""
         self._count += 1
-        self.send(command, alive=alive)
-        return self.look(self._timeout)
+        with self._line.at_once():
+            self.send(command, alive=alive)
+            asked, tickets = self._ask()
+        return self._answer(asked, tickets, self._timeout)
 
     def look(self, timeout: float) -> Answer:
         """Return where the motors are and one of their states; waits for `timeout` [s] at most."""
-        state = self._states[self._count % len(self._states)]
+        with self._line.at_once():
+            asked, tickets = self._ask()
+        return self._answer(asked, tickets, timeout)
+
+    @property
+    def _state(self) -> Endpoint:
+        """That of this round."""
+        return self._states[self._count % len(self._states)]
+
+    def _ask(self) -> tuple[float, list[Ticket]]:
         asked = time.perf_counter()
-        answers = wait_all(self._line, [self._ask(endpoint) for endpoint in (*self._estimates, state)], timeout)
+        asking = (*self._estimates, self._state)
+        return asked, [self._line.ask(endpoint.number, b"", endpoint.form.size) for endpoint in asking]
+
+    def _answer(self, asked: float, tickets: list[Ticket], timeout: float) -> Answer:
+        state, answers = self._state, wait_all(self._line, tickets, timeout)
         found = [endpoint.unpack(data) for endpoint, data in zip(self._estimates, answers[:-1], strict=True)]
         return Answer(asked, (found[0], found[1], found[2], found[3]), state.name, state.unpack(answers[-1]))
-
-    def _ask(self, endpoint: Endpoint) -> Ticket:
-        return self._line.ask(endpoint.number, b"", endpoint.form.size)
 
     def send(self, command: Command, *, alive: bool) -> None:
         """Send a command, and feed the watchdogs now and then; if it is not `alive` have the motors stand still."""

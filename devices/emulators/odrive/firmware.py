@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import math
 import struct
+from collections import deque
 from collections.abc import Callable, MutableMapping
 from typing import Any
 
@@ -18,17 +19,23 @@ from devices.emulators.odrive.table import Row, rows, table_text
 PAGE = 61
 """An answer has no more data than that [byte]."""
 
+LONGEST_LOG = 10_000
+"""So many packets are remembered: a run lasts for millions."""
+
 _FORMS = {
-    "float": "<f",
-    "bool": "<?",
-    "int8": "<b",
-    "uint8": "<B",
-    "int16": "<h",
-    "uint16": "<H",
-    "int32": "<i",
-    "uint32": "<I",
-    "int64": "<q",
-    "uint64": "<Q",
+    kind: struct.Struct(form)
+    for kind, form in {
+        "float": "<f",
+        "bool": "<?",
+        "int8": "<b",
+        "uint8": "<B",
+        "int16": "<h",
+        "uint16": "<H",
+        "int32": "<i",
+        "uint32": "<I",
+        "int64": "<q",
+        "uint64": "<Q",
+    }.items()
 }
 _PROTOCOL = 1
 _SUPPLY, _PIN = 24.0, 1.65
@@ -81,8 +88,8 @@ class Firmware:
         Its table of endpoints.
     checksum : int
         What requests to these must end with.
-    received : list of bytes
-        Packets that were taken and understood, oldest first; emptied by whoever likes.
+    received : deque of bytes
+        Packets that were taken and understood, the latest `LONGEST_LOG`, oldest first; emptied by whoever likes.
     """
 
     def __init__(self, plant: Plant, serial: int) -> None:
@@ -99,7 +106,7 @@ class Firmware:
             "fw_version_revision": 6,
         }
         self.text, self.checksum, self._version = _table()
-        self.received: list[bytes] = []
+        self.received: deque[bytes] = deque(maxlen=LONGEST_LOG)
         self._own_functions: dict[str, Callable[..., Any]] = {
             "clear_errors": self.clear_errors,
             "test_function": self._count,
@@ -162,7 +169,7 @@ class Firmware:
         row = self._rows.get(number)
         if row is None:
             return b""
-        form = struct.Struct(_FORMS[row.kind])
+        form = _FORMS[row.kind]
         before = self._bytes(row, form)
         if row.writable and len(payload) >= form.size:
             self._set(row, form.unpack_from(payload)[0])
@@ -188,7 +195,7 @@ class Firmware:
 
     def write(self, row: Row, value: float) -> None:
         """Give a property a value; of a whole number that is too long for it the lowest bits are taken."""
-        form = struct.Struct(_FORMS[row.kind])
+        form = _FORMS[row.kind]
         if row.kind == "bool":
             value = bool(value)
         elif row.kind != "float":

@@ -80,18 +80,19 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         earlier = 0
         while True:
             try:
-                answer = wire.recv(packets.LONGEST)
+                packet = wire.recv(packets.LONGEST)
             except OSError:
-                answer = b""
-            if not answer:
+                packet = b""
+            if not packet:
                 fail(errno.ENODEV)
-            kind, number = packets.ANSWER.unpack_from(answer)
-            if kind != packets.OUT:
-                break
-            earlier = number
-        if earlier or number:
-            fail(earlier or number)
-        return answer[packets.ANSWER.size :]
+            for answer in packets.apart(packet):
+                kind, number = packets.ANSWER.unpack_from(answer)
+                if kind == packets.OUT:
+                    earlier = number
+                elif earlier or number:
+                    fail(earlier or number)
+                else:
+                    return answer[packets.ANSWER.size :]
 
     def _call(self, name: str, *arguments: Any, wire_name: str = "host") -> Any:
         """Have the other process do something, and return what that gave."""
@@ -158,10 +159,11 @@ class RemoteBackend(DescriptorTrees, usb.backend.IBackend):  # type: ignore[misc
         earlier = 0
         with contextlib.suppress(BlockingIOError):
             while True:
-                answer = wire.recv(packets.LONGEST, socket.MSG_DONTWAIT)
-                earlier = packets.ANSWER.unpack_from(answer)[1] if answer else errno.ENODEV
-                if not answer:
+                packet = wire.recv(packets.LONGEST, socket.MSG_DONTWAIT)
+                if not packet:
+                    earlier = errno.ENODEV
                     break
+                earlier = packets.ANSWER.unpack_from(packets.apart(packet)[-1])[1]
         if earlier:
             fail(earlier)
         return len(data)

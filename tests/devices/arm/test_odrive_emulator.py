@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE, STEP, TORQUE_CONTROL, VELOCITY_CONTROL
 from devices.emulators.odrive.board import JUMP, EmulatedOdrive
 from devices.emulators.odrive.faults import ODRIVE_FAULTS, OdriveFaults
-from devices.emulators.odrive.firmware import Firmware
+from devices.emulators.odrive.firmware import LONGEST_LOG, Firmware
 from devices.emulators.times import FreeTime
 from haptics.errors import ConfigurationError
 from tests.devices.arm.odrive_rig import IDS, alone, let_go_by
@@ -49,6 +49,14 @@ def test_a_wrong_trailer_is_met_with_silence() -> None:
     assert inside.handle(wrong) is None
     assert inside.axes[0].values == before
     assert not inside.received
+
+
+def test_a_long_run_does_not_fill_the_memory() -> None:
+    inside, _ = alone()
+    for number in range(LONGEST_LOG + 3):
+        inside.handle(packet(inside, IDS["axis0.controller.input_vel"], struct.pack("<f", number)))
+    assert len(inside.received) == LONGEST_LOG
+    assert struct.unpack_from("<f", inside.received[-1], 6) == (LONGEST_LOG + 2,)
 
 
 def test_an_unknown_endpoint_is_met_with_a_head_only() -> None:

@@ -16,11 +16,13 @@ class FakePipes:
 
     def __init__(self) -> None:
         self.written: list[bytes] = []
+        self.writes = 0
         self.coming: queue.Queue[bytes | TransferError] = queue.Queue()
         self.closed = False
 
-    def write(self, packet: bytes) -> None:
-        self.written.append(packet)
+    def write(self, *data: bytes) -> None:
+        self.written.extend(data)
+        self.writes += 1
 
     def read(self, timeout: float) -> bytes | None:
         try:
@@ -58,6 +60,27 @@ def test_answers_find_their_requests(line: Line, pipes: FakePipes) -> None:
         pipes.answer(request, bytes((number,)))
     assert wait_all(line, tickets, 5.0) == [bytes((number,)) for number in range(5)]
     assert line.strays == 0
+
+
+def test_what_belongs_together_is_written_at_once_and_in_order(line: Line, pipes: FakePipes) -> None:
+    with line.at_once():
+        line.post(7, b"x")
+        tickets = [line.ask(number, b"", 1) for number in (1, 2)]
+        assert not pipes.written
+    line.post(8, b"y")
+    assert pipes.writes == 2
+    assert [struct.unpack_from("<H", packet, 2)[0] & 0x7FFF for packet in pipes.written] == [7, 1, 2, 8]
+    pipes.answer(pipes.written[1], b"a")
+    pipes.answer(pipes.written[2], b"b")
+    assert wait_all(line, tickets, 5.0) == [b"a", b"b"]
+
+
+def test_of_what_belongs_together_nothing_is_written_if_something_is_wrong(line: Line, pipes: FakePipes) -> None:
+    with pytest.raises(struct.error), line.at_once():
+        line.post(7, b"x")
+        line.ask(1, b"", 1 << 20)
+    line.post(8, b"y")
+    assert len(pipes.written) == 1
 
 
 def test_after_an_answer_was_lost_the_others_are_right(line: Line, pipes: FakePipes) -> None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import errno
+import select
+import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +27,8 @@ from devices.common.bus.transfers import TransferError, Trouble
 from devices.emulators.odrive import emulated_odrive
 from devices.emulators.odrive.child import spawn
 from devices.emulators.odrive.remote import RemoteBackend
+from devices.emulators.odrive.serving import packets
+from devices.emulators.odrive.serving.remote_queue import WAITING, RemoteQueue
 from haptics.errors import DeviceFault
 from tests.devices.arm.odrive_rig import HOME, PATIENCE, run
 
@@ -38,8 +43,8 @@ class FakeQueue:
         self.coming: deque[Done] = deque()
         self.restarted: list[bool] = []
 
-    def submit(self, packet: bytes) -> None:
-        self.sent.append(packet)
+    def submit(self, *data: bytes) -> None:
+        self.sent.extend(data)
 
     def wait(self, timeout: float) -> Done | None:
         if not self.coming:
@@ -162,6 +167,75 @@ def test_a_libusb_without_them_is_named() -> None:
 def test_where_there_is_no_queue_the_facts_say_why() -> None:
     with OdriveStage(backend=emulated_odrive()) as stage:
         assert stage.facts["transfers"] == "one at a time: the device is not reached by libusb 1.0"
+
+
+# --- how another process is reached ----------------------------------------------------------------------------------
+
+
+class FarEnd:
+    """The other side of a queue: its connections for packets in and out."""
+
+    def __init__(self, listener: socket.socket) -> None:
+        self.inward, self.outward = (listener.accept()[0] for _ in range(2))
+        for wire in (self.inward, self.outward):
+            wire.settimeout(PATIENCE)
+
+    def asked(self) -> int:
+        """Return how many packets in the queue asks for in the next packet."""
+        requests = packets.apart(self.inward.recv(packets.LONGEST))
+        assert {request[0] for request in requests} == {packets.IN}
+        return len(requests)
+
+    def answer(self, *answers: tuple[int, bytes]) -> None:
+        """Answer requests for packets in at once: the system's number of an error, and data."""
+        (packet,) = packets.together([packets.ANSWER.pack(packets.IN, number) + data for number, data in answers])
+        self.inward.send(packet)
+
+
+@pytest.fixture
+def far_end(tmp_path: Path) -> Iterator[tuple[RemoteQueue, FarEnd]]:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as listener:
+        listener.bind(str(tmp_path / "far"))
+        listener.listen()
+        remote = RemoteQueue(str(tmp_path / "far"), 1, 2, OUT, IN)
+        end = FarEnd(listener)
+        yield remote, end
+        end.inward.close()
+        end.outward.close()
+        remote.close()
+
+
+def test_packets_that_belong_together_wake_the_other_process_once(far_end: tuple[RemoteQueue, FarEnd]) -> None:
+    remote, end = far_end
+    remote.submit(b"one", b"two")
+    remote.submit(b"three")
+    sent = [packets.apart(end.outward.recv(packets.LONGEST)) for _ in range(2)]
+    assert [[request[packets.OUT_HEAD.size :] for request in each] for each in sent] == [[b"one", b"two"], [b"three"]]
+
+
+def test_packets_are_asked_for_when_half_of_those_asked_for_have_come(far_end: tuple[RemoteQueue, FarEnd]) -> None:
+    remote, end = far_end
+    assert end.asked() == WAITING
+    half = [bytes((number,)) for number in range(WAITING // 2)]
+    end.answer(*((0, data) for data in half[1:]))
+    assert [remote.wait(PATIENCE) for _ in half[1:]] == [Done(False, 0, data) for data in half[1:]]
+    assert remote.wait(0.0) is None
+    assert not select.select([end.inward], (), (), 0.0)[0]
+    end.answer((0, half[0]))
+    assert remote.wait(PATIENCE) == Done(False, 0, half[0])
+    assert end.asked() == WAITING // 2
+
+
+def test_for_what_failed_nothing_is_asked_until_the_endpoint_is_cleared(far_end: tuple[RemoteQueue, FarEnd]) -> None:
+    remote, end = far_end
+    assert end.asked() == WAITING
+    end.answer(*(WAITING * [(errno.EPIPE, b"")]))
+    assert [remote.wait(PATIENCE) for _ in range(WAITING)] == WAITING * [Done(False, errno.EPIPE, b"")]
+    assert not select.select([end.inward], (), (), 0.0)[0]
+    remote.restart(False, lambda: None)
+    assert end.asked() == WAITING
+    end.answer((0, b"two"))
+    assert remote.wait(PATIENCE) == Done(False, 0, b"two")
 
 
 # --- in another process ----------------------------------------------------------------------------------------------

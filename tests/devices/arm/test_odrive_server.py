@@ -145,6 +145,27 @@ def test_nonsense_is_refused_and_hurts_nobody(far: RemoteBackend, port: usb.core
     works(port)
 
 
+def test_several_requests_in_one_packet_are_answered_in_one_packet(far: RemoteBackend, port: usb.core.Device) -> None:
+    to_drive = packets.OUT_HEAD.pack(packets.OUT, port._ctx.handle, TEXT_OUT, TEXT, SOON) + b"r fw_version_minor\n"
+    from_drive = packets.IN_REQUEST.pack(packets.IN, port._ctx.handle, TEXT_IN, TEXT, LATE, 64)
+    with raw(far) as wire:
+        wire.send(*packets.together(2 * [to_drive, from_drive]))
+        answers = packets.apart(wire.recv(packets.LONGEST))
+    assert answers == 2 * [packets.ANSWER.pack(packets.IN, 0) + b"5\r\n"]
+
+
+@pytest.mark.parametrize("packet", ["04", "04 01", "04 0000", "04 0500 00", "04 0100 00 0200 00", "04 0100 04"])
+def test_what_is_not_several_requests_is_refused(far: RemoteBackend, port: usb.core.Device, packet: str) -> None:
+    with raw(far) as wire:
+        wire.send(bytes.fromhex(packet))
+        wire.send(bytes((packets.CALL,)) + b'["stalled"]')
+        answers: list[bytes] = []
+        while not answers or answers[-1][0] != packets.CALL:
+            answers += packets.apart(wire.recv(packets.LONGEST))
+        assert all(packets.ANSWER.unpack_from(answer)[1] for answer in answers[:-1])
+    works(port)
+
+
 def test_a_client_that_reads_nothing_loses_its_connection_only(far: RemoteBackend, port: usb.core.Device) -> None:
     with raw(far) as wire, pytest.raises(OSError, match=r"[Bb]roken|reset"):
         wire.settimeout(PATIENCE)

@@ -296,10 +296,10 @@ def test_a_tick_does_not_wait_for_the_wire(monkeypatch: pytest.MonkeyPatch) -> N
         stuck, go_on = threading.Event(), threading.Event()
         write = Pipes.write
 
-        def slow(pipes: Pipes, packet: bytes) -> None:
+        def slow(pipes: Pipes, *data: bytes) -> None:
             stuck.set()
             assert go_on.wait(PATIENCE)
-            write(pipes, packet)
+            write(pipes, *data)
 
         monkeypatch.setattr(Pipes, "write", slow)
         stage.tick(HOME)

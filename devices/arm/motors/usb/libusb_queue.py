@@ -185,8 +185,12 @@ class LibusbQueue:
 
     # --- see `Queue` -------------------------------------------------------------------------------------------------
 
-    def submit(self, packet: bytes) -> None:
-        """Have a packet sent; if too many wait already, wait for one of them as long as for a packet."""
+    def submit(self, *data: bytes) -> None:
+        """Have packets sent; if too many wait already, wait for one of them as long as for a packet."""
+        for packet in data:
+            self._submit(packet)
+
+    def _submit(self, packet: bytes) -> None:
         latest = time.perf_counter() + WRITE_TIMEOUT
         while not self._idle:
             if self._closed or time.perf_counter() > latest:

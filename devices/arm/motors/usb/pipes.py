@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from devices.arm.motors.wire import PACKET
@@ -58,9 +59,11 @@ class Pipes:
             for direction in (0, _IN)
         )
 
-    def write(self, packet: bytes) -> None:
-        """Send a packet; raises `TransferError`."""
-        self._persist(self._out, A_PACKET, lambda: self.device.write(self._out, packet, round(WRITE_TIMEOUT * 1e3)))
+    def write(self, *data: bytes) -> None:
+        """Send packets, one after the other; raises `TransferError`."""
+        milliseconds = round(WRITE_TIMEOUT * 1e3)
+        for packet in data:
+            self._persist(self._out, A_PACKET, partial(self.device.write, self._out, packet, milliseconds))
 
     def read(self, timeout: float) -> bytes | None:
         """Return the next packet, None if there was none for `timeout` [s]; raises `TransferError`."""

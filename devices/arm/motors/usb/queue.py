@@ -27,8 +27,8 @@ class Done(NamedTuple):
 class Queue(Protocol):
     """Two endpoints, one out and one in. One thread may submit while another waits."""
 
-    def submit(self, packet: bytes) -> None:
-        """Have a packet sent after those before it; raise `OSError` if that cannot be."""
+    def submit(self, *data: bytes) -> None:
+        """Have packets sent, after those before them; raise `OSError` if that cannot be."""
         ...
 
     def wait(self, timeout: float) -> Done | None:

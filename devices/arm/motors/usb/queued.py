@@ -41,10 +41,10 @@ class QueuedPipes(Pipes):
         self._queue = make(self._number, self._out, self._in)
         self._restarted: set[bool] = set()
 
-    def write(self, packet: bytes) -> None:
-        """Have a packet sent; raises `TransferError` if that cannot be."""
+    def write(self, *data: bytes) -> None:
+        """Have packets sent; raises `TransferError` if that cannot be."""
         try:
-            self._queue.submit(packet)
+            self._queue.submit(*data)
         except OSError as error:
             raise failure_of(error, A_PACKET) from error
 

@@ -66,7 +66,7 @@ class Connection:
             except OSError:
                 request = b""
             if request:
-                self._waiting.append(request)
+                self._waiting.extend(packets.apart(request))
             else:
                 self._over = True
 
@@ -116,8 +116,8 @@ class Connection:
     def answer(self) -> None:
         """Send the answers there are, at the end of a pass: sent one by one they would wake the client for each."""
         try:
-            for answer in self._answers:
-                self.wire.send(answer)
+            for packet in packets.together(self._answers):
+                self.wire.send(packet)
         except OSError:  # gone, or it reads nothing
             self.ended = True
         self._answers.clear()

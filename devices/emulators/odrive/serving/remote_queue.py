@@ -1,7 +1,8 @@
 """A queue of two endpoints of a drive in another process (`devices.arm.motors.usb.queue.Queue`).
 
 It has a connection for each direction, on which requests are served one after the other: packets out as the drive takes
-them, and as many requests for packets in as there are transfers under way.
+them, and as many requests for packets in as there are transfers under way. What is submitted at once goes there at
+once, and so do the requests in place of those that were answered: the other process is woken once for all of them.
 """
 
 from __future__ import annotations
@@ -14,10 +15,10 @@ import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from devices.arm.motors.usb.pipes import WRITE_TIMEOUT
-from devices.arm.motors.usb.queue import AHEAD, Done
+from devices.arm.motors.usb.queue import Done
 from devices.arm.motors.wire import PACKET
 from devices.emulators.odrive.serving import packets
 
@@ -26,6 +27,13 @@ SILENCE = 30
 
 FAREWELL = 0.2
 """What waits to go out when the queue is closed is waited for so long [s]."""
+
+WAITING = 48
+"""So many requests for packets in wait there. New ones are sent when half of them are used up: that wakes the other
+process, and it does nothing else."""
+
+_LAST = b"", bytes((packets.CALL,))
+"""Answers after which there are no others: none at all, and that to the question with which a queue is closed."""
 
 
 class Wire:
@@ -63,24 +71,20 @@ class RemoteQueue:
         for wire in (self._in, self._out):
             self._ready.register(wire, select.POLLIN)
         self._came: deque[Done] = deque()
-        self._under_way = 0
+        self._wanted, self._under_way = WAITING, 0
         self._set_off()
 
     def _set_off(self) -> None:
         """Have as many transfers in under way as there should be."""
-        while self._under_way < AHEAD:
-            self._under_way += 1
-            self._read_next()
-
-    def _read_next(self) -> None:
+        missing, self._under_way = self._wanted - self._under_way, self._wanted
         try:
-            _send(self._in, self._request)
+            _send(self._in, missing * [self._request])
         except OSError as error:
             self._came.append(Done(False, error.errno or errno.EIO, b""))
 
-    def submit(self, packet: bytes) -> None:
-        """Have a packet sent."""
-        _send(self._out, self._head + packet)
+    def submit(self, *data: bytes) -> None:
+        """Have packets sent."""
+        _send(self._out, [self._head + packet for packet in data])
 
     def wait(self, timeout: float) -> Done | None:
         """Return what came next."""
@@ -95,17 +99,18 @@ class RemoteQueue:
         kept = [done for done in self._came if done.outward != outward or done.error != errno.EPIPE]
         self._came.clear()
         self._came.extend(kept)
+        self._wanted = WAITING
         self._set_off()
 
     def close(self) -> None:
         """Wait until the packets have gone out, which are served in front of anything else on their wire."""
         with contextlib.suppress(OSError):
-            _send(self._out, bytes((packets.CALL,)) + b'["stalled"]')
+            _send(self._out, [bytes((packets.CALL,)) + b'["stalled"]'])
             waiting = select.poll()
             waiting.register(self._out, select.POLLIN)
             latest = time.monotonic() + FAREWELL
             while waiting.poll(max(1e3 * (latest - time.monotonic()), 0.0)):
-                if self._out.recv(packets.LONGEST)[:1] in {b"", bytes((packets.CALL,))}:
+                if any(answer[:1] in _LAST for answer in packets.apart(self._out.recv(packets.LONGEST))):
                     break
         for wire in (self._in, self._out):
             wire.close()
@@ -118,31 +123,38 @@ class RemoteQueue:
             with contextlib.suppress(BlockingIOError):
                 while self._take(outward=number == self._out.fileno()):
                     pass
+        if self._under_way <= self._wanted // 2:
+            self._set_off()
 
     def _take(self, *, outward: bool) -> bool:
-        """Take an answer; tell whether there may be more."""
+        """Take the answers in a packet; tell whether there may be more."""
         try:
-            answer = (self._out if outward else self._in).recv(packets.LONGEST, socket.MSG_DONTWAIT)
+            packet = (self._out if outward else self._in).recv(packets.LONGEST, socket.MSG_DONTWAIT)
         except ConnectionError:
-            answer = b""
-        number = packets.ANSWER.unpack_from(answer)[1] if answer else errno.ENODEV
-        self._came.append(Done(outward, number, answer[packets.ANSWER.size :]))
-        if not outward and number:
-            self._under_way -= 1
-        elif not outward:
-            self._read_next()
-        return bool(answer)
+            packet = b""
+        for answer in packets.apart(packet):
+            number = packets.ANSWER.unpack_from(answer)[1] if answer else errno.ENODEV
+            self._came.append(Done(outward, number, answer[packets.ANSWER.size :]))
+            if not outward:
+                self._under_way -= 1
+                self._wanted -= number != 0  # what failed is not tried again until the endpoint is cleared
+        return bool(packet)
 
 
-def _send(wire: socket.socket, request: bytes) -> None:
-    """Send a request, as soon as there is room for it; if the other process is gone, so is the drive."""
+def _send(wire: socket.socket, requests: Sequence[bytes]) -> None:
+    """Send requests, as soon as there is room for them; if the other process is gone, so is the drive."""
+    for packet in packets.together(requests):
+        _send_packet(wire, packet)
+
+
+def _send_packet(wire: socket.socket, packet: bytes) -> None:
     try:
         try:
-            wire.send(request, socket.MSG_DONTWAIT)
+            wire.send(packet, socket.MSG_DONTWAIT)
         except BlockingIOError:
             if not select.select((), (wire,), (), WRITE_TIMEOUT)[1]:
                 raise
-            wire.send(request, socket.MSG_DONTWAIT)
+            wire.send(packet, socket.MSG_DONTWAIT)
     except BlockingIOError:
         raise OSError(errno.ETIMEDOUT, os.strerror(errno.ETIMEDOUT)) from None
     except OSError:
