@@ -15,6 +15,7 @@ from tests.safety_runs import Case, run
 from tests.test_fault_table import AFTER_ALL, FATAL, HARMLESS, RAISING, UNSEEN
 
 
+@pytest.mark.few(13)
 @pytest.mark.parametrize(("device", "model"), [("virtual-joystick", "C"), ("virtual-arm", "A")])
 @pytest.mark.parametrize("fault", FAULTS)
 def test_a_fault_comes_to_what_the_table_says(fault: str, device: str, model: str, tmp_path: Path) -> None:

@@ -125,6 +125,7 @@ class Session(Application):
         return any(len(one) > 300 and bool(np.ptp(one[-200:], axis=0).max() > 1e-3) for one in told)
 
 
+@pytest.mark.slow
 def test_when_application_and_servo_are_killed_the_drive_s_watchdogs_let_go_of_the_motors(tmp_path: Path) -> None:
     where = ("--headless", "--record", str(tmp_path / "recordings"))
     with written(tmp_path, *RUN, *where, *ARM, *PATIENT, *HAND, "--model", "A", "--duration", "60") as process:

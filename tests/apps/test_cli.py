@@ -230,6 +230,7 @@ def ignored_signals(pid: int) -> int:
     return int(next(line for line in lines if line.startswith("SigIgn:")).split()[1], 16)
 
 
+@pytest.mark.slow
 def test_a_suspended_session_leaves_no_force_on(tmp_path: Path) -> None:
     with session(tmp_path) as (process, recording):
         # Ctrl-Z reaches every process of the terminal; the servo must not freeze with its last force on.

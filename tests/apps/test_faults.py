@@ -59,6 +59,7 @@ def test_a_device_that_loses_its_numbers_is_status_4_with_the_recording_kept(tmp
     assert not rows["command"][-1].any()
 
 
+@pytest.mark.slow
 def test_an_unplugged_arm_is_status_4_and_named(tmp_path: Path) -> None:
     done, recording = run(tmp_path, "--device", "virtual-arm", "--fault", "unplug@0.3", "--duration", "20")
     assert done.returncode == 4

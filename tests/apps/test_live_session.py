@@ -106,6 +106,7 @@ def test_a_slider_acts_on_the_running_session_and_start_begins_another(screen: S
         assert json.loads((second / "recording.json").read_text())["state"] == "complete"
 
 
+@pytest.mark.slow
 def test_a_run_goes_on_when_the_view_dies(screen: Screen, tmp_path: Path) -> None:
     with screen.session(tmp_path, "--device", "virtual-joystick", "--model", "C", "--duration", "600") as process:
         window = screen.window("virtual-joystick")

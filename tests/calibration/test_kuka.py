@@ -92,6 +92,7 @@ def test_the_torque_lacks_that_of_the_rotors(arrays, joints):
     assert "| 4 | 488 | 85 to 88 | -492 | -1.01 |" in table(str(RECORDING))
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("joint", [1, 2, 3, 4])
 def test_the_inertia_that_is_chosen_is_minus_the_rotors(arrays, joints, joint):
     rotor = arrays["motor_inertia"][joint] * arrays["gear_ratio"][joint] ** 2

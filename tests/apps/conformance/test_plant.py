@@ -162,6 +162,7 @@ IMPEDANCES: dict[str, Callable[[float], Element]] = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("cell", [CELLS[0], REFERENCE, CELLS[-1]], ids=lambda cell: cell.name)
 @pytest.mark.parametrize("motion", [motions.BREAKAWAY, motions.CIRCLE, motions.SLIDES[0.02, 0.0]], ids=lambda m: m.name)
 @pytest.mark.parametrize("model", IMPEDANCES)

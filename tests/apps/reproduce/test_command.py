@@ -46,6 +46,7 @@ each_one = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.few(8)
 @each_one
 def test_every_number_is_met_and_every_guard_holds(name: str) -> None:
     rows = outcome_of(name).rows
@@ -54,6 +55,7 @@ def test_every_number_is_met_and_every_guard_holds(name: str) -> None:
     assert any(row.met for row in rows), "only guards: nothing here is compared with the paper"
 
 
+@pytest.mark.few(8)
 @each_one
 def test_every_picture_has_something_in_each_part(name: str) -> None:
     figure = Figure(figsize=(12, 7))

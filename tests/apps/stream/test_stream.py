@@ -109,6 +109,7 @@ def test_udp_brings_a_datagram_a_tick(tmp_path: Path) -> None:
     assert None not in received[0].values()
 
 
+@pytest.mark.slow
 def test_a_stream_that_dies_does_not_disturb_the_run(tmp_path: Path) -> None:
     pytest.importorskip("websockets")
     port = free_port(socket.SOCK_STREAM)

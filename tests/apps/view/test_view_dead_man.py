@@ -179,6 +179,7 @@ def test_a_key_that_was_down_before_the_run_must_be_pressed_anew(key) -> None:
     assert key.sent() == [HoldKey(True)]
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("place", ["stop", "start", "spin", "slider", "combo"])
 def test_the_key_does_nothing_else_wherever_the_focus_is(key, place: str) -> None:
     controls = key.window.controls

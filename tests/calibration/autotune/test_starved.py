@@ -54,6 +54,7 @@ def ending_in_nothing(rows: Rows) -> Rows:
     return rows
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("spoil", [good, with_a_gap, ending_in_nothing])
 def test_first_pushes_are_understood_whatever_samples_they_lack(spoil: Callable[[Rows], Rows]) -> None:
     labels: list[str] = []

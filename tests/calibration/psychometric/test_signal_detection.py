@@ -21,6 +21,7 @@ def test_yes_no_is_the_textbooks_example() -> None:
     assert exact.criterion.value == pytest.approx(-0.294, abs=0.002)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("d", [0.3, 1.0, 2.5])
 @pytest.mark.parametrize("shift", [-0.4, 0.0, 0.8])
 def test_rates_of_a_simulated_comparison_give_its_distance_back(d: float, shift: float) -> None:

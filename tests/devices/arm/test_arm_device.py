@@ -57,6 +57,7 @@ def test_velocity_is_that_of_the_motion() -> None:
     assert np.mean(late, axis=0) == pytest.approx((0.1, -0.05), abs=0.01)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("sensor", ["ati", "onrobot-hex", "optoforce"])
 def test_every_sensor_shows_the_force_of_the_hand_in_the_axes_of_the_device(sensor: str) -> None:
     with opened(sensor, hand=push(3.0, -4.0)) as arm:
@@ -170,6 +171,7 @@ def test_it_does_not_begin_with_samples_that_do_not_agree(monkeypatch: pytest.Mo
 # --- what it refuses -------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("command", [(math.nan, 0.0), (math.inf, 0.0), (2.0, 0.0)])
 def test_a_command_that_is_nowhere_is_a_fault(command: tuple[float, float]) -> None:
     with opened() as arm, pytest.raises(DeviceFault, match="must be finite, and within reach"):

@@ -43,6 +43,7 @@ ENDED_BY_THE_DRIVE = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("fault", ENDED_BY_THE_DRIVE)
 def test_a_drive_that_fails_ends_the_run_with_loose_motors(fault: str) -> None:
     with opened(motors={"watchdog": 0.3, "reply_timeout": 0.1}) as arm:
@@ -82,6 +83,7 @@ def first_make(cases):
     return [pytest.param(*case, marks=() if case[0] == "ati" else pytest.mark.slow) for case in cases]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("make", "fault"), first_make(ENDED_BY_THE_SENSOR))
 @pytest.mark.wall_clock  # a sensor behind a real wire has to be heard
 def test_a_sensor_that_fails_ends_the_run_and_the_motors_hold_until_it_is_over(make: str, fault: str) -> None:

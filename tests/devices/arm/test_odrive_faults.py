@@ -40,6 +40,7 @@ RUINOUS = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("fault", RUINOUS)
 def test_a_fault_in_a_run_is_told_with_what_to_do_and_leaves_no_motor_driven(fault: str, protocol: str) -> None:
     if (fault, protocol) == ("wrong-crc", "text"):
@@ -142,6 +143,7 @@ def test_a_drive_that_comes_back_under_another_address_when_it_is_reset_is_found
         assert stage.drive.get("vbus_voltage") == 24.0
 
 
+@pytest.mark.few(5)
 @pytest.mark.parametrize(
     ("fault", "message"),
     [

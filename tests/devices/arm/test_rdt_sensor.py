@@ -221,6 +221,7 @@ def test_saturation_takes_the_force_away_until_it_is_over(running, faults):
     np.testing.assert_allclose(running.latest().wrench, LOAD, atol=1e-6)
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize(
     ("fault", "value", "message"),
     [

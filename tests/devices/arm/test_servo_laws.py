@@ -67,6 +67,7 @@ def test_all_laws_follow(law):
     assert following(law, "dry")[1] < 1e-3
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("encoders", ["motor", "both"])
 @pytest.mark.parametrize("law", LAWS)
 def test_at_rest_nothing_hunts(law, encoders):
@@ -129,6 +130,7 @@ def give(law, force=(0.0, 60.0), **settings):
     return rig.hold(3.0, force)["angle"][-1] - START, servo
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", ["pid", "flatness", "fractional", "linearising"])
 def test_a_servo_without_integrator_is_as_stiff_as_its_gains_and_its_gearbox(law):
     moved, servo = give(law, integral=0.0)
@@ -153,6 +155,7 @@ def test_a_known_hand_does_not_push_the_joints_away(law):
     assert (abs(give(law, integral=0.0, knows_hand=True)[0]) < 0.05 * unknown).all()
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_weight_is_held_from_the_first_moment(law):
     rig = ServoRig(ServoSettings(law=law), links=HANGING, encoders="both")

@@ -40,6 +40,7 @@ class TestInverse3(DeviceContract):
 # --- an ordinary run ----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
 def test_position_and_force_are_those_of_the_plane(plane):
     axes = ["xyz".index(letter) for letter in plane]

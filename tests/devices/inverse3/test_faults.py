@@ -44,6 +44,7 @@ def test_answers_in_pieces_are_answers(server, fault):
         assert device.read().position[0] == pytest.approx(1.0 / 400.0, abs=1e-3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", ["delay-1ms", "delay-5ms", "delay-20ms"])
 def test_a_late_answer_is_an_old_sample_and_no_fault(server, fault):
     (one,) = server.service.devices
@@ -106,6 +107,7 @@ def test_an_answer_to_no_message_is_left_alone(server):
 # --- what ends a run -----------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize(
     ("fault", "words"),
     [

@@ -97,6 +97,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.few(6)
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_descriptor_costs_little(name: str) -> None:
     tracemalloc.start()

@@ -33,6 +33,7 @@ class TestEmulatedSidewinder(DeviceContract):
 # --- forces ------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("profile", STICKS)
 @pytest.mark.parametrize("direction", [(0.0, 1.0), (-0.6, -0.8)])
 def test_a_force_arrives_at_the_handle_in_size_and_direction(profile: str, direction: tuple[float, float]) -> None:

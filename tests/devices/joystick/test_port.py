@@ -209,6 +209,7 @@ def kill_writer(run: Run) -> None:
     write, session.write = session.write, die  # type: ignore[method-assign]
 
 
+@pytest.mark.few(2)
 @pytest.mark.wall_clock
 @pytest.mark.parametrize(
     ("deed", "words"),

@@ -40,6 +40,7 @@ from tests.processes import ROOT
 pytestmark = pytest.mark.wall_clock  # driver and board exchange by the wall's clock, in threads of their own
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("fault", "values"),
     [("lose_request_byte", (0, 1, 2, 5, 6, 9)), ("lose_reply_byte", (0, 4, 8)), ("shorten_reply", range(1, 9))],

@@ -59,6 +59,7 @@ def run_of(kind: str, name: str) -> Run:
 # ---- the constraints
 
 
+@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_every_step_solves_the_equations_of_the_model(kind: str, name: str) -> None:
@@ -70,6 +71,7 @@ def test_every_step_solves_the_equations_of_the_model(kind: str, name: str) -> N
     assert 0.05 < run.sticking.mean() < 0.9, "the input must make the element stick and slide"
 
 
+@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_trajectory_equals_the_independent_reference(kind: str, name: str) -> None:
@@ -186,6 +188,7 @@ def test_a_turned_input_gives_the_turned_output(kind: str, name: str) -> None:
         assert largest(getattr(turned, column) - getattr(run, column) @ turn.T) <= 1e-10
 
 
+@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_one_dimension_stays_one_dimension(kind: str, name: str) -> None:

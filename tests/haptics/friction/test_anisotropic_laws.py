@@ -86,6 +86,7 @@ def test_beside_the_edge_of_stick_sliding_has_a_speed(law: Law) -> None:
         np.testing.assert_array_equal(found.sticking, ~found.velocity.any(axis=1))
 
 
+@pytest.mark.few(3)
 @EACH
 @pytest.mark.parametrize("family", ["coulomb", "viscous", "dead-zone", *PLANAR_FAMILIES])
 @given(st.data(), st.floats(-np.pi, np.pi), st.floats(-6.0, 1.0))

@@ -39,6 +39,7 @@ def scale(law: Law, forces: Array) -> Array:
 # ---- the law itself
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data(), vectors(log_floats(1e-12, 1e6)))
@@ -94,6 +95,7 @@ def test_slopes_enclose_every_slope_of_the_level(family: str, data: st.DataObjec
 # ---- the implicit law: the constraint it solves
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -108,6 +110,7 @@ def test_implicit_law_satisfies_the_inclusion(family: str, data: st.DataObject) 
     assert np.all(left_over <= 1e-13 * np.maximum(norms(x), meeting.mobility * size))
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -119,6 +122,7 @@ def test_implicit_law_equals_an_independent_solution(family: str, data: st.DataO
     assert np.all(norms(found - expected) <= 1e-12 * scale(meeting.law, expected))
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -135,6 +139,7 @@ def test_it_sticks_exactly_where_it_may(family: str, data: st.DataObject) -> Non
     )
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -144,6 +149,7 @@ def test_elements_and_law_give_the_same_force(family: str, data: st.DataObject) 
     np.testing.assert_array_equal(meeting.law.implicit(x, meeting.mobility), meeting.answers(x).force)
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -155,6 +161,7 @@ def test_friction_takes_power(family: str, data: st.DataObject) -> None:
     assert np.all((found.force * x).sum(axis=1) >= 0.0)
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data(), st.floats(-np.pi, np.pi), st.floats(-6.0, 0.5))
@@ -168,6 +175,7 @@ def test_implicit_law_is_nonexpansive(family: str, data: st.DataObject, angle: f
     assert np.all(meeting.mobility * norms(f - g) <= norms(x - y) * (1.0 + 1e-12) + rounding)
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -197,6 +205,7 @@ def test_implicit_law_is_odd(family: str, data: st.DataObject) -> None:
     )
 
 
+@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data(), st.floats(-np.pi, np.pi))

@@ -188,19 +188,16 @@ class LibusbQueue:
     def submit(self, *data: bytes) -> None:
         """Have packets sent; if too many wait already, wait for one of them as long as for a packet."""
         for packet in data:
-            self._submit(packet)
-
-    def _submit(self, packet: bytes) -> None:
-        latest = time.perf_counter() + WRITE_TIMEOUT
-        while not self._idle:
-            if self._closed or time.perf_counter() > latest:
-                raise OSError(errno.ETIMEDOUT, "too many packets wait")
-            self._attend(WRITE_TIMEOUT / 4)
-        slot = self._idle.popleft()
-        slot.fill(packet)
-        if number := self._launch(slot):
-            self._idle.append(slot)
-            raise OSError(number, "a packet was not taken")
+            latest = time.perf_counter() + WRITE_TIMEOUT
+            while not self._idle:
+                if self._closed or time.perf_counter() > latest:
+                    raise OSError(errno.ETIMEDOUT, "too many packets wait")
+                self._attend(WRITE_TIMEOUT / 4)
+            slot = self._idle.popleft()
+            slot.fill(packet)
+            if number := self._launch(slot):
+                self._idle.append(slot)
+                raise OSError(number, "a packet was not taken")
 
     def wait(self, timeout: float) -> Done | None:
         """Return what came next; hands events over meanwhile."""

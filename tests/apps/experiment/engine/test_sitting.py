@@ -205,6 +205,7 @@ TASKS = {
 }
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("task", TASKS)
 def test_every_task_runs(task: str, tmp_path: Path) -> None:
     more, procedure = TASKS[task]

@@ -75,6 +75,7 @@ def test_nothing_is_removed_that_does_not_come_back(place: SessionFolder, monkey
     assert ticks(place) == before
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("harm", ["cut", "other", "empty"])
 def test_a_packed_file_that_is_damaged_is_refused(place: SessionFolder, harm: str) -> None:
     block = place.recording(1)

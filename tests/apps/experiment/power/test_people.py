@@ -41,6 +41,7 @@ def test_nor_on_processes() -> None:
         assert (simulate_pool(STUDY, 45, executor=executor) == simulate_pool(STUDY, 45)).all()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("procedure", "error"),
     [

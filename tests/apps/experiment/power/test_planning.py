@@ -26,6 +26,7 @@ def closed_form(mean: float, sd: float, count: int, alpha: float) -> float:
     return float(stats.nct.sf(reach, count - 1, noncentrality) + stats.nct.cdf(-reach, count - 1, noncentrality))
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("mean", "sd", "alpha"), [(math.log(1.3), 0.4, 0.05), (-0.2, 0.5, 0.05), (0.2, 0.2, 0.01)])
 def test_power_of_a_difference_is_that_of_the_t_test(mean: float, sd: float, alpha: float) -> None:
     rows = plan(people(mean, sd), PowerSettings(participants=NUMBERS, alpha=alpha))

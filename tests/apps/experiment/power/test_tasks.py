@@ -26,6 +26,7 @@ def study(task: str, procedure: dict[str, Any], observer: dict[str, Any], null: 
     return Study((arm,), {"level": 1, "weber": 0.2, "floor": 0.0, **observer}, "dprime", 0.75, 3)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("task", "procedure", "null"),
     [("detection", CONSTANT, 0.3), ("same-different", CONSTANT, 0.3), ("detection", QUEST, 0.3)],

@@ -139,6 +139,7 @@ def test_a_report_that_cannot_be_written_is_an_error_in_words(
     assert "cannot be written" in capsys.readouterr().err
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("task", "table", "figure"),
     [

@@ -34,6 +34,7 @@ def on_scene(live, rows, name: str, at: tuple[float, float], **columns: float):
     return scene
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("x", "region", "levels"), [(-0.04, 1, (0.4, 0.3)), (0.0, 0, (2.2, 1.8)), (0.04, 2, (5, 4.2))])
 def test_the_law_that_is_drawn_is_that_of_the_place(live, rows, x: float, region: int, levels) -> None:
     scene = on_scene(live, rows, "ice-wood-rubber", (x, 0.0))

@@ -18,6 +18,7 @@ NAMES = (
 )
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_table_has_units_in_its_names_and_columns_of_one_length(place, shown, name: str) -> None:
     table = place(name).table(shown.history)

@@ -33,6 +33,7 @@ RUINOUS = {
 }
 
 
+@pytest.mark.few(4)
 @pytest.mark.parametrize("fault", RUINOUS)
 def test_a_fault_in_a_run_is_told_with_what_to_do_and_leaves_no_motor_driven(fault: str) -> None:
     with armed() as (stage, board, _):
@@ -84,6 +85,7 @@ UNOPENED = {
 }
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("fault", UNOPENED)
 def test_what_keeps_it_from_being_opened_is_told_with_what_to_do(fault: str) -> None:
     stage, board, _ = make_on_can()
