@@ -69,7 +69,7 @@ KEEP_STEP = (
     "apps/test_fault_processes.py",
     "apps/test_kills.py",
     "apps/view",
-    "calibration/test_joystick",
+    "calibration/joystick",
     "devices/arm/test_odrive_client",
     "devices/arm/test_odrive_killed",
     "devices/arm/test_optoforce",
@@ -95,9 +95,13 @@ SELDOM = 50_000, 20, 20
 
 BY_THE_CLOCK = (
     *KEEP_STEP,
-    *("apps/calibrate", "apps/experiment", "apps/session", "apps/stage", "apps/stream", "apps/test_cli"),
-    *("apps/test_faults", "apps/test_live_session", "apps/test_two_windows"),
-    *("devices/arm", "devices/emulated", "devices/emulators", "haptics/servo"),
+    *("apps/bench", "apps/calibrate", "apps/doctor", "apps/experiment", "apps/front_ends", "apps/gallery/test_live"),
+    *("apps/session", "apps/stage", "apps/stream", "apps/sweep", "apps/test_cli", "apps/test_faults"),
+    *("apps/test_live_session", "apps/test_stage_session", "apps/test_two_windows", "apps/test_workers"),
+    *("calibration/motions/test_live", "devices/arm", "devices/common/bus/test_guarding", "devices/emulated"),
+    *("devices/emulators", "devices/faults", "devices/virtual/test_compiled_hands", "haptics/recording/test_recording"),
+    *("haptics/friction/test_custom_law_travel", "haptics/servo", "haptics/test_shared", "haptics/test_trace"),
+    *("test_documents", "test_examples", "test_plugin_example"),
 )
 """Tests, likewise, of whole programs, or of devices whose far ends have threads or processes of their own: they are
 repeated as those that guard a promise in wall-clock time are, but in the end they are judged."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
+from tests.conftest import BY_THE_CLOCK, EACH_ALONE
+from tests.processes import ROOT
 from tests.suites import words_of_pytest
 
 CONFTEST = "from tests.conftest import pytest_collection_modifyitems"
@@ -45,3 +49,9 @@ def test_few_examples_of_the_whole_range_are_left_in_the_first_stage(tmp_path: P
 
 def test_the_second_stage_has_them_all(tmp_path: Path) -> None:
     assert len(collected(tmp_path, "not hardware")) == 7 + 3 + 2 + 1
+
+
+@pytest.mark.parametrize("beginning", [*BY_THE_CLOCK, *EACH_ALONE])
+def test_what_runs_by_the_clock_is_still_where_it_is_said_to_be(beginning: str) -> None:
+    tests = (path.relative_to(ROOT / "tests").as_posix() for path in (ROOT / "tests").rglob("test_*.py"))
+    assert any(path.startswith(beginning) for path in tests)

@@ -16,7 +16,7 @@ from calibration.handle import CENTRES, MASS
 from calibration.parameters.files import format_parameter_file, parse_parameter_file, read_parameter_file
 from haptics.errors import ConfigurationError
 from tests.apps.calibrate.commands import calibrate, refusal, refuses_to_move
-from tests.processes import NO_PICTURE, program
+from tests.processes import NO_PICTURE, program, recordings, until
 
 VERTICAL = ("--set=device.arm.gravity=9.8", "--set=device.arm.handle_mass=0.3")
 SLOWLY = ("--set=poses.columns=3", "--set=poses.rows=2", "--set=poses.rounds=1")
@@ -155,10 +155,7 @@ def test_a_request_to_end_leaves_the_recording_and_no_file(tmp_path: Path, numbe
     slowly = ("--set=poses.columns=12", "--set=poses.rows=12", "--set=poses.hold=10")
     arguments = ("-m", "apps", "calibrate", "arm", "--device=virtual-arm", "--only=handle", *slowly, "--out=arm.toml")
     with program(*arguments, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE) as process:
-        for _ in range(1200):
-            if list(tmp_path.glob("recordings/*")):
-                break
-            time.sleep(0.1)
+        until(lambda: recordings(tmp_path / "recordings"), "nothing was recorded", 120.0)
         time.sleep(0.5)
         process.send_signal(number)
         _, err = process.communicate(timeout=60)
