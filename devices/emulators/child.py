@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from haptics.errors import ConfigurationError, DeviceOpenError
+from haptics.servo.precedence import NICENESS, come_before_others
 
 START = 180.0
 """How long it may take to start [s]: the first time it compiles."""
@@ -32,12 +33,14 @@ _PLACES = ("/", "ws://")
 """How a place begins at which an emulator is reached; all else that it says is a complaint."""
 
 _WRONG = 2
-_NICENESS = -10
 
 
 @contextlib.contextmanager
 def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FAREWELL) -> Iterator[str]:
     """Run an emulator; give where it is reached, a path or an address.
+
+    Meanwhile the calling thread, and those that it begins, leave one processor to the emulator, if there are two: else
+    both may be put on one while another program has the other one.
 
     Parameters
     ----------
@@ -58,15 +61,17 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
         If the process does not start.
     """
     path = os.pathsep.join(part for part in (str(_ROOT), os.environ.get("PYTHONPATH", "")) if part)
-    process = subprocess.Popen(
-        [sys.executable, "-m", module, json.dumps(table)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "PYTHONPATH": path},
-        start_new_session=True,  # what a terminal sends to the driver is not for it
-    )
-    with process:
+    ours, its_own = _divided()
+    with _kept_to(its_own):  # as a process inherits it
+        process = subprocess.Popen(
+            [sys.executable, "-m", module, json.dumps(table)],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "PYTHONPATH": path},
+            start_new_session=True,  # what a terminal sends to the driver is not for it
+        )
+    with process, _kept_to(ours):
         try:
             yield _first_line(process, what)
         finally:
@@ -76,6 +81,32 @@ def spawn(module: str, table: Mapping[str, Any], what: str, farewell: float = FA
                 process.wait(farewell)
             except subprocess.TimeoutExpired:
                 process.kill()
+
+
+def _divided() -> tuple[set[int], set[int]]:
+    """Divide the processors of the calling thread: those that it keeps, and one for an emulator.
+
+    Which one depends on the process, so that sessions at the same time do not all have their emulators on one. A thread
+    that has only one processor keeps it, and the emulator has all others.
+    """
+    found = sorted(os.sched_getaffinity(0))
+    if len(found) > 1:
+        its_own = {found[os.getpid() % len(found)]}
+        return set(found) - its_own, its_own
+    return set(found), set(range(os.cpu_count() or 1)) - set(found) or set(found)
+
+
+@contextlib.contextmanager
+def _kept_to(processors: set[int]) -> Iterator[None]:
+    """Keep the calling thread, and what it begins, to some processors, where that is allowed."""
+    before = os.sched_getaffinity(0)
+    with contextlib.suppress(OSError):
+        os.sched_setaffinity(0, processors)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):
+            os.sched_setaffinity(0, before)
 
 
 def _first_line(process: subprocess.Popen[bytes], what: str) -> str:
@@ -105,16 +136,15 @@ def settle_in() -> int:
     for thread in map(int, os.listdir("/proc/self/task")):  # libraries may have begun some
         with contextlib.suppress(OSError):  # it must not run with the priority of the loop that started it
             os.sched_setscheduler(thread, os.SCHED_OTHER, os.sched_param(0))
-            os.sched_setaffinity(thread, range(os.cpu_count() or 1))
     come_first()
     return priority
 
 
 def come_first() -> None:
     """Have the calling thread, those that it begins, and its session come before other programs, if that is allowed."""
+    come_before_others()
     with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, _NICENESS)
-        Path("/proc/self/autogroup").write_text(f"{_NICENESS}")  # where sessions share the processors, not processes
+        Path("/proc/self/autogroup").write_text(f"{NICENESS}")  # where sessions share the processors, not processes
 
 
 def hurry(priority: int) -> None:

@@ -1,9 +1,9 @@
 """Asks the operating system for punctuality, and reports honestly what was granted and what was used.
 
 Measured order of importance on Linux: the FIFO scheduling class and a processor kept out of deep idle states
-(``/dev/cpu_dma_latency``), then niceness, or a processor of its own, where there is no FIFO, then timer slack; locked
-memory and a frozen garbage collector cost nothing and prevent rare long pauses. Everything here degrades quietly: a run
-without permissions is a normal run whose certificate says so.
+(``/dev/cpu_dma_latency``), then niceness and short time slices (`haptics.servo.precedence`), or a processor of its own,
+where there is no FIFO, then timer slack; locked memory and a frozen garbage collector cost nothing and prevent rare
+long pauses. Everything here degrades quietly: a run without permissions is a normal run whose certificate says so.
 """
 
 from __future__ import annotations
@@ -20,10 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from haptics.errors import ConfigurationError
+from haptics.servo.precedence import come_before_others, niceness, time_slice
 from haptics.settings import bounded, check, choice, documented
-
-NICENESS = -10
-"""Where the servo has no FIFO: nine times the share of a program that works beside it."""
 
 _PR_SET_TIMERSLACK = 29
 _MCL_CURRENT_AND_FUTURE = 3
@@ -68,6 +66,8 @@ class RealTime:
         FIFO priority, 0 for ``other``.
     niceness : int
         Of the servo in the ordinary class: 0 as a rule, less where it comes before others.
+    time_slice : float or None
+        For how long the servo runs at a time in the ordinary class if others wait [s]; None if unknown, or FIFO.
     low_latency : bool
         Whether the processor is kept out of deep idle states.
     memory_locked : bool
@@ -83,6 +83,7 @@ class RealTime:
     scheduling: str
     priority: int
     niceness: int
+    time_slice: float | None
     low_latency: bool
     memory_locked: bool
     processors: str
@@ -115,7 +116,7 @@ def enter(settings: RealTimeSettings | None = None) -> RealTime:
             "choose 'auto'."
         )
     if not fifo:
-        _come_before_others()
+        come_before_others()
     gc.collect()
     gc.freeze()
     gc.disable()
@@ -131,7 +132,8 @@ def _granted(priority: int, low_latency: bool, locked: bool) -> RealTime:
     return RealTime(
         scheduling="fifo" if priority else "other",
         priority=priority,
-        niceness=_niceness(),
+        niceness=niceness(),
+        time_slice=time_slice(),
         low_latency=low_latency,
         memory_locked=locked,
         processors=_listed(_processors()),
@@ -254,19 +256,6 @@ def _enter_fifo(priority: int) -> bool:
     except (AttributeError, OSError):
         return False
     return True
-
-
-def _come_before_others() -> None:
-    """Have this thread, and those that it begins, weigh more than others, where that is allowed."""
-    with contextlib.suppress(AttributeError, OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, _niceness()))
-
-
-def _niceness() -> int:
-    try:
-        return os.getpriority(os.PRIO_PROCESS, 0)
-    except (AttributeError, OSError):  # not on this system
-        return 0
 
 
 def _hold_low_latency() -> bool:

@@ -26,6 +26,25 @@ with spawn({}) as address, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) 
     print(json.dumps((*loop, others)))
 """
 
+SHARES = """
+import json, os, sys
+from concurrent.futures import ThreadPoolExecutor
+from devices.emulators.odrive import child
+
+def processors(process=0):
+    return sorted(os.sched_getaffinity(process))
+
+if sys.argv[1:]:
+    os.sched_setaffinity(0, {int(sys.argv[1])})
+found = {"before": processors()}
+with child.spawn({}) as address, ThreadPoolExecutor() as begun:
+    emulator, = map(int, open("/proc/self/task/%d/children" % os.getpid()).read().split())
+    found |= {"its own": processors(emulator), "ours": processors(), "begun": begun.submit(processors).result()}
+print(json.dumps({**found, "after": processors()}))
+"""
+
+PROCESSORS = sorted(os.sched_getaffinity(0))
+
 
 def may_have_fifo() -> bool:
     """Try it in another process."""
@@ -45,6 +64,29 @@ def test_its_loop_comes_just_behind_the_one_that_started_it_and_nothing_else_of_
     found, of_loop, others = json.loads(said)
     assert (found, of_loop) == (policy, its)
     assert set(others) <= {os.SCHED_OTHER}
+
+
+def shared(*processor: str) -> dict[str, list[int]]:
+    """Return which processors an emulator, the thread that started it and one begun by that may use."""
+    root = str(Path(__file__).parents[3])
+    command = [sys.executable, "-c", SHARES, *processor]
+    found: dict[str, list[int]] = json.loads(subprocess.run(command, capture_output=True, cwd=root, check=True).stdout)
+    return found
+
+
+@pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
+def test_the_loop_and_its_emulator_are_never_put_on_one_processor() -> None:
+    found = shared()
+    assert len(found["its own"]) == 1
+    assert sorted(found["ours"] + found["its own"]) == found["before"] == found["after"] == PROCESSORS
+    assert found["begun"] == found["ours"]
+
+
+@pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
+def test_a_loop_that_stays_on_one_processor_leaves_the_others_to_its_emulator() -> None:
+    found = shared(f"{PROCESSORS[0]}")
+    assert found["before"] == found["ours"] == found["begun"] == found["after"] == PROCESSORS[:1]
+    assert found["its own"] == sorted(set(range(os.cpu_count() or 1)) - {PROCESSORS[0]})
 
 
 @pytest.mark.parametrize("module", ["devices.emulators.arm.child", "devices.emulators.odrive.child"])

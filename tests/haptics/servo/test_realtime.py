@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import os
+import platform
 import subprocess
 import sys
 
 import pytest
 
-from haptics.servo.realtime import NICENESS
+from haptics.servo.precedence import NICENESS, TIME_SLICE
+
+KNOWS_TIME_SLICES = platform.machine() == "x86_64" and tuple(map(int, platform.release().split(".")[:2])) >= (6, 12)
 
 _CODE = """
 import json, os, sys, threading
 sys.path[:] = json.loads(sys.argv[1])
+from haptics.servo.precedence import time_slice
 from haptics.servo.realtime import RealTimeSettings, enter, granted_nothing
 before, found = granted_nothing(), {}
 def loop():
@@ -22,12 +26,12 @@ def loop():
     exchange.start()
     exchange.join()
 def look():
-    found["inherited"] = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
+    found["inherited"] = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0), time_slice()
 thread = threading.Thread(target=loop)
 thread.start()
 thread.join()
-found["application"] = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0)
-print(json.dumps({"before": before.niceness, **found}))
+found["application"] = os.sched_getscheduler(0), os.getpriority(os.PRIO_PROCESS, 0), time_slice()
+print(json.dumps({"before": before.niceness, "slice": before.time_slice, **found}))
 """
 
 
@@ -49,9 +53,11 @@ def test_in_the_ordinary_class_the_loop_and_its_threads_come_before_others_where
     niceness = NICENESS if may_be_nicer() else found["before"]
     granted = found["granted"]
     assert isinstance(granted, dict)
+    time_slice = TIME_SLICE if KNOWS_TIME_SLICES else found["slice"]
     assert (granted["scheduling"], granted["priority"], granted["niceness"]) == ("other", 0, niceness)
-    assert found["inherited"] == [os.SCHED_OTHER, niceness]
-    assert found["application"] == [os.SCHED_OTHER, found["before"]]
+    assert granted["time_slice"] == time_slice
+    assert found["inherited"] == [os.SCHED_OTHER, niceness, time_slice]
+    assert found["application"] == [os.SCHED_OTHER, found["before"], found["slice"]]
 
 
 @pytest.mark.skipif(sys.platform != "linux" or not may_be_nicer(), reason="it may not come before others here")
