@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -27,39 +29,45 @@ PERIOD = 1e-3
 _PEAK = {Causality.ADMITTANCE: 7.0, Causality.IMPEDANCE: 0.06}
 """Largest input: force [N] or velocity [m/s]."""
 
+COULOMB = Coulomb(4.0)
+"""The law where one is enough."""
 
-@friction_law
+
 def rubber(speed: float, static: float = 4.0, kinetic: float = 3.0, width: float = 0.3) -> float:
     """Return the level of a law that falls as the reciprocal of the speed; ``reference.c`` has it too."""
     return kinetic + (static - kinetic) / (1.0 + speed / width)
 
 
-LAWS: tuple[Law, ...] = (Coulomb(4.0), Stribeck(3.0, 4.0, 0.3), rubber())
+@functools.cache
+def laws() -> tuple[Law, ...]:
+    """Return the laws that are measured; that of rubber is compiled here."""
+    return COULOMB, Stribeck(3.0, 4.0, 0.3), friction_law(rubber)()
 
 
 def elements() -> list[Element]:
     """Return every one of the four elements under every law."""
-    mass, coupling = 2.0, {"stiffness": 6000.0, "damping": 10.0}
-    return [
-        element
-        for law in LAWS
-        for element in (
-            RigidAdmittance(law, mass),
-            InertialImpedance(law, mass=0.3, **coupling),
-            MasslessImpedance(law, **coupling),
-            CompliantAdmittance(law, mass, **coupling),
-        )
-    ]
+    return [element for law in laws() for element in _elements_under(law)]
 
 
 def plainest(causality: Causality) -> Element:
     """Return the simplest of the four elements of a causality under Coulomb's law: model A or C."""
-    return next(element for element in elements() if element.causality is causality and element.model in {"A", "C"})
+    found = (element for element in _elements_under(COULOMB) if element.causality is causality)
+    return next(element for element in found if element.model in {"A", "C"})
+
+
+def _elements_under(law: Law) -> list[Element]:
+    mass, coupling = 2.0, {"stiffness": 6000.0, "damping": 10.0}
+    return [
+        RigidAdmittance(law, mass),
+        InertialImpedance(law, mass=0.3, **coupling),
+        MasslessImpedance(law, **coupling),
+        CompliantAdmittance(law, mass, **coupling),
+    ]
 
 
 def classic_elements() -> list[Element]:
     """Return all classic models under Coulomb's law, with the parameters they have by themselves."""
-    return [cls(LAWS[0]) for forms in CLASSICS.values() for cls in forms.values()]  # type: ignore[call-arg]
+    return [cls(COULOMB) for forms in CLASSICS.values() for cls in forms.values()]  # type: ignore[call-arg]
 
 
 def stroke(time: NDArray[np.float64]) -> NDArray[np.float64]:

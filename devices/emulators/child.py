@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from haptics.errors import ConfigurationError, DeviceOpenError
-from haptics.servo.precedence import NICENESS, come_before_others
+from haptics.servo.realtime.precedence import NICENESS, come_before_others
 
 START = 180.0
 """How long it may take to start [s]: the first time it compiles."""

@@ -10,14 +10,14 @@ import sys
 
 import pytest
 
-from haptics.servo.precedence import NICENESS, TIME_SLICE
+from haptics.servo.realtime.precedence import NICENESS, TIME_SLICE
 
 KNOWS_TIME_SLICES = platform.machine() == "x86_64" and tuple(map(int, platform.release().split(".")[:2])) >= (6, 12)
 
 _CODE = """
 import json, os, sys, threading
 sys.path[:] = json.loads(sys.argv[1])
-from haptics.servo.precedence import time_slice
+from haptics.servo.realtime.precedence import time_slice
 from haptics.servo.realtime import RealTimeSettings, enter, granted_nothing
 before, found = granted_nothing(), {}
 def loop():
