@@ -27,9 +27,17 @@ _ATTRIBUTES = struct.Struct("=IIQiIQQQ")
 
 
 def come_before_others() -> None:
-    """Have this thread, and those that it begins, run before and more often than others, where that is allowed."""
+    """Have this thread, and those that it begins, run before and more often than others, where that is allowed.
+
+    A thread that somebody has put into another scheduling class stays in it.
+    """
     with contextlib.suppress(AttributeError, OSError):
         os.setpriority(os.PRIO_PROCESS, 0, min(NICENESS, niceness()))
+        if os.sched_getscheduler(0) == os.SCHED_OTHER:
+            _ask_for_short_slices()
+
+
+def _ask_for_short_slices() -> None:
     _system_call(0, _ATTRIBUTES.pack(_ATTRIBUTES.size, 0, 0, niceness(), 0, round(TIME_SLICE * 1e9), 0, 0), 0)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
 
@@ -65,3 +66,9 @@ def test_who_came_still_farther_before_others_stays_there() -> None:
     granted = entered("other", "nice", "-n", str(NICENESS - 5 - os.getpriority(os.PRIO_PROCESS, 0)))["granted"]
     assert isinstance(granted, dict)
     assert granted["niceness"] == NICENESS - 5
+
+
+@pytest.mark.skipif(not shutil.which("chrt"), reason="it takes the program chrt, which Linux has")
+def test_who_was_put_into_another_class_stays_in_it() -> None:
+    found = entered("other", "chrt", "--batch", "0")
+    assert found["application"][0] == found["inherited"][0] == os.SCHED_BATCH  # type: ignore[index]
