@@ -86,7 +86,8 @@ def test_the_loop_and_its_emulator_are_never_put_on_one_processor() -> None:
 def test_a_loop_that_stays_on_one_processor_leaves_the_others_to_its_emulator() -> None:
     found = shared(f"{PROCESSORS[0]}")
     assert found["before"] == found["ours"] == found["begun"] == found["after"] == PROCESSORS[:1]
-    assert found["its own"] == sorted(set(range(os.cpu_count() or 1)) - {PROCESSORS[0]})
+    assert set(found["its own"]) >= set(PROCESSORS[1:])  # a container may leave out others that the machine has
+    assert PROCESSORS[0] not in found["its own"]
 
 
 @pytest.mark.parametrize("module", ["devices.emulators.arm.child", "devices.emulators.odrive.child"])
