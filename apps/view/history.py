@@ -76,8 +76,8 @@ class Column(IntEnum):
 class History:
     """The newest rows of a run, as columns, and a window on them: what is shown.
 
-    The window is at the end, or stands still (`hold`) while rows are added. The buffer is twice as long as needed:
-    columns stay contiguous and old rows are moved once per `kept` rows.
+    The window is at the end, or stands still (`hold`) while rows are added. The buffer becomes twice as long as what is
+    kept: columns stay contiguous and old rows are moved once per `kept` rows. Until then it grows as rows come.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ class History:
         impedance = causality == Causality.IMPEDANCE
         self._vector = "command" if impedance else "force"
         self._command_scale = 1.0 if impedance else 1e3
-        self._data = np.zeros((len(Column), 2 * self.kept))
+        self._data = np.zeros((len(Column), 0))
         self._held: int | None = None
         self.clear()
 
@@ -159,12 +159,18 @@ class History:
         rows = rows[-self.kept :]
         size = len(rows)
         if self._end + size > self._data.shape[1]:
-            kept = self._length
-            self._data[:, :kept] = self._data[:, self._end - kept : self._end].copy()
-            self._end = kept
+            self._make_room(size)
         self._fill(rows, slice(self._end, self._end + size))
         self._end += size
         self._length = min(self._length + size, self.kept)
+
+    def _make_room(self, size: int) -> None:
+        """Move what is kept to the front; of a longer buffer, until that is twice as long as `kept`."""
+        rows = self._data[:, self._end - self._length : self._end]
+        wanted = min(2 * self.kept, 2 * (self._length + size))
+        data = np.zeros((len(Column), wanted)) if wanted > self._data.shape[1] else self._data
+        data[:, : self._length] = rows.copy()
+        self._data, self._end = data, self._length
 
     def _fill(self, rows: Rows, place: slice) -> None:
         data = self._data
