@@ -15,7 +15,7 @@ import numba
 import numpy as np
 from numba.core.caching import NullCache
 
-from haptics.kernel_cache import KernelCache, find_folder
+from haptics.kernel_cache import KernelCache, find_folder, fingerprint
 
 _F = TypeVar("_F", bound=Callable[..., Any])
 
@@ -93,7 +93,16 @@ if not COMPILED:
 else:
     from llvmlite import ir
     from numba import types
+    from numba.core import sigutils
+    from numba.core.ccallback import CFunc
     from numba.extending import intrinsic
+
+    def compile_callback(function: Callable[..., Any], signature: Any, **options: Any) -> tuple[int, object]:
+        """Compile a C function, kept as kernels are; return its address and what keeps it alive."""
+        callback: Any = CFunc(function, sigutils.normalize_signature(signature), {}, options)
+        callback._cache = kept(function)
+        callback.compile()
+        return callback.address, callback
 
     @intrinsic  # type: ignore[untyped-decorator]
     def quotients(typing: Any, x: Any, y: Any, divisor: Any) -> Any:
@@ -125,11 +134,6 @@ else:
         return types.float64(types.int64, numbers), generate
 
 
-def _level_kernel(function: _F) -> _F:
-    """Compile without a cache: the function is made anew in every process."""
-    return cast(_F, numba.njit(error_model="numpy")(function)) if COMPILED else function
-
-
 def compile_level(function: Callable[..., float], count: int) -> tuple[int, object]:
     """Compile ``function(speed, *parameters)`` with `count` parameters; return its address and what keeps it alive.
 
@@ -138,14 +142,34 @@ def compile_level(function: Callable[..., float], count: int) -> tuple[int, obje
     Exception
         Whatever numba has to say about the function.
     """
-    inner = _level_kernel(function)
+    return _compiled_level(function, count) if COMPILED else _listed_level(function, count)
+
+
+def _listed_level(function: Callable[..., float], count: int) -> tuple[int, object]:
+    def level(s: float, *numbers: float) -> float:
+        try:
+            return float(function(s, *numbers[:count]))
+        except Exception:
+            return math.nan
+
+    _interpreted_levels.append(level)
+    return len(_interpreted_levels), level  # from 1 on: an address of 0 means that there is none
+
+
+def _compiled_level(function: Callable[..., float], count: int) -> tuple[int, object]:
+    """Compile a level, or find it among the kept ones. The functions of all laws are called the same.
+
+    What is compiled is known by its name, so each gets one from its fingerprint.
+    """
+    own = f"level_{fingerprint(function)[:24]}"
+    inner = _level_kernel(function, f"{own}_law")
 
     def shortened(
         s: float, p1: float, p2: float, p3: float, p4: float, p5: float, p6: float, p7: float, p8: float
     ) -> float:
         return float(inner(s, *(p1, p2, p3, p4, p5, p6, p7, p8)[:count]))
 
-    body = _level_kernel(shortened)
+    body = _level_kernel(shortened, f"{own}_body")
 
     def level(
         s: float, p1: float, p2: float, p3: float, p4: float, p5: float, p6: float, p7: float, p8: float
@@ -155,11 +179,14 @@ def compile_level(function: Callable[..., float], count: int) -> tuple[int, obje
         except Exception:  # C has no exceptions: whoever calls sees a number that is none
             return math.nan
 
-    if not COMPILED:
-        _interpreted_levels.append(level)
-        return len(_interpreted_levels), level  # from 1 on: an address of 0 means that there is none
-    callback = numba.cfunc(numba.float64(*[numba.float64] * LEVEL_ARGUMENTS))(level)
-    return callback.address, callback
+    level.__name__ = level.__qualname__ = own
+    return compile_callback(level, numba.float64(*[numba.float64] * LEVEL_ARGUMENTS))
+
+
+def _level_kernel(function: Callable[..., float], name: str) -> Any:
+    """Compile a part of a level; it is kept with the whole."""
+    function.__name__ = function.__qualname__ = name
+    return numba.njit(error_model="numpy")(function)
 
 
 def _interpreted(function: _F) -> Callable[..., Any]:

@@ -20,7 +20,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from haptics.jit import COMPILED, kept, kernel
+from haptics.jit import COMPILED, kernel
 
 _PARTS: dict[tuple[Callable[..., None], np.dtype[Any]], tuple[int, object]] = {}
 """Address of every part and what keeps it alive: whoever calls it knows its address alone."""
@@ -74,9 +74,9 @@ if not COMPILED:
 else:
     from llvmlite import ir
     from numba import types
-    from numba.core import sigutils
-    from numba.core.ccallback import CFunc
     from numba.extending import intrinsic
+
+    from haptics.jit import compile_callback
 
     @intrinsic  # type: ignore[untyped-decorator]
     def record_at(typing: Any, address: Any, dtype: Any) -> Any:
@@ -141,11 +141,7 @@ else:
         part = FunctionType(own.__code__, own.__globals__, own.__name__, own.__defaults__, own.__closure__)
         part.__qualname__ = f"{own.__qualname__}.part"  # kept apart from the kernel, which others may call
         signature = types.void(numba.from_dtype(dtype), types.float64, types.float64)
-        options = {"nopython": True, "nogil": True, "error_model": "numpy"}
-        callback: Any = CFunc(part, sigutils.normalize_signature(signature), {}, options)
-        callback._cache = kept(part)
-        callback.compile()
-        return callback.address, callback
+        return compile_callback(part, signature, nopython=True, nogil=True, error_model="numpy")
 
 
 @kernel

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import importlib
+import math
 import os
 import pkgutil
 import subprocess
@@ -15,6 +17,8 @@ import pytest
 from numba.core.dispatcher import Dispatcher
 
 from haptics import kernel_cache
+from haptics.friction import law_source
+from haptics.jit import LEVEL_ARGUMENTS, compile_level
 from haptics.kernel_cache import KernelCache, fingerprint
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -174,6 +178,19 @@ def test_a_changed_callee_is_never_served_from_the_old_file(
     monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     assert pair.load()(1.0) == 6.0
     assert pair.load(("GAIN = 2.0", "GAIN = 3.0"))(1.0) == 8.0
+
+
+LAWS = [f"def level(speed, force=2.0):\n    return force / ({term})" for term in ("1 + speed", "1 + speed * speed")]
+
+
+def test_a_law_is_kept_and_is_no_other_law_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
+    level = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * LEVEL_ARGUMENTS)
+    for found in (0, 1):
+        for source, expected in zip(LAWS, (2.0 / 4.0, 2.0 / 10.0), strict=True):
+            address, callback = compile_level(law_source.build(source, math), 1)
+            assert level(address)(3.0, 2.0, *[math.nan] * (LEVEL_ARGUMENTS - 2)) == expected
+            assert getattr(callback, "cache_hits") == found  # noqa: B009 - what keeps it alive is numba's
 
 
 def test_the_least_used_files_go_when_the_folder_is_full(tmp_path: Path) -> None:
