@@ -319,7 +319,7 @@ def test_what_a_step_prints_goes_to_the_log(run: ModuleType, capfd: pytest.Captu
         ("docs", ["serve"], ["-P", "-m", "mkdocs", "serve"]),
         ("python", ["examples/one.py"], ["examples/one.py"]),
         ("test", ["-k", "law"], ["-m", "pytest", "-k", "law"]),
-        ("test", [], ["-m", "pytest", "-n", "3", "--no-loadscope-reorder"]),
+        ("test", [], ["-m", "pytest", "-n", "4", "--no-loadscope-reorder"]),
         ("test", ["--all"], ["-m", "pytest", "-m", "not hardware", "-n", "3", "--no-loadscope-reorder"]),
         ("test", ["--all", "tests/usb"], ["-m", "pytest", "-m", "not hardware", "tests/usb"]),
         ("test", ["--search", "-k", "law"], ["-m", "pytest", "-k", "law"]),
