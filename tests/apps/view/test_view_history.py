@@ -36,17 +36,6 @@ def test_history_takes_no_memory_before_there_are_rows_for_it() -> None:
     assert history._data.nbytes < 3 * 3000 * len(Column) * 8
 
 
-@given(st.lists(st.integers(1, 20), min_size=1, max_size=30))
-def test_sums_over_time_go_on_whatever_the_buffer_does(sizes: list[int]) -> None:
-    rows = numbered(0, sum(sizes))
-    rows["velocity"] = rows["friction_force"] = (1.0, 0.0)  # 1 W, 1 mJ a row
-    history, total = History(20), 0
-    for size in sizes:
-        history.append(rows[total : total + size])
-        total += size
-        assert history.newest(Column.WORK) == pytest.approx(total - 1)
-
-
 def test_history_converts_to_the_units_of_the_display() -> None:
     row = np.zeros(1, ROW)
     row["position"], row["proxy"], row["velocity"] = (0.01, -0.02), (0.011, -0.02), (0.3, 0.4)
