@@ -166,10 +166,9 @@ class History:
 
     def _make_room(self, size: int) -> None:
         """Move what is kept to the front; of a longer buffer, until that is twice as long as `kept`."""
-        rows = self._data[:, self._end - self._length : self._end]
         wanted = min(2 * self.kept, 2 * (self._length + size))
         data = np.zeros((len(Column), wanted)) if wanted > self._data.shape[1] else self._data
-        data[:, : self._length] = rows.copy()
+        data[:, : self._length] = self._data[:, self._end - self._length : self._end]
         self._data, self._end = data, self._length
 
     def _fill(self, rows: Rows, place: slice) -> None:

@@ -186,11 +186,12 @@ LAWS = [f"def level(speed, force=2.0):\n    return force / ({term})" for term in
 def test_a_law_is_kept_and_is_no_other_law_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     level = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * LEVEL_ARGUMENTS)
+    callback: Any
     for found in (0, 1):
         for source, expected in zip(LAWS, (2.0 / 4.0, 2.0 / 10.0), strict=True):
             address, callback = compile_level(law_source.build(source, math), 1)
             assert level(address)(3.0, 2.0, *[math.nan] * (LEVEL_ARGUMENTS - 2)) == expected
-            assert getattr(callback, "cache_hits") == found  # noqa: B009 - what keeps it alive is numba's
+            assert callback.cache_hits == found
 
 
 def test_the_least_used_files_go_when_the_folder_is_full(tmp_path: Path) -> None:
