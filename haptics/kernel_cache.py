@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import enum
+import functools
 import hashlib
 import importlib.metadata
 import os
@@ -117,14 +118,13 @@ def _used(function: Any) -> Iterator[tuple[str, Any]]:
         yield name, cell.cell_contents
 
 
+@functools.cache  # of a package it is read from a file
 def _version(module: types.ModuleType) -> str:
     """Return the version of an installed package or of Python's own library; nothing for a module of the project."""
     package = module.__name__.partition(".")[0]
     if package in sys.stdlib_module_names:
         return "of Python"
-    if package in {"numpy", "numba", "llvmlite"}:
-        return importlib.metadata.version(package)
-    return ""
+    return importlib.metadata.version(package) if package in {"numpy", "numba", "llvmlite"} else ""
 
 
 def _value(value: Any, waiting: list[Any]) -> str:

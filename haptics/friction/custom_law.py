@@ -77,7 +77,7 @@ class CustomLaw(Law):
             if name not in known:
                 raise unknown("setting", f"law.{name}", [f"law.{other}" for other in known])
         complete = {**known, **{name: number(value, f"law.{name}") for name, value in values.items()}}
-        return cls(ast.unparse(function), tuple(complete.items()))
+        return cls(_standard_text(source), tuple(complete.items()))
 
     def __post_init__(self) -> None:
         known = tuple(defaults(parse(self.source)))
@@ -86,39 +86,9 @@ class CustomLaw(Law):
                 f"law {self.title}: values for {', '.join(self.parameters) or 'nothing'}; it has the parameters "
                 f"{', '.join(known) or 'none'}, in this order."
             )
-        rehearse(self.source, _REHEARSED, list(self.parameters.values()))
-        found = self._levels(_SPEEDS)
-        wrong = np.flatnonzero(~np.isfinite(found) | (found < 0.0))
-        if len(wrong):
-            raise ConfigurationError(
-                f"law {self.title}: its level at {_SPEEDS[wrong[0]]:.4g} m/s is {found[wrong[0]]:.4g} N; it must be "
-                f"finite and at least 0 N from rest up to {TOP_SPEED:g} m/s."
-            )
-        jumps = not math.isclose(found[0], found[1], rel_tol=1e-9, abs_tol=1e-12)
-        object.__setattr__(self, "_breakaway", float(found[1] if jumps else found[0]))
-        object.__setattr__(self, "_slopes", self._measure_slopes(found[1:]))
-
-    def _levels(self, speeds: NDArray[np.float64]) -> NDArray[np.float64]:
-        result = np.empty_like(speeds)
-        custom_levels(self._bare_record(), speeds, result)
-        return result
-
-    def _measure_slopes(self, found: NDArray[np.float64]) -> tuple[float, float]:
-        """Return the least and greatest slope, each interval between two speeds halved where it changes most."""
-        lows, highs = _SPEEDS[1:-1].copy(), _SPEEDS[2:].copy()
-        low_levels, high_levels = found[:-1].copy(), found[1:].copy()
-        noise = 8.0 * np.finfo(float).eps * np.maximum(found[:-1], found[1:])  # of a difference of rounded levels
-        extremes = []
-        for _ in range(30):
-            change = high_levels - low_levels
-            slopes = np.sign(change) * np.maximum(np.abs(change) - noise, 0.0) / (highs - lows)
-            extremes += [slopes.min(), slopes.max()]
-            middles = 0.5 * (lows + highs)
-            middle_levels = self._levels(middles)
-            left = np.abs(middle_levels - low_levels) >= np.abs(high_levels - middle_levels)
-            highs, high_levels = np.where(left, middles, highs), np.where(left, middle_levels, high_levels)
-            lows, low_levels = np.where(left, lows, middles), np.where(left, low_levels, middle_levels)
-        return float(min(extremes)), float(max(extremes))
+        breakaway, slopes = _examined(self.source, np.array(list(self.parameters.values()), dtype=float).tobytes())
+        object.__setattr__(self, "_breakaway", breakaway)
+        object.__setattr__(self, "_slopes", slopes)
 
     @property
     def title(self) -> str:
@@ -147,17 +117,64 @@ class CustomLaw(Law):
         """
         return self._slopes  # type: ignore[attr-defined, no-any-return]
 
-    def _bare_record(self) -> NDArray[Any]:
-        record = np.zeros(1, LAW)
-        record["kind"], record["address"] = self.kind, _address(self.source, len(self.values))
-        record["numbers"][0][1 : 1 + len(self.values)] = list(self.parameters.values())
-        return record
-
     @property
     def record(self) -> NDArray[Any]:  # noqa: D102 (inherited)
         record = super().record
         record["address"] = _address(self.source, len(self.values))
         return record
+
+
+@functools.lru_cache(maxsize=256)
+def _standard_text(source: str) -> str:
+    """Return the function of `source` as Python itself would write it."""
+    return ast.unparse(parse(source))
+
+
+@functools.lru_cache(maxsize=256)
+def _examined(source: str, numbers: bytes) -> tuple[float, tuple[float, float]]:
+    """Return limit at rest and slopes of a level whose parameters have these `numbers`, or refuse it.
+
+    As bytes they are told apart to the last digit and the sign of zero. A session makes the same law many times.
+    """
+    values = np.frombuffer(numbers)
+    title = parse(source).name
+    rehearse(source, _REHEARSED, values.tolist())
+    record = np.zeros(1, LAW)
+    record["kind"], record["address"] = CUSTOM, _address(source, len(values))
+    record["numbers"][0][1 : 1 + len(values)] = values
+    found = _levels(record, _SPEEDS)
+    wrong = np.flatnonzero(~np.isfinite(found) | (found < 0.0))
+    if len(wrong):
+        raise ConfigurationError(
+            f"law {title}: its level at {_SPEEDS[wrong[0]]:.4g} m/s is {found[wrong[0]]:.4g} N; it must be "
+            f"finite and at least 0 N from rest up to {TOP_SPEED:g} m/s."
+        )
+    jumps = not math.isclose(found[0], found[1], rel_tol=1e-9, abs_tol=1e-12)
+    return float(found[1] if jumps else found[0]), _measure_slopes(record, found[1:])
+
+
+def _levels(record: NDArray[Any], speeds: NDArray[np.float64]) -> NDArray[np.float64]:
+    result = np.empty_like(speeds)
+    custom_levels(record, speeds, result)
+    return result
+
+
+def _measure_slopes(record: NDArray[Any], found: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the least and greatest slope, each interval between two speeds halved where it changes most."""
+    lows, highs = _SPEEDS[1:-1].copy(), _SPEEDS[2:].copy()
+    low_levels, high_levels = found[:-1].copy(), found[1:].copy()
+    noise = 8.0 * np.finfo(float).eps * np.maximum(found[:-1], found[1:])  # of a difference of rounded levels
+    extremes = []
+    for _ in range(30):
+        change = high_levels - low_levels
+        slopes = np.sign(change) * np.maximum(np.abs(change) - noise, 0.0) / (highs - lows)
+        extremes += [slopes.min(), slopes.max()]
+        middles = 0.5 * (lows + highs)
+        middle_levels = _levels(record, middles)
+        left = np.abs(middle_levels - low_levels) >= np.abs(high_levels - middle_levels)
+        highs, high_levels = np.where(left, middles, highs), np.where(left, middle_levels, high_levels)
+        lows, low_levels = np.where(left, lows, middles), np.where(left, low_levels, middle_levels)
+    return float(min(extremes)), float(max(extremes))
 
 
 def friction_law(function: Callable[..., float]) -> Callable[..., CustomLaw]:
