@@ -3,16 +3,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import settings
 
 from haptics.elements.models import Element
 from haptics.trace import Trace
 from tests.haptics.drives import Begin, Drive
 from tests.haptics.strategies import LAWS, make
-
-# The first example of a test may compile a kernel: a deadline would measure that.
-settings.register_profile("compiled", deadline=None)
-settings.load_profile("compiled")
 
 
 @pytest.fixture
