@@ -18,6 +18,8 @@ from hypothesis.internal.conjecture import providers
 from tests.stalls import REPETITIONS, Meanwhile, Stalls, StallWatcher, excusing
 from tests.tracebacks import give_lines
 
+# Where several processes share the processors, threads that compute for one of them wait for each other busily.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 os.environ.setdefault("PYQTGRAPH_QT_LIB", "PySide6")
 
@@ -29,7 +31,7 @@ settings.register_profile(
     deadline=None,
     derandomize=True,
     database=None,
-    max_examples=20,
+    max_examples=12,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.register_profile("all", parent=settings.get_profile("few"), max_examples=30)
@@ -62,6 +64,8 @@ def pytest_configure(config: pytest.Config) -> None:
             os.nice(MORE_URGENT)
     elif worker:
         os.nice(LESS_URGENT)
+    if worker:
+        gc.disable()  # until the tests are collected: nothing of them is garbage
 
 
 KEEP_STEP = (
@@ -115,6 +119,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*SELDOM)
+    gc.enable()
 
 
 # --- what of a test is left to the second stage ----------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Compile the large kernels before the tests, two at a time, so that no test pays for them within its time limit.
+"""Compile the large kernels before the tests, so that no test pays for them within its time limit, and the tests too.
 
 ``./run test`` does it when there is no word that these sources have been compiled. Kernels of which a test alone is the
 user compile in that test.
@@ -67,8 +67,14 @@ def _offline() -> None:
     network.step()
 
 
-GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline))
-"""What each of the two processes compiles."""
+def _tests() -> None:
+    """Have pytest rewrite the assertions of all tests and keep that; otherwise each of its processes does it itself."""
+    command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+
+
+GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline), (_tests,))
+"""What each of the processes compiles."""
 
 
 PROCESSOR = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
