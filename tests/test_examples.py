@@ -39,6 +39,7 @@ def test_the_network_of_blocks_slips_in_avalanches(tmp_path: Path) -> None:
     assert "avalanches of 1 to 40 blocks" in run(str(ROOT / "examples" / "stick_slip_network.py"), folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_passivity_controller_settles_what_rings_without_it(tmp_path: Path) -> None:
     said = run(str(ROOT / "examples" / "passivity.py"), folder=tmp_path)
     swings = {line.split(":")[0]: float(line.split("swings by")[1].split()[0]) for line in said.splitlines()[:2]}
@@ -82,6 +83,7 @@ def test_a_session_from_the_example_settings_can_be_read_by_the_example(tmp_path
     assert "model C" in run(str(ROOT / "examples" / "read_recording.py"), str(recording), folder=tmp_path)
 
 
+@pytest.mark.slow
 def test_the_example_joint_is_what_its_script_makes_and_its_friction_is_found_again(tmp_path: Path) -> None:
     shipped, made = ROOT / "examples" / "data" / "joint.csv", tmp_path / "made.csv"
     run(str(ROOT / "examples" / "joint_data.py"), str(made), folder=tmp_path)

@@ -183,6 +183,7 @@ def servo_of(pid: int) -> int:
     raise AssertionError("no servo process")
 
 
+@pytest.mark.slow
 def test_a_killed_servo_is_status_4_with_the_recording_kept(tmp_path: Path) -> None:
     with session(tmp_path) as (process, recording):
         os.kill(servo_of(process.pid), signal.SIGKILL)
@@ -194,6 +195,7 @@ def test_a_killed_servo_is_status_4_with_the_recording_kept(tmp_path: Path) -> N
     assert len(np.load(recording / "ticks.npy.part")) == json.loads(out)["ticks"]
 
 
+@pytest.mark.slow
 def test_a_killed_application_leaves_the_virtual_device_without_force(tmp_path: Path) -> None:
     with session(tmp_path) as (process, recording):
         servo = servo_of(process.pid)
@@ -271,6 +273,7 @@ def replayed(recording: Path, *arguments: str) -> tuple[dict[str, Any], int]:
     return json.loads(said.getvalue()), status
 
 
+@pytest.mark.slow
 def test_a_frozen_servo_is_status_4(tmp_path: Path) -> None:
     with session(tmp_path) as (process, recording):
         os.kill(servo_of(process.pid), signal.SIGSTOP)

@@ -33,6 +33,7 @@ def rows_of(answer: dict[str, Any]) -> Rows:
     return Recording(Path(answer["recording"])).rows
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("device", "model"),
     [

@@ -26,7 +26,7 @@ def test_the_command_verifies_it(kept: Path, capsys: pytest.CaptureFixture[str])
     assert missing == ({"state", "hash", "certificate"} if kept.name == KILLED else set())
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @of_every_kept_recording
 def test_the_command_draws_it(kept: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     shutil.copytree(kept, tmp_path / "run")
@@ -36,7 +36,7 @@ def test_the_command_draws_it(kept: Path, tmp_path: Path, capsys: pytest.Capture
     assert Path(answer["picture"]).read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @of_every_kept_recording
 def test_the_window_shows_it(kept: Path, tmp_path: Path, qtbot) -> None:
     pytest.importorskip("PySide6.QtWidgets", exc_type=ImportError, reason="Qt or its system libraries are missing")

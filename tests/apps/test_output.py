@@ -13,6 +13,7 @@ from apps.shared.answer import Answer
 from tests.processes import ROOT, program
 
 
+@pytest.mark.few(2)
 @pytest.mark.parametrize("arguments", [("devices",), ("devices", "--json"), ("--help",), ("run", "--help")])
 def test_a_result_that_cannot_be_written_is_status_2_and_one_line(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:

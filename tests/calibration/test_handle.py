@@ -70,6 +70,7 @@ def test_poses_without_errors_give_everything_back(
     assert found.values == pytest.approx(true, abs=1e-7)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("walk", [0.0, 0.01])
 def test_what_is_found_is_within_the_errors_stated(walk: float) -> None:
     """All deviations of 60 measurements together are beyond the limit once in a thousand times; the seeds are fixed."""
@@ -92,6 +93,7 @@ def test_what_is_found_is_within_the_errors_stated(walk: float) -> None:
     assert np.mean(np.abs(off) > stats.t.isf(0.025, free)) < 0.075
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("walk", [0.0, 0.005, 0.02])
 def test_the_errors_stated_are_as_large_as_those_made(walk: float) -> None:
     random, centre, size = np.random.default_rng(3), (0.01, -0.02, 0.05), np.array((1.0, 1.0, 1.0, 0.02, 0.02, 0.02))

@@ -125,7 +125,7 @@ def assert_same(pushing: Pushing, name: str, settings: dict[str, Any]) -> None:
     assert without.tobytes() == with_python.tobytes()
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @both_devices
 @pytest.mark.parametrize("hand", HANDS)
 def test_with_every_hand_it_moves_alike(tmp_path: Path, name: str, hand: str) -> None:
@@ -139,6 +139,7 @@ def test_with_every_estimator_it_moves_alike(estimator: str) -> None:
     assert_same(Pushing("virtual-joystick"), "virtual-joystick", {"velocity_estimator": estimator})
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["flatness", "fractional"])
 def test_with_other_servos_it_moves_alike(law: str) -> None:
     assert_same(Pushing("virtual-arm"), "virtual-arm", {"servo": {"law": law}})
@@ -204,7 +205,7 @@ class OwnHand(Hand):
         self._other.restart()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @both_devices
 @pytest.mark.parametrize("hand", ["minimum-jerk", "mouse"])
 def test_a_hand_in_python_moves_it_alike_but_there_is_no_port(tmp_path: Path, name: str, hand: str) -> None:

@@ -131,6 +131,7 @@ def test_a_global_that_cannot_be_followed_is_refused(pair: Pair) -> None:
         pair.fingerprint(("np.array([1.0, 2.0])", "[1.0, 2.0]"))
 
 
+@pytest.mark.slow
 def test_every_kernel_of_the_project_can_be_kept() -> None:
     kernels = 0
     for package in ("haptics", "devices", "calibration", "apps"):
@@ -234,6 +235,7 @@ print(another(1.0), "numba.np.arraymath" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_whoever_finds_kernels_kept_does_without_the_compiler_until_there_is_something_to_compile(
     pair: Pair, tmp_path: Path
 ) -> None:

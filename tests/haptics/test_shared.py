@@ -50,6 +50,7 @@ def file(system: None) -> SharedFile:
     return SharedFile("test")
 
 
+@pytest.mark.few(1)
 def test_another_process_writes_what_this_one_reads(file: SharedFile) -> None:
     ring = Ring.create(file.path, PAIR, 8)
     writer = multiprocessing.get_context("spawn").Process(target=publish, args=(file,))

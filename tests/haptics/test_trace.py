@@ -58,6 +58,7 @@ def test_a_slow_reader_learns_how_much_it_lost(tmp_path: Path) -> None:
     assert reader.lost == 13
 
 
+@pytest.mark.slow
 def test_no_torn_row_is_ever_returned_while_another_process_writes(tmp_path: Path) -> None:
     ring = Ring.create(tmp_path / "ring", SMALL, 64)
     reader = Reader(ring)

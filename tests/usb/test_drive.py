@@ -116,6 +116,7 @@ def test_the_library_is_the_one_that_was_meant(played, request):
     assert ("libusb_package" in path) == ("package" in request.node.name)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
 @pytest.mark.wall_clock
 def test_with_250_us_a_transfer_a_thousand_rounds_go_into_a_second(tmp_path):

@@ -14,7 +14,7 @@ def _title(element: Element) -> str:
     return f"{element.model}-{element.law.name}"
 
 
-@pytest.mark.few(6)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("way", ["", "_by_address"])
 @pytest.mark.parametrize("element", elements(), ids=_title)
 def test_the_loop_in_c_computes_the_same(element: Element, way: str, reference: Reference) -> None:

@@ -76,6 +76,7 @@ def test_slices_take_turns_with_none(kind: str, turns: int) -> None:
         Settings(stream=kind, slice=30.0, duration=40.0)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", ["udp", "websocket"])
 def test_a_client_says_which_ticks_came(kind: str) -> None:
     pytest.importorskip("websockets")

@@ -22,6 +22,7 @@ def write(path: Path, coupling: Coupling, noise: float = 0.02, motors: int = 3) 
     return write_csv(path, **columns)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("name", CASES)
 def test_each_motor_gets_its_own_friction(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     coupling = COUPLINGS[name]

@@ -114,6 +114,7 @@ def test_velocities_are_made_of_positions(tmp_path: Path, capsys: pytest.Capture
     assert found["static_torque_backward_nm"] == pytest.approx(1.95, abs=0.1)
 
 
+@pytest.mark.slow
 def test_people_are_told_what_was_found(folder: Path) -> None:
     arguments = (
         "friction",

@@ -131,7 +131,7 @@ def test_what_could_not_be_written_after_all_is_not_lost(tmp_path: Path, capfd: 
     assert parse_parameters(text, "standard error") == GOOD
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_request_to_end_is_heard_and_no_file_is_left(tmp_path: Path, number: signal.Signals) -> None:
     with start(*CALIBRATE, *TRAVEL, *EMULATED, folder=tmp_path) as process:

@@ -78,6 +78,7 @@ def test_a_page_without_doubts_has_no_warnings(knee: Identified, page: Page, tmp
     assert '<ul class="warnings">' not in written(tmp_path / "R.html", file_of(knee), [page])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("known", [True, False])
 def test_a_motor_has_a_page(knee: Identified, tmp_path: Path, known: bool) -> None:
     fit = identify_motor(driven(noise=0.1), friction if known else None)
@@ -90,6 +91,7 @@ def test_a_motor_has_a_page(knee: Identified, tmp_path: Path, known: bool) -> No
     assert len(figures(text)) == 1
 
 
+@pytest.mark.slow
 def test_the_same_data_give_the_same_picture(knee: Identified, page: Page) -> None:
     assert friction_figure(knee) == page.figure
 

@@ -20,6 +20,7 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     return Recording(record(tmp_path_factory.mktemp("again"), "--model", "C", "--set", "law.force=3"))
 
 
+@pytest.mark.slow
 def test_a_run_again_is_the_same_and_the_other_has_the_other_law(recording: Recording, tmp_path: Path) -> None:
     first, second = twice(recording, ["law.force=1.5"], tmp_path / "runs")
     assert (first.rows["position"] == recording.rows["position"]).all()

@@ -134,6 +134,7 @@ def test_files_are_written(tmp_path: Path) -> None:
     assert all(path in answer.text for path in files.values())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("cells", [1, 3])
 def test_a_picture_is_drawn_whatever_the_values(tmp_path: Path, cells: int) -> None:
     def row(name: str, value: Any, rate: float) -> dict[str, Any]:

@@ -92,6 +92,7 @@ def test_a_handle_that_is_let_go_decays_as_the_solution_does() -> None:
     np.testing.assert_allclose(x, expected, atol=1e-13)
 
 
+@pytest.mark.slow
 def test_the_plant_makes_no_energy() -> None:
     x, v = oscillator(0.0, 20000)
     energy = 0.5 * cells.HANDLE_MASS * v**2 + 200.0 * x**2

@@ -68,6 +68,7 @@ def test_exactly_four_newtons_score_exactly_nothing(cell: Cell) -> None:
     assert passes(row)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("grip", [cells.LIGHT, FIRM], ids=lambda grip: grip.name)
 def test_a_viscous_renderer_scores_as_viscous_damping_must(grip: cells.Grip) -> None:
     (row,) = evaluate(viscous, "viscous", [Cell(grip, 5e-6, 1000.0)])
@@ -129,6 +130,7 @@ def test_the_suite_is_deterministic(model: str) -> None:
     assert judge(subject, REFERENCE) == judge(subject, REFERENCE)
 
 
+@pytest.mark.slow
 def test_rows_come_in_the_order_of_renderers_and_cells() -> None:
     subjects = [RendererSubject("one", viscous), RendererSubject("two", viscous)]
     some = (CELLS[9], CELLS[0])
@@ -144,6 +146,7 @@ def test_rows_come_in_the_order_of_renderers_and_cells() -> None:
     assert list(by_element(rows)) == ["one", "two"]
 
 
+@pytest.mark.slow
 def test_the_rigid_admittance_does_not_move_at_all() -> None:
     (subject,) = choose(["A"])
     for cell in (REFERENCE, CELLS[0], CELLS[-1]):
@@ -180,6 +183,7 @@ def test_every_model_of_the_project_is_judged() -> None:
     assert [subject.name for subject in choose(["karnopp"])] == ["karnopp-admittance", "karnopp-impedance"]
 
 
+@pytest.mark.slow
 def test_the_sign_is_the_explicit_coulomb_model() -> None:
     """Two independent ways to the same formula."""
     (peer, own) = (judge(subject, REFERENCE) for subject in choose(["peer-sign", "explicit-coulomb-impedance"]))
@@ -255,6 +259,7 @@ def test_the_sign_creeps_and_the_stick_slip_spring_renders_half() -> None:
     assert judge(spring, REFERENCE)["sliding_error"] < -0.4
 
 
+@pytest.mark.slow
 def test_the_ranking_puts_the_better_first() -> None:
     rows = [*evaluate(viscous, "viscous", [REFERENCE]), *judge_all(choose(["A"]), [REFERENCE])]
     assert [name for name, _ in ranked(rows)] == ["A", "viscous"]

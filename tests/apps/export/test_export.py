@@ -67,7 +67,7 @@ PACKAGES = {"parquet": ("pandas", "pyarrow"), "mcap": ("mcap",)}
 READERS: dict[str, Any] = {"csv": read_csv, "parquet": read_parquet, "mat": read_mat, "mcap": read_mcap}
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", FORMATS)
 def test_what_was_recorded_is_read_back(kind: str, folder: Path, tmp_path: Path) -> None:
     for package in PACKAGES.get(kind, ()):

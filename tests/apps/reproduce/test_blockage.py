@@ -44,6 +44,7 @@ def test_an_arm_that_nothing_blocks_does_not_jump() -> None:
     assert result.ahead < 1e-3
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model", MODELS)
 def test_the_rule_bounds_the_jump_and_ends_the_run(model: str) -> None:
     without, with_rule = freed(model, "PID", "off"), freed(model, "PID", "on")

@@ -155,6 +155,7 @@ def test_list_has_everything_with_its_title(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_progress_is_shown_on_a_terminal_and_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -33,6 +33,7 @@ def as_on_the_page(line: str, name: str) -> None:
     assert numbers(line) == pytest.approx(stated(name), rel=0.12, abs=0.06)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["pid", "flatness"])
 def test_servo_laws_are_as_the_page_says(law: str) -> None:
     as_on_the_page(law_line(law, of_law(law)), NAMES[law])
@@ -67,6 +68,7 @@ def test_page_has_no_trial_that_is_not_run() -> None:
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == list(TRIALS)
 
 
+@pytest.mark.slow
 def test_model_that_breaks_away_below_its_friction_is_noticed() -> None:
     """The tour is that of 6 N: a model of 7 N would have held, one of 5 N would have let go before."""
     run = experiment()

@@ -80,6 +80,7 @@ def test_notes_are_kept_but_not_said() -> None:
     assert counsel.warnings == []
 
 
+@pytest.mark.slow
 def test_a_slider_that_is_moved_too_far_is_told_once_and_recorded(tmp_path: Path) -> None:
     told: list[str] = []
     warned: list[str] = []

@@ -93,6 +93,7 @@ def test_a_change_that_cannot_be_written_down_does_not_come_into_force_and_ends_
     assert session.config.law["force"] == 4.0
 
 
+@pytest.mark.slow
 def test_advice_that_cannot_be_written_down_ends_the_run(tmp_path: Path) -> None:
     session = make_session(tmp_path)
 
@@ -106,6 +107,7 @@ def test_advice_that_cannot_be_written_down_ends_the_run(tmp_path: Path) -> None
     assert recording.metadata["advice"][-1]["settings_version"] == 1
 
 
+@pytest.mark.slow
 def test_a_device_whose_opening_cannot_be_written_down_is_stopped(tmp_path: Path) -> None:
     session = make_session(tmp_path)
     room = [fill(description(session))]
@@ -150,6 +152,7 @@ def test_a_recording_that_cannot_have_its_first_parameters_is_not_begun(
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_a_mistake_beside_the_run_leaves_a_closed_recording(tmp_path: Path) -> None:
     session = make_session(tmp_path)
     with pytest.raises(ZeroDivisionError):

@@ -113,6 +113,7 @@ def test_a_key_in_a_window_that_cannot_be_opened_is_refused_before_anything_is_m
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 @with_qt
 def test_a_run_whose_window_dies_with_its_key_is_status_4(tmp_path: Path) -> None:
     unseen = environment(DISPLAY=":0", QT_QPA_PLATFORM="offscreen")

@@ -115,12 +115,15 @@ def test_a_trace_that_is_not_there_and_a_damaged_row_do_no_harm(stage: Stage, tm
     assert stage.shown.front.open
 
 
-def test_closing_the_window_is_told_and_a_death_is_missed(tmp_path: Path) -> None:
-    with virtual_screen() as screen:
-        with opened(screen, tmp_path) as one:
-            screen.close(one.window)
-            assert one.shown.until(lambda said: not one.shown.front.open) == [Close()]
-        (tmp_path / "trace").unlink()
-        with opened(screen, tmp_path) as one:
-            os.kill(one.shown.pid, signal.SIGKILL)
-            one.shown.until(lambda said: not one.shown.front.open)
+def test_closing_the_window_is_told(stage: Stage) -> None:
+    """The last of this file: there is no other window for those before."""
+    stage.shown.front.messages()
+    stage.shown.screen.close(stage.window)
+    assert stage.shown.until(lambda said: not stage.shown.front.open) == [Close()]
+
+
+@pytest.mark.slow
+def test_a_death_is_missed(tmp_path: Path) -> None:
+    with virtual_screen() as screen, opened(screen, tmp_path) as one:
+        os.kill(one.shown.pid, signal.SIGKILL)
+        one.shown.until(lambda said: not one.shown.front.open)

@@ -35,7 +35,7 @@ def plan(law: str = "coulomb", **more: object) -> Plan:
     )
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["coulomb", "viscous", "stribeck", "gaussian", "dead-zone", "rubber", "closed-form"])
 def test_honest_recordings_raise_no_alarm(law: str, tmp_path: Path) -> None:
     found = verify(make(tmp_path / "run", plan(law)))[1]
@@ -99,7 +99,7 @@ def force(forgery: Forgery) -> None:
         forgery.rows[name][k] = sign * 1.001 * np.abs(forgery.rows[name][k]) * np.sign(sign * forgery.rows[name][k])
 
 
-@pytest.mark.few(5)
+@pytest.mark.few(3)
 @pytest.mark.parametrize("wrong", [spread, count, law, turned, force])
 def test_what_was_changed_is_found(honest: Path, tmp_path: Path, wrong: object) -> None:
     forgery = forged(honest, tmp_path / "forged")

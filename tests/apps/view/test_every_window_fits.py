@@ -84,7 +84,7 @@ def test_a_replay_fits(qtbot, rows, room) -> None:
         assert (window.width(), window.height()) == room[:2]
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 def test_a_comparison_fits(qtbot, rows, room) -> None:
     title = "model C, stribeck: law.name=stribeck law.static_force=5 (2026-11-22T19-00-00_virtual-joystick_C)"
     sides = Side("model C, coulomb", rows, view_rows.METADATA), Side(title, rows, view_rows.METADATA, open_loop=True)
@@ -98,6 +98,7 @@ def test_a_comparison_fits(qtbot, rows, room) -> None:
         assert cut_texts(window) == [], kind.title
 
 
+@pytest.mark.few(1)
 def test_help_fits_and_only_scrolls_downwards(qtbot, rows, room) -> None:
     parent = ReplayWindow(rows, view_rows.METADATA, room[2])
     qtbot.addWidget(parent)
@@ -108,7 +109,7 @@ def test_help_fits_and_only_scrolls_downwards(qtbot, rows, room) -> None:
     assert window.text.document().defaultFont().pointSizeF() >= POINT_SIZE * (1.4 if room[0] > 2000 else 1.0)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 def test_the_live_window_fits(room, live, rows) -> None:
     live.begin(laws=("coulomb", "stribeck"), law="coulomb")
     live.window.apply(room[2])

@@ -14,6 +14,7 @@ from apps.view.panels.controls import ParameterSlider
 from tests.apps.view.driving import frames
 
 
+@pytest.mark.slow
 def test_moving_a_slider_sends_the_value_that_is_shown(live) -> None:
     live.begin()
     linear, logarithmic = live.window.controls.sliders

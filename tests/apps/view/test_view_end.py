@@ -60,6 +60,7 @@ def test_a_fault_is_told_until_the_next_run(live, rows) -> None:
     assert not dashboard.notice.isVisible()
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("size", [LEAST, (1280, 800)])
 def test_the_certificate_leaves_room_for_the_plots_and_is_not_cut(live, rows, size: tuple[int, int]) -> None:
     live.begin()
@@ -79,6 +80,7 @@ def test_the_certificate_leaves_room_for_the_plots_and_is_not_cut(live, rows, si
         assert area.widget().height() <= area.viewport().height()
 
 
+@pytest.mark.slow
 def test_a_new_run_begins_empty(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:500])

@@ -61,6 +61,7 @@ def test_keys_at_once_do_not_disturb_each_other(live) -> None:
     assert live.sent() == [Key("left", True), Key("j", True), Key("left", False), Key("j", False)]
 
 
+@pytest.mark.slow
 def test_keys_of_the_window_are_not_told(live) -> None:
     live.begin()
     QtTest.QTest.keyClick(live.window, KEYS.Key_Space)
@@ -80,7 +81,7 @@ def test_a_key_is_let_go_when_the_window_closes(live) -> None:
     assert live.sent()[:2] == [Key("1", True), Key("1", False)]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("waited", "counts"), [(0, True), (40, True), (450, True), (-5, False), (600, False), (10**7, False)]
 )

@@ -115,6 +115,7 @@ def test_many_moves_become_few_messages_and_the_last_one_counts(qtbot) -> None:
     assert passed[-1] == (49.0, 0.0)
 
 
+@pytest.mark.slow
 def test_hand_targets_are_left_out_when_nobody_reads(live) -> None:
     live.begin()
     for _ in range(20000):

@@ -35,6 +35,7 @@ def test_a_held_window_stands_still_while_rows_are_added_until_they_are_gone() -
     assert history.column(Column.X) == pytest.approx(np.arange(156, 176))
 
 
+@pytest.mark.slow
 def test_pause_holds_the_picture_and_the_run_goes_on(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:2000])
@@ -66,7 +67,7 @@ def test_lamps_stay_live_while_the_picture_is_held(live, rows) -> None:
     assert live.window.dashboard.safety.lamps.state(Status.ENERGY) == (True, True)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("stop", [1, 700, 2500, 3999])
 def test_the_slider_goes_back_to_any_moment(live, rows, stop: int) -> None:
     live.begin()
@@ -83,6 +84,7 @@ def test_the_slider_goes_back_to_any_moment(live, rows, stop: int) -> None:
     assert newest_x(live) == pytest.approx(1e3 * rows["position"][4099, 0])
 
 
+@pytest.mark.slow
 def test_the_span_can_be_chosen(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:6500])
@@ -93,6 +95,7 @@ def test_the_span_can_be_chosen(live, rows) -> None:
     assert series.speeds.curves[0].getData()[0][0] == pytest.approx(-1.0, abs=0.01)
 
 
+@pytest.mark.slow
 def test_after_the_end_of_a_run_its_last_minutes_can_still_be_scrubbed(live, rows) -> None:
     from apps.front_ends.messages import SessionEnded
 

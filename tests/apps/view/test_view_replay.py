@@ -47,7 +47,7 @@ def shown_tick(window) -> int:
     return int(window.transport.place.text().split("\u2002")[0].removeprefix("tick ").replace("\u2009", ""))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("index", [6499, 1234, 0, 5001])
 def test_scrubbing_shows_that_tick(window, rows, index: int) -> None:
     window.transport.slider.setValue(6000)
@@ -93,6 +93,7 @@ def test_playing_moves_by_the_wall_clock_times_the_speed(window) -> None:
     assert window.index == pytest.approx(1100, abs=1)
 
 
+@pytest.mark.slow
 def test_slow_motion_does_not_stand_still(window) -> None:
     window.transport.speed.setCurrentText("0.01 ×")
     for _ in range(100):
@@ -192,6 +193,7 @@ def test_run_shows_until_the_window_is_closed(qapp, rows) -> None:
     assert not any(widget.isVisible() for widget in qapp.topLevelWidgets())
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("theme", [DARK, LIGHT], ids=lambda theme: theme.name)
 def test_a_picture_shows_path_sticking_and_vectors(qapp, rows, tmp_path: Path, theme) -> None:
     path = tmp_path / "picture.png"

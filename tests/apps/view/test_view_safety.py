@@ -53,7 +53,7 @@ def test_every_flag_has_one_lamp_with_a_name_and_a_meaning(live) -> None:
         assert lamp.width() >= lamp.minimumSizeHint().width()
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("flag", list(Status), ids=lambda flag: flag.name)
 def test_a_flag_lights_its_lamp_and_no_other(live, rows, flag: Status) -> None:
     live.begin()
@@ -103,6 +103,7 @@ def test_energy_fills_the_bar_up_to_the_limit(live, rows) -> None:
     assert "30.00 mJ" in meter.bar.toolTip()
 
 
+@pytest.mark.slow
 def test_a_picture_has_lamps_and_energy(qapp, rows, tmp_path: Path) -> None:
 
     rows = rows[:2000].copy()

@@ -84,6 +84,7 @@ def test_a_choice_that_waits_for_start_does_not_look_as_if_it_ran(live) -> None:
     assert controls.session.pending.isHidden() and not controls.start.property("pending")
 
 
+@pytest.mark.slow
 def test_after_the_end_nothing_looks_as_if_it_ran(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:100])

@@ -47,6 +47,7 @@ def test_before_the_first_row_there_is_an_empty_picture(live) -> None:
     assert not live.window.grab().isNull()
 
 
+@pytest.mark.slow
 def test_stick_and_slip_differ_in_shape_and_words(live, rows) -> None:
     live.begin()
     plane = live.window.dashboard.plane
@@ -63,6 +64,7 @@ def test_stick_and_slip_differ_in_shape_and_words(live, rows) -> None:
     assert plane._effector.opts["symbol"] == "o"
 
 
+@pytest.mark.slow
 def test_vectors_start_on_the_path_every_20_ms(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:1001])
@@ -98,6 +100,7 @@ def test_a_trace_that_cannot_be_read_is_told(live) -> None:
     assert "cannot be shown" in live.window.dashboard.notice.words.text()
 
 
+@pytest.mark.slow
 def test_the_theme_can_be_changed_while_it_runs(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:1000])
@@ -113,6 +116,7 @@ def test_the_theme_can_be_changed_while_it_runs(live, rows) -> None:
     assert live.window.theme is DARK
 
 
+@pytest.mark.slow
 def test_no_grid_and_no_opengl(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:1000])
@@ -125,6 +129,7 @@ def test_no_grid_and_no_opengl(live, rows) -> None:
         assert not any(chart.getViewBox().autoRangeEnabled())
 
 
+@pytest.mark.slow
 def test_thick_lines_are_drawn_in_segments(live) -> None:
     live.begin()
     dashboard = live.window.dashboard

@@ -44,7 +44,7 @@ def pushed(plant: Plant, period: float, step: float, seed: int, count: int = 8) 
     return pushes
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("plant", "period", "step"),
     [

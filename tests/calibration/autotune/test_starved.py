@@ -54,7 +54,7 @@ def ending_in_nothing(rows: Rows) -> Rows:
     return rows
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("spoil", [good, with_a_gap, ending_in_nothing])
 def test_first_pushes_are_understood_whatever_samples_they_lack(spoil: Callable[[Rows], Rows]) -> None:
     labels: list[str] = []
@@ -88,6 +88,7 @@ def test_pushes_of_which_nothing_is_known_are_told_in_words() -> None:
         fit_plant([unseen], PERIOD, 0.2, 1e-5)
 
 
+@pytest.mark.slow
 def test_one_push_alone_can_be_fitted() -> None:
     force = np.repeat((0.0, 1.0, -1.0, 0.0), 30)
     position = np.append(0.0, np.cumsum(np.cumsum(force[:-1]) * PERIOD / 0.2) * PERIOD)

@@ -14,6 +14,7 @@ from tests.calibration.autotune.device_figures import HALF_WIDTH, NEAR, outcomes
 from tests.calibration.autotune.hidden import Truth, mover, tuned
 
 
+@pytest.mark.slow
 def test_the_truth_of_these_tests_is_that_of_the_eigenvalues() -> None:
     for seed in range(20):
         truth = Truth.of(seed)

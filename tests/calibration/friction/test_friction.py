@@ -159,6 +159,7 @@ def test_physical_levels_stay_physical() -> None:
     assert fit.values["viscosity"] == pytest.approx(truth["viscosity"], rel=0.05)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("loss", ["huber", "tukey"])
 def test_wrong_samples_do_not_spoil_a_robust_fit(loss: str) -> None:
     clean = measured(KNEE, torque_noise=0.1)
@@ -276,7 +277,7 @@ def test_a_recording_in_one_direction_can_be_judged() -> None:
     assert fit.relative_error(Samples(HALF[:200], velocity, MODELS["stribeck"].evaluate(KNEE, velocity))) < 1e-9
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("truth", ["coulomb-viscous", "stribeck", "stribeck-offset", "stribeck-gaussian"])
 @pytest.mark.parametrize("recordings", [1, 3])
 def test_the_model_that_made_the_data_is_chosen(truth: str, recordings: int) -> None:
@@ -291,7 +292,7 @@ def test_the_model_that_made_the_data_is_chosen(truth: str, recordings: int) -> 
     assert choice.scores[truth] < 1.01 * min(choice.scores.values())
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("truth", ["coulomb-viscous", "coulomb-viscous-offset", "stribeck", "stribeck-offset"])
 @pytest.mark.parametrize("seed", range(3))
 def test_without_noise_rounding_errors_do_not_choose_the_model(truth: str, seed: int) -> None:
@@ -316,6 +317,7 @@ def test_samples_in_any_order_are_fitted_and_doubted() -> None:
     assert "velocity-noise-unseen" in {doubt.code for doubt in fit.doubts}
 
 
+@pytest.mark.slow
 def test_a_motion_that_grows_and_fades_does_not_hide_the_better_model() -> None:
     """Blocks differ widely in what the static levels matter there: that is no reason to take them for chance."""
     time = np.arange(0.0, 60.0, 0.01)

@@ -50,6 +50,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     assert np.all((share >= 0.90) & (share <= 0.98)), dict(zip(KNEE, share, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seeds", [8, pytest.param(40, marks=pytest.mark.slow)])
 def test_what_velocity_noise_does_is_undone(seeds: int) -> None:
     """Noise of a fifth of the Stribeck velocity, left in as it is: by hand the static levels would be far too low."""
@@ -76,6 +77,7 @@ def test_noise_that_nobody_stated_is_seen_where_it_is_white() -> None:
     assert "velocity-noise" in codes(fit)
 
 
+@pytest.mark.slow
 def test_noise_that_cannot_be_seen_betrays_itself_by_the_residuals() -> None:
     """Smoothed noise that is not stated spoils the intervals; that must not go unsaid."""
     held = []
@@ -119,6 +121,7 @@ def test_fast_motion_alone_does_not_tell_the_static_levels() -> None:
     assert codes(fit_friction(part, "stribeck"), spoiling=True)
 
 
+@pytest.mark.slow
 def test_errors_grow_with_the_confidence_and_shrink_with_the_recording() -> None:
     samples = measured(KNEE, torque_noise=0.1)
     usual, sure = (fit_friction(samples, "stribeck", FitSettings(confidence=one)) for one in (0.95, 0.999))

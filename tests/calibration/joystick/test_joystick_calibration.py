@@ -172,6 +172,7 @@ class Restless(EmulatedPerson):
         self.hand["wanted"][0] *= -1.0
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "words"),
     [
@@ -223,7 +224,7 @@ def carry(table: Table, place: Path, weight: float, *faults: str) -> Recording:
         return drive(mover(place / "known.toml"), balance.carry(), place / "run")
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("fault", ["unplug", "stale", "nan"])
 def test_a_stick_that_goes_bad_while_it_carries_a_weight_is_left_safe(fault: str, tmp_path: Path) -> None:
     table, moment = bench("openffboard"), 4.0

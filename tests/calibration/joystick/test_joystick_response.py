@@ -61,6 +61,7 @@ def test_motors_friction_spring_and_delay_are_found(drag: float, spring: float, 
     assert found.misfit < 0.01
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("share", [0.1, 0.3])
 def test_dry_friction_does_not_turn_the_forces(share: float) -> None:
     """As a part of the peak of the push."""

@@ -76,6 +76,7 @@ class Holding(EmulatedPerson):
         super().bring(place, look)
 
 
+@pytest.mark.slow
 def test_a_handle_that_moves_with_neither_is_told_as_before(tmp_path: Path) -> None:
     table = bench("openffboard", Holding)
     with pytest.raises(ConfigurationError, match=r"effect 1 does not move the handle: .* at level 0\.05"):

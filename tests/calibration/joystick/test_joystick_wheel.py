@@ -78,6 +78,7 @@ class Idle(EmulatedPerson):
         self._wait(0.01)
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "words"), [(Backwards, "but it did not"), (Askew, "do not fit together"), (Idle, "are those at")]
 )

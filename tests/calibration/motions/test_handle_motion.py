@@ -68,7 +68,7 @@ def own_file(folder: Path) -> str:
 # --- the closed loop --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("speed", [0.03, 0.1])
 def test_felt_friction_falls_by_more_than_80_percent(own_file: str, axis: int, speed: float) -> None:
@@ -80,6 +80,7 @@ def test_felt_friction_falls_by_more_than_80_percent(own_file: str, axis: int, s
     assert max(left.forward, left.backward) < 0.2 * max(own.forward, own.backward)
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_one_newton_is_felt_as_one_newton(own_file: str, axis: int) -> None:
     hand = ToAndFro(axis, 0.05)
@@ -111,6 +112,7 @@ def test_the_levels_and_the_mass_are_found(folder: Path) -> None:
         assert found["inertia"] == pytest.approx(0.2, rel=0.01)
 
 
+@pytest.mark.slow
 def test_forces_come_at_the_time_at_which_they_act(folder: Path) -> None:
     """Half a millisecond of delay, and half a period since a force holds for one."""
     rows = dict(rows_of(Recording(folder)))["x 1"]
@@ -217,7 +219,7 @@ def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:
 # --- how far to trust it ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("handle", HANDLES, ids=lambda handle: handle.model)
 def test_the_noise_of_the_positions_in_the_forces_spoils_nothing(handle: Handle) -> None:
     """A delay that is taken for that of the noise makes the viscosity 1 % too large."""

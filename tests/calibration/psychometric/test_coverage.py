@@ -7,6 +7,7 @@ import pytest
 from tests.calibration.psychometric.coverage import CASES, Case, cover
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("case", [Case("constant", 60), Case("quest+", 30)], ids=lambda case: case.method)
 def test_intervals_hold_the_truth_in_some_runs(case: Case) -> None:
     got = cover(case, runs=60)

@@ -80,7 +80,7 @@ def test_the_mean_is_that_of_bayesfits_likelihood(name: str) -> None:
 CORE = {"phi": "phi", "logistic": "logistic", "weibull": "gumbel", "dprime": "dprime"}
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("shape", "scale"), [(s, "log") for s in SHAPES] + [("phi", "linear"), ("logistic", "linear")])
 def test_the_best_cell_is_where_an_independent_optimiser_ends(shape: str, scale: str) -> None:
     data = oracles.DATA["200 a level"]

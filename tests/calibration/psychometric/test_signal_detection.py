@@ -46,6 +46,7 @@ def test_nothing_missed_is_large_but_finite_and_wide() -> None:
     assert found.high - found.low > 1.5
 
 
+@pytest.mark.slow
 def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
     rng, d, hits = np.random.default_rng(3), 1.2, 0
     for _ in range(200):

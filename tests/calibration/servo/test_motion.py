@@ -62,6 +62,7 @@ def test_dry_friction_does_not_matter(tmp_path: Path) -> None:
     assert rough.fit.warnings == smooth.fit.warnings == ()
 
 
+@pytest.mark.slow
 def test_the_age_of_samples_is_part_of_the_delay(tmp_path: Path) -> None:
     fresh = measured(tmp_path / "run", coupling="rigid")
     assert fresh.age == 0.0

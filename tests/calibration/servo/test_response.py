@@ -35,7 +35,7 @@ def found(time: Array, position: Array, sampled: Array, *, knows: bool) -> Servo
     return fit_servo([response], knows_velocity=knows)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("knows", [True, False])
 @pytest.mark.parametrize(("natural", "ratio", "delay"), [(17.0, 1.4, 4e-3), (50.0, 1.0, 0.0), (6.0, 0.4, 12e-3)])
 def test_a_servo_is_found_exactly(natural: float, ratio: float, delay: float, knows: bool) -> None:
@@ -47,6 +47,7 @@ def test_a_servo_is_found_exactly(natural: float, ratio: float, delay: float, kn
     assert fit.warnings == ()
 
 
+@pytest.mark.slow
 def test_it_does_not_matter_when_samples_were_taken() -> None:
     random = np.random.default_rng(0)
     time = PERIOD * np.arange(8000)
@@ -71,6 +72,7 @@ def test_standard_errors_are_those_of_repeated_measurements() -> None:
     assert (scaled.std(axis=0) > 0.6).all() and (scaled.std(axis=0) < 1.6).all()
 
 
+@pytest.mark.slow
 def test_another_simulation_of_the_servo_gives_the_same() -> None:
     w, z, delay = 2.0 * np.pi * 15.0, 0.8, 6e-3
     time = PERIOD * np.arange(12_000)

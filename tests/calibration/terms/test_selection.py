@@ -89,6 +89,7 @@ def test_a_column_of_which_the_fit_sees_nothing_is_left_out_there():
 # --- selection --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_terms_of_a_joint_are_found_and_no_others():
     seen = joint(inertia=-8.0)
     offered = (*candidate_terms(seen), make_term("presliding", 1e-3))
@@ -148,6 +149,7 @@ def test_the_model_predicts_another_motion():
     assert error.low < error.value < error.high
 
 
+@pytest.mark.slow
 def test_more_recordings_tell_more():
     few = select_terms(joint(seed=1)).model.of("viscosity")
     many = select_terms([joint(seed=seed) for seed in (1, 2, 3, 4)]).model.of("viscosity")
@@ -216,6 +218,7 @@ def test_a_torque_of_nothing_is_said():
         select_terms(seen).model.error(nothing)
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(10))
 @given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
 def test_units_do_not_change_the_choice(length, force):

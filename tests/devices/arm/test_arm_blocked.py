@@ -73,6 +73,7 @@ def test_an_arm_that_is_not_watched_runs_to_the_edge_of_its_workspace(tmp_path: 
         assert rows["command"][-1, 0] - rows["position"][-1, 0] > 0.15
 
 
+@pytest.mark.slow
 def test_an_arm_that_nothing_holds_is_followed_by_nobody_s_fault(tmp_path: Path) -> None:
     with opened(hand={"name": "scripted-force", "script": [[0.0, 0.0, 0.0], [0.1, 12.0, 0.0]]}) as arm:
         run, trace = servo(arm, "A", tmp_path)

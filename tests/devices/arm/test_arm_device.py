@@ -43,6 +43,7 @@ def test_the_end_effector_goes_where_it_is_told_and_holds(kind: str) -> None:
     assert states(arm.board) == [IDLE, IDLE]
 
 
+@pytest.mark.slow
 def test_motors_that_turn_the_other_way_and_unlike_gears_are_a_matter_of_settings() -> None:
     with opened(motors={"reduction_1": -100.0, "reduction_2": 50.0}) as arm:
         run(arm, 0.2, lambda now: np.array((min(now / 0.2, 1.0) * 0.01, 0.0)))
@@ -50,6 +51,7 @@ def test_motors_that_turn_the_other_way_and_unlike_gears_are_a_matter_of_setting
         assert arm.plant.handle == pytest.approx(last.position, abs=3e-4)
 
 
+@pytest.mark.slow
 def test_velocity_is_that_of_the_motion() -> None:
     with opened() as arm:
         samples = run(arm, 0.5, lambda now: np.array((0.1 * now, -0.05 * now)))
@@ -57,7 +59,7 @@ def test_velocity_is_that_of_the_motion() -> None:
     assert np.mean(late, axis=0) == pytest.approx((0.1, -0.05), abs=0.01)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("sensor", ["ati", "onrobot-hex", "optoforce"])
 def test_every_sensor_shows_the_force_of_the_hand_in_the_axes_of_the_device(sensor: str) -> None:
     with opened(sensor, hand=push(3.0, -4.0)) as arm:
@@ -66,6 +68,7 @@ def test_every_sensor_shows_the_force_of_the_hand_in_the_axes_of_the_device(sens
         assert mean_force(samples) == pytest.approx((3.0, -4.0), abs=0.1)
 
 
+@pytest.mark.slow
 def test_a_sensor_that_is_mounted_askew_shows_the_same_force() -> None:
     with opened(hand=push(3.0, -4.0), sensor={"rotation": [180.0, 0.0, 50.0]}) as arm:
         assert mean_force(run(arm, 0.3)) == pytest.approx((3.0, -4.0), abs=0.1)

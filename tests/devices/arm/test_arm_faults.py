@@ -117,7 +117,7 @@ BRIDGED = {
 }
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("make", "fault"), first_make(BRIDGED))
 @pytest.mark.wall_clock  # a sensor behind a real wire has to be heard
 def test_what_can_be_bridged_is(make: str, fault: str) -> None:
@@ -132,7 +132,7 @@ def test_what_can_be_bridged_is(make: str, fault: str) -> None:
         assert states(arm.board) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", ["motors.nak", "motors.lost-answer", "sensor.mute", "sensor.saturated"])
 def test_what_lasts_a_moment_only_is_survived(fault: str) -> None:
     with opened() as arm:

@@ -58,7 +58,7 @@ def test_a_fault_in_a_run_is_told_with_what_to_do_and_leaves_no_motor_driven(fau
         assert states(board) == [IDLE, IDLE]
 
 
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", ["nak", "lost-answer", "delay-5ms", "delay-20ms"])
 def test_what_lasts_a_moment_only_is_survived(fault: str) -> None:
     with armed() as (stage, board):
@@ -81,6 +81,7 @@ def test_a_pipe_that_has_stalled_once_is_set_going_again(protocol: str) -> None:
         assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
+@pytest.mark.few(1)
 def test_slow_transfers_make_samples_old_and_nothing_else(protocol: str) -> None:
     ages = []
     for latency in (0.0, 1e-3):
@@ -186,6 +187,7 @@ def test_a_table_that_lacks_something_is_told() -> None:
                 ask("axis2.error")
 
 
+@pytest.mark.few(1)
 def test_timed_faults_are_for_runs_by_settings_alone() -> None:
     stage, board = make("motor-fault@0.15")
     assert isinstance(stage, OdriveStage)

@@ -129,6 +129,7 @@ def test_an_emulated_drive_outlives_who_started_it_and_says_what_became_of_the_m
     assert (end["states"], end["errors"], end["torques"]) == ([IDLE, IDLE], [0x800, 0x800], [0.0, 0.0])
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("table", "message"),
     [({"faults": ["nonsense@1"]}, "unknown fault"), ({"plant": "no_such_module:f"}, "no_such_module")],

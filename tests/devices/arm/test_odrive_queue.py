@@ -298,6 +298,7 @@ def test_faults_there_are_told_in_the_same_words_and_leave_no_motor_driven(
         assert far.observe()["states"] == [1, 1]
 
 
+@pytest.mark.slow
 def test_packets_that_wait_when_the_queue_is_closed_go_out(far: RemoteBackend) -> None:
     pipes = open_drive(backend=far)
     far.fault("delay-1ms")

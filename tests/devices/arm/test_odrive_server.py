@@ -108,6 +108,7 @@ def test_a_late_transfer_is_late(far: RemoteBackend, port: usb.core.Device) -> N
     assert time.monotonic() - start >= 0.04
 
 
+@pytest.mark.slow
 def test_when_a_process_dies_what_it_had_is_free(far: RemoteBackend) -> None:
     device = usb.core.find(backend=far)
     root = str(Path(__file__).parents[3])
@@ -203,6 +204,7 @@ def test_it_knows_that_it_was_kept_from_running(far: RemoteBackend) -> None:
     assert 0.1 < far.stalled() < PATIENCE
 
 
+@pytest.mark.slow
 def test_without_the_other_process_there_is_no_drive() -> None:
     with spawn({}) as address:
         backend = RemoteBackend(address)

@@ -228,6 +228,7 @@ def test_wrong_settings_are_named(settings: dict[str, object], message: str) -> 
 # --- the tick --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_motors_follow_position_and_speed() -> None:
     def reference(now: float) -> tuple[np.ndarray, np.ndarray]:
         phase = math.tau * 2.0 * now

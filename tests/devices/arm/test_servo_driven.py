@@ -153,7 +153,7 @@ def shaking(law: str, mass: float, late: int, hand: dict[str, Any]) -> float:
     return loudness(forces)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("law", "calm"), [("pid", 1.15), ("rigid", 1.15), ("flatness", 1.3)])
 @pytest.mark.parametrize("late", [7, 16])
 def test_a_mass_is_warned_of_where_it_shakes_and_not_where_it_is_calm(

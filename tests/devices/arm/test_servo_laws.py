@@ -57,17 +57,19 @@ def test_the_faster_the_servo_the_nearer_flatness_comes_to_its_reference():
     assert fast < 0.35 * slow
 
 
+@pytest.mark.slow
 def test_model_based_feedback_is_better_than_a_conventional_one():
     assert 2.0 * following("flatness")[0] < following("flatness", feedback="conventional")[0]
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["linearising", "fractional"])
 def test_all_laws_follow(law):
     assert following(law)[1] < 1e-3
     assert following(law, "dry")[1] < 1e-3
 
 
-@pytest.mark.few(4)
+@pytest.mark.few(2)
 @pytest.mark.parametrize("encoders", ["motor", "both"])
 @pytest.mark.parametrize("law", LAWS)
 def test_at_rest_nothing_hunts(law, encoders):
@@ -110,6 +112,7 @@ def tremor(seconds):
     return 4.5 * wave[:, None] * np.array([0.6, 0.8])
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("law", LAWS)
 def test_a_trembling_hand_does_not_move_an_arm_at_rest(law):
     rig = ServoRig(ServoSettings(law=law), friction=DRY, encoders="both", torque_limit=1.9, **STEPS)
@@ -130,7 +133,7 @@ def give(law, force=(0.0, 60.0), **settings):
     return rig.hold(3.0, force)["angle"][-1] - START, servo
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["pid", "flatness", "fractional", "linearising"])
 def test_a_servo_without_integrator_is_as_stiff_as_its_gains_and_its_gearbox(law):
     moved, servo = give(law, integral=0.0)
@@ -148,14 +151,14 @@ def test_the_integrator_takes_the_whole_load_of_a_hand():
     assert (abs(give("pid")[0]) < 0.01 * without).all()
 
 
-@pytest.mark.few(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("law", ["flatness", "linearising"])
 def test_a_known_hand_does_not_push_the_joints_away(law):
     unknown = abs(give(law, integral=0.0)[0])
     assert (abs(give(law, integral=0.0, knows_hand=True)[0]) < 0.05 * unknown).all()
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("law", LAWS)
 def test_the_weight_is_held_from_the_first_moment(law):
     rig = ServoRig(ServoSettings(law=law), links=HANGING, encoders="both")
@@ -165,6 +168,7 @@ def test_the_weight_is_held_from_the_first_moment(law):
     np.testing.assert_allclose(100.0 * rows["torque"][-1], weight, rtol=0.05)
 
 
+@pytest.mark.slow
 def test_a_torque_limit_is_kept_and_forgotten_at_once():
     """A command out of the motors' power; back within it the integrator has not wound up."""
     rig = ServoRig(ServoSettings(), torque_limit=0.3)
@@ -176,6 +180,7 @@ def test_a_torque_limit_is_kept_and_forgotten_at_once():
     assert abs(rows["angle"][-1] - jump[0]).max() < 2e-3
 
 
+@pytest.mark.slow
 def test_order_one_with_one_term_is_proportional_and_derivative():
     """D^1 with one past sample is the difference of two samples."""
     law = ServoSettings(

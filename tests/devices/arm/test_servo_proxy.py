@@ -133,7 +133,7 @@ def jumped(servo: ServoSettings, seconds: float = 3.0) -> NDArray[np.void]:
     return ServoRig(servo, torque_limit=1.9).run(np.tile(START + JUMP, (round(seconds / TICK), 1)))
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("bound", [20.0, 60.0, 150.0])
 @pytest.mark.parametrize("resume", [0.1, 0.3])
 def test_freed_it_comes_back_exponentially_and_never_beyond(bound: float, resume: float) -> None:
@@ -150,6 +150,7 @@ def test_freed_it_comes_back_exponentially_and_never_beyond(bound: float, resume
         assert -1.0 / slope == pytest.approx(resume, rel=0.1)
 
 
+@pytest.mark.slow
 def test_a_plain_pid_control_with_the_same_motors_goes_far_beyond() -> None:
     left = (START + JUMP - jumped(ServoSettings(period=PERIOD))["angle"]) / JUMP
     assert left.min() < -0.1
@@ -166,6 +167,7 @@ def test_from_any_distance_it_settles_within_its_bound(jump: tuple[float, float]
     assert abs(rows["speed"][-1]).max() < 0.02
 
 
+@pytest.mark.slow
 def test_a_reference_that_moves_on_is_followed_as_by_pid_once_it_has_been_caught_up_with() -> None:
     rig = ServoRig(sliding(torque_bound=60.0, resume_time=0.1), torque_limit=1.9)
     rig.run(np.tile(START + JUMP, (1500, 1)))

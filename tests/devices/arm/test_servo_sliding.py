@@ -156,6 +156,7 @@ LATER = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("law", "masses"), [("pid", (0.3, 0.5, 0.8, 1.0)), *LATER])
 def test_a_mass_is_warned_of_where_it_shakes_and_not_where_it_is_calm(
     law: str, masses: tuple[float, ...], circling: dict[str, Any]

@@ -75,6 +75,7 @@ def test_a_starved_emulator_is_the_machine_s_fault(lasting: bool) -> None:
     _close(arm)
 
 
+@pytest.mark.slow
 @pytest.mark.wall_clock  # this process, too, has to get its samples until then
 def test_samples_that_a_starved_emulator_made_old_are_the_machine_s_fault(tmp_path: Path) -> None:
     """The driver is patient here, so it is the envelope that ends the run."""

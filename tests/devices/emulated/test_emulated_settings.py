@@ -19,7 +19,7 @@ def test_every_driver_of_a_real_device_has_an_emulated_one() -> None:
     assert EMULATED == [info.name for info in devices.describe_backends() if not info.virtual] == list(NOUNS)
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize("name", EMULATED)
 def test_the_driver_alone_knows_nothing_of_emulation(name: str) -> None:
     """Asked in a process of its own, where nobody has imported anything before."""

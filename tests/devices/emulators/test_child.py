@@ -52,6 +52,7 @@ def may_have_fifo() -> bool:
     return subprocess.run([sys.executable, "-c", trial], stderr=subprocess.DEVNULL, check=False).returncode == 0
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("priority", "policy", "its"), [(0, os.SCHED_OTHER, 0), (20, os.SCHED_FIFO, 19)])
 def test_its_loop_comes_just_behind_the_one_that_started_it_and_nothing_else_of_it(
     priority: int, policy: int, its: int
@@ -74,6 +75,7 @@ def shared(*processor: str) -> dict[str, list[int]]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
 def test_the_loop_and_its_emulator_are_never_put_on_one_processor() -> None:
     found = shared()
@@ -82,6 +84,7 @@ def test_the_loop_and_its_emulator_are_never_put_on_one_processor() -> None:
     assert found["begun"] == found["ours"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
 def test_a_loop_that_stays_on_one_processor_leaves_the_others_to_its_emulator() -> None:
     found = shared(f"{PROCESSORS[0]}")

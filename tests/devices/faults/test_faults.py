@@ -116,6 +116,7 @@ def test_from_its_time_on_a_fault_spoils_the_samples_as_its_name_says(device: st
     (SIGNS | {"stale": is_stale(device)})[name](good, bad)
 
 
+@pytest.mark.few(26)
 @every_device
 @pytest.mark.parametrize("name", SPOILING)
 def test_when_its_time_is_over_all_is_well_again(device: str, name: str) -> None:

@@ -101,6 +101,7 @@ def test_what_the_service_takes_away_is_a_channel():
 # --- the third axis ------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_third_axis_is_held_near_the_plane_with_a_bounded_force():
     one = emulated(filters=transparent())
     with InverseServer([one]) as server, driven(server, hold_stiffness=300.0, hold_force=1.0) as device:

@@ -119,7 +119,7 @@ def drift(rows: np.ndarray) -> float:
     return float(np.hypot(*(second - first)))
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("profile", "force"), CASES)
 def test_a_hand_is_held_where_it_stopped_without_swinging_or_drift(profile: str, force: float, loop: Loop) -> None:
     found = advised(profile, force)
@@ -129,7 +129,7 @@ def test_a_hand_is_held_where_it_stopped_without_swinging_or_drift(profile: str,
     assert drift(held) < 0.5 * data_sheet(profile).position_resolution
 
 
-@pytest.mark.few(2)
+@pytest.mark.slow
 @pytest.mark.parametrize(("profile", "force"), CASES)
 def test_a_push_that_damps_nothing_is_held(profile: str, force: float, loop: Loop) -> None:
     found = advised(profile, force)
@@ -144,7 +144,7 @@ def test_a_push_that_damps_nothing_is_held(profile: str, force: float, loop: Loo
     assert place == pytest.approx(load / found.stiffness, rel=0.02, abs=resolution), "the coupling gives way"
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("profile", "force"), CASES)
 def test_it_slides_with_its_force_at_the_handle(profile: str, force: float, loop: Loop) -> None:
     found = advised(profile, force)
@@ -168,11 +168,13 @@ def test_advice_warns_of_the_default_and_not_of_what_it_suggests(profile: str, f
     assert not bounds_exceeded(found.stiffness, found.damping)
 
 
+@pytest.mark.slow
 def test_that_warning_is_deserved(loop: Loop) -> None:
     held = loop("sidewinder-ff2", TO_A_PLACE, 2.0, *DEFAULT, 2.5)[-1000:]
     assert swing(held) > 2.0, "even in a hand that damps"
 
 
+@pytest.mark.slow
 def test_documented_advice_is_that_of_the_data_sheets() -> None:
     page = (Path(__file__).parents[3] / "docs/joysticks.md").read_text(encoding="utf-8")
     rows = [line.strip("|").split("|") for line in page.splitlines() if line.startswith("| `")]

@@ -189,6 +189,7 @@ def test_a_handle_that_is_moved_without_a_report_is_not_rubbed_for_long(profile:
     assert not stick.force.any()
 
 
+@pytest.mark.slow
 @pytest.mark.wall_clock  # a watchful driver and a stick in one process
 @pytest.mark.usefixtures("compiled")
 def test_a_dropout_goes_unnoticed_as_long_as_nothing_moves_or_nothing_is_played() -> None:

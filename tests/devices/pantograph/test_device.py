@@ -119,6 +119,7 @@ STROKE = {"name": "minimum-jerk", "points": [[-0.03, -0.01], [0.03, 0.01]], "spe
           "tremor": 0.0, "rest_force": 0.0, "rest_grip": 1.0}  # fmt: skip
 
 
+@pytest.mark.slow
 def test_sliding_friction_at_the_handle_is_that_of_the_law():
     force, rate = 0.8, 250.0
     _, _, board = render(MasslessImpedance(Coulomb(force), 300.0, 2.0, 1.0 / rate), 2.5, STROKE, mass=0.2)
@@ -138,6 +139,7 @@ def test_sliding_friction_at_the_handle_is_that_of_the_law():
     assert np.median(along) == pytest.approx(force, rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_handle_that_is_pushed_less_than_friction_holds_stays_where_it_is():
     push = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0], [0.25, 0.5, 0.2], [60.0, 0.5, 0.2]]}
     rate = 250.0

@@ -69,6 +69,7 @@ def test_killed_host_leaves_no_torque(board):
         wait_until(lambda: board.firmware.device is None)
 
 
+@pytest.mark.slow
 def test_killed_host_leaves_no_torque_even_if_the_board_was_out_of_step(board):
     with host(board) as process:
         process.send_signal(signal.SIGSTOP)

@@ -74,6 +74,7 @@ def publish(path):
         lane.sequence[0] += 1
 
 
+@pytest.mark.slow
 def test_mouse_is_never_seen_half_moved(tmp_path):
     path = tmp_path / "target"
     Lane(path, HAND_TARGET, create=True)

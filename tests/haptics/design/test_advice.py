@@ -43,6 +43,7 @@ def test_parameters_with_a_margin_need_no_words() -> None:
     assert advise(RigidAdmittance(Coulomb(6.0), 2.0), ARM) == []
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(6))
 @given(
     mass=log_floats(0.03, 3.0),
@@ -106,6 +107,7 @@ def test_a_stiffness_without_damping_cannot_be_held_and_the_limit_says_so() -> N
     assert "change element.damping" in advice.text
 
 
+@pytest.mark.slow
 def test_an_encoder_is_judged_by_half_of_the_friction() -> None:
     coarse = make_spec(position_resolution=100e-6, mass=5.0, damping=20.0)
     assert said(model_c(6000.0, force=3.1), coarse)["encoder"].severity is Severity.WARNING

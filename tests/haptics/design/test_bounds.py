@@ -146,6 +146,7 @@ def test_every_stiffness_below_the_limit_is_stable_and_none_above(
         assert growth(stuck_matrix(Coupling(above * limit, damping), handle)) > 1.0
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(40))
 @given(handle=handles(), damping=log_floats(0.3, 100.0), more=st.floats(1.05, 3.0))
 def test_own_damping_helps_and_delay_hurts(handle: Handle, damping: float, more: float) -> None:

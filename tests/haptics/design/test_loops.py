@@ -150,6 +150,7 @@ def test_a_number_that_is_not_allowed_is_named(make: object, message: str) -> No
         make()  # type: ignore[operator]
 
 
+@pytest.mark.slow
 def test_nothing_is_compiled_for_it() -> None:
     code = (
         "import sys, haptics.design as d\n"

@@ -59,6 +59,7 @@ def test_behind_the_encoder_a_contact_loaded_with_three_quarters_of_its_friction
     assert drift == 0.0
 
 
+@pytest.mark.slow
 @settings(max_examples=scaled(8))
 @given(
     mass=log_floats(0.03, 3.0),

@@ -229,6 +229,7 @@ def test_the_reset_integrators_force_jumps_when_it_lets_go_and_when_it_turns(sti
 # ---- Iwan
 
 
+@pytest.mark.slow
 @settings(PHYSICS, max_examples=scaled(60))
 @given(laws(), st.floats(100.0, 1e5), st.floats(0.0, 300.0), st.floats(0.0, 0.99), st.integers(0, 10**6))
 @pytest.mark.filterwarnings("ignore::haptics.errors.AmbiguousLawWarning")

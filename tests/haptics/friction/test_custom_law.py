@@ -103,6 +103,7 @@ def test_arithmetic_and_functions_of_math(expression: str) -> None:
 # ---- as exact as any other
 
 
+@pytest.mark.slow
 @PHYSICS
 @given(log_floats(0.1, 50.0), st.floats(1.0, 3.0), log_floats(1e-3, 1.0), st.floats(0.0, 10.0), st.floats(0.01, 0.9))
 def test_written_as_a_stribeck_law_it_is_one(

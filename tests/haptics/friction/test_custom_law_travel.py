@@ -149,6 +149,7 @@ def await_ticks(servo: ServoProcess, count: int, more: Callable[[], object] = la
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_a_servo_process_serves_it_and_takes_new_settings(tmp_path: Path) -> None:
     job = Job(functools.partial(make_bench), coupling(constant(level=4.0)), None, None, tmp_path, Paths.unique())
     servo = ServoProcess(job)
@@ -315,6 +316,7 @@ def test_what_is_wrong_with_a_file_is_said_in_one_line(
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.slow
 def test_a_wrong_file_ends_the_command_with_status_2(tmp_path: Path) -> None:
     (tmp_path / "law.py").write_text("def f(speed):\n    return -1.0\n")
     status, said, words = haptics("run", *SESSION, "--set", "law.file=law.py", folder=tmp_path)

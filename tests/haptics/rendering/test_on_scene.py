@@ -42,7 +42,7 @@ ROUGH = Scene(
 )
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model", "ABCD")
 @given(speed=st.floats(0.01, 0.3), back=st.booleans())
 @example(speed=0.01, back=False)
@@ -91,7 +91,7 @@ def test_in_front_of_any_spring_the_border_of_model_c_is_wide_enough(
     assert dissipated(program.element, rows).min() >= -1e-12
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("model", "ABCD")
 @given(seed=st.integers(0, 1000), speed=st.floats(0.02, 0.5))
 @settings(max_examples=scaled(10))

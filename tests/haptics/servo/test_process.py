@@ -84,6 +84,7 @@ def await_ticks(servo: ServoProcess, count: int) -> None:
         time.sleep(0.005)
 
 
+@pytest.mark.slow
 def test_a_run_of_a_given_length_ends_by_itself(start: Start, recorder: Recorder) -> None:
     servo = start(duration=0.5)
     kind, real_time = await_message(servo)
@@ -97,6 +98,7 @@ def test_a_run_of_a_given_length_ends_by_itself(start: Start, recorder: Recorder
     assert (np.diff(rows["tick"]) >= 1).all()
 
 
+@pytest.mark.slow
 def test_a_changed_parameter_is_in_force_within_a_tick_of_being_published(start: Start, recorder: Recorder) -> None:
     servo = start()
     assert await_message(servo)[0] == "ready"
@@ -123,6 +125,7 @@ def test_a_marker_is_in_the_rows_within_a_tick_of_being_set(start: Start, record
         assert set(servo.trace.since(set_at + 1)["marker"]) == {marker}
 
 
+@pytest.mark.slow
 def test_a_recording_says_when_its_tick_0_was(start: Start, recorder: Recorder) -> None:
     before = time.monotonic_ns(), datetime.now(UTC)
     servo = start(duration=0.1)

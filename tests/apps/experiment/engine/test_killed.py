@@ -62,6 +62,7 @@ def compare(folder: Path) -> None:
         assert one.end is not None or state.attempts_at(one.trial) > one.number, "an interrupted trial was not repeated"
 
 
+@pytest.mark.slow
 def test_a_killed_session_comes_out_as_one_that_was_not(tmp_path: Path) -> None:
     met = run_killed(tmp_path, 3, 1)
     assert met >= 2

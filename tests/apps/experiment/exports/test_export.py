@@ -57,6 +57,7 @@ def test_the_wide_table_is_read_by_the_csv_module(
     assert (second["observer"], second["end_reason"], second["trials"]) == ("level-1", "completed", "7")
 
 
+@pytest.mark.slow
 def test_the_wide_table_is_read_by_pandas(data: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     pandas = pytest.importorskip("pandas")
     export(capsys, data, tmp_path / "out", "csv")

@@ -124,6 +124,7 @@ def test_threads_come_to_the_same_plan(tmp_path: Path) -> None:
     assert threads == alone
 
 
+@pytest.mark.slow
 def test_the_same_seed_is_the_same_plan(tmp_path: Path) -> None:
     def rows(*arguments: str) -> list[Any]:
         return plan(tmp_path, "--people", "20", *arguments).result["power"]

@@ -59,6 +59,7 @@ def test_every_procedure_finds_the_thresholds_of_the_people(procedure: dict[str,
     assert np.exp(np.median(found[:, 1])) == pytest.approx(math.hypot(0.1, 0.05), rel=0.15)
 
 
+@pytest.mark.slow
 def test_an_effect_is_found_as_large_as_it_was_made() -> None:
     study = replace(STUDY, arms=(WEAK, replace(WEAK, name="harder", factor=1.5, spread=0.1)))
     found = simulate_people(study, 0, 120)

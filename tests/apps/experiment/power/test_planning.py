@@ -38,12 +38,14 @@ def test_power_of_a_difference_is_that_of_the_t_test(mean: float, sd: float, alp
     assert [row.participants for row in rows] == list(NUMBERS)
 
 
+@pytest.mark.slow
 def test_where_there_is_no_difference_as_many_are_found_as_alpha_says() -> None:
     assert [row.power for row in plan(people(0.0, 0.4), PowerSettings(participants=NUMBERS))] == pytest.approx(
         [0.05] * 4, abs=0.015
     )
 
 
+@pytest.mark.slow
 def test_the_interval_is_as_wide_as_students_t_makes_it() -> None:
     for row in plan(people(0.3, 0.4), PowerSettings(participants=NUMBERS)):
         half = stats.t.ppf(0.975, row.participants - 1) * 0.4 / math.sqrt(row.participants)
@@ -51,6 +53,7 @@ def test_the_interval_is_as_wide_as_students_t_makes_it() -> None:
         assert row.half_width == pytest.approx(math.expm1(half), rel=0.03)
 
 
+@pytest.mark.slow
 def test_power_of_a_precision_is_how_often_the_interval_is_narrow_enough() -> None:
     settings = PowerSettings(question="precision", precision=0.25, participants=NUMBERS)
     for row in plan(people(-2.0, 0.4), settings):

@@ -235,7 +235,7 @@ def room(request: pytest.FixtureRequest) -> Iterator[tuple[int, int]]:
     grow(1280, 720)
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("plan", "theme"), [(PLAN, DARK), (BLIND, LIGHT)])
 def test_all_fits_on_small_and_large_screens(room: tuple[int, int], desk: Desk, plan: Plan, theme: Any) -> None:
     desk.window.apply(theme)

@@ -148,6 +148,7 @@ def test_one_that_dies_is_missed(screen: Screen) -> None:
         assert one.front.messages() == []
 
 
+@pytest.mark.slow
 def test_without_opengl_it_says_so_in_words() -> None:
     read_end, write_end = os.pipe()
     command = ["Xvfb", "-displayfd", str(write_end), "-extension", "GLX", "-nolisten", "tcp"]
@@ -174,6 +175,7 @@ def test_without_a_display_it_says_so_in_words() -> None:
         one.until(lambda said: not one.front.open)
 
 
+@pytest.mark.slow
 def test_closing_the_window_is_told() -> None:
     with virtual_screen() as screen, opened(screen) as one:
         one.until_shown()

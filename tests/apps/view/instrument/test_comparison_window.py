@@ -36,6 +36,7 @@ def test_the_open_loop_is_named_on_its_side_only(window) -> None:
     assert OPEN_LOOP.startswith("LOOP OPEN")
 
 
+@pytest.mark.slow
 def test_both_sides_have_the_same_axes_whatever_they_show(window) -> None:
     for kind in PLOTS:
         window._choose(0, kind.title)
@@ -55,6 +56,7 @@ def test_one_slider_moves_both_and_the_shorter_one_stops_at_its_end(window, rows
     assert window.transport.slider.value() == 6399
 
 
+@pytest.mark.slow
 def test_the_forces_are_those_of_each_side(window) -> None:
     window._choose(0, "Force, speed")
     window.seek(5000)

@@ -38,6 +38,7 @@ def act(plot, words: str) -> None:
     next(action for action in plot.menu_button.menu().actions() if action.text() == words).trigger()
 
 
+@pytest.mark.slow
 def test_the_data_that_is_shown_is_saved_with_units(dashboard, rows) -> None:
     dashboard.transport.slider.setValue(4000)
     act(dashboard.places.shown[1], "Save shown data (CSV)")

@@ -25,6 +25,7 @@ def test_where_there_is_no_curve_nothing_is_read() -> None:
     assert Reading("height", "mm", np.zeros(0), np.zeros(0)).at(1.0) is None
 
 
+@pytest.mark.slow
 def test_cursors_over_time_read_the_curves_in_all_charts(shown, place) -> None:
     series = place("force_and_speed")
     shown.dashboard.transport.cursors.click()
@@ -45,6 +46,7 @@ def test_cursors_over_time_read_the_curves_in_all_charts(shown, place) -> None:
     assert "[s]" in cursors.text() or "&nbsp;s" in cursors.text()
 
 
+@pytest.mark.slow
 def test_cursors_that_are_points_read_both_coordinates(shown, place) -> None:
     plot = place("force_over_speed")
     shown.dashboard.transport.cursors.click()
@@ -69,6 +71,7 @@ def test_cursors_come_into_sight_and_go(shown, place) -> None:
     assert all(-5.0 < x < 0.0 for x, _ in plot.cursors.places)
 
 
+@pytest.mark.slow
 def test_a_plot_that_is_chosen_later_has_them_too(shown, place) -> None:
     shown.dashboard.transport.cursors.click()
     assert place("energy").cursors.on

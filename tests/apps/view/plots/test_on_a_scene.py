@@ -47,6 +47,7 @@ def test_the_law_that_is_drawn_is_that_of_the_place(live, rows, x: float, region
     assert ("ice", "rubber")[region - 1] in plot._key.texts[0].toolTip() or not region
 
 
+@pytest.mark.slow
 def test_the_background_follows_its_numbers(live, rows) -> None:
     on_scene(live, rows, "box", (0.0, 0.03))
     live.window.dashboard.show_values({"law.force": 1.7})
@@ -54,6 +55,7 @@ def test_the_background_follows_its_numbers(live, rows) -> None:
     assert live.window.dashboard.places.plot("Force, speed")._levels == pytest.approx((1.7,))
 
 
+@pytest.mark.slow
 def test_regions_and_walls_are_shown_where_there_are_some(live, rows) -> None:
     places = live.window.dashboard.places
     places.choose(places.shown[2], "Region, normal force")
@@ -72,6 +74,7 @@ def test_regions_and_walls_are_shown_where_there_are_some(live, rows) -> None:
     assert plot.here.text() == "This run is not on a scene."
 
 
+@pytest.mark.slow
 def test_a_custom_law_is_drawn_from_its_text(live, rows) -> None:
     live.begin(law="custom", law_settings={"source": SOURCE, "rise": 8.0}, parameters=(), mouse=False)
     publish(live.trace, rows[:600])
@@ -111,6 +114,7 @@ def test_a_scene_that_is_changed_in_mid_run_is_the_one_that_is_drawn(live, rows)
     assert places.plot("Region, normal force").here.text() == "This run is not on a scene."
 
 
+@pytest.mark.slow
 def test_the_law_that_is_drawn_is_that_of_a_scene_that_was_changed_in_mid_run(live, rows) -> None:
     on_scene(live, rows, "ice-wood-rubber", (0.04, 0.0))
     plot = live.window.dashboard.places.plot("Force over speed")

@@ -27,6 +27,7 @@ def test_a_plot_is_chosen_from_the_list_of_another_one(shown) -> None:
     assert shown.dashboard.places.shown[2].method.text().startswith("Welch"), "and it is drawn at once"
 
 
+@pytest.mark.slow
 def test_plots_that_have_a_place_already_change_places(shown) -> None:
     places = shown.dashboard.places
     places.choose(places.shown[0], "Force over speed")
@@ -34,6 +35,7 @@ def test_plots_that_have_a_place_already_change_places(shown) -> None:
     assert all(plot.isVisible() for plot in places.shown)
 
 
+@pytest.mark.slow
 def test_a_plot_can_be_shown_alone(shown) -> None:
     places = shown.dashboard.places
     alone = places.shown[1]
@@ -46,6 +48,7 @@ def test_a_plot_can_be_shown_alone(shown) -> None:
     assert len(places.visible) == 4
 
 
+@pytest.mark.slow
 def test_plots_out_of_sight_are_not_drawn(shown, rows, monkeypatch) -> None:
     places = shown.dashboard.places
     hidden = places.shown[2]
@@ -55,6 +58,7 @@ def test_plots_out_of_sight_are_not_drawn(shown, rows, monkeypatch) -> None:
     frames(shown)
 
 
+@pytest.mark.slow
 def test_every_plot_says_what_it_shows(shown) -> None:
     places = shown.dashboard.places
     plots = [*(places.plot(title) for title in places.kinds), shown.dashboard.plane]

@@ -29,6 +29,7 @@ def test_a_table_has_units_in_its_names_and_columns_of_one_length(place, shown, 
         assert column.rsplit("_", 1)[-1] in {"s", "mm", "n", "mj", "hz", "us", "ticks", "sticking", "region"}
 
 
+@pytest.mark.slow
 def test_force_over_speed_lies_on_the_law_that_is_drawn_under_it(place, shown) -> None:
     plot = place("force_over_speed")
     speeds, forces = law_drawn(shown, plot)
@@ -39,12 +40,14 @@ def test_force_over_speed_lies_on_the_law_that_is_drawn_under_it(place, shown) -
     assert table["friction_n"][fast] == pytest.approx(FORCE, rel=1e-9)
 
 
+@pytest.mark.slow
 def test_the_law_that_is_drawn_follows_its_slider(place, shown) -> None:
     plot = place("force_over_speed")
     shown.window.controls.sliders[0].spin.setValue(2.5)
     assert law_drawn(shown, plot)[1] == pytest.approx(np.full(160, 2.5))
 
 
+@pytest.mark.slow
 def test_a_law_that_is_not_known_is_not_drawn_and_says_so(place, shown) -> None:
     plot = place("force_over_speed")
     shown.begin(law="my-own", mouse=False)
@@ -73,6 +76,7 @@ def test_the_ledger_balances(place, shown, rows) -> None:
     assert np.abs(missing).max() < 0.02 * table["work_mj"][-1]
 
 
+@pytest.mark.slow
 def test_the_spectrum_says_its_method_and_finds_a_vibration(place, live, shown, rows) -> None:
     plot = place("spectrum")
     shaken = rows[:6000].copy()

@@ -47,7 +47,7 @@ def test_a_fault_in_a_run_is_told_with_what_to_do_and_leaves_no_motor_driven(fau
         assert states(board) == [IDLE, IDLE]
 
 
-@pytest.mark.few(2)
+@pytest.mark.few(1)
 @pytest.mark.parametrize("fault", ["nak", "lost-answer", "lost-frames", "bus-off", "delay-5ms", "delay-20ms"])
 def test_what_lasts_a_moment_only_is_survived(fault: str) -> None:
     with armed() as (stage, board, _):

@@ -58,6 +58,7 @@ def overheard(drive: CanSimple) -> Iterator[list[codec.Frame]]:
 # --- the beginning ---------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(1)
 @pytest.mark.parametrize(("version", "told"), [((0, 5, 6), "0.5"), ((0, 6, 10), "0.6.10")])
 def test_a_drive_of_either_generation_is_opened_armed_and_driven(version: tuple[int, int, int], told: str) -> None:
     with armed(version=version) as (stage, board, _):
@@ -178,6 +179,7 @@ def test_what_can_simple_cannot_do_is_refused(settings: dict[str, Any], message:
 # --- the tick --------------------------------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_a_millisecond_takes_four_frames() -> None:
     with armed() as (stage, _, drive), overheard(drive) as taken:
         before = time.perf_counter()
@@ -189,6 +191,7 @@ def test_a_millisecond_takes_four_frames() -> None:
     assert drive.estimates == 1e-3  # and as many come back
 
 
+@pytest.mark.slow
 def test_the_motors_follow_position_and_speed() -> None:
     def reference(now: float) -> tuple[Vector, Vector]:
         return HOME + 0.4 * (1.0 - np.cos(6.0 * now)), np.full(2, 2.4 * np.sin(6.0 * now))
