@@ -14,7 +14,7 @@ def test_examples_do_not_depend_on_what_is_imported():
 
 
 def test_no_folder_has_examples_of_its_own():
-    """A profile that is loaded later holds for all that is collected after it, and `scaled` would not know the stage."""
+    """A profile that is loaded later holds for all that is collected after it, and hides the stage from `scaled`."""
     assert settings.get_current_profile_name() == os.environ.get("HAPTICS_EXAMPLES", "few")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -163,6 +164,14 @@ def test_a_law_of_eight_parameters_gets_each_of_them(force: float, width: float,
         f"def level(speed, {names}):\n    return {terms}", {f"a{k}": weight for k, weight in enumerate(weights)}
     )
     assert law(speed * width) == pytest.approx(sum((k + 1) * weight for k, weight in enumerate(weights)), rel=1e-14)
+
+
+def test_the_sign_of_zero_is_part_of_a_parameter() -> None:
+    @friction_law
+    def signed(speed, offset=0.0):  # type: ignore[no-untyped-def]
+        return 2.0 + math.copysign(1.0, offset)
+
+    assert [signed(offset=offset).breakaway_force for offset in (0.0, -0.0, 0.0)] == [3.0, 1.0, 3.0]
 
 
 def test_two_laws_at_once_keep_apart() -> None:
