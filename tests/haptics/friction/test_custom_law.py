@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-import re
 import math
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -30,7 +30,7 @@ SLOPE = "def level(speed, force=4.0):\n    return force"
 
 @friction_law
 def exponential(speed, kinetic=4.0, static=5.0, width=0.1, viscosity=0.0):
-    return kinetic + (static - kinetic) * math.exp(-speed / width) + viscosity * speed  # noqa: F821
+    return kinetic + (static - kinetic) * math.exp(-speed / width) + viscosity * speed
 
 
 @friction_law
