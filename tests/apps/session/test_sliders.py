@@ -26,6 +26,7 @@ def slider(key: str, *assignments: str) -> Parameter:
     return next(parameter for parameter in sliders(config_of(*assignments)) if parameter.key == key)
 
 
+@pytest.mark.few(36)
 @pytest.mark.parametrize(("device", "model"), PAIRS)
 @pytest.mark.parametrize("law", [*LAWS, "stribeck-closed-form"])
 def test_a_slider_can_be_moved_to_both_of_its_ends(device: str, model: str, law: str) -> None:

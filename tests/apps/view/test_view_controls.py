@@ -58,6 +58,7 @@ def test_a_parameter_outside_its_range_widens_it(qtbot) -> None:
     assert slider.slider.value() == STEPS
 
 
+@pytest.mark.few(3)
 @pytest.mark.parametrize("place", ["window", "spin", "combo", "start", "list"])
 def test_space_stops_whatever_has_the_focus(live, place: str) -> None:
     live.begin()

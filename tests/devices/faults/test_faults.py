@@ -108,6 +108,7 @@ SIGNS: dict[str, Callable[[Samples, Samples], None]] = {
 }
 
 
+@pytest.mark.few(26)
 @every_device
 @pytest.mark.parametrize("name", SPOILING)
 def test_from_its_time_on_a_fault_spoils_the_samples_as_its_name_says(device: str, name: str) -> None:

@@ -99,6 +99,7 @@ def test_missed_ticks_make_no_sample_that_never_was(skipped: list[int], name: st
 # --- nothing else is touched ------------------------------------------------------------------------------------
 
 
+@pytest.mark.few(13)
 @every_device
 @pytest.mark.parametrize("name", SPOILING)
 def test_samples_belong_to_the_caller(device: str, name: str) -> None:
@@ -139,6 +140,7 @@ def test_fields_that_are_no_vectors_pass_too() -> None:
     assert held == [0, 0, 1, 2]
 
 
+@pytest.mark.few(13)
 @pytest.mark.parametrize("name", SPOILING)
 @pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm"])
 def test_no_fault_touches_what_the_hand_really_does(device: str, name: str) -> None:

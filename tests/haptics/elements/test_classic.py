@@ -82,6 +82,7 @@ def test_the_table_leads_to_every_class_by_name_and_causality() -> None:
 # ---- fair comparison: the force of the law
 
 
+@pytest.mark.few(25)
 @every_law
 @pytest.mark.parametrize("cls", IMPEDANCES)
 @pytest.mark.parametrize("direction", [0.0, 2.2])
@@ -120,6 +121,7 @@ def names(cls: type[Element]) -> set[str]:
 # ---- vectors
 
 
+@pytest.mark.few(14)
 @every_class
 @pytest.mark.parametrize("angle", [np.pi, 0.5 * np.pi, 0.7])
 def test_it_turns_with_the_coordinates(cls: type[Element], angle: float) -> None:

@@ -59,7 +59,7 @@ def run_of(kind: str, name: str) -> Run:
 # ---- the constraints
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @every_law
 @every_kind
 def test_every_step_solves_the_equations_of_the_model(kind: str, name: str) -> None:
@@ -111,6 +111,7 @@ def test_mobility_is_how_far_the_velocity_falls_per_newton(kind: str) -> None:
     assert make(kind, LAWS["coulomb"]).mobility == pytest.approx(reference_mobility(kind, GRIP), rel=1e-12)
 
 
+@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_sticking_is_a_velocity_of_exactly_zero(kind: str, name: str) -> None:
@@ -121,6 +122,7 @@ def test_sticking_is_a_velocity_of_exactly_zero(kind: str, name: str) -> None:
 # ---- energy
 
 
+@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_no_energy_comes_from_the_element(kind: str, name: str) -> None:
@@ -179,6 +181,7 @@ def test_undamped_massless_impedance_is_the_clipped_spring() -> None:
         assert norms(element.step(u) - stiffness * spring)[0] <= 1e-12
 
 
+@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_a_turned_input_gives_the_turned_output(kind: str, name: str) -> None:
@@ -188,7 +191,7 @@ def test_a_turned_input_gives_the_turned_output(kind: str, name: str) -> None:
         assert largest(getattr(turned, column) - getattr(run, column) @ turn.T) <= 1e-10
 
 
-@pytest.mark.few(8)
+@pytest.mark.few(4)
 @every_law
 @every_kind
 def test_one_dimension_stays_one_dimension(kind: str, name: str) -> None:
@@ -246,6 +249,7 @@ def test_admittances_rest_under_tremor(kind: str) -> None:
 # ---- the handling of state
 
 
+@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_simulate_gives_the_same_bits_as_stepping(kind: str, name: str) -> None:

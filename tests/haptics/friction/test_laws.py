@@ -243,6 +243,7 @@ def test_every_dimension_is_the_problem_of_one(family: str, data: st.DataObject,
 # ---- the ends of the scale
 
 
+@pytest.mark.few(56)
 @every_law
 @pytest.mark.parametrize("mobility", [1e-9, 5e-4, 1 / 330, 1 / 16])
 @pytest.mark.parametrize("size", [1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6])
