@@ -68,9 +68,12 @@ def _offline() -> None:
 
 
 def _tests() -> None:
-    """Have pytest rewrite the assertions of all tests and keep that; otherwise each of its processes does it itself."""
+    """Have pytest rewrite the assertions of all tests and keep that; otherwise each of its processes does it itself.
+
+    What cannot be collected is told by the tests themselves.
+    """
     command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
-    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
 
 
 GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline), (_tests,))
