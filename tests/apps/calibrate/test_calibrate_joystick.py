@@ -154,7 +154,7 @@ def test_without_parameters_a_session_is_refused_and_this_command_named(tmp_path
 
 
 def test_a_stick_that_is_pulled_out_is_status_4(tmp_path: Path) -> None:
-    unplugged = ("--set", "device.wire_faults=['unplug@0.5']")
+    unplugged = ("--set", "device.wire_faults=['unplug@1.5']")  # opening takes .5 s on a busy machine
     done = haptics(*CALIBRATE, *TRAVEL, *EMULATED, *unplugged, "--json", folder=tmp_path)
     assert done.returncode == 4, done.stderr
     assert "unplugged" in json.loads(done.stdout)["error"]
