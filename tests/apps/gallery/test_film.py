@@ -31,7 +31,6 @@ def test_a_long_run_is_sped_up(duration: float, speed: float) -> None:
     assert film.count == pytest.approx(PER_SECOND * min(duration, LENGTH), abs=1)
 
 
-@pytest.mark.slow
 def test_the_film_shows_what_moves(tmp_path: Path) -> None:
     scenes = [Scene("one", moving(1.0)), Scene("two", moving(1.0))]
     (path,) = write_film(Film("title", "foot", scenes), tmp_path / "film")

@@ -53,7 +53,7 @@ def circle(count: int) -> np.ndarray:
     return rows
 
 
-@pytest.mark.slow
+@pytest.mark.few(2)
 @pytest.mark.parametrize("causality", list(Causality))
 @pytest.mark.parametrize("count", [1, 2, 3000])
 def test_a_picture_is_drawn(tmp_path: Path, causality: Causality, count: int) -> None:

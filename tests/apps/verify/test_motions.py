@@ -39,7 +39,6 @@ def recordings(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     return {"handle": folder / "handle", "arm": folder / "arm"}
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", ["handle", "arm"])
 def test_motions_raise_no_alarm(recordings: dict[str, Path], name: str) -> None:
     _, found = verify(recordings[name])

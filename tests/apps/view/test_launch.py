@@ -35,7 +35,7 @@ def test_a_display_that_can_be_reached_is_none(monkeypatch: pytest.MonkeyPatch) 
     assert view_link.why_no_window() is None
 
 
-@pytest.mark.slow
+@pytest.mark.few(1)
 @pytest.mark.parametrize("arguments", [[], ["--json"]])
 def test_a_replay_without_a_window_draws_the_picture_and_says_why(
     arguments: list[str], tmp_path: Path, capfd: pytest.CaptureFixture[str]

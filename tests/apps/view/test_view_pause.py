@@ -35,7 +35,6 @@ def test_a_held_window_stands_still_while_rows_are_added_until_they_are_gone() -
     assert history.column(Column.X) == pytest.approx(np.arange(156, 176))
 
 
-@pytest.mark.slow
 def test_pause_holds_the_picture_and_the_run_goes_on(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:2000])
@@ -84,7 +83,6 @@ def test_the_slider_goes_back_to_any_moment(live, rows, stop: int) -> None:
     assert newest_x(live) == pytest.approx(1e3 * rows["position"][4099, 0])
 
 
-@pytest.mark.slow
 def test_the_span_can_be_chosen(live, rows) -> None:
     live.begin()
     publish(live.trace, rows[:6500])

@@ -16,7 +16,6 @@ NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 SHORT = Excitation(slowest=0.1, fastest=0.3, speeds=2, rounds=2, strokes=1, stroke_time=0.4)
 
 
-@pytest.mark.slow
 def test_effort_is_against_the_motion_and_as_large_as_the_friction(tmp_path: Path) -> None:
     """Rough, and on motions of seconds: how well friction is identified is in test_joint_motion.py."""
     body = ArmBody()

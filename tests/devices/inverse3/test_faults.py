@@ -241,7 +241,6 @@ def test_the_guardian_takes_the_force_away_when_the_driver_is_killed_or_stopped(
 # --- faults by name and time ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_faults_by_name_and_time_count_from_the_first_force_and_anew_for_every_driver():
     with InverseServer([emulated(hand=holding())], ["delay-20ms@0.2+0.2"]) as server:
         for _ in range(2):
