@@ -18,29 +18,31 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.arm.device_kernels import aim, new_record, take_force, take_joints
+from devices.arm.device_kernels import (
+    ARM,
+    CHANNELS,
+    SENSOR_LOST,
+    SENSOR_SILENT,
+    TOO_FAR,
+    fill_linkage,
+    give_arm,
+    look,
+    take_arm,
+)
 from devices.arm.motors import MotorStage, make_stage
 from devices.arm.motors.streaming import SILENCE
 from devices.arm.sensors.choosing import make_sensor
 from devices.arm.sensors.force_sensor import ForceSensor
 from devices.arm.servo.references import MotorReferences
 from devices.arm.settings import ArmSettings
-from devices.common.driver import Managed
-from devices.common.log import CommandLog
-from haptics.clock import Clock, WallClock, go_on, pause
-from haptics.device import Causality, Channel, DeviceSpec, State, Vector
+from devices.common.driver import Driver
+from devices.common.waking import Wake
+from haptics.clock import Clock, go_on, pause
+from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from haptics.settings import build
 
 NAME = "arm"
-
-CHANNELS: tuple[Channel, ...] = (
-    ("joint_angles", "rad", 2),
-    ("raw_wrench", "N, N m", 6),
-    ("sensor_gravity", "m/s^2", 3),
-)
-"""What it shows beside its handle: its joints, what the force sensor shows in its own axes (nan where that is not
-usable), and gravity in those axes."""
 
 AGREE = 1e-3
 """Two samples in a row that agree are this close to each other before the first tick [m]."""
@@ -54,11 +56,13 @@ _FIRST = 1.0
 _NEWER = 1e-4
 """A measurement this much later is another one [s]."""
 
+_CHANNELS = sum(size for _, _, size in CHANNELS)
+
 _PAUSE = 2e-3
 """Between two looks while nothing moves by itself [s]."""
 
 
-class Arm(Managed):
+class Arm(Driver):
     """An arm of the admittance kind.
 
     Parameters
@@ -74,6 +78,9 @@ class Arm(Managed):
         On a wrong setting.
     """
 
+    name = NAME
+    commands = "finite, and within reach"
+    of_samples = SENSOR_LOST, SENSOR_SILENT
     settings_class: ClassVar[type[ArmSettings]] = ArmSettings
 
     def __init__(self, settings: Mapping[str, Any] | None = None, *, clock: Clock | None = None) -> None:
@@ -85,20 +92,16 @@ class Arm(Managed):
             raise ConfigurationError(
                 f"device.home_x = {own.home_x:g} m, device.home_y = {own.home_y:g} m: the arm does not reach there."
             )
-        self._clock = clock or WallClock(own.period)
-        body = self._body
+        super().__init__(ARM, (take_arm, give_arm), clock, own.period)
+        body, record = self._body, self._record
         self._references = MotorReferences(
             own.references, body.model_links, body.model_joints, self._clock.period, body.linkage
         )
-        self._record = new_record(body.linkage)
-        record = self._record
-        self._force, self._load, self._goal = record["force"][0], record["load"][0], record["goal"][0]
-        self._orientation = record["orientation"][0]
-        self._state = State(0.0, record["position"][0], record["velocity"][0], self._force)
-        self._channels = self._state.channels = np.full(sum(size for _, _, size in CHANNELS), math.nan)
+        record["servo"], record["refer"], record["follows"] = self._references.places
+        fill_linkage(record, body.linkage)
+        self._orientation, self._state.channels = record["orientation"][0], record["channels"][0][:_CHANNELS]
         self._stage: MotorStage | None = None
         self._sensor: ForceSensor | None = None
-        self._log: CommandLog | None = None
         self._resources = contextlib.ExitStack()
 
     @property
@@ -146,8 +149,9 @@ class Arm(Managed):
         """
         if self._stage is not None:
             return
-        self._warm_up()
-        self._log = CommandLog(self.settings.log) if self.settings.log else None
+        self._prepare()
+        self._references.start(self._home_angles)  # it is compiled now, and not when the motors are driven
+        self._begin_log(self.settings.log)
         resources = contextlib.ExitStack()
         try:
             stage, sensor = self._connect(resources)
@@ -170,40 +174,6 @@ class Arm(Managed):
         self._references.start((first, second))
         self._stage, self._sensor, self._resources = stage, sensor, resources
 
-    def read(self) -> State:
-        """Return the newest sample at once, as old as the older of its two parts; the arrays are reused.
-
-        Raises
-        ------
-        DeviceFault
-            If there will be no more.
-        """
-        stage, sensor = self._open_parts()
-        self._look(stage)
-        reading = sensor.latest(self._orientation)
-        take_force(self._record, reading.wrench[0], reading.wrench[1])
-        state, channels = self._state, self._channels
-        channels[2:8], channels[8:11] = sensor.raw(), sensor.gravity(self._orientation)
-        state.time = self._clock.elapsed() - max(time.perf_counter() - stage.sampled, reading.age)
-        return state
-
-    def write(self, command: Vector) -> None:
-        """Take a position reference, (2,) [m]; it is on its way when this returns.
-
-        Raises
-        ------
-        DeviceFault
-            If it is not finite, the arm does not reach there, or the motors do not follow any more.
-        """
-        stage, _ = self._open_parts()
-        x, y = float(command[0]), float(command[1])
-        aim(self._record, x, y)
-        if not math.isfinite(self._goal[0] + self._goal[1]):
-            raise DeviceFault(f"{NAME} was given the command ({x:g}, {y:g}): it must be finite, and within reach.")
-        stage.tick(*self._references.step(self._goal, self._load))
-        if self._log is not None:
-            self._log.append(self._state.time, x, y)
-
     def close(self) -> None:
         """Let go of the motors and disconnect; nothing happens if it is not open.
 
@@ -215,7 +185,7 @@ class Arm(Managed):
         if self._stage is None:
             return
         self._stage = self._sensor = None
-        self._log = None
+        self._end_log()
         self._resources.close()
 
     # --- for an observer ---------------------------------------------------------------------------------------------
@@ -253,27 +223,30 @@ class Arm(Managed):
             raise DeviceOpenError(f"{NAME} is not open: call open() first.")
         return self._stage, self._sensor
 
+    def _threads(self) -> Wake:
+        return self._open_parts()[0].wake
+
+    def _words(self, fault: int) -> DeviceFault:
+        """Return what is said about a ``fault`` of motors or sensor."""
+        stage, sensor = self._open_parts()
+        if fault == TOO_FAR:
+            return stage.too_far(self._record["goal"][0])
+        if fault in (SENSOR_LOST, SENSOR_SILENT):
+            return sensor.trouble(float(sensor.record["age"][0]))
+        return DeviceFault(stage.failure)
+
     def _look(self, stage: MotorStage) -> None:
         """Take the latest angles and speeds of the joints."""
-        first, second = stage.look().tolist()
-        first_speed, second_speed = stage.speeds.tolist()
-        take_joints(self._record, first, second, first_speed, second_speed)
-        self._channels[0], self._channels[1] = first, second
-
-    def _warm_up(self) -> None:
-        """Compile what a tick needs before anything moves."""
-        record = self._record.copy()
-        take_joints(record, 0.0, 1.0, 0.0, 0.0)
-        take_force(record, 0.0, 0.0)
-        aim(record, 0.0, 0.0)
-        self._references.start(self._home_angles)
-        self._references.step(self._home_angles, self._load)
+        stage.look()
+        look(self._record)
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
         """Make the motors and the sensor; `resources` gets what undoes it."""
-        far_end, sensor = self._far_end(resources)
-        own = self.settings
-        return make_stage(own.motor_table, self._clock.period, own.demands, far_end), make_sensor(sensor)
+        far_end, table = self._far_end(resources)
+        own, record = self.settings, self._record
+        stage, sensor = make_stage(own.motor_table, self._clock.period, own.demands, far_end), make_sensor(table)
+        record["motors"], record["sensor"] = stage.record.ctypes.data, sensor.record.ctypes.data
+        return stage, sensor
 
     def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
         """Return what a drive that is none is reached by, and the table of the sensor; `resources` undoes it."""

@@ -56,7 +56,7 @@ class Driver(Managed):
     dtype : dtype
         Of its record, which begins with `devices.common.driver_kernels.DRIVER_FIELDS`.
     parts : (callable, callable)
-        The parts that take the sample and give a force.
+        The parts that take the sample and act on a command.
     clock : Clock or None
         The run's clock; without one the time since it was built counts.
     period : float
@@ -64,6 +64,10 @@ class Driver(Managed):
     """
 
     name: ClassVar[str]
+    commands: ClassVar[str] = "finite"
+    """What a command must be, in words."""
+    of_samples: ClassVar[tuple[int, ...]] = ()
+    """Faults after which commands are still obeyed: whoever ends the run can bring the device to rest."""
 
     def __init__(
         self,
@@ -75,9 +79,9 @@ class Driver(Managed):
         self._record, self._parts = np.zeros(1, dtype), parts
         self._record["hand_force"] = np.nan
         self._own_clock, self._clock = clock is None, clock or WallClock(period)
-        self._compensation: Compensation | None = None
         self._log: CommandLog | None = None
-        self._state = State(0.0, self._record["position"][0], self._record["velocity"][0])
+        record = self._record
+        self._state = State(0.0, record["position"][0], record["velocity"][0], record["force"][0])
 
     @abstractmethod
     def _threads(self) -> Wake:
@@ -105,14 +109,12 @@ class Driver(Managed):
         return self._state
 
     def write(self, command: Vector) -> None:
-        """Take a force on the handle, (2,) [N]; it is sent as soon as the bus allows, unless a newer one comes first.
-
-        The motors add what friction takes away, where that is known and allowed.
+        """Take a command, (2,) [N] or [m]; it is sent as soon as the bus allows, unless a newer one comes first.
 
         Raises
         ------
         DeviceFault
-            If it is not finite, or the device is lost.
+            If it cannot be followed, such as one that is not finite, or the device is lost.
         """
         wake, fault = self._threads(), self._record["fault"]
         self._note_time()
@@ -121,16 +123,9 @@ class Driver(Managed):
         wake.call()
         if fault[0] == NOT_FINITE:
             fault[0] = 0
-            raise DeviceFault(f"{self.name} was given the command ({x:g}, {y:g}): it must be finite.")
-        if fault[0]:
+            raise DeviceFault(f"{self.name} was given the command ({x:g}, {y:g}): it must be {self.commands}.")
+        if fault[0] and fault[0] not in self.of_samples:
             raise self._words(int(fault[0]))
-
-    def compensate(self, share: float) -> None:
-        """Apply this `share` of the friction compensation that the settings allow, 0 to 1.
-
-        It is 0 after ``open``.
-        """
-        self._record["assistance"] = share
 
     def port(self) -> Port | None:
         """Return its port, which follows the wall's clock; None with another one, or where nothing can wake threads.
@@ -148,22 +143,12 @@ class Driver(Managed):
 
     # --- for the subclass --------------------------------------------------------------------------------------------
 
-    def _fill(self, settings: VelocitySettings, resolution: float, compensation: Compensation | None) -> None:
-        """Fill in how velocities are made of positions of a `resolution` [m], and what is added to commands."""
-        fill_velocity(self._record["estimator"], settings, resolution, self._clock.period)
-        self._compensation = compensation
-        if compensation is not None:
-            self._record["compensation"] = compensation.record
-
     def _prepare(self) -> None:
         """Compile what a tick needs before anything depends on its speed, and forget what was before."""
         record, place = self._record, self._record.ctypes.data
-        prepare_velocity(record["estimator"])
-        if self._compensation is not None:
-            record["compensation"]["step"] = self._compensation.address
         take, give = self._addresses()
         self._take, self._give = functools.partial(run_part, take, place), functools.partial(run_part, give, place)
-        record["fault"] = record["assistance"] = record["estimator"]["samples"] = 0
+        record["fault"] = record["assistance"] = 0
 
     def _begin_log(self, file: str) -> None:
         """Log commands to a `file`, or not at all where it is empty.
@@ -177,9 +162,7 @@ class Driver(Managed):
         self._record["log"] = 0 if self._log is None else self._log.place
 
     def _end_log(self) -> None:
-        """Log that there is no force any more."""
-        if self._log is not None:
-            self._log.append(self._now(), 0.0, 0.0)
+        """Log no more."""
         self._log, self._record["log"] = None, 0
 
     def _now(self) -> float:
@@ -195,3 +178,42 @@ class Driver(Managed):
         now, elapsed, instant = self._now(), self._clock.elapsed(), time.perf_counter()
         self._record["origin"], self._record["instant"], self._record["now"] = instant - elapsed, instant, now
         return now, elapsed
+
+
+class ForceDriver(Driver):
+    """A driver that takes forces and tells positions: velocity is estimated, friction compensated; see `Driver`.
+
+    Its record begins with `devices.common.driver_kernels.FORCE_DRIVER_FIELDS`. The motors add what friction takes away,
+    where that is known and allowed.
+    """
+
+    _compensation: Compensation | None = None
+
+    def compensate(self, share: float) -> None:
+        """Apply this `share` of the friction compensation that the settings allow, 0 to 1.
+
+        It is 0 after ``open``.
+        """
+        self._record["assistance"] = share
+
+    def _fill(self, settings: VelocitySettings, resolution: float, compensation: Compensation | None) -> None:
+        """Fill in how velocities are made of positions of a `resolution` [m], and what is added to commands."""
+        fill_velocity(self._record["estimator"], settings, resolution, self._clock.period)
+        self._compensation = compensation
+        if compensation is not None:
+            self._record["compensation"] = compensation.record
+
+    def _prepare(self) -> None:
+        """See `Driver._prepare`."""
+        record = self._record
+        prepare_velocity(record["estimator"])
+        if self._compensation is not None:
+            record["compensation"]["step"] = self._compensation.address
+        super()._prepare()
+        record["estimator"]["samples"] = 0
+
+    def _end_log(self) -> None:
+        """Log that there is no force any more."""
+        if self._log is not None:
+            self._log.append(self._now(), 0.0, 0.0)
+        super()._end_log()

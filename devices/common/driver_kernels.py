@@ -21,11 +21,13 @@ DRIVER_FIELDS: list[tuple[Any, ...]] = [
     ("now", "<f8"),
     ("origin", "<f8"),
     ("instant", "<f8"),
-    ("compensation", COMPENSATION),
-    ("estimator", VELOCITY),
 ]
 """Fields of every driver's record. ``log`` is where the log of commands lies, or 0; ``now`` is the nominal time of the
 tick, ``origin`` when the run's clock was at zero, and ``instant`` when the tick began [s, perf_counter]."""
+
+FORCE_DRIVER_FIELDS: list[tuple[Any, ...]] = [*DRIVER_FIELDS, ("compensation", COMPENSATION), ("estimator", VELOCITY)]
+"""Fields of the record of a driver that takes forces, and tells positions only: those, friction compensation, and how
+velocities are made of positions."""
 
 
 @merged_kernel
@@ -34,6 +36,14 @@ def note_time(s: Any, now: float, elapsed: float) -> None:
     s.now, s.instant = now, s.origin + elapsed
     if s.fault == NOT_FINITE:
         s.fault = 0
+
+
+@merged_kernel
+def note_command(s: Any, x: float, y: float) -> None:
+    """Take note of a command (x, y) [N] or [m], in the log too if there is one."""
+    s.command[0], s.command[1] = x, y
+    if s.log != 0:
+        log_command(s.log, s.now, x, y)
 
 
 @merged_kernel
@@ -51,8 +61,6 @@ def accept(s: Any, x: float, y: float) -> bool:
     if not math.hypot(x, y) < math.inf:
         s.fault = NOT_FINITE
         return False
-    s.command[0], s.command[1] = x, y
-    if s.log != 0:
-        log_command(s.log, s.now, x, y)
+    note_command(s, x, y)
     add_friction(s.compensation, s.assistance, x, y, s.velocity[0], s.velocity[1])
     return True

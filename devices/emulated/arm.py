@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -21,7 +21,6 @@ from devices.emulators.odrive.child import can_of
 from devices.emulators.odrive.remote import RemoteBackend
 from devices.emulators.odrive.serving.can_port import RemotePort
 from devices.virtual.hands.registry import make_hand
-from haptics.device import State, Vector
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.settings import documented
 
@@ -106,29 +105,18 @@ class EmulatedArm(Arm):
 
     def open(self) -> None:
         """Start the emulated arm and connect to it; see `Arm.open`."""
-        with self._in_other_words():
-            super().open()
-
-    def read(self) -> State:
-        """Return the newest sample at once; see `Arm.read`."""
-        with self._in_other_words():
-            return super().read()
-
-    def write(self, command: Vector) -> None:
-        """Take a position reference, (2,) [m]; see `Arm.write`."""
-        with self._in_other_words():
-            super().write(command)
-
-    @contextlib.contextmanager
-    def _in_other_words(self) -> Iterator[None]:
-        """Say so if what the driver takes for a failure is that the emulator could not run; faults on demand are."""
         try:
-            yield
+            super().open()
         except (DeviceFault, DeviceOpenError) as error:
             words = _too_busy(self._starved())
             if not words:
                 raise
             raise type(error)(words) from error
+
+    def _words(self, fault: int) -> DeviceFault:
+        """Say so if what the driver takes for a failure is that the emulator could not run; faults on demand are."""
+        words = _too_busy(self._starved())
+        return DeviceFault(words) if words else super()._words(fault)
 
     def explain(self) -> str:
         """Say so if the emulator could not run before it was closed; see `haptics.device.Explaining`."""

@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 from devices.common.bus.guarding import FAREWELL, Guard
 from devices.common.compensation import compensation_of
-from devices.common.driver import Driver
+from devices.common.driver import ForceDriver
 from devices.common.velocity import fill_velocity, prepare_velocity, velocity_lag
 from devices.common.waking import Wake
 from devices.inverse3 import guardian
@@ -46,7 +46,7 @@ CLOSE_PATIENCE = 0.5
 _WRONG = (ConnectionLost, HandshakeError, MessageError)
 
 
-class Inverse3(Driver):
+class Inverse3(ForceDriver):
     """An Inverse3 or Minverse in a plane: motion in the sample, force in the command.
 
     The position is that of the cursor from the middle of the workspace (``origin``) along two of the service's axes.

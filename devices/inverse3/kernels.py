@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from devices.common.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
+from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
 from devices.common.latch import copy_latest, leave
 from devices.common.velocity import VELOCITY, update_velocity
 from devices.inverse3.exchange import Exchange
@@ -19,7 +19,7 @@ APPROACH = 0.05
 
 INVERSE3 = np.dtype(
     [
-        *DRIVER_FIELDS,
+        *FORCE_DRIVER_FIELDS,
         ("samples", "<i8"),
         ("wanted", "<i8"),
         ("lost", "<i8"),

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 from devices.common.compensation import compensation_of
-from devices.common.driver import Driver
+from devices.common.driver import ForceDriver
 from devices.common.velocity import velocity_lag
 from devices.common.waking import Wake
 from devices.joystick.families import family_of
@@ -30,7 +30,7 @@ _MAX_ACCELERATION = 100.0
 _NOTHING_KNOWN = (_RATE_MIN, _RATE_MAX, (-0.05, -0.05), (0.05, 0.05), 100.0, 1e5, _MAX_SPEED, _MAX_ACCELERATION, 0.02)
 
 
-class PidJoystick(Driver):
+class PidJoystick(ForceDriver):
     """A force-feedback stick, of the impedance kind: motion in the sample, force in the command.
 
     Building it touches no hardware. Without a parameter file it can be built, but not opened.

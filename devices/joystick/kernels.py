@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
+from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
 from devices.common.latch import copy_latest, leave
 from devices.joystick.parameters import StickParameters
 from devices.joystick.streaming import BEGUN, ENDED, HEARD, REPORT, STUCK, Streaming
@@ -22,7 +22,7 @@ from haptics.rendering.envelope import limit_norm
 
 STICK = np.dtype(
     [
-        *DRIVER_FIELDS,
+        *FORCE_DRIVER_FIELDS,
         ("reports", "<i8"),
         ("levels", "<i8"),
         ("trouble", "<i8"),

@@ -13,7 +13,7 @@ import numpy as np
 
 from devices.common.bus.guarding import FAREWELL, Guard
 from devices.common.compensation import compensation_of
-from devices.common.driver import Driver
+from devices.common.driver import ForceDriver
 from devices.common.velocity import velocity_lag
 from devices.common.waking import Wake
 from devices.pantograph import guardian
@@ -45,7 +45,7 @@ SAMPLE_PAUSE = 2e-3
 """Time between two looks at the arms while they are brought home and to work [s]."""
 
 
-class Pantograph(Driver):
+class Pantograph(ForceDriver):
     """A hAPI board with two motors: motion in the sample, force in the command.
 
     The position is that of the handle from the centre of the workspace, x along the line from the left to the right

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from devices.common.driver_kernels import DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
+from devices.common.driver_kernels import FORCE_DRIVER_FIELDS, LOST, accept, estimate_velocity, note_time
 from devices.common.latch import copy_latest, leave
 from devices.common.linkage import close_linkage, motor_torques
 from devices.pantograph.exchange import Exchange
@@ -27,7 +27,7 @@ _SHAPE = ("left_inner", "left_outer", "right_outer", "right_inner", "motor_dista
 
 PANTOGRAPH = np.dtype(
     [
-        *DRIVER_FIELDS,
+        *FORCE_DRIVER_FIELDS,
         *((name, "<i8" if name == "side" else "<f8") for name in _SHAPE),
         ("centre", "<f8", (2,)),
         ("samples", "<i8"),

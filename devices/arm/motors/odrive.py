@@ -138,12 +138,10 @@ class OdriveStage(StreamedStage):
             return
         drive = self.drive
         self.require_homed()
-        self._last = None
         with opening():
             rounds = self._begin_rounds(drive)  # before the watchdogs are on
             try:
-                self._streaming = Streaming(rounds, energise(drive, self.settings))
-                self._streaming.start()
+                self._stream(Streaming(rounds, energise(drive, self.settings)))
             except BaseException:
                 self._end_text()
                 self.disarm()  # which says so if they may still be driven

@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Protocol
 
+from devices.common.waking import Wake
 from haptics.device import Vector
+from haptics.errors import DeviceFault
+from haptics.records import Rows
 
 
 class MotorStage(Protocol):
@@ -24,6 +27,21 @@ class MotorStage(Protocol):
     @property
     def sampled(self) -> float:
         """When the latest sample was asked for [s, perf_counter]."""
+        ...
+
+    @property
+    def record(self) -> Rows:
+        """What kernels know of it, (1,) of dtype `devices.arm.motors.motor_kernels.MOTORS`; the same for ever."""
+        ...
+
+    @property
+    def wake(self) -> Wake:
+        """To be called when a command was left in the record; raises `DeviceOpenError` if the motors are not armed."""
+        ...
+
+    @property
+    def failure(self) -> str:
+        """Why there will be no more samples, in words; empty while there will."""
         ...
 
     @property
@@ -81,6 +99,10 @@ class MotorStage(Protocol):
         DeviceFault
             If there will be no more samples, or the motors do not follow any more.
         """
+        ...
+
+    def too_far(self, command: Vector) -> DeviceFault:
+        """Return what is said about a command, (2,) [rad], that the motors cannot be told."""
         ...
 
     def disarm(self) -> None:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import math
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from typing import Any, Self
 
 import numpy as np
 
+from devices.arm.motors.motor_kernels import MOTORS, look_at, tell
 from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
+from devices.common.waking import Wake
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
+from haptics.records import Rows
 from haptics.settings import build
-
-_FARTHEST = 1e5
-"""The drive's numbers have no room for fractions of so many turns, or turns per second."""
 
 
 class StreamedStage(ABC):
@@ -38,6 +39,8 @@ class StreamedStage(ABC):
         Whether the angles count from the arm's zero.
     facts : dict
         What the drive says of itself, once it was opened (`devices.arm.motors.stage.MotorStage.facts`).
+    record : (1,) structured array
+        What kernels know of it (`devices.arm.motors.motor_kernels.MOTORS`).
     """
 
     def __init__(self, settings: Mapping[str, Any] | None, period: float) -> None:
@@ -45,10 +48,13 @@ class StreamedStage(ABC):
         self.homed = False
         self.facts: dict[str, Any] = {}
         self._period = period
-        self._ratios = np.array((self.settings.reduction_1, self.settings.reduction_2))
-        self._per_radian = self._ratios / math.tau
-        self._offsets = np.zeros(2)  # where the arm's zero is, of what the drive counts [turn]
-        self._angles, self._speeds, self._nothing = np.zeros(2), np.zeros(2), np.zeros(2)
+        record = self.record = np.zeros(1, MOTORS)
+        record["ratios"] = self.settings.reduction_1, self.settings.reduction_2
+        record["per_radian"] = record["ratios"] / math.tau
+        self._per_radian: Vector = record["per_radian"][0]
+        self._offsets: Vector = record["offsets"][0]
+        self._angles: Vector = record["angles"][0]
+        self._speeds: Vector = record["speeds"][0]
         self._last: Vector | None = None
         self._streaming: Streaming | None = None
 
@@ -86,6 +92,16 @@ class StreamedStage(ABC):
         """When the latest sample was asked for, or came unasked [s, perf_counter]."""
         return self._streaming.sample.time if self._streaming is not None else -math.inf
 
+    @property
+    def wake(self) -> Wake:
+        """What wakes the thread that talks to the drive; see `devices.arm.motors.stage.MotorStage.wake`."""
+        return self._armed().wake
+
+    @property
+    def failure(self) -> str:
+        """Why there will be no more samples; empty while there will, or if the motors are not armed."""
+        return self._streaming.failure if self._streaming is not None else ""
+
     def require_homed(self) -> None:
         """Raise `DeviceOpenError` if it is not known where the joints are."""
         if not self.homed:
@@ -94,39 +110,48 @@ class StreamedStage(ABC):
                 "pose, hold it there and home it."
             )
 
+    def _stream(self, streaming: Streaming) -> None:
+        """Begin with what `streaming` does, and let kernels know of it."""
+        self._last, self._streaming = None, streaming
+        record = self.record
+        record["samples"], record["commands"] = streaming.samples.place, streaming.commands.place
+        record["lost"] = streaming.lost.ctypes.data
+        _warm_up(record)
+        streaming.start()
+
     def look(self) -> Vector:
         """Return the angles of the joints; see `devices.arm.motors.stage.MotorStage.look`."""
         if self._streaming is None:
             np.divide(self._turns() - self._offsets, self._per_radian, out=self._angles)
             return self._angles
-        sample = self._alive().sample
-        np.subtract((sample.first, sample.second), self._offsets, out=self._angles)
-        np.divide(self._angles, self._per_radian, out=self._angles)
-        np.divide((sample.first_speed, sample.second_speed), self._per_radian, out=self._speeds)
+        self._alive()
+        look_at(self.record)
         return self._angles
 
     def tick(self, command: Vector, speeds: Vector | None = None, torques: Vector | None = None) -> Vector:
         """Take the angles to go to, return those of the latest sample; see `MotorStage.tick`."""
-        streaming = self._alive()
-        wanted = np.asarray(command, np.float64) * self._per_radian + self._offsets
-        if speeds is not None:
-            moving = np.asarray(speeds, np.float64) * self._per_radian
-        elif self._last is not None:
-            moving = (wanted - self._last) / self._period
-        else:
-            moving = np.zeros(2)
-        pushing = self._nothing if torques is None else np.asarray(torques, np.float64) / self._ratios
-        told = (*wanted.tolist(), *moving.tolist(), *pushing.tolist())
-        if not sum(map(abs, told)) < _FARTHEST:
-            raise DeviceFault(f"the motors were given the command {command}: it must be finite, and not that far.")
+        streaming, wanted = self._alive(), np.array(command, np.float64)
+        if speeds is None:
+            speeds = (wanted - self._last) / self._period if self._last is not None else np.zeros(2)
         self._last = wanted
-        streaming.command(told)
+        told = self.record["told"][0]
+        told[:2], told[2:4], told[4:6] = wanted, speeds, 0.0 if torques is None else torques
+        if not tell(self.record, time.perf_counter()):
+            raise self.too_far(command)
+        streaming.wake.call()
         return self.look()
 
-    def _alive(self) -> Streaming:
-        streaming = self._streaming
-        if streaming is None:
+    def too_far(self, command: Vector) -> DeviceFault:
+        """Return what is said about a command, (2,) [rad], that the motors cannot be told."""
+        return DeviceFault(f"the motors were given the command {command}: it must be finite, and not that far.")
+
+    def _armed(self) -> Streaming:
+        if self._streaming is None:
             raise DeviceOpenError("the motors are not armed: call arm() first.")
+        return self._streaming
+
+    def _alive(self) -> Streaming:
+        streaming = self._armed()
         if streaming.failure:
             raise DeviceFault(streaming.failure)
         return streaming
@@ -159,6 +184,14 @@ class StreamedStage(ABC):
     def __exit__(self, *_: object) -> None:
         """Close the stage."""
         self.close()
+
+
+def _warm_up(record: Rows) -> None:
+    """Compile what a tick needs before the motors are told anything; what cannot be told goes nowhere."""
+    copy = record.copy()
+    copy["told"] = math.nan
+    look_at(copy)
+    tell(copy, 0.0)
 
 
 @contextlib.contextmanager

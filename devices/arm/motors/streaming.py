@@ -1,6 +1,6 @@
 """Commands out and samples in, round after round, by a thread of its own, so that the tick never waits for the bus.
 
-Between the tick and the thread lie two slots that hold the latest value only. A round (`devices.arm.motors.rounds`)
+Between the tick and the thread lie two latches that hold the latest value only. A round (`devices.arm.motors.rounds`)
 sends position, speed and torque of both motors, and asks for both positions and speeds and, in turn, for one of the
 states that tell whether the motors are still driven. A round begins when there is a new command, when motors that speak
 by themselves have said where they are, and at a pause without either, so that samples stay fresh.
@@ -11,17 +11,20 @@ nothing feeds their watchdogs any more.
 
 from __future__ import annotations
 
-import _thread
-import contextlib
 import math
 import threading
 import time
 from typing import NamedTuple
 
+import numpy as np
+
 from devices.arm.motors.checks import CLOSED_LOOP
 from devices.arm.motors.line import PATIENCE
+from devices.arm.motors.motor_kernels import COMMAND, SAMPLE
 from devices.arm.motors.rounds import Answer, Command, Rounds
 from devices.common.bus.transfers import TransferError, Trouble
+from devices.common.latch import Latch
+from devices.common.waking import Wake
 from haptics.errors import DeviceFault
 
 PAUSE = 2e-3
@@ -60,7 +63,7 @@ class Sample(NamedTuple):
 
 
 class Streaming:
-    """The thread and the slots between it and the tick.
+    """The thread and the latches between it and the tick.
 
     Parameters
     ----------
@@ -73,56 +76,54 @@ class Streaming:
     ----------
     sample : Sample
         The latest.
+    samples : Latch
+        The same for the tick.
+    commands : Latch
+        What the tick commands: positions [turn], speeds [turn/s] and torques [N m] of both motors, and when that was
+        [s, perf_counter].
+    wake : Wake
+        To be called when it has.
     failure : str
-        Why there will be no more; empty while there will.
-    played, lost : int
-        How many rounds there were, and how many lacked an answer.
+        Why there will be no more samples; empty while there will.
+    lost : (1,) float array
+        The same for the tick: 1 once there is a failure.
+    played : int
+        How many rounds there were.
     """
 
     def __init__(self, rounds: Rounds, fastest: float) -> None:
         self._rounds = rounds
         self._fastest = fastest
         self.failure = ""
-        self.played = self.lost = 0
+        self.played = 0
         self._lost_in_a_row = 0
+        self.samples, self.commands, self.wake = Latch(SAMPLE), Latch(COMMAND), Wake()
+        self.lost = np.zeros(1)
         self.sample = Sample(-math.inf, math.nan, math.nan, math.nan, math.nan)
+        self._told: tuple[float, ...] = ()
         self._command: Command = (math.nan,) * 6
         self._swiftest = [0.0, 0.0]  # of the commands since the latest sample
         self._latest_use = math.inf
         self._stopping = False
-        self._wake = _thread.allocate_lock()  # held: nothing new
-        self._wake.acquire()
         self._thread = threading.Thread(target=self._run, name="odrive writer", daemon=True)
-
-    # --- from the tick -----------------------------------------------------------------------------------------------
-
-    def command(self, command: Command) -> None:
-        """Leave positions [turn], speeds [turn/s] and torques [N m] of both motors for the thread."""
-        self._command = command
-        self._swiftest = [max(swift, abs(speed)) for swift, speed in zip(self._swiftest, command[2:4], strict=True)]
-        self._latest_use = time.perf_counter() + SILENCE
-        self._awake()
-
-    def _awake(self) -> None:
-        """Have the thread play a round."""
-        with contextlib.suppress(RuntimeError):  # awake already
-            self._wake.release()
 
     # --- beginning and end -------------------------------------------------------------------------------------------
 
     def start(self) -> None:
         """Begin: hold the motors where they are until the first command; raises `TransferError`."""
         first = self._rounds.look(PATIENCE)
-        self.sample = Sample(first.asked, *first.estimates)
-        self._command = *first.estimates[:2], 0.0, 0.0, 0.0, 0.0
-        self._latest_use = time.perf_counter() + FIRST_COMMAND
-        self._rounds.attend(self._awake)
+        self._publish(first)
+        now = time.perf_counter()
+        self.commands.publish(*first.estimates[:2], 0.0, 0.0, 0.0, 0.0, now)
+        self._look()
+        self._latest_use = now + FIRST_COMMAND
+        self._rounds.attend(self.wake.call)
         self._thread.start()
 
     def stop(self) -> None:
         """End after the round that is going on; the drive is the caller's again."""
         self._stopping = True
-        self._awake()
+        self.wake.call()
         if self._thread.ident is not None:
             self._thread.join(_JOIN_TIMEOUT)
 
@@ -131,12 +132,23 @@ class Streaming:
     def _run(self) -> None:
         try:
             while not self._stopping:
-                self._wake.acquire(timeout=PAUSE)
+                self.wake.wait(PAUSE)
                 if not self._stopping:
+                    self._look()
                     self._round()
         except Exception as error:  # of whatever kind: the tick must hear of it
             self.failure = str(error) or type(error).__name__
+            self.lost[0] = 1.0
             self._rounds.let_go()
+
+    def _look(self) -> None:
+        """Take the latest command, if it is a new one."""
+        told = self.commands.read()
+        if told == self._told:
+            return
+        self._told, self._command = told, told[:6]
+        self._latest_use = told[6] + SILENCE
+        self._swiftest = [max(swift, abs(speed)) for swift, speed in zip(self._swiftest, told[2:4], strict=True)]
 
     def _round(self) -> None:
         self.played += 1
@@ -145,7 +157,6 @@ class Streaming:
         except TransferError as error:
             self._rounds.forget()  # nobody knows what has arrived
             self._lost_in_a_row += 1
-            self.lost += 1
             if error.trouble is not Trouble.TIMEOUT or self._lost_in_a_row >= LOST_ROUNDS:
                 raise
             return
@@ -172,4 +183,8 @@ class Streaming:
                     f"the encoder of axis {axis} jumped by {jump:+.4g} turns: check its cable and coupling, home the "
                     "arm and start again."
                 )
+        self._publish(answer)
+
+    def _publish(self, answer: Answer) -> None:
         self.sample = Sample(answer.asked, *answer.estimates)
+        self.samples.publish(*self.sample)

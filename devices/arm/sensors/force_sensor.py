@@ -18,7 +18,9 @@ from typing import NamedTuple
 import numpy as np
 
 from devices.arm.sensors.mounting import Array, Mounting, SensorSettings
+from devices.arm.sensors.sensor_kernels import READING, SENSOR
 from devices.arm.sensors.wire import Health, Sample, Wire
+from devices.common.latch import Latch
 from haptics.clock import pause
 from haptics.errors import DeviceFault, DeviceOpenError, HapticError
 
@@ -62,12 +64,21 @@ class ForceSensor:
         How to talk to it.
     settings : SensorSettings
         How it sits on the arm, and how patient to be.
+
+    Attributes
+    ----------
+    record : (1,) structured array
+        What kernels know of it (`devices.arm.sensors.sensor_kernels.SENSOR`).
     """
 
     def __init__(self, wire: Wire, settings: SensorSettings) -> None:
         self._wire = wire
         self._settings = settings
         self._mounting = Mounting(settings)
+        self._readings, self._lost = Latch(READING), np.zeros(1)
+        record = self.record = np.zeros(1, SENSOR)
+        record["readings"], record["lost"] = self._readings.place, self._lost.ctypes.data
+        record["mounting"], record["patience"] = self._mounting.record.ctypes.data, settings.patience
         self._latest: tuple[Sample, float] | None = None
         self._failure: Exception | None = None
         self._ending = threading.Event()
@@ -111,6 +122,8 @@ class ForceSensor:
     def _start(self) -> None:
         """Start the reader and wait for a usable measurement."""
         self._latest, self._failure = None, None
+        self._readings.publish(-math.inf, 1.0, *6 * (0.0,))
+        self._lost[0] = 0.0
         self._ending.clear()
         self._thread = threading.Thread(target=self._read_on, name="force sensor", daemon=True)
         self._thread.start()
@@ -137,6 +150,7 @@ class ForceSensor:
                     self._take(sample)
         except Exception as error:  # whatever it is, the tick has to know
             self._failure = error
+            self._lost[0] = 1.0
 
     def _take(self, sample: Sample) -> None:
         if sample.health is not Health.FAULT:
@@ -144,6 +158,7 @@ class ForceSensor:
         else:
             usable = self._latest[1] if self._latest is not None else -math.inf
         self._latest = sample, usable
+        self._readings.publish(usable, float(sample.health is Health.FAULT), *sample.wrench)
 
     # --- the force ---------------------------------------------------------------------------------------------------
 
@@ -189,13 +204,20 @@ class ForceSensor:
         """Return the newest sample, and how old the last usable one is [s]; nothing before the first."""
         latest, now = self._latest, time.perf_counter()
         if self._failure is not None:
-            raise DeviceFault(f"{self.name} failed: {self._why(now)}") from self._failure
+            raise self.trouble(math.inf) from self._failure
         if latest is None:
             return None
         age = now - latest[1]
         if age > self._settings.patience:
-            raise DeviceFault(f"{self.name} has sent no usable force for {1e3 * age:.0f} ms: {self._why(now)}")
+            raise self.trouble(age)
         return latest[0], age
+
+    def trouble(self, age: float) -> DeviceFault:
+        """Return what is said when it has failed, or its last usable force is of an `age` [s] that is too much."""
+        why = self._why(time.perf_counter())
+        if self._failure is not None:
+            return DeviceFault(f"{self.name} failed: {why}")
+        return DeviceFault(f"{self.name} has sent no usable force for {1e3 * age:.0f} ms: {why}")
 
     def _why(self, now: float) -> str:
         """Say why there is no usable force, and what to do."""

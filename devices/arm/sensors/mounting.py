@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from devices.arm.sensors.mounting_kernels import MOUNTING, hand_wrench
 from haptics.errors import ConfigurationError
 from haptics.settings import bounded, check, documented, free
 
@@ -92,18 +93,18 @@ class Mounting:
 
     Attributes
     ----------
-    offset : (6,) float array
-        What the sensor shows without any load, in its axes; see `tare`.
+    record : (1,) structured array
+        The same for kernels (`devices.arm.sensors.mounting_kernels.MOUNTING`).
     """
 
     def __init__(self, settings: SensorSettings) -> None:
         about_x, about_y, about_z = (math.radians(angle) for angle in settings.rotation)
-        self._on_flange = turn(2, about_z) @ turn(1, about_y) @ turn(0, about_x)
-        self._gravity = np.array(settings.gravity, float)
         x, y, z = settings.handle_centre
         lever = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])  # lever @ F = centre x F
-        self._handle = settings.handle_mass * np.vstack([np.eye(3), lever])
-        self.offset = np.zeros(6)
+        record = self.record = np.zeros(1, MOUNTING)
+        record["on_flange"] = turn(2, about_z) @ turn(1, about_y) @ turn(0, about_x)
+        record["gravity"] = settings.gravity
+        record["handle"] = settings.handle_mass * np.vstack([np.eye(3), lever])
 
     def weight(self, orientation: Array | None = None) -> Array:
         """Return the wrench of the handle's weight, (6,), in the axes of the sensor.
@@ -113,17 +114,16 @@ class Mounting:
         orientation : (3, 3) float array, optional
             Turns the axes of the flange into those of the world: v_world = orientation @ v_flange; as they are if none.
         """
-        weight: Array = self._handle @ self.gravity(orientation)
+        weight: Array = self.record["handle"][0] @ self.gravity(orientation)
         return weight
 
     def gravity(self, orientation: Array | None = None) -> Array:
         """Return gravity in the axes of the sensor, (3,) [m/s^2]; `orientation` as for `weight`."""
-        gravity: Array = self._to_world(orientation).T @ self._gravity
-        return gravity
+        return self._turned(np.zeros(6), orientation)[1]
 
     def tare(self, measured: Array, orientation: Array | None = None) -> None:
         """Tare with a wrench `measured` (6,) while nobody touches the handle: what is not weight is an offset."""
-        self.offset = measured - self.weight(orientation)
+        self.record["offset"] = measured - self.weight(orientation)
 
     def hand(self, measured: Sequence[float] | Array, orientation: Array | None = None) -> Array:
         """Return the wrench of the hand, (6,), in the axes of the world.
@@ -135,10 +135,10 @@ class Mounting:
         orientation : (3, 3) float array, optional
             As for `weight`.
         """
-        to_world = self._to_world(orientation)
-        own = np.asarray(measured) - self.offset - self._handle @ (to_world.T @ self._gravity)
-        wrench: Array = (own.reshape(2, 3) @ to_world.T).reshape(6)
-        return wrench
+        return self._turned(np.asarray(measured, float), orientation)[0]
 
-    def _to_world(self, orientation: Array | None) -> Array:
-        return self._on_flange if orientation is None else orientation @ self._on_flange
+    def _turned(self, measured: Array, orientation: Array | None) -> tuple[Array, Array]:
+        """Return the wrench of the hand, and gravity in the axes of the sensor."""
+        wrench, gravity, flange = np.zeros(6), np.zeros(3), np.eye(3) if orientation is None else orientation
+        hand_wrench(self.record, flange, measured, np.zeros((3, 3)), gravity, wrench)
+        return wrench, gravity

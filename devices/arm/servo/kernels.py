@@ -27,7 +27,7 @@ from devices.arm.servo.rest import calm, integrate, rest
 from devices.arm.servo.settings import FRACTIONAL, MAX_TERMS, SLIDING
 from devices.arm.servo.settings import LINEARISING as LINEAR
 from haptics.jit import inlined_kernel, kernel
-from haptics.parts import address_of_part, call_part
+from haptics.parts import address_of_part, call_part, record_at
 
 AT_MOTOR, AT_JOINT, AT_BOTH = range(3)
 """Where the encoders are."""
@@ -131,6 +131,33 @@ def step_address(record: Any) -> int:
 def refer_address(record: Any) -> int:
     """Return where the part lies that only brings the references to the present and tells what motors do for them."""
     return address_of_part(refer_part(kind_of(record)), SERVO)
+
+
+@kernel
+def refer_motors(servo: int, refer: int, follows: bool, angles: Any, hand: Any, told: Any) -> None:
+    """Fill `told`, (6,) or more, with what motors are told that control their positions, all seen at the joint.
+
+    Parameters
+    ----------
+    servo : int
+        Where the record lies, of dtype `SERVO`.
+    refer : int
+        Where the part lies that brings its references to the present (`refer_address`).
+    follows : bool
+        Whether the torque is that of the load alone.
+    angles, hand : (2,) arrays
+        Commanded joint angles [rad], and the hand's torques on the joints [N m].
+    told : array
+        Angles [rad], speeds [rad/s] and torques [N m].
+    """
+    s = record_at(servo, SERVO)
+    for i in range(2):
+        s.command[i], s.hand[i] = angles[i], hand[i]
+    call_part(refer, servo, 0.0, 0.0)
+    for i in range(2):
+        r, u = s.axis[i].wanted, s.axis[i].control.joint.gear_ratio
+        told[i], told[2 + i] = r.motor_angle / u, r.motor_velocity / u
+        told[4 + i] = r.load if follows else r.motor_torque * u
 
 
 @inlined_kernel

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -15,7 +14,6 @@ from devices.arm.servo import kernels
 from devices.arm.servo.servo import Pair, new_references
 from devices.arm.servo.settings import FRACTIONAL, LINEARISING, PID, SLIDING, ServoSettings
 from haptics.errors import ConfigurationError
-from haptics.parts import run_part
 
 Vector = NDArray[np.float64]
 
@@ -57,16 +55,19 @@ class MotorReferences:
                 f"device.servo.law = {settings.law!r}: must be one of pid, flatness, rigid for motors that control "
                 "their position themselves."
             )
-        record = self._servo = new_references(settings, links, joints, period, placed)
-        self._refer = functools.partial(run_part, kernels.refer_address(record), record.ctypes.data, 0.0, 0.0)
+        self._servo = new_references(settings, links, joints, period, placed)
         self._follows = settings.kind == PID
-        self._ratios = np.array([joint.gear_ratio for joint in joints])
 
     @property
     def motion(self) -> Vector:
         """Reference of both links and its four derivatives, (2, 5) [rad], [rad/s] and so on."""
         rows = self._servo["axis"]["wanted"][0]
         return np.stack([rows[name] for name in MOTION], axis=1)
+
+    @property
+    def places(self) -> tuple[int, int, bool]:
+        """What `devices.arm.servo.kernels.refer_motors` is told of it; it must live as long as that is used."""
+        return self._servo.ctypes.data, kernels.refer_address(self._servo), self._follows
 
     def start(self, angles: Pair) -> None:
         """Begin at rest at the joint angles, (2,) [rad]."""
@@ -87,8 +88,6 @@ class MotorReferences:
         angles, speeds, torques : (2,) float array
             At the joint [rad], [rad/s], [N m].
         """
-        self._servo["command"], self._servo["hand"] = angles, hand
-        self._refer()
-        rows, u = self._servo["axis"]["wanted"][0], self._ratios
-        torques = rows["load"].copy() if self._follows else rows["motor_torque"] * u
-        return rows["motor_angle"] / u, rows["motor_velocity"] / u, torques
+        told, (servo, refer, follows) = np.zeros(6), self.places
+        kernels.refer_motors(servo, refer, follows, np.asarray(angles, float), np.asarray(hand, float), told)
+        return told[:2], told[2:4], told[4:]

@@ -13,6 +13,7 @@ import numpy as np
 
 from devices.arm import device
 from devices.arm.sensors import force_sensor, onrobot, optoforce, rdt
+from devices.common import driver
 from devices.emulated.arm import EmulatedArm
 from devices.emulators.arm import sensors
 from devices.emulators.arm.board import ArmBoard
@@ -38,7 +39,7 @@ PATIENT: dict[str, dict[str, Any]] = {
 }
 """Settings with which a busy machine is no fault while an arm is opened."""
 
-LIVE_BY_IT = (device, force_sensor, onrobot, optoforce, rdt, box, port)
+LIVE_BY_IT = (device, driver, force_sensor, onrobot, optoforce, rdt, box, port)
 """Those of driver and emulators that look at the time, besides those of the motors."""
 
 NEW = 1.5e-3

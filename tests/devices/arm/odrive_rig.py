@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import CanStage, OdriveStage, checks, line, rounds, streaming
+from devices.arm.motors import CanStage, OdriveStage, checks, line, rounds, streamed, streaming
 from devices.arm.motors.can import checks as can_checks
 from devices.arm.motors.can import line as can_line
 from devices.arm.motors.can import rounds as can_rounds
@@ -37,7 +37,7 @@ LATE = 2.5e-3
 PATIENCE = 10.0
 """For what happens soon, on a machine that has nothing else to do [s]."""
 
-LIVE_BY_IT = (checks, line, rounds, streaming, text, finding, can_checks, can_line, can_rounds)
+LIVE_BY_IT = (checks, line, rounds, streamed, streaming, text, finding, can_checks, can_line, can_rounds)
 """What of the stages looks at the time."""
 
 HOME = np.array((0.25, -0.5))

@@ -174,7 +174,7 @@ def test_a_tare_is_the_mean_without_the_weight(line):
     sensor.tare()
     weight = sensor._mounting.weight()
     assert np.linalg.norm(weight[:3]) == pytest.approx(0.5 * 9.80665)
-    assert np.abs(sensor._mounting.offset + weight - LOAD).max() < 0.09
+    assert np.abs(sensor._mounting.record["offset"][0] + weight - LOAD).max() < 0.09
     sensor.close()
 
 

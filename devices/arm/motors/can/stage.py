@@ -169,7 +169,6 @@ class CanStage(StreamedStage):
             return
         line, own = self._open_line, self.settings
         self.require_homed()
-        self._last = None
         with opening():
             if not self._proven:
                 prove_watchdogs(line, self._generation, own)
@@ -178,8 +177,7 @@ class CanStage(StreamedStage):
             try:
                 energise(line, self._generation, own)
                 fastest = _RESERVE * max(self._demands.speeds) or _FASTEST
-                self._streaming = Streaming(rounds, fastest)
-                self._streaming.start()
+                self._stream(Streaming(rounds, fastest))
             except BaseException:
                 self.disarm()
                 raise
