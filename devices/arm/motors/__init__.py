@@ -7,7 +7,8 @@
   must be true before a motor may move, and how it is brought to move and to rest), `limits` (what the drive lets its
   motors do, against what the arm asks of them), `errors` (in words).
 - `can`: ODrives on a CAN bus, from firmware 0.5 to Pro and S1, `CanStage`.
-- `streamed` and `streaming`: what they share, with the threads; `choosing`: which of them the settings mean.
+- `streamed` and `streaming`: what they share, with the threads; `motor_kernels`: the same for the tick; `choosing`:
+  which of them the settings mean.
 """
 
 from devices.arm.motors.can.stage import CanStage

@@ -98,6 +98,9 @@ def test_the_parts_make_of_motors_and_sensor_what_mechanics_says(arm: ArmHere) -
         moved = arm.settings.body.linkage.positions(np.array([angles + 1e-6 * speeds, angles - 1e-6 * speeds]))
         np.testing.assert_allclose(record["velocity"], (moved[0] - moved[1]) / 2e-6, atol=1e-7)
         np.testing.assert_allclose(record["force"], force, atol=1e-9)
+        each = np.array([*(angles + 1e-6 * np.eye(2)), *(angles - 1e-6 * np.eye(2))])
+        first, second, less, much_less = arm.settings.body.linkage.positions(each) @ force
+        np.testing.assert_allclose(record["load"], np.array((first - less, second - much_less)) / 2e-6, atol=1e-7)
         np.testing.assert_allclose(record["channels"][:11], [*angles, *wrench, *gravity], atol=1e-9)
         assert record["time"] == pytest.approx(5.0 - 2e-3, abs=1e-9), "as old as the older of the two"
 
@@ -165,6 +168,17 @@ def test_out_of_reach_is_a_fault_of_the_command_alone(arm: ArmHere) -> None:
     assert arm._stage._streaming.commands.read() == before  # type: ignore[union-attr]
 
 
+def test_what_the_motors_cannot_be_told_is_a_fault(arm: ArmHere) -> None:
+    port, stage = ported(arm), arm._open_parts()[0]
+    before = stage._streaming.commands.read()  # type: ignore[attr-defined]
+    stage.record["per_radian"] = 1e6
+    run_part(port.give, port.record.ctypes.data, 0.0, 0.0)
+    assert port.record["fault"][0]
+    with pytest.raises(DeviceFault, match="it must be finite, and not that far"):
+        arm.write(np.zeros(2))
+    assert stage._streaming.commands.read() == before  # type: ignore[attr-defined]
+
+
 def test_motors_that_are_lost_end_it_in_their_words_and_take_no_command(arm: ArmHere) -> None:
     port, stream = ported(arm), arm._stage._streaming  # type: ignore[union-attr]
     stream.failure, stream.lost[0] = "the drive is gone.", 1.0
@@ -179,7 +193,7 @@ def test_without_a_sensor_there_are_no_samples_but_the_arm_can_be_held(arm: ArmH
     port, sensor = ported(arm), arm._sensor
     now = port.record["origin"][0] + 5.0
     say_motors(arm, arm._home_angles, (0.0, 0.0), now)
-    say_sensor(arm, OFFSET, now - arm._sensor._settings.patience - 1e-3)  # type: ignore[union-attr]
+    say_sensor(arm, OFFSET, now - 1e-3 - (0.0 if lost else sensor._settings.patience))  # type: ignore[union-attr]
     if lost:
         sensor._failure, sensor._lost[0] = OSError("it is gone"), 1.0  # type: ignore[union-attr]
     assert take(arm, port, now)["fault"]

@@ -1,5 +1,6 @@
 """What every force sensor is to the arm, with a wire in memory."""
 
+import math
 import queue
 import re
 import time
@@ -148,6 +149,21 @@ def test_what_ends_the_reader_is_a_fault(line, impatient, error):
     line.error = error
     with pytest.raises(DeviceFault, match=r"^the sensor failed: it is gone: plug it in\.$"):
         wait_until(lambda: impatient.latest() is None)
+    wait_until(lambda: bool(impatient._lost[0]))  # which a tick without Python looks at
+
+
+def test_opened_anew_it_is_not_lost_and_has_no_force_of_before(line, impatient, monkeypatch):
+    impatient.open()
+    line.error = DeviceFault("it is gone.")
+    wait_until(lambda: bool(impatient._lost[0]))
+    impatient.close()
+    line.error, seen = None, []
+    look = line.look
+    monkeypatch.setattr(
+        line, "look", lambda patience: seen.append((impatient._lost[0], *impatient._readings.read())) or look(patience)
+    )
+    impatient.open()
+    assert seen[0][:3] == (0.0, -math.inf, 1.0)
 
 
 def test_a_sensor_that_stays_silent_does_not_open(line, sensor, monkeypatch):
