@@ -20,11 +20,6 @@ class MotorStage(Protocol):
     """
 
     @property
-    def speeds(self) -> Vector:
-        """Speeds of the latest sample, (2,) [rad/s]; reused."""
-        ...
-
-    @property
     def sampled(self) -> float:
         """When the latest sample was asked for [s, perf_counter]."""
         ...

@@ -54,7 +54,6 @@ class StreamedStage(ABC):
         self._per_radian: Vector = record["per_radian"][0]
         self._offsets: Vector = record["offsets"][0]
         self._angles: Vector = record["angles"][0]
-        self._speeds: Vector = record["speeds"][0]
         self._last: Vector | None = None
         self._streaming: Streaming | None = None
 
@@ -81,11 +80,6 @@ class StreamedStage(ABC):
     @abstractmethod
     def _let_go(self) -> None:
         """Disarm both motors and make sure of it; raise `DeviceFault` if that is not certain."""
-
-    @property
-    def speeds(self) -> Vector:
-        """Speeds of the latest sample, (2,) [rad/s]; reused."""
-        return self._speeds
 
     @property
     def sampled(self) -> float:
