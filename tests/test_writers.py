@@ -17,7 +17,6 @@ MAY_WRITE = {
     "devices/virtual/device.py": "its own safe output, when it is closed",
     "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
     "devices/emulators/inverse3/handle.py": "the plant behind an emulated service",
-    "devices/emulated/arm.py": "a driver's own method, around which words are turned",
     "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
     "apps/reproduce/blockage.py": "a device around another one, which watches it",
     "examples/choosing_parameters.py": "an example that steps a virtual arm by hand",
@@ -32,7 +31,7 @@ NOT_THE_CONTRACT = {
     "devices/joystick/session.py": "reports, to a transport",
     "devices/joystick/streaming.py": "reports, to a session",
     "devices/joystick/usb/usb_transport.py": "reports, to a device of pyusb",
-    "devices/arm/motors/line.py": "packets, to the pipes of a drive",
+    "devices/arm/motors/native/line.py": "packets, to the pipes of a drive",
     "devices/arm/motors/usb/text.py": "lines, to the serial port of a drive",
     "devices/arm/motors/usb/pipes.py": "packets, to a device of pyusb",
 }

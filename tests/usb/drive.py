@@ -18,16 +18,16 @@ from pathlib import Path
 from typing import Any
 from unittest.mock import patch
 
-from devices.arm.motors.drive import Drive
-from devices.arm.motors.endpoints import parse_table
-from devices.arm.motors.line import Line
+from devices.arm.motors.native.drive import Drive
+from devices.arm.motors.native.endpoints import parse_table
+from devices.arm.motors.native.line import Line
+from devices.arm.motors.native.wire import request
 from devices.arm.motors.rounds import NativeRounds
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb import libusb_queue, pipes, queued
 from devices.arm.motors.usb.finding import open_drive
 from devices.arm.motors.usb.pipes import Pipes
 from devices.arm.motors.usb.queue import NoQueue
-from devices.arm.motors.wire import request
 from devices.common.bus.transfers import TransferError
 from devices.emulators.child import come_first
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive

@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from devices.arm.motors.drive import Drive
 from devices.arm.motors.errors import PARTS, SYSTEM, WATCHDOG_EXPIRED, explain, in_words
 from devices.arm.motors.limits import NAMES, Demands, read_limits, require_enough
+from devices.arm.motors.native.drive import Drive
 from devices.arm.motors.settings import OdriveSettings
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError

@@ -17,10 +17,10 @@ from devices.arm.motors.checks import (
     rest,
     set_home,
 )
-from devices.arm.motors.drive import Drive, connect
-from devices.arm.motors.endpoints import table_folder
 from devices.arm.motors.limits import Demands
-from devices.arm.motors.line import PATIENCE, Line
+from devices.arm.motors.native.drive import Drive, connect
+from devices.arm.motors.native.endpoints import table_folder
+from devices.arm.motors.native.line import PATIENCE, Line
 from devices.arm.motors.rounds import NativeRounds, Rounds, TextRounds
 from devices.arm.motors.settings import NATIVE, TEXT, WHERE
 from devices.arm.motors.streamed import StreamedStage, opening
@@ -138,6 +138,7 @@ class OdriveStage(StreamedStage):
             return
         drive = self.drive
         self.require_homed()
+        self._warm_up()
         with opening():
             rounds = self._begin_rounds(drive)  # before the watchdogs are on
             try:

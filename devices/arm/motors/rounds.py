@@ -13,9 +13,9 @@ from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
 from devices.arm.motors.checks import AXES, IDLE, trouble
-from devices.arm.motors.drive import Drive
-from devices.arm.motors.endpoints import Endpoint
-from devices.arm.motors.line import Ticket, wait_all
+from devices.arm.motors.native.drive import Drive
+from devices.arm.motors.native.endpoints import Endpoint
+from devices.arm.motors.native.line import Ticket, wait_all
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb.text import TextLine
 from devices.common.bus.transfers import TransferError, Trouble

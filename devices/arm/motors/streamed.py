@@ -11,13 +11,13 @@ from typing import Any, Self
 
 import numpy as np
 
-from devices.arm.motors.motor_kernels import MOTORS, look_at, tell
+from devices.arm.motors.motor_kernels import COMMAND, MOTORS, SAMPLE, look_at, tell
 from devices.arm.motors.settings import WHERE, OdriveSettings
 from devices.arm.motors.streaming import Streaming
+from devices.common.latch import Latch
 from devices.common.waking import Wake
 from haptics.device import Vector
 from haptics.errors import DeviceFault, DeviceOpenError
-from haptics.records import Rows
 from haptics.settings import build
 
 
@@ -104,13 +104,19 @@ class StreamedStage(ABC):
                 "pose, hold it there and home it."
             )
 
+    def _warm_up(self) -> None:
+        """Compile what a tick needs before the motors are driven: their watchdogs do not wait for a compiler."""
+        samples, commands, record = Latch(SAMPLE), Latch(COMMAND), self.record.copy()
+        record["samples"], record["commands"] = samples.place, commands.place
+        look_at(record)
+        tell(record, 0.0)
+
     def _stream(self, streaming: Streaming) -> None:
         """Begin with what `streaming` does, and let kernels know of it."""
         self._last, self._streaming = None, streaming
         record = self.record
         record["samples"], record["commands"] = streaming.samples.place, streaming.commands.place
         record["lost"] = streaming.lost.ctypes.data
-        _warm_up(record)
         streaming.start()
 
     def look(self) -> Vector:
@@ -178,14 +184,6 @@ class StreamedStage(ABC):
     def __exit__(self, *_: object) -> None:
         """Close the stage."""
         self.close()
-
-
-def _warm_up(record: Rows) -> None:
-    """Compile what a tick needs before the motors are told anything; what cannot be told goes nowhere."""
-    copy = record.copy()
-    copy["told"] = math.nan
-    look_at(copy)
-    tell(copy, 0.0)
 
 
 @contextlib.contextmanager

@@ -19,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from devices.arm.motors.checks import CLOSED_LOOP
-from devices.arm.motors.line import PATIENCE
 from devices.arm.motors.motor_kernels import COMMAND, SAMPLE
+from devices.arm.motors.native.line import PATIENCE
 from devices.arm.motors.rounds import Answer, Command, Rounds
 from devices.common.bus.transfers import TransferError, Trouble
 from devices.common.latch import Latch

@@ -106,6 +106,7 @@ class ForceSensor:
         """
         if self._thread is not None:
             return
+        self._mounting.gravity()  # it is compiled now, and not when the motors are driven
         try:
             self._wire.open()
             self._start()

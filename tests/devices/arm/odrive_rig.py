@@ -13,10 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import CanStage, OdriveStage, checks, line, rounds, streamed, streaming
+from devices.arm.motors import CanStage, OdriveStage, checks, rounds, streamed, streaming
 from devices.arm.motors.can import checks as can_checks
 from devices.arm.motors.can import line as can_line
 from devices.arm.motors.can import rounds as can_rounds
+from devices.arm.motors.native import line
 from devices.arm.motors.streamed import StreamedStage
 from devices.arm.motors.usb import finding, text
 from devices.emulators.odrive.axis import STEP

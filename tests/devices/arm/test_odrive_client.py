@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 import usb.backend.libusb1
 
-from devices.arm.motors.drive import Drive, connect
-from devices.arm.motors.line import Line
+from devices.arm.motors.native.drive import Drive, connect
+from devices.arm.motors.native.line import Line
 from devices.arm.motors.usb.finding import open_drive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive

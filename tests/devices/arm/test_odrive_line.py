@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from devices.arm.motors.line import Line, wait_all
+from devices.arm.motors.native.line import Line, wait_all
 from devices.common.bus.transfers import TransferError, Trouble
 
 

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 
 from devices.arm.motors import OdriveStage
-from devices.arm.motors.line import Line, wait_all
+from devices.arm.motors.native.line import Line, wait_all
 from devices.arm.motors.usb.finding import open_drive
 from devices.arm.motors.usb.libusb_queue import Functions
 from devices.arm.motors.usb.pipes import Unsent

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from devices.arm.motors import MotorStage, OdriveSettings, OdriveStage
+from devices.arm.motors import MotorStage, OdriveSettings, OdriveStage, streamed
 from devices.arm.motors.usb.pipes import Pipes
 from devices.emulators.odrive import emulated_odrive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
@@ -71,6 +71,19 @@ def test_opened_the_motors_are_loose_whatever_they_did_before() -> None:
         assert states(board) == [IDLE, IDLE]
         with pytest.raises(DeviceOpenError, match=r"not armed: call arm\(\) first"):
             stage.tick(HOME)
+
+
+def test_nothing_is_compiled_while_a_watchdog_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, board = make()
+    seen = []
+    look_at = streamed.look_at
+    monkeypatch.setattr(streamed, "look_at", lambda record: (seen.append(states(board)), look_at(record)))
+    with stage:
+        stage.home(HOME)
+        stage.arm()
+        stage.look()
+    assert seen[0] == [IDLE, IDLE]
+    assert seen[-1] == [CLOSED_LOOP, CLOSED_LOOP]
 
 
 def test_armed_they_hold_where_they_are() -> None:

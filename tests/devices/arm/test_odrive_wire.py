@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from devices.arm.motors.endpoints import fetch, identification, parse_table, table_folder
 from devices.arm.motors.errors import PARTS, explain
-from devices.arm.motors.wire import checksum, request, response, sequence_number
+from devices.arm.motors.native.endpoints import fetch, identification, parse_table, table_folder
+from devices.arm.motors.native.wire import checksum, request, response, sequence_number
 from devices.emulators.odrive.firmware import crc16
 from devices.emulators.odrive.table import rows, table_text
 from haptics.errors import DeviceOpenError

@@ -65,7 +65,7 @@ def test_the_way_back_is_the_one_of_a_real_sensor(x, y, angle, centre, turned, m
     down = -math.sqrt(9.80665**2 - tilt**2)
     settings = SensorSettings(rotation=turned, handle_mass=mass, handle_centre=centre, gravity=(0.0, -tilt, down))
     mounting = Mounting(settings)
-    mounting.offset = record["offset"][0]
+    mounting.record["offset"] = record["offset"]
     theirs = mounting.hand(record["shown"][0], turn(2, angle))
     np.testing.assert_allclose(ours, theirs[:2], atol=1e-9)
 

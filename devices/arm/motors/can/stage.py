@@ -23,7 +23,7 @@ from devices.arm.motors.can.line import CanLine
 from devices.arm.motors.can.port import Port, open_interface
 from devices.arm.motors.can.rounds import CanRounds
 from devices.arm.motors.limits import Demands
-from devices.arm.motors.line import PATIENCE
+from devices.arm.motors.native.line import PATIENCE
 from devices.arm.motors.streamed import StreamedStage, opening
 from devices.arm.motors.streaming import Streaming
 from haptics.device import Vector
@@ -169,6 +169,7 @@ class CanStage(StreamedStage):
             return
         line, own = self._open_line, self.settings
         self.require_homed()
+        self._warm_up()
         with opening():
             if not self._proven:
                 prove_watchdogs(line, self._generation, own)

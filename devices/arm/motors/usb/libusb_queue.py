@@ -18,9 +18,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from devices.arm.motors.native.wire import PACKET
 from devices.arm.motors.usb.pipes import WRITE_TIMEOUT
 from devices.arm.motors.usb.queue import AHEAD, Done, NoQueue
-from devices.arm.motors.wire import PACKET
 
 MOST = 64
 """So many packets wait to go out at most: several rounds."""

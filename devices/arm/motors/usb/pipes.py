@@ -7,7 +7,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from devices.arm.motors.wire import PACKET
+from devices.arm.motors.native.wire import PACKET
 from devices.common.bus.transfers import TransferError, Trouble, trouble_of
 from devices.joystick.usb.listing import text
 

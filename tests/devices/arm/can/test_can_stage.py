@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import CanStage, MotorStage
+from devices.arm.motors import CanStage, MotorStage, streamed
 from devices.arm.motors.can import codec
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive
@@ -56,6 +56,19 @@ def overheard(drive: CanSimple) -> Iterator[list[codec.Frame]]:
 
 
 # --- the beginning ---------------------------------------------------------------------------------------------------
+
+
+def test_nothing_is_compiled_while_a_watchdog_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    stage, board = make_on_can()[:2]
+    seen = []
+    look_at = streamed.look_at
+    monkeypatch.setattr(streamed, "look_at", lambda record: (seen.append(states(board)), look_at(record)))
+    with stage:
+        stage.home(HOME)
+        stage.arm()
+        stage.look()
+    assert seen[0] == [IDLE, IDLE]
+    assert seen[-1] == [CLOSED_LOOP, CLOSED_LOOP]
 
 
 @pytest.mark.few(1)

@@ -16,7 +16,7 @@ import time
 from collections import deque
 from collections.abc import Iterator
 
-from devices.arm.motors import wire
+from devices.arm.motors.native import wire
 from devices.arm.motors.usb.pipes import AGAIN, Pipes, Unsent
 from devices.common.bus.transfers import TransferError, Trouble
 

@@ -6,9 +6,9 @@ import struct
 from pathlib import Path
 from typing import Any
 
-from devices.arm.motors import wire
-from devices.arm.motors.endpoints import Endpoint, Function, Table, Value, fetch
-from devices.arm.motors.line import Line
+from devices.arm.motors.native import wire
+from devices.arm.motors.native.endpoints import Endpoint, Function, Table, Value, fetch
+from devices.arm.motors.native.line import Line
 from haptics.errors import DeviceOpenError
 
 _OFFSET = struct.Struct("<I")

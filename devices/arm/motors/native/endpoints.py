@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from devices.arm.motors.wire import TABLE_TRAILER, checksum
+from devices.arm.motors.native.wire import TABLE_TRAILER, checksum
 from haptics.errors import DeviceOpenError
 
 Value = float | int | bool
