@@ -243,7 +243,8 @@ def test_a_run_that_is_unplugged_says_that_the_torques_could_not_be_taken_away(t
 
 def test_faults_by_name_and_time_come_when_they_should_and_anew_for_every_host():
     names = ("lost-byte", "lost-reply-byte", "short", "dropout")
-    faults = [f"{name}@{0.1 + 0.35 * k}+0.05" for k, name in enumerate(names)]
+    # shorter than a reply is waited for, so that each is met once; longer than a busy machine stands still
+    faults = [f"{name}@{0.1 + 0.5 * k}+0.15" for k, name in enumerate(names)]
     with HapiBoard(hand=holding([0.0, 0.0]), faults=faults) as board:
         with driven(board, resyncs=len(names)) as device:
             wait_until(lambda: exercise(device, 0.02) or device.resyncs == len(names))
