@@ -235,10 +235,16 @@ def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
     return result
 
 
+def _said(report: pytest.TestReport) -> str:
+    """Return in a line why a test failed; of a program's traceback, its end."""
+    message = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").rstrip()
+    return message.rpartition("\n")[2] if "Traceback" in message.partition("\n")[0] else message.partition("\n")[0]
+
+
 def _give_up_judging(item: pytest.Item, report: pytest.TestReport) -> None:
     """Make of a failure a test that was skipped: the machine stood still every time, so nothing can be said."""
     path, line, _ = item.location
-    said = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
+    said = _said(report)
     reason = f"cannot be judged here: {1 + REPETITIONS} times the machine stood still, lately for"
     report.outcome = "skipped"
     report.longrepr = (path, line or 0, f"Skipped: {reason} {1e3 * item.stash[_MEANWHILE].stall:.0f} ms ({said})")
@@ -250,8 +256,8 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     if repeated:
         terminalreporter.section("repeated, because something kept them from running in step")
     for report in repeated:
-        reason = getattr(getattr(report.longrepr, "reprcrash", None), "message", "").partition("\n")[0]
-        terminalreporter.write_line(f"{report.nodeid}: {dict(report.user_properties)['excuse']}; it had said: {reason}")
+        excuse = dict(report.user_properties)["excuse"]
+        terminalreporter.write_line(f"{report.nodeid}: {excuse}; it had said: {_said(report)}")
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
