@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 
 from devices.arm.device_kernels import (
     ARM,
@@ -26,8 +25,8 @@ from devices.arm.device_kernels import (
     TOO_FAR,
     fill_linkage,
     give_arm,
-    look,
     take_arm,
+    take_pose,
 )
 from devices.arm.motors import MotorStage, make_stage
 from devices.arm.motors.streaming import SILENCE
@@ -55,8 +54,6 @@ _FIRST = 1.0
 
 _NEWER = 1e-4
 """A measurement this much later is another one [s]."""
-
-_CHANNELS = sum(size for _, _, size in CHANNELS)
 
 _PAUSE = 2e-3
 """Between two looks while nothing moves by itself [s]."""
@@ -99,7 +96,8 @@ class Arm(Driver):
         )
         record["servo"], record["refer"], record["follows"] = self._references.places
         fill_linkage(record, body.linkage)
-        self._orientation, self._state.channels = record["orientation"][0], record["channels"][0][:_CHANNELS]
+        self._orientation = record["orientation"][0]
+        self._state.channels = record["channels"][0][: sum(size for _, _, size in CHANNELS)]
         self._stage: MotorStage | None = None
         self._sensor: ForceSensor | None = None
         self._resources = contextlib.ExitStack()
@@ -200,16 +198,6 @@ class Arm(Driver):
         """What came of the force sensor and what did not, by name; empty if it is not open."""
         return self._sensor.tally if self._sensor is not None else {}
 
-    @property
-    def raw_wrench(self) -> NDArray[np.float64]:
-        """What the force sensor shows now in its own axes, (6,) [N], [N m]; nan if that is not usable."""
-        return self._open_parts()[1].raw()
-
-    @property
-    def sensor_gravity(self) -> NDArray[np.float64]:
-        """Gravity in the axes of the force sensor at the latest sample, (3,) [m/s^2]."""
-        return self._open_parts()[1].gravity(self._orientation)
-
     # --- inside ------------------------------------------------------------------------------------------------------
 
     @property
@@ -238,7 +226,7 @@ class Arm(Driver):
     def _look(self, stage: MotorStage) -> None:
         """Take the latest angles and speeds of the joints."""
         stage.look()
-        look(self._record)
+        take_pose(self._record)
 
     def _connect(self, resources: contextlib.ExitStack) -> tuple[MotorStage, ForceSensor]:
         """Make the motors and the sensor; `resources` gets what undoes it."""

@@ -48,7 +48,7 @@ ARM = np.dtype(
     ]
 )
 """The arm as its driver sees it. At ``motors``, ``sensor`` and ``servo`` lie their records, ``refer`` is the address of
-the part that brings the references up to date, which are the command itself where ``follows`` is not 0.
+the part that brings the references up to date; where ``follows`` is not 0 their torque is that of the load alone.
 ``orientation`` is the flange's, ``goal`` the joint angles of the latest command [rad], and ``load`` what the hand does
 to the joints [N m]."""
 
@@ -122,7 +122,7 @@ def take_arm(s: Any, now: float, elapsed: float) -> None:
 
 
 @kernel
-def look(records: Any) -> None:
+def take_pose(records: Any) -> None:
     """Fill in position, velocity and orientation from where the motors were found last; `records` is (1,)."""
     s = records[0]
     take_joints(s, record_at(s.motors, MOTORS))

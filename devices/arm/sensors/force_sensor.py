@@ -184,23 +184,6 @@ class ForceSensor:
         wrench = np.zeros(6) if sample.health is Health.FAULT else self._mounting.hand(sample.wrench, orientation)
         return Reading(wrench, age, sample.health, sample.words)
 
-    def raw(self) -> Array:
-        """Return the newest wrench in the axes of the sensor, (6,), offset and weight in it; nan if it is not usable.
-
-        Raises
-        ------
-        DeviceFault
-            As `latest`.
-        """
-        state = self._state()
-        if state is None or state[0].health is Health.FAULT:
-            return np.full(6, math.nan)
-        return np.array(state[0].wrench)
-
-    def gravity(self, orientation: Array | None = None) -> Array:
-        """Return gravity in the axes of the sensor, (3,) [m/s^2]; `orientation` as for `latest`."""
-        return self._mounting.gravity(orientation)
-
     def _state(self) -> tuple[Sample, float] | None:
         """Return the newest sample, and how old the last usable one is [s]; nothing before the first."""
         latest, now = self._latest, time.perf_counter()

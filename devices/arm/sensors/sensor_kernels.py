@@ -48,11 +48,10 @@ def take_reading(q: Any, instant: float, orientation: Any) -> bool:
     gravity_in_sensor(m, q.to_world, q.gravity)
     if copy_latest(q.readings, q.latest):
         q.usable = q.latest[0]
-        trusted = q.latest[1] == 0.0
-        for i in range(6):
-            q.raw[i] = q.latest[2 + i] if trusted else math.nan
-        wrench_of_hand(m, q.to_world, q.gravity, q.raw, q.wrench)
-        if not trusted:
-            q.wrench[:] = 0.0
+        if q.latest[1] == 0.0:
+            q.raw[:] = q.latest[2:]
+            wrench_of_hand(m, q.to_world, q.gravity, q.raw, q.wrench)
+        else:
+            q.raw[:], q.wrench[:] = math.nan, 0.0
     q.age = instant - q.usable
     return bool(q.age <= q.patience)

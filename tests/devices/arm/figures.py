@@ -35,7 +35,7 @@ SMOOTHED = 21
 
 _HEAD = (
     "| protocol | model | class | another process | sample age: median, 99 % | skipped, lost | "
-    "force while it slides: standard deviation, without inertia | time stolen | fit |"
+    "force while it slides: standard deviation, without inertia | tick: median, 99 % | time stolen | fit |"
 )
 
 
@@ -93,12 +93,14 @@ def line(protocol: str, model: str, scheduling: str, loaded: bool, seconds: floa
         answer = session(Path(folder), protocol, model, scheduling, seconds)
         recording = Recording(Path(answer["recording"]))
         stolen = recording.metadata["certificate"]["stolen_s"]
+        tick = 1e6 * np.percentile(recording.rows["tick_time"], (50.0, 99.0))
         whole, steady = unsteadiness(recording.rows, recording.metadata["configuration"]["element"]["mass"])
     age = answer["sample_age_us"]
     return (
         f"| {protocol} | {model} | {'FIFO' if scheduling == 'fifo' else 'ordinary'} | {'one' if loaded else 'none'} "
         f"| {age['p50'] / 1e3:.2f}, {age['p99'] / 1e3:.2f} ms | {answer['skipped']}, {answer['lost_ticks']} "
-        f"| {whole:.2f}, {steady:.2f} N | {stolen:.2f} s | {'yes' if answer['fit'] else 'no'} |\n"
+        f"| {whole:.2f}, {steady:.2f} N | {tick[0]:.0f}, {tick[1]:.0f} us "
+        f"| {stolen:.2f} s | {'yes' if answer['fit'] else 'no'} |\n"
     )
 
 

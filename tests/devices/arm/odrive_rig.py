@@ -185,6 +185,17 @@ def states(board: EmulatedOdrive) -> list[int]:
         return [axis.values["current_state"] for axis in board.inside.axes]
 
 
+def states_at_looks(stage: StreamedStage, board: EmulatedOdrive) -> list[list[int]]:
+    """Arm a stage and look once; return the states of the axes whenever the kernel for a sample was called."""
+    seen, look_at = list[list[int]](), streamed.look_at
+    with pytest.MonkeyPatch.context() as patch, stage:
+        patch.setattr(streamed, "look_at", lambda record: (seen.append(states(board)), look_at(record)))
+        stage.home(HOME)
+        stage.arm()
+        stage.look()
+    return seen
+
+
 def until(board: EmulatedOdrive, state: int) -> None:
     """Wait until both axes are in a state."""
     latest = time.monotonic() + PATIENCE

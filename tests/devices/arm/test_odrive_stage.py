@@ -9,14 +9,25 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from devices.arm.motors import MotorStage, OdriveSettings, OdriveStage, streamed
+from devices.arm.motors import MotorStage, OdriveSettings, OdriveStage
 from devices.arm.motors.usb.pipes import Pipes
 from devices.emulators.odrive import emulated_odrive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
-from tests.devices.arm.odrive_rig import HOME, PATIENCE, armed, go_on, make, operations, run, states, until
+from tests.devices.arm.odrive_rig import (
+    HOME,
+    PATIENCE,
+    armed,
+    go_on,
+    make,
+    operations,
+    run,
+    states,
+    states_at_looks,
+    until,
+)
 
 pytestmark = pytest.mark.usefixtures("stepped")
 
@@ -73,17 +84,8 @@ def test_opened_the_motors_are_loose_whatever_they_did_before() -> None:
             stage.tick(HOME)
 
 
-def test_nothing_is_compiled_while_a_watchdog_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage, board = make()
-    seen = []
-    look_at = streamed.look_at
-    monkeypatch.setattr(streamed, "look_at", lambda record: (seen.append(states(board)), look_at(record)))
-    with stage:
-        stage.home(HOME)
-        stage.arm()
-        stage.look()
-    assert seen[0] == [IDLE, IDLE]
-    assert seen[-1] == [CLOSED_LOOP, CLOSED_LOOP]
+def test_nothing_is_compiled_while_a_watchdog_waits() -> None:
+    assert states_at_looks(*make()) == [[IDLE, IDLE], [CLOSED_LOOP, CLOSED_LOOP]]
 
 
 def test_armed_they_hold_where_they_are() -> None:

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from devices.arm.motors import CanStage, MotorStage, streamed
+from devices.arm.motors import CanStage, MotorStage
 from devices.arm.motors.can import codec
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.can_simple import CanSimple
 from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
-from tests.devices.arm.odrive_rig import HOME, PATIENCE, go_on, make_on_can, run, states, until
+from tests.devices.arm.odrive_rig import HOME, PATIENCE, go_on, make_on_can, run, states, states_at_looks, until
 
 pytestmark = pytest.mark.usefixtures("stepped")
 
@@ -58,17 +58,8 @@ def overheard(drive: CanSimple) -> Iterator[list[codec.Frame]]:
 # --- the beginning ---------------------------------------------------------------------------------------------------
 
 
-def test_nothing_is_compiled_while_a_watchdog_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    stage, board = make_on_can()[:2]
-    seen = []
-    look_at = streamed.look_at
-    monkeypatch.setattr(streamed, "look_at", lambda record: (seen.append(states(board)), look_at(record)))
-    with stage:
-        stage.home(HOME)
-        stage.arm()
-        stage.look()
-    assert seen[0] == [IDLE, IDLE]
-    assert seen[-1] == [CLOSED_LOOP, CLOSED_LOOP]
+def test_nothing_is_compiled_while_a_watchdog_waits() -> None:
+    assert states_at_looks(*make_on_can()[:2]) == [[IDLE, IDLE], [CLOSED_LOOP, CLOSED_LOOP]]
 
 
 @pytest.mark.few(1)
