@@ -28,7 +28,6 @@ LONG_FILES = {
     "calibration/friction/samples.py": 315,
     "calibration/parameters/files.py": 320,
     "devices/arm/body.py": 320,
-    "devices/arm/device.py": 337,
     "devices/arm/mechanics/plant.py": 305,
     "haptics/elements/models.py": 345,
     "haptics/rendering/kernels.py": 433,

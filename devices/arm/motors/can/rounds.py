@@ -21,8 +21,9 @@ from devices.arm.motors.rounds import Answer, Command
 from devices.arm.motors.settings import OdriveSettings
 from devices.common.bus.transfers import TransferError, Trouble
 
-REPEAT = 1e-3
-"""A command that has not changed is sent again after so long [s]: it feeds the watchdogs."""
+REPEAT = 2e-3
+"""A command is sent again after so long without a new one [s]: it feeds the watchdogs. At 1 kHz a tick that is late is
+waited for; else what an axis says meanwhile would have the old command sent just before the new one."""
 
 _HEARTBEATS = 0.2
 """An axis without a heartbeat for so long is dead, whatever else it says [s]."""

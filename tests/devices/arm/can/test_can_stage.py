@@ -183,7 +183,6 @@ def test_what_can_simple_cannot_do_is_refused(settings: dict[str, Any], message:
 # --- the tick --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_a_millisecond_takes_four_frames() -> None:
     with armed() as (stage, _, drive), overheard(drive) as taken:
         before = time.perf_counter()
