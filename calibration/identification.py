@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -83,6 +85,7 @@ class Identified:
         """Return what goes into a parameter file."""
         fit, choice = self.fit, self.choice
         diagnostics = fit.diagnostics
+        force = partial(key, dimension="force", rotary=self.rotary)
         facts: dict[str, Any] = {
             "samples": len(fit.kept),
             "samples_used": int(fit.kept.sum()),
@@ -92,17 +95,30 @@ class Identified:
             key("residual_rms", "force", self.rotary): float(diagnostics.rms),
             "condition_number": float(fit.condition),
             "relative_error": float(diagnostics.relative_rms),
-            "relative_error_cross_validated": float(choice.scores[choice.name]),
+            "relative_error_cross_validated": float(choice.score),
             "residual_autocorrelation": float(diagnostics.autocorrelation),
             "effective_samples": float(diagnostics.effective_samples),
             "outlier_share": float(diagnostics.outliers),
         }
         facts = {name: value for name, value in facts.items() if np.isfinite(value)}
+        if len(fit.offset_deviations) > 1:
+            mean = fit.values.get("offset", 0.0)
+            facts[force("offset_spread")] = float(np.std(fit.offset_deviations, ddof=1))
+            facts[force("offset_recordings")] = [mean + one for one in fit.offset_deviations]
         values = {name: float(value) for name, value in fit.values.items()}
         intervals = {
             name: (float(low), float(high)) for name, (low, high) in fit.intervals.items() if np.isfinite(high - low)
         }
         warnings = tuple(doubt.message for doubt in fit.doubts)
+        for recording in self.recordings:
+            limits = recording.saturation
+            if limits is not None:
+                word = "torque" if self.rotary else "force"
+                warnings += (
+                    f"{Path(recording.source.path).name}: the {word} is clipped at {limits.values} "
+                    f"({100.0 * limits.share:.1f} % of the samples are exactly there). These samples, and others that "
+                    "are expected there within the noise, were left out; use a sensor of a larger range.",
+                )
         return JointParameters(self.joint, self.rotary, Found(choice.name, values, intervals, facts, warnings))
 
 
@@ -127,7 +143,7 @@ def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified
     if wishes.model != AUTOMATIC and wishes.model not in MODELS:
         raise unknown("friction model", wishes.model, [AUTOMATIC, *MODELS])
     samples = tuple(samples_of(one, wishes) for one in recordings)
-    models = list(MODELS) if wishes.model == AUTOMATIC else [wishes.model]
+    models = None if wishes.model == AUTOMATIC else [wishes.model]
     try:
         joined(samples).require_law()
         choice = choose_model(samples, models, settings=wishes.settings or FitSettings())
@@ -137,27 +153,28 @@ def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified
     if wrong:
         raise recordings[0].error(
             f"the model {choice.name} comes out with a negative {wrong[0]} ({choice.fit.values[wrong[0]]:.3g}), which "
-            "is no friction; check the sign of the torque or force, let --model auto choose, or take --physical"
+            "is no friction; check the sign of the torque or force, or leave out --unbounded"
         )
     return Identified(tuple(recordings), samples, choice)
 
 
 def samples_of(recording: JointRecording, wishes: Wishes) -> Samples:
-    """Return a recording as it is fitted: smoothed if that is wished, what the inertia takes added.
+    """Return a recording as it is fitted: smoothed if asked for, without the inertia, clipped samples marked.
 
     Raises
     ------
     ConfigurationError
         If it cannot be used.
     """
-    from calibration.friction import Samples
+    from calibration.friction import FitSettings, Samples, Travel, without_saturated
 
     time, effort = recording.time, -recording.friction
     if recording.load is not None and wishes.inertia:
         raise recording.error("its load, inertia included, is known and taken off; leave out --inertia")
     try:
+        cutoff = recording.cutoff if wishes.smooth in {None, AUTOMATIC} else float(wishes.smooth)
         if wishes.smooth is None:
-            return Samples.from_torque(
+            samples = Samples.from_torque(
                 time,
                 recording.velocity,
                 effort,
@@ -166,10 +183,19 @@ def samples_of(recording: JointRecording, wishes: Wishes) -> Samples:
                 instrument=recording.instrument,
                 velocity_noise=recording.velocity_noise,
             )
-        cutoff = recording.cutoff if wishes.smooth == AUTOMATIC else float(wishes.smooth)
-        if recording.position is not None:
-            return Samples.from_positions(time, recording.position, effort, wishes.inertia, cutoff, recording.reference)
-        return Samples.from_noisy_velocity(time, recording.velocity, effort, wishes.inertia, cutoff)
+        elif recording.position is not None:
+            samples = Samples.from_positions(
+                time, recording.position, effort, wishes.inertia, cutoff, recording.reference
+            )
+        else:
+            samples = Samples.from_noisy_velocity(time, recording.velocity, effort, wishes.inertia, cutoff)
+        if samples.commanded is None and recording.displacement is not None:
+            angle = recording.position if recording.rotary else None
+            samples = replace(samples, travel=Travel.whole(recording.displacement), angle=angle)
+        limits = recording.saturation
+        if limits is None:
+            return samples
+        return without_saturated(samples, recording.effort, limits, wishes.settings or FitSettings())
     except ConfigurationError as error:
         raise recording.error(str(error).rstrip(".")) from error
 
@@ -199,10 +225,29 @@ def smoothed(recording: JointRecording, cutoff: float | str | None) -> JointReco
     )
 
 
-def relative_error(joint: JointParameters, samples: Samples) -> float:
-    """Return how far parameters are from a recording: rms error of the torque by the rms of the torque.
+@dataclass(frozen=True)
+class PredictionError:
+    """Error of predicted torques on a recording that they were not identified from.
 
-    Samples below the speed that counted as rest when the parameters were found are left out.
+    Attributes
+    ----------
+    relative : float
+        Root mean square error relative to that of the torque, with the offset of the parameters.
+    relative_own_offset : float
+        The same with the offset that fits this recording best: the zero of a torque sensor drifts between recordings.
+    offset : float
+        That offset [N m or N].
+    """
+
+    relative: float
+    relative_own_offset: float
+    offset: float
+
+
+def prediction_error(joint: JointParameters, samples: Samples) -> PredictionError:
+    """Return the error of predicted torques on a recording.
+
+    Samples below the speed that counted as rest when the parameters were found, and saturated ones, are left out.
 
     Parameters
     ----------
@@ -216,15 +261,27 @@ def relative_error(joint: JointParameters, samples: Samples) -> float:
     ConfigurationError
         If all samples are at rest, or accelerations are missing that the parameters need.
     """
+    from calibration.friction import MODELS
+
     found = joint.known_friction()
     moving = samples.faster_than(joint.dead_band or 0.0)
     if not moving.any():
         raise ConfigurationError("no sample is faster than what counts as rest")
-    predicted = joint.friction_at(samples.velocity)
+    predicted = MODELS[found.model].evaluate(found.values, samples.motion)
     inertia = found.values.get("inertia", 0.0)
     if inertia != 0.0:
         if samples.acceleration is None:
             raise ConfigurationError("has no accelerations, which the inertia among the parameters needs")
         predicted = predicted + inertia * samples.acceleration
     error = (samples.friction - predicted)[moving]
-    return float(np.sqrt(np.mean(error**2) / np.mean(samples.friction[moving] ** 2)))
+    size, shift = float(np.mean(samples.friction[moving] ** 2)), float(error.mean())
+    return PredictionError(
+        float(np.sqrt(np.mean(error**2) / size)),
+        float(np.sqrt(np.var(error) / size)),
+        found.values.get("offset", 0.0) + shift,
+    )
+
+
+def relative_error(joint: JointParameters, samples: Samples) -> float:
+    """Return the error of `prediction_error` with the offset of the parameters."""
+    return prediction_error(joint, samples).relative

@@ -19,7 +19,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Compare."""
     from apps.calibrate.outcome import check_file
-    from apps.calibrate.reports.results import effort_word, names_of
+    from apps.calibrate.reports.results import describe_error, names_of
     from calibration.parameters.files import read_parameter_file
     from calibration.terms.files import holds_terms
 
@@ -33,8 +33,23 @@ def run(options: argparse.Namespace) -> Answer:
         name: check_file(options, path, file.joints, wishes, file.coupling)
         for path, name in zip(options.data, names_of(options.data), strict=True)
     }
-    words = {joint.name: effort_word(joint.rotary) for joint in file.joints}
-    return _answer(options, files, words)
+    rotary = {joint.name: joint.rotary for joint in file.joints}
+    lines = [
+        f"{name}, {joint}: {describe_error(error, rotary[joint])}"
+        for name, errors in files.items()
+        for joint, error in errors.items()
+    ]
+    result = {
+        "parameters": str(options.parameters),
+        "relative_errors": {
+            name: {joint: error.relative for joint, error in errors.items()} for name, errors in files.items()
+        },
+        "relative_errors_own_offset": {
+            name: {joint: error.relative_own_offset for joint, error in errors.items()}
+            for name, errors in files.items()
+        },
+    }
+    return Answer(result, "\n".join(lines))
 
 
 def _check_terms(options: argparse.Namespace) -> Answer:
@@ -55,12 +70,8 @@ def _check_terms(options: argparse.Namespace) -> Answer:
                 f"{path}: has the joints {', '.join(seen)}; the models are of {', '.join(models)}."
             )
         files[name] = {joint: models[joint].error(one).value for joint, one in seen.items() if joint in models}
-    return _answer(options, files, {name: effort_word(model.rotary) for name, model in models.items()})
-
-
-def _answer(options: argparse.Namespace, files: dict[str, dict[str, float]], words: dict[str, str]) -> Answer:
     lines = [
-        f"{name}, {joint}: residual {100.0 * error:.3g} % of the {words[joint]} (rms)"
+        f"{name}, {joint}: residual {100.0 * error:.3g} % of the {effort_word(models[joint].rotary)} (rms)"
         for name, errors in files.items()
         for joint, error in errors.items()
     ]

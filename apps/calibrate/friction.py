@@ -60,7 +60,7 @@ def wishes_for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]])
     return replace(
         wishes,
         smooth=AUTOMATIC if wishes.smooth is None and positions else wishes.smooth,
-        settings=replace(settings, fit_inertia=wishes.inertia == 0.0),
+        settings=replace(settings, fit_inertia=wishes.inertia == 0.0, common_offset=True),
     )
 
 

@@ -78,7 +78,17 @@ def add_fit_options(parser: argparse.ArgumentParser) -> None:
         "--loss", choices=_LOSSES, default=_LOSSES[0], help="huber and tukey are robust against outliers (square)"
     )
     parser.add_argument("--dead-band", metavar="W", type=float, help="samples slower than this are left out, SI units")
-    parser.add_argument("--physical", action="store_true", help="no negative level, no static level below Coulomb's")
+    parser.add_argument(
+        "--common-offset",
+        action="store_true",
+        help="all recordings have the same offset; otherwise each has one of its own, as the zero of a sensor drifts",
+    )
+    parser.add_argument(
+        "--unbounded",
+        action="store_true",
+        help="allow negative levels and viscosities, and static levels below Coulomb's, while models are compared",
+    )
+    parser.add_argument("--physical", action="store_true", help="accepted without effect: the default")
     add_check_option(parser)
 
 
@@ -107,13 +117,16 @@ def wishes_of(options: argparse.Namespace) -> Wishes:
     smooth: float | str | None = options.smooth
     if smooth not in {None, AUTOMATIC}:
         smooth = _frequency(str(smooth))
+    if vars(options).get("unbounded") and vars(options).get("physical"):
+        raise ConfigurationError("--unbounded and --physical contradict each other: give one of them.")
     if not 0.0 <= options.inertia < 1e6:
         raise ConfigurationError(f"--inertia = {options.inertia!r}: must be a finite number of at least 0.")
     given = vars(options)
     settings = FitSettings(
         dead_band=given.get("dead_band"),
         loss=given.get("loss", _LOSSES[0]),
-        physical=given.get("physical", False),
+        unbounded=given.get("unbounded", False),
+        common_offset=given.get("common_offset", False),
         fit_inertia=given.get("fit_inertia", False),
     )
     return Wishes(given.get("model", AUTOMATIC), smooth, options.inertia, settings)

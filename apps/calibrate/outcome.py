@@ -8,12 +8,20 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from apps.calibrate.options import behind, measured, recordings
-from apps.calibrate.reports.results import as_object, describe, ending, names_of, provenance
+from apps.calibrate.reports.results import (
+    as_object,
+    describe,
+    describe_candidates,
+    ending,
+    names_of,
+    provenance,
+)
 from apps.shared.answer import Answer
+from devices.common.parameter_keys import key
 
 if TYPE_CHECKING:
     from calibration.coupled import Coupling
-    from calibration.identification import Identified, Wishes
+    from calibration.identification import Identified, PredictionError, Wishes
     from calibration.parameters.parameters import JointParameters
 
 METHOD = "separable least squares, {loss} loss; intervals for errors that resemble their neighbours"
@@ -55,27 +63,48 @@ def deliver(
         "joints": [
             {
                 **as_object(joint),
-                "checks": errors[joint.name],
+                "checks": {name: error.relative for name, error in errors[joint.name].items()},
+                "checks_own_offset": {
+                    name: {
+                        "relative_error": error.relative_own_offset,
+                        key("offset", "force", joint.rotary): error.offset,
+                    }
+                    for name, error in errors[joint.name].items()
+                },
                 "models": {name: score for name, score in one.choice.scores.items() if math.isfinite(score)},
+                "candidates": [
+                    {
+                        "model": candidate.name,
+                        "parameters": candidate.parameters,
+                        "relative_error_cross_validated": candidate.score,
+                        "reason": candidate.reason,
+                    }
+                    for candidate in one.choice.candidates
+                    if math.isfinite(candidate.score)
+                ],
             }
             for joint, one in zip(joints, identified, strict=True)
         ],
     }
-    lines = [line for joint in joints for line in describe(joint, errors[joint.name])]
+    lines = []
+    for joint, one in zip(joints, identified, strict=True):
+        lines += describe(joint, errors[joint.name])
+        if len(one.choice.candidates) > 1:
+            lines += describe_candidates(one.choice.candidates)
     return Answer(result, "\n".join([*lines, *ending(options.out, options.report)]))
 
 
 def check_all(
     options: argparse.Namespace, joints: Sequence[JointParameters], wishes: Wishes, coupling: Coupling | None
-) -> dict[str, dict[str, float]]:
-    """Return, for each joint, the relative errors on the recordings of ``--check``.
+) -> dict[str, dict[str, PredictionError]]:
+    """Return, for each joint, the errors on the recordings of ``--check``.
 
     Raises
     ------
     ConfigurationError
         If a recording cannot be used.
     """
-    errors: dict[str, dict[str, float]] = {joint.name: {} for joint in joints}
+    errors: dict[str, dict[str, PredictionError]] = {joint.name: {} for joint in joints}
     for path, name in zip(options.check, names_of(options.check), strict=True):
         for joint, error in check_file(options, path, joints, wishes, coupling).items():
             errors[joint][name] = error
@@ -88,8 +117,8 @@ def check_file(
     joints: Sequence[JointParameters],
     wishes: Wishes,
     coupling: Coupling | None,
-) -> dict[str, float]:
-    """Return the relative error of each joint that a file has.
+) -> dict[str, PredictionError]:
+    """Return the error of each joint that a file has.
 
     Raises
     ------
@@ -98,7 +127,7 @@ def check_file(
     """
     from calibration.data.joint_recording import UNNAMED
     from calibration.friction import joined
-    from calibration.identification import relative_error, samples_of
+    from calibration.identification import prediction_error, samples_of
     from haptics.errors import ConfigurationError
 
     if coupling is None:
@@ -109,7 +138,7 @@ def check_file(
     if list(found) == [UNNAMED] and len(joints) == 1:
         found = {joints[0].name: found[UNNAMED]}
     errors = {
-        joint.name: relative_error(joint, joined([samples_of(one, wishes) for one in found[joint.name]]))
+        joint.name: prediction_error(joint, joined([samples_of(one, wishes) for one in found[joint.name]]))
         for joint in joints
         if joint.name in found
     }

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.files import Source
+from calibration.data.saturation import Saturation, find_saturation
 from calibration.data.signals import smooth
 from haptics.errors import ConfigurationError
 
@@ -29,6 +30,8 @@ _AT_REST, _START = 0.02, 0.1
 _BOTH_WAYS = 0.02
 """Share of the samples that has to move in a direction."""
 _GLIDE = 1e-3
+_GAP = 10.0
+"""Longest time between samples over which a velocity is integrated, in median times between samples."""
 _MOVED_OFF, _NOT_YET = 0.3, 0.1
 """Shares of a distance: by then the direction of the motion is clear; before that the joint still stood."""
 
@@ -149,6 +152,11 @@ class JointRecording:
         """What opposed the motion, with the direction of the velocity: minus the effort, without the load."""
         return -self.effort if self.load is None else -self.effort - self.load
 
+    @cached_property
+    def saturation(self) -> Saturation | None:
+        """The limits of the sensor that the effort reached, if any."""
+        return find_saturation(self.effort)
+
     @property
     def _ripple_cutoff(self) -> float:
         """The cut-off between motion and ripple, below half the sampling rate [Hz]."""
@@ -172,6 +180,16 @@ class JointRecording:
             return np.asarray(place - place[0])
         speed = self.smooth_velocity
         return np.concatenate(([0.0], np.cumsum(0.5 * (speed[1:] + speed[:-1]) * np.diff(self.time))))
+
+    @property
+    def displacement(self) -> Array | None:
+        """The position as measured, or the integral of the velocity; None where that has gaps."""
+        if self.position is not None:
+            return self.position
+        steps = np.diff(self.time)
+        if float(steps.max()) > _GAP * float(np.median(steps)):
+            return None
+        return np.concatenate(([0.0], np.cumsum(0.5 * (self.velocity[1:] + self.velocity[:-1]) * steps)))
 
     @cached_property
     def travel(self) -> Array:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.regression import bounded
+
 Array = NDArray[np.float64]
 
 _SHARE, _POWER = 0.4, 2.0 / 3.0
@@ -104,3 +106,60 @@ def quantile(confidence: float, degrees: Array) -> Array:
     from scipy.special import stdtrit
 
     return np.asarray(stdtrit(degrees, 0.5 + 0.5 * confidence))
+
+
+def interval_with_bounds(
+    estimate: Array, covariance: Array, lower: Array, gradient: Array, reach: float
+) -> tuple[float, float]:
+    """Return the interval of a linear function of parameters that have lower bounds.
+
+    It consists of the values that the function takes where the parameters keep their bounds and
+    ``(x - estimate)' inv(covariance) (x - estimate)`` is at most ``reach**2``. A parameter that is estimated at its
+    bound gets a one-sided interval. The other parameters get the uncertainty that it could move away from the bound.
+
+    Parameters
+    ----------
+    estimate : (p,) float array
+        Estimate within the bounds.
+    covariance : (p, p) float array
+        Its covariance. Parameters of no variance do not change.
+    lower : (p,) float array
+        Lower bounds, minus infinity where there is none.
+    gradient : (p,) float array
+        The function is ``gradient @ x``.
+    reach : float
+        Standard errors to either side without bounds.
+    """
+    size = np.sqrt(np.diag(covariance))
+    varied = size > 0.0
+    fixed = float(gradient[~varied] @ estimate[~varied])
+    if not gradient[varied].any():
+        return fixed, fixed
+    size, slope = size[varied], (gradient * size)[varied]
+    correlation = covariance[np.ix_(varied, varied)] / np.outer(size, size)
+    values, vectors = np.linalg.eigh(correlation)
+    root = (vectors / np.sqrt(np.maximum(values, 1e-12 * values[-1]))).T
+    centre, bounds = estimate[varied] / size, lower[varied] / size
+    direction = correlation @ slope
+
+    def farthest(step: float) -> tuple[float, float]:
+        """Minimise the squared distance less twice `step` times the function; return the distance and the function."""
+        place = bounded(root, root @ (centre + step * direction), bounds)
+        return float(np.sum((root @ (place - centre)) ** 2)), float(slope @ place)
+
+    most, ends = reach**2, []
+    for side in (-1.0, 1.0):
+        near, far = 0.0, reach / float(np.sqrt(slope @ direction))
+        (cost, end), last = farthest(side * far), 0.0
+        while cost < most and cost - last > 1e-9 * reach**2:  # a bound may stop the function for good
+            near, far, last = far, 2.0 * far, cost
+            cost, end = farthest(side * far)
+        while cost >= most and far - near > 1e-9 * far:
+            step = 0.5 * (near + far)
+            distance, value = farthest(side * step)
+            if distance >= most:
+                far, end = step, value
+            else:
+                near = step
+        ends.append(fixed + end)
+    return ends[0], ends[1]

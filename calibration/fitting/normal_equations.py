@@ -11,6 +11,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.fitting.regression import bounded
+
 Array = NDArray[np.float64]
 
 _BLOCK = 256
@@ -38,14 +40,39 @@ def norm(values: Array) -> float:
     return math.sqrt(float(np.einsum("i,i->", values, values)))
 
 
-def solve(matrix: Array, target: Array, weights: Array) -> tuple[Array, float]:
-    """Return the coefficients that explain a target best, and what part of its sum of squares they leave.
+def solve(matrix: Array, target: Array, weights: Array, lower: Array | None = None) -> tuple[Array, float]:
+    """Solve a weighted least squares problem by its normal equations.
 
-    By normal equations: good to about the square root of what `least_squares` resolves.
+    Accurate to about the square root of the precision of `calibration.fitting.regression.least_squares`.
+
+    Parameters
+    ----------
+    matrix : (n, p) float array
+    target, weights : (n,) float array
+    lower : (p,) float array, optional
+        Lower bounds, 0 or minus infinity.
+
+    Returns
+    -------
+    coefficients : (p,) float array
+    share : float
+        Share of the weighted sum of squares of the target that remains.
     """
     whole = stacked((*matrix.T, target))
     sums = products(whole * weights[:, None], whole)
     scale = np.sqrt(np.maximum(np.diag(sums), 1e-300))
     sums = sums / np.outer(scale, scale)
     found = np.linalg.lstsq(sums[:-1, :-1], sums[:-1, -1], rcond=_DISTINCT)[0]
-    return np.asarray(found * scale[-1] / scale[:-1]), float(1.0 - sums[-1, :-1] @ found)
+    remaining = 1.0 - sums[-1, :-1] @ found
+    if lower is not None and bool(np.any(found < lower)):
+        found = _bounded(sums[:-1, :-1], sums[:-1, -1], lower)
+        remaining = 1.0 - 2.0 * (sums[-1, :-1] @ found) + found @ sums[:-1, :-1] @ found
+    return np.asarray(found * scale[-1] / scale[:-1]), float(remaining)
+
+
+def _bounded(matrix: Array, right: Array, lower: Array) -> Array:
+    """Minimise x'Ax - 2b'x subject to lower bounds of 0 or minus infinity."""
+    values, vectors = np.linalg.eigh(matrix)
+    kept = values > _DISTINCT * values[-1]
+    root = np.sqrt(values[kept])
+    return bounded(root[:, None] * vectors[:, kept].T, (vectors[:, kept].T @ right) / root, lower)

@@ -87,7 +87,7 @@ def least_squares(
     condition = float(singular[0] / singular[-1]) if told[-1] else np.inf
     scaled = vt[told].T @ ((u.T @ right)[told] / singular[told])
     if lower is not None and bool(np.any(scaled < lower * lengths)):
-        scaled = _bounded(r, right, lower * lengths)
+        scaled = bounded(r, right, lower * lengths)
     coefficients = scaled / lengths
     return LinearFit(coefficients, target - times(matrix, coefficients), condition, int(told.sum()), weights)
 
@@ -123,11 +123,41 @@ def _checked(matrix: Array, target: Array, weights: Array | None) -> tuple[Array
     return matrix, target, weights
 
 
-def _bounded(matrix: Array, target: Array, lower: Array) -> Array:
-    from scipy.optimize import lsq_linear
+def bounded(matrix: Array, target: Array, lower: Array) -> Array:
+    """Solve a small least squares problem with lower bounds.
 
-    solution: Array = lsq_linear(matrix, target, (lower, np.inf), method="bvls", tol=1e-14).x
-    return solution
+    Parameters
+    ----------
+    matrix : (m, p) float array
+        With independent columns, such as a triangular factor.
+    target : (m,) float array
+    lower : (p,) float array
+        Lower bounds; minus infinity where a coefficient is free.
+
+    Returns
+    -------
+    (p,) float array
+        Coefficients. Those at a bound equal it exactly.
+    """
+    from scipy.optimize import nnls
+
+    free = ~np.isfinite(lower)
+    start = np.where(free, 0.0, lower)
+    # Free coefficients are eliminated: what remains is a problem with bounds at zero (Lawson and Hanson 1974).
+    basis = np.linalg.qr(matrix[:, free])[0]
+    rest = target - matrix @ start
+    reduced, right = (part - basis @ (basis.T @ part) for part in (matrix[:, ~free], rest))
+    solution = start.copy()
+    above = nnls(reduced, right)[0] if reduced.shape[1] else np.empty(0)
+    solution[~free] += above
+    solution[free] = np.linalg.lstsq(matrix[:, free], rest - matrix[:, ~free] @ above, rcond=None)[0]
+    inside = free.copy()
+    inside[~free] = above > 0.0
+    if inside.any():  # to the last digits, on the columns that are not at a bound
+        fixed = np.where(inside, 0.0, start)
+        solution = np.where(inside, 0.0, start)
+        solution[inside] = np.linalg.lstsq(matrix[:, inside], target - matrix @ fixed, rcond=None)[0]
+    return np.maximum(solution, lower)
 
 
 def spread(residual: Array) -> float:

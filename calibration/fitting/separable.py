@@ -28,8 +28,8 @@ _POLISH, _SHRINKS = 6, 0.5
 """Last steps at most, without a look at the cost, and by what each of them must be smaller than the one before."""
 _EXACT = 1e-13
 """Part of the target's sum of squares that is but rounding."""
-_VALLEYS = 3
-"""Valleys that are descended into at most, the deepest first."""
+_VALLEYS, _FAR = 3, 1.5
+"""Largest number of starts to descend from, and the distance between those of several unknowns, in logarithms."""
 _UNSEEN = 1e-6
 """Less than this in the sum of squares, in variances of a residual, is nothing that data can tell: a search ends."""
 _SAME = 1e-3
@@ -79,10 +79,12 @@ def separable_least_squares(
     target : array, (n,)
         What they shall add up to.
     starts : array, (m, q)
-        Values to try first, all greater than 0; a single unknown's in any order. The search descends from every one of
-        them that is better than its neighbours, judged on all samples, and stays within their range.
-    weights, loss, lower
-        As of `robust_least_squares`, for the linear coefficients.
+        Values to try first, all greater than 0, in any order. The search descends from those that are better than their
+        neighbours, judged on all samples, and stays within their range.
+    weights, loss
+        As of `robust_least_squares`.
+    lower : (p,) float array, optional
+        Lower bounds of the linear coefficients, each 0 or minus infinity.
     """
     starts = np.atleast_2d(np.asarray(starts, float))
     if not bool(np.all(starts > 0.0)):
@@ -124,9 +126,17 @@ class _Search:
         return sorted(found, key=lambda fit: fit.linear.cost)
 
     def valleys(self, starts: Array, weights: Array) -> Array:
-        """Return the starts that are no worse than their neighbours; of several unknowns, which have none, all."""
+        """Return the starts from which to descend, the best first.
+
+        Of one unknown, those that are no worse than their neighbours; of several, the best that are far apart.
+        """
         if starts.shape[1] > 1:
-            return starts
+            costs = np.array([self.cost(start, weights) for start in starts])
+            chosen: list[Array] = []
+            for start in starts[np.argsort(costs)]:
+                if len(chosen) < _VALLEYS and all(np.abs(start - other).max() > _FAR for other in chosen):
+                    chosen.append(start)
+            return np.array(chosen)
         starts = starts[np.argsort(starts[:, 0])]
         costs = np.array([self.cost(start, weights) for start in starts])
         if float(costs.min()) <= _EXACT:  # an exact fit: rounding errors make minima everywhere
@@ -136,15 +146,8 @@ class _Search:
         return np.asarray(starts[lowest[np.argsort(costs[lowest])][:_VALLEYS]])
 
     def cost(self, start: Array, weights: Array) -> float:
-        """Return what part of the target's sum of squares the best linear coefficients leave at a start.
-
-        By normal equations, where nothing bounds the coefficients: that is good enough to begin somewhere.
-        """
-        matrix = self.columns(np.exp(start))
-        if self.lower is None:
-            return normal_equations.solve(matrix, self.target, weights)[1]
-        size = max(float(np.einsum("i,i,i->", weights, self.target, self.target)), 1e-300)
-        return least_squares(matrix, self.target, weights=weights, lower=self.lower).cost / size
+        """Return the share of the target's sum of squares that the best linear coefficients leave at a start."""
+        return normal_equations.solve(self.columns(np.exp(start)), self.target, weights, self.lower)[1]
 
     def again(self, minima: Sequence[SeparableFit], best: SeparableFit) -> list[SeparableFit]:
         """Return the minima with the weights that the best fit ended with, as far as they are others than that."""
@@ -155,11 +158,9 @@ class _Search:
         return least_squares(self.columns(np.exp(place)), self.target, weights=weights, lower=self.lower)
 
     def nearly_solved(self, place: Array, weights: Array) -> LinearFit:
-        """Return `solved` by normal equations, where nothing bounds the coefficients: good enough on the way."""
-        if self.lower is not None:
-            return self.solved(place, weights)
+        """Return `solved` by normal equations, which is accurate enough during the descent."""
         matrix = self.columns(np.exp(place))
-        found, _ = normal_equations.solve(matrix, self.target, weights)
+        found, _ = normal_equations.solve(matrix, self.target, weights, self.lower)
         return LinearFit(found, self.target - times(matrix, found), np.nan, len(found), weights)
 
     def descend(self, place: Array, weights: Array) -> SeparableFit:

@@ -32,8 +32,8 @@ def _drift(fit: FrictionFit, jacobian: Array, weights: Array) -> Doubt | None:
 
     The Stribeck velocity stays what it is: only what the fit is linear in may drift.
     """
-    columns = jacobian[:, :-1] if fit.model.scaled else jacobian
-    whole = fit.evaluate(fit.samples.velocity[fit.kept])[:, None]
+    columns = jacobian[:, : jacobian.shape[1] - len(fit.model.nonlinear_names)]
+    whole = fit.evaluate(fit.samples.motion.part(fit.kept))[:, None]
     worst = max(_apart(fit, part, weights) for part in (columns, whole))
     if worst <= _DRIFTS:
         return None
@@ -69,7 +69,7 @@ def _hidden(fit: FrictionFit) -> Doubt | None:
     slow = samples.inner & (speed <= fit.dead_band) & (speed > max(_SURE * samples.noise, 0.02 * fit.dead_band))
     if int(slow.sum()) < _ENOUGH or fit.settings.dead_band is not None:
         return None
-    more = (np.sign(samples.velocity) * fit.error(samples))[slow]
+    more = (np.sign(samples.velocity) * fit.error(samples, fit.offset_deviations))[slow]
     mean = float(more.mean())
     error = math.sqrt(float(covariance_of_sum((more - mean)[:, None])[0, 0])) / len(more)
     size = math.sqrt(float(np.mean(samples.friction[fit.kept] ** 2)))

@@ -1,4 +1,4 @@
-"""Model selection by cross-validation: which friction model a joint needs, judged on what it was not fitted to."""
+"""Model selection by cross-validation: the friction model that a joint needs, judged on data it was not fitted to."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from calibration.fitting.intervals import covariance_of_sum
 from calibration.fitting.regression import blocks
 from calibration.friction.fit import fit_friction, fit_law
-from calibration.friction.model import MODELS, FrictionModel, named_model, negative
-from calibration.friction.result import FrictionFit
+from calibration.friction.model import MODELS, SCALE, STATIC_MODELS, FrictionModel, named_model, negative
+from calibration.friction.result import FrictionFit, FrictionLaw
 from calibration.friction.samples import Samples, joined
 from calibration.friction.settings import FitSettings
 from haptics.errors import ConfigurationError
@@ -21,18 +21,51 @@ from haptics.errors import ConfigurationError
 Array = NDArray[np.float64]
 
 _APART, _SLOW = 0.5, 0.01
-"""Between what is fitted and what is judged, within one recording [s]; speed up to which samples are not
-judged, in parts of the top speed."""
+"""Between the samples that are fitted and those that are judged, within one recording [s]; speed up to which samples
+are not judged, as a share of the top speed."""
 _FEWEST, _ERRORS = 2, 2.0
-"""Parts that a comparison needs, and standard errors that are taken for chance."""
+"""Parts that a comparison needs, and standard errors that are attributed to chance."""
 _EXACT = 1e-9
-"""Errors below this part of the friction are those of rounding, which say nothing of a model."""
+"""Errors below this share of the friction are rounding errors and do not distinguish models."""
+_NEAR = 1.05
+"""Factor on the least error up to which a simpler model is preferred."""
+_MOST = 0.5
+"""A model is never chosen if another one leaves less than this share of its mean squared error."""
+_TURN = np.pi / 2.0
+"""Range of the angle from which on two harmonics can be told from an offset [rad]."""
+_LEVEL, _LIMIT, _WORSE = 0.25, 0.125, 1.25
+"""Relative half width of the interval of a Coulomb level from which on the level is unknown; the Stribeck velocity that
+is then the largest one, as a share of the top speed, so that the fall is complete to 2 % at half the top speed; factor
+by which the cross-validated error may grow."""
 _DEFAULTS = FitSettings()
 
 
 @dataclass(frozen=True)
+class Candidate:
+    """A model that was compared.
+
+    Attributes
+    ----------
+    name : str
+        Its name in `MODELS`.
+    parameters : int
+        Number of free parameters; without the offsets of several recordings and the inertia.
+    score : float
+        Root mean square error on samples that were not fitted, relative to that of the friction; the same samples for
+        all candidates. nan if no part can be fitted without another.
+    reason : str
+        Why it was chosen or not.
+    """
+
+    name: str
+    parameters: int
+    score: float
+    reason: str
+
+
+@dataclass(frozen=True)
 class Choice:
-    """The model chosen.
+    """The model that was chosen.
 
     Attributes
     ----------
@@ -40,40 +73,49 @@ class Choice:
         Its name in `MODELS`.
     fit : FrictionFit
         To all recordings.
-    scores : dict
-        By name: root mean square error on what was not fitted, relative to that of the friction; nan where no part
-        can be fitted without another.
+    candidates : tuple of Candidate
+        All models that were compared, in the order of comparison.
+    score : float
+        Cross-validated error of the model as it was fitted.
     """
 
     name: str
     fit: FrictionFit
-    scores: dict[str, float]
+    candidates: tuple[Candidate, ...]
+    score: float
 
     @property
     def model(self) -> FrictionModel:
         """The model."""
         return self.fit.model
 
+    @property
+    def scores(self) -> dict[str, float]:
+        """Cross-validated errors by the names of the models."""
+        return {one.name: one.score for one in self.candidates}
+
 
 def choose_model(
     recordings: Sequence[Samples],
-    models: Sequence[str] = tuple(MODELS),
+    models: Sequence[str] | None = None,
     settings: FitSettings = _DEFAULTS,
     folds: int = 5,
 ) -> Choice:
-    """Return the simplest model that predicts what it was not fitted to about as well as the best.
+    """Choose the simplest model that predicts samples it was not fitted to about as well as the best.
 
-    Models that come out with a negative level or viscosity are passed over where there are others.
-
-    About as well: its mean squared error exceeds the best one's by no more than two standard errors of that difference
-    (Diebold and Mariano 1995, with the standard error of `calibration.fitting.intervals`).
+    "About as well" means that the mean squared error exceeds that of the best model by at most two standard errors of
+    the difference (Diebold and Mariano 1995, with the standard error of `calibration.fitting.intervals`), and that its
+    errors, cross-validated and of the fit, are within 5 % of the least of such models. Where the Coulomb level is an
+    extrapolation because friction still falls at the top speed, the Stribeck velocity is limited so that the level is
+    one that was measured.
 
     Parameters
     ----------
     recordings : sequence of Samples
-        Of the same joint. Each is predicted from the others; one alone is cut into blocks.
-    models : sequence of str
-        Names of `MODELS`. Of two with as many parameters the earlier counts as simpler.
+        Of the same joint. Each is predicted from the others; a single one is cut into blocks.
+    models : sequence of str, optional
+        Names of `MODELS`. Of two with as many parameters the earlier counts as simpler. By default `STATIC_MODELS`, and
+        extensions of the best of them by presliding and harmonics where the recordings have what these need.
     settings : FitSettings
     folds : int
         Blocks of a single recording.
@@ -81,52 +123,197 @@ def choose_model(
     Raises
     ------
     ConfigurationError
-        Where no fit is possible, or too few parts show motion in both directions to compare several models.
+        If no fit is possible, or too few parts show motion in both directions to compare several models.
     """
-    if not recordings or not models:
+    if not recordings or (models is not None and not models):
         raise ConfigurationError("a choice needs at least one recording and one model")
     whole = joined(recordings)
-    errors: dict[str, list[Array]] = {name: [] for name in models}
-    sizes = []
-    for fitted, judged, part in _parts(recordings, folds):
-        if not (len(part) and fitted.shows_law):
-            continue
-        sizes.append(judged.friction[part] ** 2)
+    comparison = _Comparison(recordings, settings, folds)
+    names = list(STATIC_MODELS) if models is None else list(models)
+    if len(names) > 1 and len(comparison.parts) < _FEWEST:
+        raise ConfigurationError("too little motion in both directions to choose a model by cross-validation: name one")
+    if not comparison.parts:
+        only = Candidate(names[0], named_model(names[0]).freedom, math.nan, "chosen: the model asked for")
+        return Choice(names[0], fit_friction(whole, names[0], settings), (only,), math.nan)
+    for name in names:
+        comparison.judge(name)
+    if models is None:
+        return _automatic(whole, comparison, settings)
+    name = comparison.best(whole, names)
+    return Choice(name, comparison.fit(whole, name), comparison.candidates(name), comparison.score(name))
+
+
+def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -> Choice:
+    """Choose among the static models, which have been judged, and extensions of the best of them."""
+    for name in _with_presliding(whole, comparison, settings):
+        comparison.judge(name)
+    for name in _with_harmonics(whole, comparison):
+        comparison.judge(name)
+    for name in comparison.good(list(comparison.squares)):
+        if "presliding-unknown" in {doubt.code for doubt in comparison.fit(whole, name).doubts}:
+            comparison.undetermined.add(name)
+    # An extension must not explain the samples worse than the model that would be chosen without extensions.
+    static = comparison.good(list(STATIC_MODELS))[0]
+    most = comparison.fit(whole, static).diagnostics.rms
+    candidates = [comparison.best(whole, list(comparison.squares)), *comparison.good(list(comparison.squares))]
+    name = next((each for each in candidates if comparison.fit(whole, each).diagnostics.rms <= most), static)
+    fit, score, note = comparison.fit(whole, name), comparison.score(name), ""
+    if _extrapolates(fit):
+        limited = replace(settings, slowest_fall=_LIMIT)
+        measured, measured_score = fit_friction(whole, name, limited), comparison.score(name, limited)
+        if measured_score <= _WORSE * score and (static == name or measured.diagnostics.rms <= most):
+            fit, score = measured, measured_score
+            note = f"; {100.0 * score:.3g} % with its Stribeck velocity limited"
+    return Choice(name, fit, comparison.candidates(name, note), score)
+
+
+def _with_presliding(whole: Samples, comparison: _Comparison, settings: FitSettings) -> list[str]:
+    """Return the extensions by presliding of the best models with and without a Stribeck velocity."""
+    if whole.travel is None or whole.commanded is not None or settings.fit_inertia:
+        return []
+    best: dict[bool, str] = {}
+    for name in sorted(comparison.squares, key=comparison.score):
+        if f"{name}-presliding" in MODELS:
+            best.setdefault(MODELS[name].scaled, name)
+    return [f"{name}-presliding" for _, name in sorted(best.items())]
+
+
+def _with_harmonics(whole: Samples, comparison: _Comparison) -> list[str]:
+    """Return the extensions by harmonics of the best models with and without presliding."""
+    if whole.angle is None or float(np.ptp(whole.angle)) < _TURN:
+        return []
+    best: dict[bool, str] = {}
+    for name in sorted(comparison.squares, key=comparison.score):
+        if f"{name}-harmonics" in MODELS:
+            best.setdefault(MODELS[name].presliding, name)
+    return [f"{name}-harmonics" for _, name in sorted(best.items())]
+
+
+def _extrapolates(fit: FrictionFit) -> bool:
+    """Return whether the Coulomb level is unknown because friction still falls at the top speed."""
+    if not fit.model.scaled:
+        return False
+    top = float(np.abs(fit.samples.velocity[fit.kept]).max())
+    if fit.values[SCALE] <= _LIMIT * top:
+        return False
+    levels = [fit.model.sided("coulomb", side) for side in ("forward", "backward")]
+    return any(
+        fit.intervals[name][1] - fit.intervals[name][0] > 2.0 * _LEVEL * fit.values[name] for name in set(levels)
+    )
+
+
+class _Comparison:
+    """Squared errors of models on parts of recordings that they were not fitted to."""
+
+    def __init__(self, recordings: Sequence[Samples], settings: FitSettings, folds: int) -> None:
+        self.settings = settings
+        self.own_offsets = len(recordings) > 1 and not settings.common_offset
+        self.parts = [
+            (fitted, judged, part)
+            for fitted, judged, part in _parts(recordings, folds)
+            if len(part) and fitted.shows_law
+        ]
+        sizes = [judged.friction[part] ** 2 for _, judged, part in self.parts]
+        self.size = float(np.mean(np.concatenate(sizes))) if sizes else math.nan
+        self.squares: dict[str, Array] = {}
+        self.undetermined: set[str] = set()
+        self._fits: dict[str, FrictionFit] = {}
+
+    def judge(self, name: str) -> None:
+        """Add a model."""
+        self.squares[name] = self._errors(name, self.settings)
+
+    def score(self, name: str, settings: FitSettings | None = None) -> float:
+        """Return the cross-validated error of a model relative to the friction, with other settings if given."""
+        squares = self.squares[name] if settings is None else self._errors(name, settings)
+        return math.sqrt(float(squares.mean()) / self.size)
+
+    def _errors(self, name: str, settings: FitSettings) -> Array:
+        return np.concatenate(
+            [self._error(fit_law(fitted, name, settings), judged, part) ** 2 for fitted, judged, part in self.parts]
+        )
+
+    def _error(self, law: FrictionLaw, judged: Samples, part: NDArray[np.intp]) -> Array:
         # noise on accelerations would favour fits whose inertia it has made too small
         quiet = judged if judged.instrument is None else replace(judged, acceleration=judged.instrument)
-        for name in models:
-            errors[name].append(fit_law(fitted, name, settings).error(quiet)[part] ** 2)
-    if len(models) > 1 and len(sizes) < _FEWEST:
-        raise ConfigurationError("too little motion in both directions to choose a model by cross-validation: name one")
-    if not sizes:
-        return Choice(models[0], fit_friction(whole, models[0], settings), {models[0]: math.nan})
-    squares = {name: np.concatenate(parts) for name, parts in errors.items()}
-    size = float(np.mean(np.concatenate(sizes)))
-    scores = {name: math.sqrt(float(square.mean()) / size) for name, square in squares.items()}
-    good = _good(squares, _EXACT**2 * size)
-    others = sorted((name for name in models if name not in good), key=scores.__getitem__)
-    fits = ((name, fit_friction(whole, name, settings)) for name in (*good, *others))
-    first = name, fit = next(fits)
-    if negative(fit.values):  # that is no friction law: the next that is one
-        name, fit = next((one for one in fits if not negative(one[1].values)), first)
-    return Choice(name, fit, scores)
+        error = law.error(quiet)[part]
+        if self.own_offsets and (law.model.offset or law.model.asymmetric_coulomb):
+            error = error - error.mean()
+        return error
 
-
-def _good(squares: dict[str, Array], rounding: float) -> list[str]:
-    """Return the models whose squared errors exceed those of the best by what may be chance, the simplest first."""
-    best = squares[min(squares, key=lambda name: float(squares[name].mean()))]
-
-    def by_chance(square: Array) -> bool:
-        excess = square - best
+    def excess(self, name: str, best: str) -> float:
+        """Return how far the mean squared error of a model exceeds that of the best, in standard errors."""
+        excess = self.squares[name] - self.squares[best]
         error = math.sqrt(float(covariance_of_sum(excess[:, None])[0, 0])) / len(excess)
-        return float(excess.mean()) <= _ERRORS * error
+        return float(excess.mean()) / error if error > 0.0 else 0.0
 
-    good = [name for name, square in squares.items() if by_chance(square) or float(square.mean()) <= rounding]
-    return sorted(good, key=lambda name: named_model(name).freedom)
+    def _best(self, names: Sequence[str]) -> str:
+        return min(names, key=lambda name: float(self.squares[name].mean()))
+
+    def _exact(self, name: str) -> bool:
+        return float(self.squares[name].mean()) <= _EXACT**2 * self.size
+
+    def _explained(self, name: str, best: str) -> bool:
+        """Return whether the best model explains most of the residual of a model."""
+        return float(self.squares[best].mean()) < _MOST * float(self.squares[name].mean())
+
+    def good(self, names: Sequence[str]) -> list[str]:
+        """Return which of some models are about as good as the best of them, the simplest first."""
+        known = [name for name in names if name not in self.undetermined]
+        best = self._best(known)
+        good = [
+            name
+            for name in known
+            if self._exact(name) or (self.excess(name, best) <= _ERRORS and not self._explained(name, best))
+        ]
+        return sorted(good, key=lambda name: named_model(name).freedom)
+
+    def best(self, whole: Samples, names: Sequence[str]) -> str:
+        """Return the simplest of the good models whose errors, cross-validated and of the fit, are near the least.
+
+        Chance may hide a difference that matters, where a recording is short. Of unbounded fits those are passed over
+        that are no friction laws, if there are others.
+        """
+        good = self.good(names)
+        least = min(self.score(name) for name in good)
+        near = [name for name in good if self._exact(name) or self.score(name) <= _NEAR * least]
+        residuals = {name: self.fit(whole, name).diagnostics.rms for name in near}
+        near = [name for name in near if self._exact(name) or residuals[name] <= _NEAR * min(residuals.values())]
+        others = sorted((name for name in names if name not in near), key=self.score)
+        return next((name for name in (*near, *others) if not negative(self.fit(whole, name).values)), near[0])
+
+    def fit(self, whole: Samples, name: str) -> FrictionFit:
+        """Return the fit of a model to all recordings."""
+        if name not in self._fits:
+            self._fits[name] = fit_friction(whole, name, self.settings)
+        return self._fits[name]
+
+    def candidates(self, chosen: str, note: str = "") -> tuple[Candidate, ...]:
+        """Return all models with the reason why they were chosen or not, and a note on the one that was."""
+        good = self.good(list(self.squares))
+        best = self._best([name for name in self.squares if name not in self.undetermined])
+
+        def reason(name: str) -> str:
+            if name == chosen:
+                alone = len(self.squares) == 1
+                return f"chosen{'' if alone else ': the simplest model about as good as the best'}{note}"
+            if name in self.undetermined:
+                return "its presliding distance cannot be determined"
+            if name in good and named_model(name).freedom >= named_model(chosen).freedom:
+                return "about as good, but not simpler"
+            if name in good:
+                return "simpler, but with a larger error that chance could explain"
+            if self._explained(name, best):
+                return f"{best} explains most of its residual"
+            return f"worse by {self.excess(name, best):.1f} standard errors"
+
+        return tuple(
+            Candidate(name, named_model(name).freedom, self.score(name), reason(name)) for name in self.squares
+        )
 
 
 def _parts(recordings: Sequence[Samples], folds: int) -> Iterator[tuple[Samples, Samples, NDArray[np.intp]]]:
-    """Yield what to fit to, a recording to judge on, and which samples of it."""
+    """Yield the samples to fit, a recording to judge on, and the indices of its samples that are judged."""
     if len(recordings) == 1:
         (only,) = recordings
         moving = _moving(only)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 
 from calibration.fitting.intervals import cosines
 from calibration.friction.diagnostics import Diagnostics, Doubt
-from calibration.friction.model import INERTIA, SCALE, SIDES, negative
+from calibration.friction.model import DISTANCE, INERTIA, SCALE, SIDES, negative
 from calibration.friction.result import FrictionFit
 
 _LEAST_BAND = 3.0
@@ -20,7 +22,7 @@ _CLEARLY = 3.0
 """Standard errors of a fall that is no chance; more than two, since the place of the fall is searched too."""
 
 
-def doubts_about(fit: FrictionFit, settled: bool, free: bool, scales: tuple[float, float]) -> tuple[Doubt, ...]:
+def doubts_about(fit: FrictionFit, settled: bool, limits: Mapping[str, tuple[float, float]]) -> tuple[Doubt, ...]:
     """Return the reasons not to trust a fit.
 
     Parameters
@@ -29,20 +31,18 @@ def doubts_about(fit: FrictionFit, settled: bool, free: bool, scales: tuple[floa
         Without doubts as yet.
     settled : bool
         Whether fit and correction came to rest.
-    free : bool
-        Whether no parameter lies at a bound.
-    scales : (float, float)
-        Between which the Stribeck velocity was searched.
+    limits : mapping
+        Between which the parameters were searched that the model is not linear in.
     """
     found = [] if settled else [Doubt("not-converged", "The fit did not converge: use a simpler model.", True)]
-    if not free:
-        found.append(Doubt("at-bound", "A level lies at its physical bound, which the intervals ignore.", True))
     if fit.samples.erratic and fit.velocity_noise == 0.0:
         message = "The velocity jumps from sample to sample: its noise cannot be estimated and was taken as 0."
         found.append(Doubt("velocity-noise-unseen", message, True))
     found += _noise(fit)
     if fit.model.scaled:
-        found += _scale(fit, scales)
+        found += _scale(fit, limits[SCALE])
+    if fit.model.presliding:
+        found += _presliding(fit, limits[DISTANCE])
     return tuple(found + _parameters(fit) + _residuals(fit.diagnostics, len(fit.kept)))
 
 
@@ -81,7 +81,13 @@ def _stated_noise(fit: FrictionFit, falls: float) -> Doubt:
 def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
     found, scale = [], fit.values[SCALE]
     low, high = scales
-    if not low * _AT_LIMIT < fit.uncorrected[SCALE] < high / _AT_LIMIT or fit.intervals[SCALE][0] <= 0.0:
+    if fit.uncorrected[SCALE] >= high / _AT_LIMIT and fit.settings.slowest_fall < 1.0:
+        message = (
+            "Friction still falls at the top speed, so that its level beyond is unknown: the Stribeck velocity "
+            f"was limited to {high:.3g}, {fit.settings.slowest_fall:.3g} of the top speed."
+        )
+        found.append(Doubt("still-falling", message, True))
+    elif not low * _AT_LIMIT < fit.uncorrected[SCALE] < high / _AT_LIMIT or fit.intervals[SCALE][0] <= 0.0:
         message = (
             f"The Stribeck velocity found, {scale:.3g}, is at the edge of the range searched ({low:.3g} to "
             f"{high:.3g}): use a simpler model."
@@ -100,6 +106,22 @@ def _scale(fit: FrictionFit, scales: tuple[float, float]) -> list[Doubt]:
         )
         found.append(Doubt("few-slow-samples", message))
     return found
+
+
+def _presliding(fit: FrictionFit, limits: tuple[float, float]) -> list[Doubt]:
+    """Return the doubts about the distance in which friction builds up after a reversal."""
+    low, high = limits
+    distance = fit.uncorrected[DISTANCE]
+    if fit.intervals["presliding"][0] <= 0.0:
+        message = "The part of the friction that builds up after reversals may be 0: use a model without presliding."
+    elif not low * _AT_LIMIT < distance < high / _AT_LIMIT:
+        message = (
+            f"The presliding distance found, {distance:.3g}, is at the edge of the range searched ({low:.3g} to "
+            f"{high:.3g}): use a model without presliding, or record positions."
+        )
+    else:
+        return []
+    return [Doubt("presliding-unknown", message, True)]
 
 
 def _falls(fit: FrictionFit) -> bool:
@@ -132,7 +154,8 @@ def _residuals(seen: Diagnostics, samples: int) -> list[Doubt]:
     found = []
     if seen.misfit > _MISFIT:
         message = (
-            f"{100.0 * seen.misfit:.0f} % of the residual depends on the velocity: another model would fit better."
+            f"{100.0 * seen.misfit:.0f} % of the residual depends on the velocity: the model does not describe that "
+            "dependence completely."
         )
         found.append(Doubt("misfit", message, True))
     if seen.autocorrelation > 1.0 - 2.0 * np.pi * cosines(samples) / samples:

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from calibration.fitting.regression import robust_least_squares
 from calibration.fitting.separable import SeparableFit, separable_least_squares
-from calibration.friction.judgement import judged, named, scales, without_bias
+from calibration.friction.judgement import judged, named, starts, without_bias
 from calibration.friction.model import FrictionModel, named_model
 from calibration.friction.problem import Problem
 from calibration.friction.result import FrictionFit, FrictionLaw
@@ -67,7 +67,13 @@ def _searched(samples: Samples, model: FrictionModel, settings: FitSettings) -> 
             f"{LEAST} are needed"
         )
     moved = (samples.acceleration, samples.instrument) if settings.fit_inertia else (None, None)
-    problem = Problem(model, settings.physical, *moved, samples.commanded)
+    if model.presliding and samples.travel is None:
+        raise ConfigurationError("presliding needs positions, or velocities that can be integrated")
+    if model.harmonics and samples.angle is None:
+        raise ConfigurationError("harmonics need the position of a joint that turns")
+    apart = (model.offset or model.asymmetric_coulomb) and not settings.common_offset
+    deviations = samples.recordings - 1 if apart else 0
+    problem = Problem(model, not settings.unbounded, samples.motion, *moved, samples.commanded, deviations)
     found = _solved(problem, samples, settings, kept)
     if found.linear.rank < len(found.linear.coefficients):
         raise ConfigurationError(f"the motion cannot tell {', '.join(problem.names)} apart: move at more speeds")
@@ -87,14 +93,16 @@ def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDA
     part = problem.of(kept)
     velocity, target = samples.velocity[kept], samples.friction[kept]
     weights = None if samples.weights is None else samples.weights[kept]
-    if not problem.model.scaled:
-        matrix = part.columns(velocity, 1.0)
+    if not problem.model.nonlinear_names:
+        matrix = part.columns(velocity, np.empty(0))
         linear = robust_least_squares(matrix, target, weights=weights, loss=settings.loss, lower=problem.lower)
         return SeparableFit(np.empty(0), linear, matrix, True)
+    tried = starts(problem, samples, settings, kept)
+    grid = np.stack(np.meshgrid(*tried, indexing="ij"), axis=-1).reshape(-1, len(tried))
     return separable_least_squares(
-        lambda scale: part.columns(velocity, float(scale[0])),
+        lambda nonlinear: part.columns(velocity, nonlinear),
         target,
-        scales(velocity)[:, None],
+        grid,
         weights=weights,
         loss=settings.loss,
         lower=problem.lower,

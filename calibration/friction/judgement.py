@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from calibration.fitting.intervals import covariance_of_sum, degrees_of_freedom, folded, memory_of, quantile
+from calibration.fitting.intervals import (
+    covariance_of_sum,
+    degrees_of_freedom,
+    folded,
+    interval_with_bounds,
+    memory_of,
+    quantile,
+)
 from calibration.fitting.normal_equations import norm
 from calibration.fitting.regression import least_squares, loss_slope
 from calibration.fitting.separable import SeparableFit
 from calibration.friction.changes import changes
 from calibration.friction.diagnostics import Diagnostics, Doubt, diagnose
 from calibration.friction.doubts import doubts_about
-from calibration.friction.model import SCALE
+from calibration.friction.model import DISTANCE, SCALE
 from calibration.friction.noise import Corrected, corrected
 from calibration.friction.problem import Problem
 from calibration.friction.result import FrictionFit
@@ -25,14 +32,24 @@ from calibration.friction.settings import FitSettings
 Array = NDArray[np.float64]
 
 _SLOWEST, _STARTS = 3e-3, 12
-"""Stribeck velocities tried first: from this part of the top speed to all of it, and how many."""
+"""Smallest Stribeck velocity that is searched, as a share of the top speed, and the number of values tried first."""
+_SHORTEST, _LONGEST = 3e-4, 0.1
+"""Presliding distances between which is searched, as shares of the range of the motion."""
+_AT_LIMIT = 1.001
+"""Factor from the limit of a range within which a parameter counts as being at the limit."""
 _ROOM = 2.0
 """Share of the residuals that velocity noise may be the cause of; above 1, as a fit takes up some of it."""
 
 
-def scales(velocity: Array) -> Array:
-    """Return the Stribeck velocities to try: from a small part of the top speed to all of it."""
-    return np.asarray(float(np.abs(velocity).max()) * np.geomspace(_SLOWEST, 1.0, _STARTS))
+def starts(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> list[Array]:
+    """Return the values to try first of each parameter that the model is not linear in, increasing."""
+    found = []
+    if problem.model.scaled:
+        top = float(np.abs(samples.velocity[kept]).max())
+        found.append(top * np.geomspace(_SLOWEST, settings.slowest_fall, _STARTS))
+    if problem.model.presliding and samples.travel is not None:
+        found.append(samples.travel.range * np.geomspace(_SHORTEST, _LONGEST, _STARTS))
+    return found
 
 
 def judged(
@@ -46,10 +63,17 @@ def judged(
     """Return the result of a fit to the samples `kept`, which are faster than `band`."""
     first, free, better = without_bias(problem, samples, settings, band, kept, found)
     residual = samples.friction[kept] - problem.of(kept).evaluate(samples.velocity[kept], better.place)
-    covariance, degrees = _covariance(problem, settings, kept, found, free, better, residual, samples.rounds)
+    uncertainty = _uncertainty(problem, settings, kept, found, free, better, residual, samples.rounds)
+    gradients = problem.natural_jacobian(better.place)
+    covariance = gradients @ uncertainty.covariance @ gradients.T
     values = named(problem, better.place)
     errors = np.sqrt(np.diag(covariance))
-    reach = quantile(settings.confidence, degrees) * errors
+    reach = quantile(settings.confidence, uncertainty.degrees)
+    deviations = problem.offset_deviations(better.place)
+    tried = starts(problem, samples, settings, kept)
+    limits = {
+        name: (float(one[0]), float(one[-1])) for name, one in zip(problem.model.nonlinear_names, tried, strict=True)
+    }
     fit = FrictionFit(
         model=problem.model,
         samples=samples,
@@ -58,10 +82,8 @@ def judged(
         values=values,
         uncorrected=named(problem, first),
         standard_errors=dict(zip(problem.names, map(float, errors), strict=True)),
-        intervals={
-            name: (values[name] - float(half), values[name] + float(half))
-            for name, half in zip(problem.names, reach, strict=True)
-        },
+        intervals=_intervals(problem, better.place, gradients, uncertainty, values, reach, limits),
+        offset_deviations=tuple(map(float, deviations)),
         covariance=covariance,
         condition=least_squares(found.jacobian, found.linear.residual, weights=found.linear.weights).condition,
         dead_band=band,
@@ -72,9 +94,7 @@ def judged(
         diagnostics=_diagnosed(problem, samples, kept, values, residual),
         doubts=(),
     )
-    tried = scales(samples.velocity[kept])
-    settled = found.converged and better.settled
-    seen = doubts_about(fit, settled, bool(free.all()), (float(tried[0]), float(tried[-1])))
+    seen = doubts_about(fit, found.converged and better.settled, limits)
     fit = replace(fit, doubts=(*seen, *changes(fit, found.jacobian, found.linear.weights)))
     rivals = [
         judged(problem, samples, settings, band, kept, replace(other, others=()))
@@ -92,11 +112,14 @@ def without_bias(
     kept: NDArray[np.bool_],
     found: SeparableFit,
 ) -> tuple[Array, NDArray[np.bool_], Corrected]:
-    """Return what a fit to the samples `kept` found, what of it is at no bound, and it without the bias of noise."""
+    """Return the result of a fit to the samples `kept`, which parameters are at no bound, and the corrected result."""
     first = np.concatenate((found.linear.coefficients, found.nonlinear))
     free = np.ones(len(first), bool)
     if problem.lower is not None:
         free[: len(problem.lower)] = found.linear.coefficients > problem.lower
+    for number, tried in enumerate(starts(problem, samples, settings, kept)):
+        within = tried[0] * _AT_LIMIT < found.nonlinear[number] < tried[-1] / _AT_LIMIT
+        free[len(found.linear.coefficients) + number] = within
     noise = _harmful_noise(problem, samples, kept, first, found) if settings.correct_bias else 0.0
     left = np.zeros(len(kept))
     left[kept] = found.linear.weights * found.linear.residual
@@ -117,11 +140,17 @@ def spanning(fit: FrictionFit, rivals: Sequence[FrictionFit]) -> FrictionFit:
         name: (min(one.intervals[name][0] for one in every), max(one.intervals[name][1] for one in every))
         for name in fit.names
     }
-    found = " and ".join(f"{one.values[SCALE]:.3g}" for one in sorted(every, key=lambda one: one.values[SCALE]))
+    ratios = {
+        name: max(one.values[name] for one in every) / min(one.values[name] for one in every)
+        for name in fit.model.nonlinear_names
+    }
+    apart = max(ratios, key=ratios.__getitem__)
+    words = {SCALE: "Stribeck velocities", DISTANCE: "Presliding distances"}[apart]
+    found = " and ".join(f"{one.values[apart]:.3g}" for one in sorted(every, key=lambda one: one.values[apart]))
     doubt = Doubt(
         "two-minima",
-        f"Stribeck velocities of {found} fit the recording equally well, and the intervals cover them all: record more "
-        "slow motion.",
+        f"{words} of {found} fit the recording equally well, and the intervals cover them all: record more slow "
+        "motion.",
     )
     return replace(fit, intervals=intervals, doubts=(*fit.doubts, doubt))
 
@@ -145,16 +174,34 @@ def named(problem: Problem, place: Array) -> dict[str, float]:
 
 
 def _excluded(samples: Samples, band: float, kept: NDArray[np.bool_]) -> dict[str, int]:
+    saturated = samples.inner & (np.zeros(len(kept), bool) if samples.saturated is None else samples.saturated)
     moving = samples.faster_than(band)
     counts = {
-        "near zero velocity": int((samples.inner & ~moving).sum()),
+        "near zero velocity": int((samples.inner & ~saturated & ~moving).sum()),
         "edges": int((~samples.inner).sum()),
         "turning back": int((moving & ~kept).sum()),
+        "saturated": int(saturated.sum()),
     }
-    return {reason: count for reason, count in counts.items() if count or reason != "turning back"}
+    return {reason: count for reason, count in counts.items() if count or reason in {"near zero velocity", "edges"}}
 
 
-def _covariance(
+@dataclass(frozen=True)
+class _Uncertainty:
+    """How well the parameters searched are known.
+
+    Attributes
+    ----------
+    covariance : array, (r, r)
+        Of the parameters searched.
+    degrees : array, (p,)
+        Degrees of freedom of the variance of each parameter by name.
+    """
+
+    covariance: Array
+    degrees: Array
+
+
+def _uncertainty(
     problem: Problem,
     settings: FitSettings,
     kept: NDArray[np.bool_],
@@ -163,28 +210,70 @@ def _covariance(
     better: Corrected,
     left: Array,
     rounds: tuple[int, ...],
-) -> tuple[Array, Array]:
-    """Return the covariance of the parameters by name, and the degrees of freedom of each; `left` is after all."""
+) -> _Uncertainty:
+    """Return how well the parameters are known; `left` (k,) are the residuals after the correction for noise."""
     jacobian, residual = found.jacobian, found.linear.residual
     if problem.instrument is not None or better.commanded is not None:
         jacobian, residual = jacobian.copy(), left
     if better.commanded is not None:
-        jacobian[:, free] = better.commanded
+        jacobian[:] = better.commanded
     elif problem.instrument is not None:
         jacobian[:, problem.inertial] = problem.instrument[kept]
-    size = np.sqrt(np.maximum(np.abs(np.diag(better.matrix)), 1e-300))
-    inverse = np.linalg.pinv(better.matrix / np.outer(size, size) * loss_slope(residual, settings.loss))
-    derivative = problem.natural_jacobian(better.place)[:, free] @ (inverse / np.outer(size, size))
-    influence = np.zeros((len(kept), len(derivative)))
-    weighted = jacobian[:, free] * found.linear.weights[:, None]
-    influence[kept] = np.einsum("ij,kj->ik", weighted, derivative)
+    # Linear parameters at a bound may still move away from it; others at a limit of their range stay.
+    varied = free.copy()
+    varied[: len(found.linear.coefficients)] = True
+    matrix = better.matrix[np.ix_(varied, varied)]
+    size = np.sqrt(np.maximum(np.abs(np.diag(matrix)), 1e-300))
+    inverse = np.zeros_like(better.matrix)
+    inverse[np.ix_(varied, varied)] = np.linalg.pinv(
+        matrix / np.outer(size, size) * loss_slope(residual, settings.loss)
+    ) / np.outer(size, size)
+    weighted = jacobian * found.linear.weights[:, None]
+    influence = np.zeros((len(kept), len(better.place)))
+    influence[kept] = np.einsum("ij,kj->ik", weighted, inverse)
     error = np.zeros(len(kept))
     error[kept] = residual
     memory = memory_of(residual)
-    return (
+    gradients = problem.natural_jacobian(better.place)
+    by_name = np.einsum("ij,kj->ik", influence, gradients)
+    return _Uncertainty(
         covariance_of_sum(folded(influence * error[:, None], rounds), memory),
-        degrees_of_freedom(np.sqrt(folded(influence**2, rounds)), memory),
+        degrees_of_freedom(np.sqrt(folded(by_name**2, rounds)), memory),
     )
+
+
+def _intervals(
+    problem: Problem,
+    place: Array,
+    gradients: Array,
+    uncertainty: _Uncertainty,
+    values: dict[str, float],
+    reach: Array,
+    limits: dict[str, tuple[float, float]],
+) -> dict[str, tuple[float, float]]:
+    """Return the interval of each parameter: symmetric, unless one of them reaches below a bound."""
+    errors = np.sqrt(np.diag(gradients @ uncertainty.covariance @ gradients.T))
+    found = {
+        name: (values[name] - float(half * error), values[name] + float(half * error))
+        for name, half, error in zip(problem.names, reach, errors, strict=True)
+    }
+    if problem.lower is not None:
+        lower = np.full(len(place), -np.inf)
+        lower[: len(problem.lower)] = problem.lower
+        spread = float(reach.max()) * np.sqrt(np.diag(uncertainty.covariance))
+        if bool(np.any(place - spread < lower)):
+            for name, gradient, half in zip(problem.names, gradients, reach, strict=True):
+                found[name] = interval_with_bounds(place, uncertainty.covariance, lower, gradient, float(half))
+    for name, error in zip(problem.names, errors, strict=True):
+        if name in limits and error == 0.0:
+            low, high = limits[name]
+            if values[name] >= high / _AT_LIMIT:
+                found[name] = values[name], np.inf
+            elif values[name] <= low * _AT_LIMIT:
+                found[name] = 0.0, values[name]
+            else:  # the force does not depend on it, as on the velocity of a fall of no height
+                found[name] = low, high
+    return found
 
 
 def _diagnosed(

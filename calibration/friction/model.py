@@ -1,4 +1,4 @@
-"""Friction models that are linear in all parameters but one (Guedelha et al. 2018, sections 3.2.1 and 3.2.2).
+"""Friction models that are linear in all parameters but two (Guedelha et al. 2018, sections 3.2.1 and 3.2.2).
 
 With e = exp(-|w|/ws) the friction of a joint turning at w is
 
@@ -7,27 +7,35 @@ With e = exp(-|w|/ws) the friction of a joint turning at w is
 
 with Kc the Coulomb level, Kv the viscosity, s+ and s- the levels at vanishing speed. This is (29) to (31) with two
 signs put right: the factor of Kc is 1 - e (printed 1 + e), and the viscous column is w on both sides (printed as the
-magnitude of w, by the ramp r- of (28)). The speed ws, 1 in the paper, is the one parameter the model is not linear in.
-F has the direction of w: the paper's friction torque is -F.
+magnitude of w, by the ramp r- of (28)). The speed ws is 1 in the paper. F has the direction of w: the paper's friction
+torque is -F.
+
+Two extensions are not in the paper. With *presliding*, a part P of the level builds up with displacement after each
+reversal: P (z - sgn w) is added, z being the state of Iwan's model with the mean break-away deflection l
+(`calibration.friction.motion.Travel.state`). With *harmonics*, a torque that depends on the angle q of the joint is
+added: a1 cos q + b1 sin q + a2 cos 2q + b2 sin 2q. The model is linear in all parameters but ws and l.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.fitting.normal_equations import stacked
 from calibration.fitting.regression import times
+from calibration.friction.motion import Motion
 from haptics.errors import ConfigurationError
 from haptics.settings import check, choice, documented, flag, unknown
 
 Array = NDArray[np.float64]
 
-SCALE = "stribeck_velocity"
-"""The parameter that a model is not linear in."""
+SCALE, DISTANCE = "stribeck_velocity", "presliding_distance"
+"""The parameters that models are not linear in."""
+PRESLIDING = "presliding"
+HARMONICS = ("harmonic_1_cos", "harmonic_1_sin", "harmonic_2_cos", "harmonic_2_sin")
 INERTIA = "inertia"
 SIDES = ("forward", "backward")
 
@@ -41,21 +49,24 @@ DIMENSIONS = {
     "static_forward": "force",
     "static_backward": "force",
     "offset": "force",
+    PRESLIDING: "force",
+    **dict.fromkeys(HARMONICS, "force"),
     SCALE: "velocity",
+    DISTANCE: "distance",
     INERTIA: "inertia",
 }
-"""What each parameter is, whether of a joint (N m, rad/s) or of a slide (N, m/s)."""
+"""The dimension of each parameter, of a joint (N m, rad/s) or of a slide (N, m/s)."""
 
 
 @documented
 @dataclass(frozen=True)
 class FrictionModel:
-    """Which terms a friction law has.
+    """The terms of a friction law.
 
     Raises
     ------
     ConfigurationError
-        Where terms exclude each other.
+        If terms exclude each other.
     """
 
     stribeck: str = choice(
@@ -65,11 +76,11 @@ class FrictionModel:
         "paper, gaussian with exp(-(w/ws)^2)",
     )
     asymmetric_coulomb: bool = flag(
-        False, doc="whether both directions have Coulomb levels of their own; static levels always do"
+        False, doc="whether the directions have different Coulomb levels; static levels always differ"
     )
-    asymmetric_viscosity: bool = flag(False, doc="whether both directions have viscosities of their own")
+    asymmetric_viscosity: bool = flag(False, doc="whether the directions have different viscosities")
     offset: bool = flag(
-        False, doc="whether a constant force is there as well; not with asymmetric_coulomb: data cannot tell them apart"
+        False, doc="whether a constant force is added; not with asymmetric_coulomb: data cannot tell them apart"
     )
     plateau: bool = flag(
         False,
@@ -77,12 +88,14 @@ class FrictionModel:
         "exponential only",
     )
     dry: bool = flag(True, doc="whether there is any friction but the viscous one")
+    presliding: bool = flag(False, doc="whether a part of the Coulomb level builds up with displacement")
+    harmonics: bool = flag(False, doc="whether a torque depends on the angle of the joint, with two harmonics")
 
     def __post_init__(self) -> None:
         check(self)
         if self.offset and self.asymmetric_coulomb:
             raise ConfigurationError("offset together with asymmetric_coulomb: no data can tell them apart, choose one")
-        if not self.dry and (self.scaled or self.asymmetric_coulomb):
+        if not self.dry and (self.scaled or self.asymmetric_coulomb or self.presliding):
             raise ConfigurationError("a model that is not dry has no Coulomb or static levels: leave those out")
         if self.plateau and self.stribeck != "exponential":
             raise ConfigurationError(
@@ -91,8 +104,8 @@ class FrictionModel:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Names of the parameters: those the model is linear in, then the Stribeck velocity."""
-        return self.linear_names + ((SCALE,) if self.scaled else ())
+        """Names of the parameters: those the model is linear in, then the others."""
+        return (*self.linear_names, *self.nonlinear_names)
 
     @property
     def scaled(self) -> bool:
@@ -101,7 +114,7 @@ class FrictionModel:
 
     @property
     def freedom(self) -> int:
-        """How many parameters data have to tell."""
+        """Number of parameters that are free."""
         return len(self.names) - self.plateau
 
     @property
@@ -110,22 +123,46 @@ class FrictionModel:
         names = ["coulomb_forward", "coulomb_backward"] if self.asymmetric_coulomb else ["coulomb"] * self.dry
         names += ["viscosity_forward", "viscosity_backward"] if self.asymmetric_viscosity else ["viscosity"]
         names += ["static_forward", "static_backward"] if self.scaled else []
-        return (*names, *(["offset"] if self.offset else []))
+        names += [PRESLIDING] if self.presliding else []
+        return (*names, *(["offset"] if self.offset else []), *(HARMONICS if self.harmonics else ()))
 
-    def columns(self, velocity: Array, scale: float = 1.0) -> Array:
-        """Return what multiplies each linear parameter, (n, p), at a Stribeck velocity.
+    @property
+    def nonlinear_names(self) -> tuple[str, ...]:
+        """Names of the parameters the model is not linear in."""
+        return (*((SCALE,) if self.scaled else ()), *((DISTANCE,) if self.presliding else ()))
 
-        No side is taken at rest: there friction is whatever holds the joint.
+    def columns(self, motion: Motion | Array, scale: float = 1.0, distance: float = 1.0) -> Array:
+        """Return the columns (n, p) that the linear parameters multiply.
+
+        At rest the columns of levels are zero: friction is then whatever holds the joint.
+
+        Parameters
+        ----------
+        motion : Motion, or (n,) float array of velocities
+        scale, distance : float
+            Stribeck velocity and presliding distance.
         """
+        motion = Motion.of(motion)
+        velocity = motion.velocity
         forward, backward = velocity > 0.0, velocity < 0.0
         static = self._static_share(velocity, scale)
-        dry = np.sign(velocity) * (1.0 - static)
+        direction = np.sign(velocity)
+        dry = direction * (1.0 - static)
         columns = [dry * forward, dry * backward] if self.asymmetric_coulomb else [dry] * self.dry
         columns += [velocity * forward, velocity * backward] if self.asymmetric_viscosity else [velocity]
         if self.scaled:
             columns += [static * forward, -static * backward]
+        if self.presliding:
+            columns.append(motion.presliding(distance) - direction)
         if self.offset:
             columns.append(np.ones_like(velocity))
+        if self.harmonics:
+            angle = motion.angle
+            columns += [
+                np.zeros_like(velocity) if angle is None else wave(order * angle)
+                for order in (1.0, 2.0)
+                for wave in (np.cos, np.sin)
+            ]
         return stacked(columns)
 
     def _static_share(self, velocity: Array, scale: float) -> Array:
@@ -135,7 +172,7 @@ class FrictionModel:
         return np.exp(-speed if self.stribeck == "exponential" else -speed * speed)
 
     def scale_derivative(self, linear: Array, velocity: Array, scale: float) -> Array:
-        """Return the derivative (n,) of the law with regard to the Stribeck velocity.
+        """Return the derivative (n,) of the law with respect to the Stribeck velocity.
 
         Parameters
         ----------
@@ -146,47 +183,53 @@ class FrictionModel:
             The Stribeck velocity.
         """
         values = dict(zip(self.linear_names, linear, strict=True))
-        excess = {side: values[f"static_{side}"] - values[self._name("coulomb", side)] for side in SIDES}
+        excess = {side: values[f"static_{side}"] - values[self.sided("coulomb", side)] for side in SIDES}
         speed = np.abs(velocity) / scale
         growth = speed if self.stribeck == "exponential" else 2.0 * speed * speed
         size = np.where(velocity > 0.0, excess["forward"], -excess["backward"])
         return np.asarray(self._static_share(velocity, scale) * growth * (size / scale))
 
-    def reduction(self, scale: float, physical: bool) -> Array:
-        """Return how the linear parameters (p) follow from those that are searched (r), (p, r).
+    def reduction(self, scale: float, bounded: bool) -> Array:
+        """Return the matrix (p, r) from the parameters that are searched to the linear parameters.
 
-        With `physical`, static levels are searched as what they exceed the Coulomb level by. A plateau leaves
-        ``static_forward`` nothing to choose.
+        If `bounded`, static levels are searched as their excess over the Coulomb levels, and Coulomb levels as their
+        excess over the presliding part, so that all bounds are zero. A plateau leaves ``static_forward`` no freedom.
         """
         names = self.linear_names
         matrix = np.eye(len(names))
-        if not self.scaled:
-            return matrix
-        for side in SIDES:
-            if physical or (self.plateau and side == "forward"):
-                matrix[names.index(f"static_{side}"), names.index(self._name("coulomb", side))] = 1.0
+        coulomb = {side: names.index(self.sided("coulomb", side)) for side in SIDES} if self.dry else {}
+        for side in SIDES if self.scaled else ():
+            if bounded or (self.plateau and side == "forward"):
+                matrix[names.index(f"static_{side}"), coulomb[side]] = 1.0
+        if bounded and self.presliding:
+            part = names.index(PRESLIDING)
+            raised = [*coulomb.values(), *(names.index(f"static_{side}") for side in SIDES if self.scaled)]
+            matrix[raised, part] = 1.0
         if self.plateau:
             static = names.index("static_forward")
-            matrix[static, names.index(self._name("viscosity", "forward"))] = scale
+            matrix[static, names.index(self.sided("viscosity", "forward"))] = scale
             matrix = np.delete(matrix, static, axis=1)
         return matrix
 
-    def _name(self, kind: str, side: str) -> str:
+    def sided(self, kind: str, side: str) -> str:
+        """Return the name of a level or viscosity in one direction."""
         return kind if kind in self.linear_names else f"{kind}_{side}"
 
-    def evaluate(self, values: Mapping[str, float], velocity: Array) -> Array:
-        """Return the friction at each velocity; at rest, only the offset."""
-        velocity = np.asarray(velocity, float)
+    def evaluate(self, values: Mapping[str, float], motion: Motion | Array) -> Array:
+        """Return the friction (n,) of a motion; at rest, the offset and harmonics only.
+
+        Of velocities alone it is the friction of sliding, presliding being complete.
+        """
         linear = np.array([values[name] for name in self.linear_names])
-        return times(self.columns(velocity, values.get(SCALE, 1.0)), linear)
+        return times(self.columns(motion, values.get(SCALE, 1.0), values.get(DISTANCE, 1.0)), linear)
 
     def slope(self, values: Mapping[str, float], velocity: Array) -> Array:
-        """Return dF/dw at each velocity, where it is not 0."""
+        """Return the slope dF/dw (n,) of the friction of sliding, where the velocity is not 0."""
         velocity = np.asarray(velocity, float)
         forward = velocity >= 0.0
 
         def sided(kind: str) -> Array:
-            return np.where(forward, values[self._name(kind, "forward")], values[self._name(kind, "backward")])
+            return np.where(forward, values[self.sided(kind, "forward")], values[self.sided(kind, "backward")])
 
         slope = sided("viscosity")
         if not self.scaled:
@@ -199,7 +242,7 @@ class FrictionModel:
         return slope - static * falling
 
 
-MODELS = {
+STATIC_MODELS = {
     "viscous": FrictionModel(dry=False),
     "coulomb-viscous": FrictionModel(),
     "coulomb-viscous-offset": FrictionModel(offset=True),
@@ -210,12 +253,29 @@ MODELS = {
     "stribeck-plateau": FrictionModel("exponential", plateau=True),
     "stribeck-gaussian": FrictionModel("gaussian"),
 }
-"""Models by name."""
+"""Models whose friction is a function of the velocity alone, by name."""
+
+MODELS = {
+    **STATIC_MODELS,
+    **{
+        f"{name}-presliding": replace(model, presliding=True)
+        for name, model in STATIC_MODELS.items()
+        if model.dry and not model.plateau
+    },
+    **{
+        f"{name}{suffix}-harmonics": replace(model, presliding=bool(suffix), harmonics=True)
+        for name, model in STATIC_MODELS.items()
+        if model.offset or model.asymmetric_coulomb
+        for suffix in ("", "-presliding")
+    },
+}
+"""All models by name; a name ends with its extensions, as in ``stribeck-offset-presliding-harmonics``."""
 
 
 def negative(values: Mapping[str, float]) -> tuple[str, ...]:
-    """Return which parameters make values no friction law: levels and viscosities are at least 0."""
-    return tuple(name for name, value in values.items() if name not in {"offset", INERTIA} and value < 0.0)
+    """Return the names of negative levels and viscosities, which no friction law has."""
+    free = {"offset", INERTIA, *HARMONICS}
+    return tuple(name for name, value in values.items() if name not in free and value < 0.0)
 
 
 def named_model(model: FrictionModel | str) -> FrictionModel:

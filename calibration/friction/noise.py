@@ -48,12 +48,12 @@ class Corrected:
     ----------
     place : array, (r,)
         Parameters searched (`Problem`).
-    matrix : array, (f, f)
-        Derivative of the estimating equations with regard to the free ones.
+    matrix : array, (r, r)
+        Derivative of the estimating equations with respect to all parameters.
     settled : bool
-        Whether the search came to rest; the uncorrected parameters are returned where it did not.
-    commanded : array, (k, f), optional
-        What the residuals of the samples kept were multiplied with, where the motion was commanded.
+        Whether the search converged; otherwise the uncorrected parameters are returned.
+    commanded : array, (k, r), optional
+        Factors of the residuals of the samples kept, where the motion was commanded.
     """
 
     place: Array
@@ -100,9 +100,7 @@ def corrected(
     instruments, seen = _expectations(problem, velocity, weights, place, noise, band)
     if problem.instrument is not None:
         seen[problem.inertial] += float(np.einsum("i,i->", problem.instrument, residual))
-    return _searched(
-        problem, velocity, place, free, instruments[:, free], seen[free], _SETTLED * norm(samples.friction)
-    )
+    return _searched(problem, velocity, place, free, instruments, seen, _SETTLED * norm(samples.friction))
 
 
 def _by_command(
@@ -118,7 +116,7 @@ def _by_command(
     problem, velocity, residual = problem.of(kept), samples.velocity[kept], residual[kept]
     weights = np.ones(len(velocity)) if samples.weights is None else samples.weights[kept]
     assert problem.commanded is not None
-    instruments = problem.commanded_instruments(problem.commanded, place, weights)[:, free]
+    instruments = problem.commanded_instruments(problem.commanded, place, weights)
     weighted = instruments * weights[:, None]
     mean = np.zeros(len(velocity))
     for node, weight in zip(_NODES, _WEIGHTS, strict=True):
@@ -137,19 +135,23 @@ def _searched(
     seen: Array,
     smallest: float,
 ) -> Corrected:
-    """Return the parameters whose law has the products `seen` (f,) with instruments (n, f), from `place` on."""
+    """Return the parameters whose law has the products `seen` (r,) with instruments (n, r), starting from `place`.
+
+    Parameters that are not `free` stay.
+    """
     found = place
     for _ in range(_STEPS):
         law, jacobian = problem.expanded(velocity, found)
-        matrix = products(instruments, jacobian[:, free])
+        matrix = products(instruments, jacobian)
         step = np.zeros_like(place)
-        step[free] = _solved(matrix, seen - times(instruments.T, law))
+        step[free] = _solved(matrix[np.ix_(free, free)], (seen - times(instruments.T, law))[free])
         found = found + step
-        if problem.model.scaled and not 0.2 * place[-1] < found[-1] < 5.0 * place[-1]:
+        start, now = problem.split(place)[1], problem.split(found)[1]
+        if not bool(np.all((0.2 * start < now) & (now < 5.0 * start))):
             break
-        if np.all(np.abs(step[free]) * np.sqrt(np.abs(np.diag(matrix))) <= smallest):
+        if np.all(np.abs(step[free]) * np.sqrt(np.abs(np.diag(matrix)))[free] <= smallest):
             return Corrected(problem.within_bounds(found), matrix, True)
-    return Corrected(place, products(instruments, problem.jacobian(velocity, place)[:, free]), False)
+    return Corrected(place, products(instruments, problem.jacobian(velocity, place)), False)
 
 
 def _expectations(

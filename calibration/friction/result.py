@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from calibration.friction.diagnostics import Diagnostics, Doubt
 from calibration.friction.model import INERTIA, FrictionModel
+from calibration.friction.motion import Motion
 from calibration.friction.samples import Samples
 from calibration.friction.settings import FitSettings
 from haptics.errors import ConfigurationError
@@ -30,15 +32,24 @@ class FrictionLaw:
     model: FrictionModel
     values: dict[str, float]
 
-    def evaluate(self, velocity: Array) -> Array:
-        """Return the friction at each velocity; at rest, only the offset."""
-        return self.model.evaluate(self.values, velocity)
+    def evaluate(self, motion: Motion | Array) -> Array:
+        """Return the friction of a motion, or of velocities; at rest, only the offset and harmonics."""
+        return self.model.evaluate(self.values, motion)
 
-    def error(self, samples: Samples) -> Array:
-        """Return what is left of the friction of a recording, (n,), without what the law explains."""
-        predicted = self.evaluate(samples.velocity)
+    def error(self, samples: Samples, deviations: Sequence[float] = ()) -> Array:
+        """Return the friction of a recording (n,) less the prediction.
+
+        Parameters
+        ----------
+        samples : Samples
+        deviations : sequence of float, optional
+            Deviation of the offset of each recording from their mean.
+        """
+        predicted = self.evaluate(samples.motion)
         if INERTIA in self.values and samples.acceleration is not None:
             predicted = predicted + self.values[INERTIA] * samples.acceleration
+        if len(deviations) > 1 and samples.recording is not None:
+            predicted = predicted + np.asarray(deviations)[samples.recording]
         return np.asarray(samples.friction - predicted)
 
 
@@ -59,6 +70,8 @@ class FrictionFit(FrictionLaw):
         What least squares found at first.
     standard_errors, intervals : dict
         How far off each may be: standard errors, and intervals ``(low, high)`` of the confidence asked for.
+    offset_deviations : tuple of float
+        Deviation of the offset of each recording from their mean, which is the value of ``offset``.
     covariance : array, (p, p)
         Of the parameters.
     condition : float
@@ -82,6 +95,7 @@ class FrictionFit(FrictionLaw):
     uncorrected: dict[str, float]
     standard_errors: dict[str, float]
     intervals: dict[str, tuple[float, float]]
+    offset_deviations: tuple[float, ...]
     covariance: Array
     condition: float
     dead_band: float

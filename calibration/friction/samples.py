@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from calibration.data.signals import best_cutoff, edge_of, motion, noise_left, quiet_cutoff, smooth, white_noise
 from calibration.friction.commanded import Commanded
+from calibration.friction.motion import Motion, Travel
 from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
@@ -58,6 +60,15 @@ class Samples:
     commanded : Commanded, optional
         The motion that was commanded, where a controller made the forces: delay, viscosity and inertia are then found
         with it as instrumental variables.
+    travel : Travel, optional
+        Displacement over the complete recording. Needed for presliding.
+    angle : array, (n,), optional
+        Angle of a joint that turns [rad]. Needed for harmonics.
+    recording : int array, (n,), optional
+        Number of the recording of each sample, where several are joined.
+    saturated : bool array, (n,), optional
+        Samples that are left out because the sensor was at a limit of its range, or is expected there
+        (`calibration.friction.saturation`).
 
     Raises
     ------
@@ -79,11 +90,15 @@ class Samples:
     commanded: Commanded | None = None
     rounds: tuple[int, ...] = ()
     """Lengths of the rounds in which the same motion was commanded again and again."""
+    travel: Travel | None = None
+    angle: Array | None = None
+    recording: NDArray[np.intp] | None = None
+    saturated: NDArray[np.bool_] | None = None
     noise: float = field(init=False)
     """Standard deviation of the error of the velocity, stated or seen."""
 
     def __post_init__(self) -> None:
-        for name in ("time", "velocity", "friction", "acceleration", "weights", "instrument", "turning"):
+        for name in ("time", "velocity", "friction", "acceleration", "weights", "instrument", "turning", "angle"):
             if getattr(self, name) is not None:
                 object.__setattr__(self, name, self._column(name))
         if len(self.time) - 2 * self.edge < _FEWEST:
@@ -143,9 +158,10 @@ class Samples:
 
     @property
     def shows_law(self) -> bool:
-        """Whether the velocity changes and takes both directions."""
+        """Whether the velocity of the samples that are not saturated changes and takes both directions."""
         least = 0.01 * float(np.abs(self.velocity).max())
-        shares = (float(np.mean(sign * self.velocity > least)) for sign in (1.0, -1.0))
+        usable = np.ones(len(self.velocity), bool) if self.saturated is None else ~self.saturated
+        shares = (float(np.mean((sign * self.velocity > least) & usable)) for sign in (1.0, -1.0))
         return not self._steady() and min(shares) >= _ONE_SIDED
 
     def _steady(self) -> bool:
@@ -239,28 +255,45 @@ class Samples:
         return mask
 
     def faster_than(self, band: float) -> NDArray[np.bool_]:
-        """Return which samples do not lie at the edges and move faster than a band around rest."""
-        return self.inner & (np.abs(self.velocity) > band)
+        """Return which samples are not at the edges, not saturated and faster than a band around rest."""
+        moving = self.inner & (np.abs(self.velocity) > band)
+        return moving if self.saturated is None else moving & ~self.saturated
+
+    @property
+    def motion(self) -> Motion:
+        """The motion, as friction models take it."""
+        return Motion(self.velocity, self.travel, self.angle, self.recording)
+
+    @property
+    def recordings(self) -> int:
+        """Number of recordings that the samples come from."""
+        return 1 if self.recording is None else int(self.recording.max()) + 1
 
     def part(self, chosen: NDArray[np.intp]) -> Samples:
         """Return some of the samples, with the noise of all."""
         chosen = chosen[self.inner[chosen]]
 
-        def of(values: Array | None) -> Array | None:
+        def of(values: NDArray[Any] | None) -> Any:
             return None if values is None else values[chosen]
 
-        return Samples(
-            self.time[chosen],
-            self.velocity[chosen],
-            self.friction[chosen],
-            of(self.acceleration),
-            self.noise,
-            0,
-            of(self.weights),
-            of(self.instrument),
-            of(self.turning),
-            self.noise_is_guessed,
-            None if self.commanded is None else self.commanded.of(chosen),
+        return replace(
+            self,
+            time=self.time[chosen],
+            velocity=self.velocity[chosen],
+            friction=self.friction[chosen],
+            acceleration=of(self.acceleration),
+            weights=of(self.weights),
+            instrument=of(self.instrument),
+            turning=of(self.turning),
+            angle=of(self.angle),
+            recording=of(self.recording),
+            saturated=of(self.saturated),
+            velocity_noise=self.noise,
+            edge=0,
+            guessed=self.noise_is_guessed,
+            commanded=None if self.commanded is None else self.commanded.of(chosen),
+            rounds=(),
+            travel=None if self.travel is None else self.travel.at(chosen),
         )
 
 
@@ -285,31 +318,37 @@ def turning(velocity: Array, reach: int, resting: bool = False) -> Array:
 def joined(recordings: Sequence[Samples]) -> Samples:
     """Return several recordings of one joint as one, in the order given; their edges are left out.
 
-    Accelerations, weights, instruments and turns are kept where all recordings have them.
+    Accelerations, weights, instruments, turns, displacements and angles are kept where all recordings have them.
     """
     if len(recordings) == 1:
         return recordings[0]
     steps = [np.gradient(one.time)[one.inner] for one in recordings]
     parts = [one.part(np.flatnonzero(one.inner)) for one in recordings]
+    lengths = [len(part.time) for part in parts]
+
+    def whole(name: str) -> Array | None:
+        known = [getattr(part, name) for part in parts if getattr(part, name) is not None]
+        return np.concatenate(known) if len(known) == len(parts) else None
 
     commanded = [part.commanded for part in parts if part.commanded is not None]
+    travels = tuple(part.travel for part in parts if part.travel is not None)
     repeated = len(commanded) == len(parts)
-
-    def whole(columns: Sequence[Array | None]) -> Array | None:
-        known = [column for column in columns if column is not None]
-        return np.concatenate(known) if len(known) == len(columns) else None
-
+    saturated = [np.zeros(len(part.time), bool) if part.saturated is None else part.saturated for part in parts]
     return Samples(
         np.cumsum(np.concatenate(steps)),
         np.concatenate([part.velocity for part in parts]),
         np.concatenate([part.friction for part in parts]),
-        whole([part.acceleration for part in parts]),
+        whole("acceleration"),
         math.sqrt(float(np.mean([part.noise**2 for part in parts]))),
         0,
-        whole([part.weights for part in parts]),
-        whole([part.instrument for part in parts]),
-        whole([part.turning for part in parts]),
+        whole("weights"),
+        whole("instrument"),
+        whole("turning"),
         any(part.noise_is_guessed for part in parts),
         Commanded.joined(commanded) if repeated else None,
-        tuple(len(part.time) for part in parts) if repeated else (),
+        tuple(lengths) if repeated else (),
+        Travel.joined(travels) if len(travels) == len(parts) else None,
+        whole("angle"),
+        np.repeat(np.arange(len(parts)), lengths),
+        np.concatenate(saturated) if any(part.saturated is not None for part in parts) else None,
     )

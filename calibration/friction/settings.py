@@ -25,8 +25,18 @@ class FitSettings:
     loss: str = choice(
         "square", ("square", "huber", "tukey"), doc="loss function; huber or tukey where some samples are wrong"
     )
-    physical: bool = flag(
-        False, doc="whether levels are kept from being negative and static levels from lying below Coulomb's"
+    unbounded: bool = flag(
+        False,
+        doc="whether levels and viscosities may be negative, and static levels less than the Coulomb levels",
+    )
+    common_offset: bool = flag(
+        False, doc="whether all recordings have the same offset; otherwise each has an offset of its own"
+    )
+    slowest_fall: float = bounded(
+        1.0,
+        above=0.0,
+        maximum=1.0,
+        doc="largest Stribeck velocity that is searched, as a share of the top speed",
     )
     fit_inertia: bool = flag(False, doc="whether the inertia is to be found too; needs accelerations")
     confidence: float = bounded(0.95, above=0.0, maximum=0.9999, doc="confidence level of the intervals")

@@ -278,8 +278,8 @@ def _require_friction(found: Found, keys: Mapping[str, str], where: str) -> None
 
     for name in negative(found.values):
         raise ConfigurationError(
-            f"{where}.{keys[name]} = {found.values[name]:g}: is no friction; must be at least 0: identify it anew with "
-            "--model auto, or with --physical."
+            f"{where}.{keys[name]} = {found.values[name]:g}: is no friction; must be at least 0: identify it again "
+            "without --unbounded."
         )
 
 

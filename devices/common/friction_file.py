@@ -208,8 +208,8 @@ class _Friction:
         value = self._number(found)
         if value < 0.0:
             raise ConfigurationError(
-                f"{self._where}.{found} = {value:g}: is no friction; must be at least 0: identify it anew, with "
-                "--model auto or --physical."
+                f"{self._where}.{found} = {value:g}: is no friction; must be at least 0: identify it again "
+                "without --unbounded."
             )
         return value
 

@@ -11,6 +11,7 @@ _UNITS: Mapping[str, tuple[str, str]] = {
     "force": ("nm", "n"),
     "viscosity": ("nms_per_rad", "ns_per_m"),
     "velocity": ("rad_per_s", "m_per_s"),
+    "distance": ("rad", "m"),
     "inertia": ("kgm2", "kg"),
 }
 """Of every dimension: the unit of a joint that turns, and of one that slides."""
@@ -22,6 +23,8 @@ UNIT_WORDS: Mapping[str, str] = {
     "ns_per_m": "N s/m",
     "rad_per_s": "rad/s",
     "m_per_s": "m/s",
+    "rad": "rad",
+    "m": "m",
     "kgm2": "kg m²",
     "kg": "kg",
     "percent": "%",

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from calibration.friction import MODELS, Samples
+from calibration.friction import MODELS, Motion, Samples, Travel
 
 DEGREE = np.pi / 180.0
 PERIOD = 0.01
@@ -47,10 +47,16 @@ def hand(seed: int, duration: float) -> tuple[np.ndarray, np.ndarray, np.ndarray
 def measured(
     truth: dict[str, float], seed: int = 0, duration: float = 60.0, torque_noise: float = 0.0, model: str = "stribeck"
 ) -> Samples:
-    """Return what was measured with exact velocities."""
-    time, _, velocity = hand(seed, duration)
+    """Return samples of a joint of known friction with exact velocities and positions.
+
+    The harmonics are those of a shaft that turns eight times as far as the joint: within the range of the joint they
+    could not be told from an offset.
+    """
+    time, angle, velocity = hand(seed, duration)
     noise = torque_noise * np.random.default_rng(seed + 1000).standard_normal(len(time))
-    return Samples(time, velocity, MODELS[model].evaluate(truth, velocity) + noise)
+    motion = Motion(velocity, Travel.whole(angle), 8.0 * angle)
+    friction = MODELS[model].evaluate(truth, motion) + noise
+    return Samples(time, velocity, friction, travel=motion.travel, angle=motion.angle)
 
 
 def encoded(seed: int, duration: float, counts: float, encoder_noise: float, torque_noise: float) -> Samples:

@@ -13,7 +13,8 @@ from apps.calibrate.reports.motor_figure import motor_figure
 from apps.shared.html import document, picture, table, warnings
 
 if TYPE_CHECKING:
-    from calibration.identification import Identified
+    from calibration.friction import Candidate
+    from calibration.identification import Identified, PredictionError
     from calibration.motor.gain import MotorFit
     from calibration.parameters.parameters import Found, JointParameters, ParameterFile
 
@@ -46,14 +47,17 @@ class Page:
     figure : str
         SVG.
     checks : mapping
-        Relative errors on other recordings, by their names.
+        Errors on other recordings, by their names.
+    candidates : tuple of Candidate
+        The models that were compared.
     """
 
     joint: JointParameters
     kind: str
     lead: str
     figure: str
-    checks: Mapping[str, float]
+    checks: Mapping[str, PredictionError]
+    candidates: tuple[Candidate, ...] = ()
 
     @property
     def found(self) -> Found:
@@ -63,11 +67,20 @@ class Page:
 
 
 def friction_pages(
-    identified: Sequence[Identified], joints: Sequence[JointParameters], checks: Mapping[str, Mapping[str, float]]
+    identified: Sequence[Identified],
+    joints: Sequence[JointParameters],
+    checks: Mapping[str, Mapping[str, PredictionError]],
 ) -> list[Page]:
     """Return the pages of joints whose friction was identified."""
     return [
-        Page(joint, "friction", _friction_lead(one), friction_figure(one), checks[joint.name])
+        Page(
+            joint,
+            "friction",
+            _friction_lead(one),
+            friction_figure(one),
+            checks[joint.name],
+            one.choice.candidates if len(one.choice.candidates) > 1 else (),
+        )
         for one, joint in zip(identified, joints, strict=True)
     ]
 
@@ -111,10 +124,19 @@ def _section(page: Page, file: ParameterFile) -> str:
             f"<div><h2>Fit</h2>{_facts(page)}</div>",
             "</div>",
             picture(page.figure, f"Figures of {page.joint.name}"),
+            _candidates(page),
             f"<h2>Where it comes from</h2>{_origin(file)}",
             "</section>",
         )
     )
+
+
+def _candidates(page: Page) -> str:
+    if not page.candidates:
+        return ""
+    rows = [[one.name, str(one.parameters), f"{one.score:.1%}", one.reason] for one in page.candidates]
+    head = ["model", "parameters", "cross-validated residual", ""]
+    return f"<h2>Models that were compared</h2>{table(head, rows)}"
 
 
 def _friction_lead(one: Identified) -> str:
@@ -139,7 +161,7 @@ def _parameters(page: Page) -> str:
     found, rows = page.found, []
     for name, value in found.values.items():
         low, high = found.intervals.get(name, (None, None))
-        interval = "" if low is None else f"{low:.4g} to {high:.4g}"
+        interval = "" if low is None else f"below {high:.4g}" if low == 0.0 else f"{low:.4g} to {high:.4g}"
         unit = parameter_unit(name, page.joint.rotary, found.model)
         word = "mass" if name == "inertia" and not page.joint.rotary else name.replace("_", " ")
         rows.append([word, f"{value:.4g} {unit}", interval])
@@ -149,7 +171,9 @@ def _parameters(page: Page) -> str:
 def _facts(page: Page) -> str:
     facts = page.found.facts.items()
     rows = [[_fact_name(name), _fact(name, value)] for name, value in facts if not (_excluded(name) and value == 0)]
-    rows += [[f"error on {name}", f"{error:.1%}"] for name, error in page.checks.items()]
+    for name, error in page.checks.items():
+        rows.append([f"error on {name}", f"{error.relative:.1%}"])
+        rows.append([f"error on {name}, with the offset of that recording", f"{error.relative_own_offset:.1%}"])
     return table([], rows)
 
 
@@ -178,6 +202,8 @@ def _fact(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if name in _PARTS:
         return f"{value:.1%}"
+    if isinstance(value, list):
+        return ", ".join(f"{one:.4g}" for one in value)
     return str(value) if isinstance(value, int) else f"{value:.4g}"
 
 

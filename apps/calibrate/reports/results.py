@@ -9,8 +9,12 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from devices.common.parameter_keys import UNIT_WORDS, unit_key
+
 if TYPE_CHECKING:
     from calibration.data.files import Source
+    from calibration.friction import Candidate
+    from calibration.identification import PredictionError
     from calibration.parameters.parameters import Found, JointParameters, Provenance
 
 _PACKAGES = ("haptics", "numpy", "scipy")
@@ -62,15 +66,14 @@ def as_object(joint: JointParameters) -> dict[str, Any]:
     return {"name": joint.name, **joint_table(joint)}
 
 
-def describe(joint: JointParameters, errors: Mapping[str, float]) -> list[str]:
+def describe(joint: JointParameters, errors: Mapping[str, PredictionError] | None = None) -> list[str]:
     """Return the parameters of a joint in words, a line each.
 
     Parameters
     ----------
     joint : JointParameters
-        What was found.
-    errors : mapping
-        Relative errors on other recordings, by their names.
+    errors : mapping, optional
+        Errors on other recordings, by their names.
     """
     lines = []
     if joint.friction is not None:
@@ -79,11 +82,29 @@ def describe(joint: JointParameters, errors: Mapping[str, float]) -> list[str]:
     if joint.motor is not None:
         lines += [f"{joint.name}: motor"]
         lines += _values(joint, joint.motor, "motor")
-    lines += [
-        f"  {name}: residual {_percent(error)} of the {effort_word(joint.rotary)} (rms)"
-        for name, error in errors.items()
+    return lines + [f"  {name}: {describe_error(error, joint.rotary)}" for name, error in (errors or {}).items()]
+
+
+def describe_error(error: PredictionError, rotary: bool) -> str:
+    """Return the error of predicted torques on a recording in words."""
+    unit = UNIT_WORDS[unit_key("force", rotary)]
+    return (
+        f"residual {_percent(error.relative)} of the {effort_word(rotary)} (rms); "
+        f"{_percent(error.relative_own_offset)} with the offset of this recording ({error.offset:.3g} {unit})"
+    )
+
+
+def describe_candidates(candidates: Sequence[Candidate]) -> list[str]:
+    """Return the table of the models that were compared, a line each."""
+    width = max(len(one.name) for one in candidates)
+    head = f"  {'model':<{width}}  parameters  cross-validated residual"
+    return [
+        head,
+        *(
+            f"  {one.name:<{width}}  {one.parameters:>10}  {_percent(one.score):>9}   {one.reason}"
+            for one in candidates
+        ),
     ]
-    return lines
 
 
 def _quality(joint: JointParameters) -> str:
@@ -108,9 +129,15 @@ def _values(joint: JointParameters, found: Found, kind: str) -> list[str]:
     lines = []
     for name, value in found.values.items():
         low, high = found.intervals.get(name, (None, None))
-        interval = "" if low is None else f"   95 % between {low:.4g} and {high:.4g}"
-        lines.append(f"  {keys[name]:<{width}}  {value:10.4g}{interval}")
+        lines.append(f"  {keys[name]:<{width}}  {value:10.4g}{interval_words(low, high)}")
     return lines + [f"  warning: {warning}" for warning in found.warnings]
+
+
+def interval_words(low: float | None, high: float | None) -> str:
+    """Return a 95 % interval in words: one-sided where a parameter may be 0, nothing where there is none."""
+    if low is None or high is None:
+        return ""
+    return f"   95 % below {high:.4g}" if low == 0.0 else f"   95 % between {low:.4g} and {high:.4g}"
 
 
 def ending(out: Path, report: Path | None) -> list[str]:

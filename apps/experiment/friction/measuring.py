@@ -91,7 +91,7 @@ def measure(design: Design, recording: Path, out: Path, *, live: bool, progress:
     models = _models(design)
     found = []
     for name, rounds in joints.items():
-        wishes = Wishes(models.get(name, Wishes().model), settings=FitSettings(physical=True))
+        wishes = Wishes(models.get(name, Wishes().model), settings=FitSettings())
         found.append(_identified(rounds, wishes_for_a_device(wishes, joints)))
     sources = [one.source for rounds in joints.values() for one in rounds]
     file = ParameterFile(provenance(METHOD.format(loss=FitSettings().loss), sources, ""), tuple(found))

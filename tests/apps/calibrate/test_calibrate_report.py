@@ -12,7 +12,7 @@ from apps.calibrate.reports.friction_figure import friction_figure
 from apps.calibrate.reports.report import Page, friction_pages, motor_pages, write_report
 from apps.calibrate.reports.results import provenance
 from calibration.friction import FitSettings
-from calibration.identification import Identified, Wishes, identify
+from calibration.identification import Identified, PredictionError, Wishes, identify
 from calibration.motor.gain import identify_motor
 from calibration.parameters.parameters import ParameterFile
 from haptics.errors import ConfigurationError
@@ -26,7 +26,9 @@ def knee() -> Identified:
 
 @pytest.fixture(scope="module")
 def page(knee: Identified) -> Page:
-    (only,) = friction_pages([knee], [knee.parameters()], {"knee": {"other day.csv": 0.123}})
+    (only,) = friction_pages(
+        [knee], [knee.parameters()], {"knee": {"other day.csv": PredictionError(0.123, 0.1, -0.02)}}
+    )
     return only
 
 
@@ -66,7 +68,11 @@ def test_nothing_is_fetched_from_elsewhere(knee: Identified, page: Page, tmp_pat
 
 def test_words_of_people_cannot_break_the_page(knee: Identified, page: Page, tmp_path: Path) -> None:
     found = replace(page.found, warnings=("1 < 2 & <b>",))
-    odd = replace(page, joint=replace(page.joint, name="<script>", friction=found), checks={"a<b.csv": 0.1})
+    odd = replace(
+        page,
+        joint=replace(page.joint, name="<script>", friction=found),
+        checks={"a<b.csv": PredictionError(0.1, 0.1, 0.0)},
+    )
     text = written(tmp_path / "R.html", file_of(knee, 'the "knee" <i>'), [odd])
     assert "<script>" not in text and "<b>" not in text and "<i>" not in text
     assert "1 &lt; 2 &amp; &lt;b&gt;" in text

@@ -28,6 +28,12 @@ EVERY = KNEE | {
     "viscosity_forward": 0.3 / DEGREE,
     "viscosity_backward": 0.36 / DEGREE,
     "offset": 0.2,
+    "presliding": 0.4,
+    "presliding_distance": 0.8 * DEGREE,
+    "harmonic_1_cos": 0.3,
+    "harmonic_1_sin": -0.2,
+    "harmonic_2_cos": 0.15,
+    "harmonic_2_sin": 0.1,
 }
 
 
@@ -147,16 +153,25 @@ def test_the_slope_is_the_derivative_and_the_levels_are_where_the_law_begins(mod
         assert begin == pytest.approx(side * truth[name], abs=1e-6)
 
 
-def test_physical_levels_stay_physical() -> None:
+def test_levels_are_bounded_unless_asked_otherwise() -> None:
     truth = {"coulomb": 0.5, "viscosity": 0.3 / DEGREE}
     samples = measured(truth, torque_noise=0.2, model="coulomb-viscous", duration=20.0)
-    fit = fit_friction(samples, "stribeck", FitSettings(physical=True))
+    fit = fit_friction(samples, "stribeck")
     levels = fit.values["static_forward"], fit.values["static_backward"]
     assert min(levels) >= fit.values["coulomb"] - 1e-12 >= 0.0
-    assert "at-bound" in {doubt.code for doubt in fit.doubts}
-    free = fit_friction(samples, "stribeck")
+    free = fit_friction(samples, "stribeck", FitSettings(unbounded=True))
     assert min(free.values["static_forward"], free.values["static_backward"]) < free.values["coulomb"]
     assert fit.values["viscosity"] == pytest.approx(truth["viscosity"], rel=0.05)
+
+
+def test_falling_friction_has_no_negative_viscosity_and_a_one_sided_interval() -> None:
+    samples = measured({"coulomb": 1.0, "viscosity": -0.5}, torque_noise=0.05, model="coulomb-viscous")
+    fit = fit_friction(samples, "coulomb-viscous")
+    low, high = fit.intervals["viscosity"]
+    assert fit.values["viscosity"] == low == 0.0
+    assert 0.0 < high < 0.5
+    free = fit_friction(samples, "coulomb-viscous", FitSettings(unbounded=True))
+    assert free.values["viscosity"] == pytest.approx(-0.5, abs=0.1)
 
 
 @pytest.mark.few(1)
@@ -366,7 +381,7 @@ def spoilt(**changes: object) -> Samples:
         (lambda: fit_friction(spoilt(velocity=HALF), "stribeck"), "backward"),
         (lambda: fit_friction(spoilt(velocity=-HALF), "stribeck"), "forward"),
         (lambda: fit_friction(spoilt(friction=np.zeros(1000)), "stribeck"), "nothing to explain"),
-        (lambda: fit_friction(spoilt(friction=-DRIVEN), "coulomb-viscous", FitSettings(physical=True)), "its sign"),
+        (lambda: fit_friction(spoilt(friction=-DRIVEN), "coulomb-viscous", FitSettings()), "its sign"),
         (lambda: spoilt(time=HALF[::-1]), "increase"),
         (lambda: spoilt(velocity=np.ones(7)), "velocity has the shape"),
         (lambda: spoilt(weights=-np.ones(1000)), "weights"),

@@ -5,6 +5,7 @@ import pytest
 
 from calibration.friction import MODELS, FitSettings, Samples, fit_friction
 from calibration.friction.fit import fit_law
+from calibration.friction.motion import Motion
 from calibration.friction.problem import Problem
 
 SCALED = [name for name, model in MODELS.items() if model.scaled]
@@ -14,7 +15,7 @@ SCALED = [name for name, model in MODELS.items() if model.scaled]
 @pytest.mark.parametrize("name", SCALED)
 def test_derivatives_are_those_that_differences_show(name: str, physical: bool) -> None:
     velocity = np.concatenate((-np.geomspace(1e-3, 2.0, 30), [0.0], np.geomspace(1e-3, 2.0, 30)))
-    problem = Problem(MODELS[name], physical, np.cos(velocity))
+    problem = Problem(MODELS[name], physical, Motion(velocity), np.cos(velocity))
     place = np.random.default_rng(4).uniform(0.5, 2.0, len(problem.names) - MODELS[name].plateau)
     place[-1] = 0.3
     steps = 1e-6 * np.eye(len(place))

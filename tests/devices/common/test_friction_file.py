@@ -6,6 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from calibration.friction import MODELS
+from calibration.friction.model import HARMONICS
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import Found, JointParameters, ParameterFile, Provenance
 from devices.common.friction_file import OwnFriction, read_joint_friction, read_own_friction
@@ -45,25 +47,13 @@ def test_what_a_calibration_wrote_is_read_as_the_same_friction(tmp_path: Path) -
     assert own.breakaway_force == 1.8
 
 
-WRITTEN = (
-    *("viscous", "coulomb-viscous", "coulomb-viscous-offset", "coulomb-viscous-asymmetric", "stribeck"),
-    *("stribeck-offset", "stribeck-asymmetric", "stribeck-plateau", "stribeck-gaussian"),
-)
-
-
-def test_the_models_that_calibrations_write_are_all_tried() -> None:
-    from calibration.friction import MODELS
-
-    assert set(WRITTEN) == set(MODELS)
-
-
-@pytest.mark.parametrize("model", WRITTEN)
-def test_every_model_is_understood(tmp_path: Path, model: str) -> None:
-    from calibration.friction import MODELS
-
+@pytest.mark.parametrize("model", MODELS)
+def test_every_model_of_the_calibration_is_read(tmp_path: Path, model: str) -> None:
+    """Presliding and harmonics are left out: friction is compensated while the handle slides."""
     values = {"coulomb": 1.0, "viscosity": 0.5, "offset": 0.2, "stribeck_velocity": 0.02}
     values |= {"static_forward": 1.6, "static_backward": 1.4, "coulomb_forward": 1.1, "coulomb_backward": 0.9}
-    values |= {"viscosity_forward": 0.6, "viscosity_backward": 0.4}
+    values |= {"viscosity_forward": 0.6, "viscosity_backward": 0.4, "presliding": 0.5, "presliding_distance": 0.01}
+    values |= dict.fromkeys(HARMONICS, 0.3)
     values = {name: values[name] for name in MODELS[model].names}
     own = read_own_friction(written(tmp_path, model, values), "stick")
     speeds = np.array([-0.1, -0.005, 0.005, 0.1])

@@ -1,0 +1,81 @@
+"""Limits of the range of a sensor, found in what it measured."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Array = NDArray[np.float64]
+
+_SHARE, _RUN = 0.005, 3
+"""Share of the samples at a value, and length of runs, from which on the value may be a limit of the sensor."""
+_REPEATED = 0.2
+"""Share of other samples that repeat the value before them, relative to that at the limit, below which it is one."""
+_NEAR, _OTHERS = 0.8, 0.1
+"""Values from this share of the limit on are near it; of them there are at least so many for each sample at the limit:
+a signal that is clipped also takes values a little below."""
+
+
+@dataclass(frozen=True)
+class Saturation:
+    """Limits of a sensor that were reached.
+
+    Attributes
+    ----------
+    low, high : float
+        Limits [N m or N]; infinite where none was reached.
+    share : float
+        Share of the samples at a limit.
+    """
+
+    low: float
+    high: float
+    share: float
+
+    @property
+    def values(self) -> str:
+        """The limits in words."""
+        return " and ".join(f"{value:g}" for value in (self.low, self.high) if np.isfinite(value))
+
+
+def find_saturation(effort: Array) -> Saturation | None:
+    """Find limits of a sensor: extreme values that are repeated in runs, as no other value is.
+
+    Parameters
+    ----------
+    effort : (n,) float array
+        Torque or force as it was measured, in the order of time [N m or N].
+
+    Returns
+    -------
+    Saturation or None
+        None where no limit was reached. Coarsely quantised signals, whose values all repeat, and signals that jump to
+        an extreme value do not count.
+    """
+    low, high = (_limit(side * effort) for side in (-1.0, 1.0))
+    if low is None and high is None:
+        return None
+    bottom, top = -np.inf if low is None else -low, np.inf if high is None else high
+    return Saturation(bottom, top, float(np.mean((effort <= bottom) | (effort >= top))))
+
+
+def _limit(values: Array) -> float | None:
+    """Return the greatest value if it is a limit."""
+    top = float(values.max())
+    at_top = values == top
+    if top <= 0.0 or float(at_top.mean()) < _SHARE or _longest_run(at_top) < _RUN:
+        return None
+    near = (values >= _NEAR * top) & ~at_top
+    if float(near.sum()) < _OTHERS * float(at_top.sum()):
+        return None
+    repeated = np.diff(values) == 0.0
+    inside, outside = at_top[1:] & at_top[:-1], ~at_top[1:]
+    among_limit = float(inside.sum()) / float(at_top.sum())
+    return top if float(repeated[outside].mean()) < _REPEATED * among_limit else None
+
+
+def _longest_run(mask: NDArray[np.bool_]) -> int:
+    edges = np.flatnonzero(np.diff(np.concatenate(([False], mask, [False])).astype(int)))
+    return int((edges[1::2] - edges[::2]).max(initial=0))
