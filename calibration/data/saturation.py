@@ -13,9 +13,8 @@ _SHARE, _RUN = 0.005, 3
 """Share of the samples at a value, and length of runs, from which on the value may be a limit of the sensor."""
 _REPEATED = 0.2
 """Share of other samples that repeat the value before them, relative to that at the limit, below which it is one."""
-_NEAR, _OTHERS = 0.8, 0.1
-"""Values from this share of the limit on are near it; of them there are at least so many for each sample at the limit:
-a signal that is clipped also takes values a little below."""
+_NEAR = 0.8
+"""Values from this share of the limit on are near it: a signal that is clipped also takes such values."""
 
 
 @dataclass(frozen=True)
@@ -57,21 +56,24 @@ def find_saturation(effort: Array) -> Saturation | None:
     low, high = (_limit(side * effort) for side in (-1.0, 1.0))
     if low is None and high is None:
         return None
+    # A sensor has a limit on both sides. Once one is known, the other need not have been approached slowly.
+    low = _limit(-effort, high) if low is None else low
+    high = _limit(effort, low) if high is None else high
     bottom, top = -np.inf if low is None else -low, np.inf if high is None else high
     return Saturation(bottom, top, float(np.mean((effort <= bottom) | (effort >= top))))
 
 
-def _limit(values: Array) -> float | None:
-    """Return the greatest value if it is a limit."""
+def _limit(values: Array, other: float | None = None) -> float | None:
+    """Return the greatest value if it is a limit; `other` is the limit on the other side, if it is known."""
     top = float(values.max())
     at_top = values == top
     if top <= 0.0 or float(at_top.mean()) < _SHARE or _longest_run(at_top) < _RUN:
         return None
     near = (values >= _NEAR * top) & ~at_top
-    if float(near.sum()) < _OTHERS * float(at_top.sum()):
+    if float(near.mean()) < _SHARE and top != other:
         return None
     repeated = np.diff(values) == 0.0
-    inside, outside = at_top[1:] & at_top[:-1], ~at_top[1:]
+    inside, outside = at_top[1:] & at_top[:-1], ~at_top[1:] & (values[1:] > values.min())
     among_limit = float(inside.sum()) / float(at_top.sum())
     return top if float(repeated[outside].mean()) < _REPEATED * among_limit else None
 

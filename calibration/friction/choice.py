@@ -167,15 +167,24 @@ def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -
     return Choice(name, fit, comparison.candidates(name, note), score)
 
 
-def _with_presliding(whole: Samples, comparison: _Comparison, settings: FitSettings) -> list[str]:
-    """Return the extensions by presliding of the best models with and without a Stribeck velocity."""
+def _with_presliding(whole: Samples, comparison: _Comparison, settings: FitSettings) -> Iterator[str]:
+    """Yield extensions by presliding of the best models with and without a Stribeck velocity, then simpler ones.
+
+    Which static model is best says little of the directions and the offset where presliding is large.
+    """
     if whole.travel is None or whole.commanded is not None or settings.fit_inertia:
-        return []
-    best: dict[bool, str] = {}
+        return
+    found: dict[bool, str] = {}
     for name in sorted(comparison.squares, key=comparison.score):
         if f"{name}-presliding" in MODELS:
-            best.setdefault(MODELS[name].scaled, name)
-    return [f"{name}-presliding" for _, name in sorted(best.items())]
+            found.setdefault(MODELS[name].scaled, f"{name}-presliding")
+    static = min(map(comparison.score, comparison.squares))
+    for _, name in sorted(found.items()):
+        yield name
+        base = name.removesuffix("-presliding").removesuffix("-asymmetric").removesuffix("-offset")
+        for simpler in (f"{base}-presliding", f"{base}-offset-presliding"):
+            if simpler in MODELS and MODELS[simpler].freedom < MODELS[name].freedom and comparison.score(name) < static:
+                yield simpler
 
 
 def _with_harmonics(whole: Samples, comparison: _Comparison) -> list[str]:
@@ -196,6 +205,8 @@ def _extrapolates(fit: FrictionFit) -> bool:
     top = float(np.abs(fit.samples.velocity[fit.kept]).max())
     if fit.values[SCALE] <= _LIMIT * top:
         return False
+    if not np.isfinite(fit.intervals[SCALE][1]):
+        return True
     levels = [fit.model.sided("coulomb", side) for side in ("forward", "backward")]
     return any(
         fit.intervals[name][1] - fit.intervals[name][0] > 2.0 * _LEVEL * fit.values[name] for name in set(levels)

@@ -31,8 +31,10 @@ from calibration.friction.settings import FitSettings
 
 Array = NDArray[np.float64]
 
-_SLOWEST, _STARTS = 3e-3, 12
-"""Smallest Stribeck velocity that is searched, as a share of the top speed, and the number of values tried first."""
+_SLOWEST = 3e-3
+"""Smallest Stribeck velocity that is searched, as a share of the top speed."""
+_STARTS, _FEWER = 12, 8
+"""Number of values tried first of a single parameter, and of each of two."""
 _SHORTEST, _LONGEST = 3e-4, 0.1
 """Presliding distances between which is searched, as shares of the range of the motion."""
 _AT_LIMIT = 1.001
@@ -43,12 +45,12 @@ _ROOM = 2.0
 
 def starts(problem: Problem, samples: Samples, settings: FitSettings, kept: NDArray[np.bool_]) -> list[Array]:
     """Return the values to try first of each parameter that the model is not linear in, increasing."""
-    found = []
+    found, count = [], _STARTS if len(problem.model.nonlinear_names) == 1 else _FEWER
     if problem.model.scaled:
         top = float(np.abs(samples.velocity[kept]).max())
-        found.append(top * np.geomspace(_SLOWEST, settings.slowest_fall, _STARTS))
+        found.append(top * np.geomspace(_SLOWEST, settings.slowest_fall, count))
     if problem.model.presliding and samples.travel is not None:
-        found.append(samples.travel.range * np.geomspace(_SHORTEST, _LONGEST, _STARTS))
+        found.append(samples.travel.range * np.geomspace(_SHORTEST, _LONGEST, count))
     return found
 
 

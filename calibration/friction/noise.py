@@ -93,7 +93,7 @@ def corrected(
     """
     if problem.commanded is not None:
         return _by_command(problem, samples, place, free, noise, kept, residual)
-    left_out = ~kept & samples.faster_than(band)  # for other reasons than their speed
+    left_out = ~kept & (np.abs(samples.velocity) > band)  # for other reasons than their speed
     usable = samples.inner & ~left_out
     problem, residual, velocity = problem.of(usable), residual[usable], samples.velocity[usable]
     weights = np.ones(len(velocity)) if samples.weights is None else samples.weights[usable]

@@ -6,16 +6,20 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from calibration.data.files import Source
+from calibration.data.joint_recording import JointRecording
 from calibration.friction.fit import fit_friction
 from calibration.friction.model import MODELS
-from calibration.friction.result import FrictionFit
-from calibration.friction.samples import Samples
+from calibration.friction.motion import Motion, Travel
+from calibration.friction.samples import Samples, joined
+from calibration.identification import AUTOMATIC, Wishes, identify, samples_of
+from haptics.errors import ConfigurationError
 
 Array = NDArray[np.float64]
 
@@ -27,73 +31,183 @@ TRUTH = {
     "stribeck_velocity": 0.0175,
 }
 """A knee (Guedelha et al. 2018, Table 1 and Fig. 10); SI units."""
-TRIALS = 30
+TRIALS = 100
 _PERIOD, _DURATION, _NOISE = 0.01, 60.0, 0.1
+_GROUPS = {
+    "Coulomb, viscosity": ("coulomb", "viscosity"),
+    "static levels": ("static_forward", "static_backward"),
+    "Stribeck velocity": ("stribeck_velocity",),
+    "presliding": ("presliding", "presliding_distance"),
+    "offset": ("offset",),
+}
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """What a recording is like.
+    """Conditions of a recording.
 
     Attributes
     ----------
     name : str
         In words.
-    stribeck_velocity : float
-        Truth [rad/s]; the top speed is about 0.4 rad/s.
+    truth : mapping
+        Parameters that differ from `TRUTH`; None for one that does not exist.
     memory : float
         Correlation of an error of the torque with the next.
     step : float
         Of the encoder [rad], whose positions are differentiated; 0 for exact velocities.
     drift : float
-        How much of the levels and of the viscosity is lost from the first sample to the last.
-    model : str
-        That is fitted.
+        Share of the levels and of the viscosity that is lost from the first sample to the last.
+    recordings : int
+        Recordings in which the time is divided.
+    offsets : float
+        Standard deviation of the offsets of the recordings [N m].
+    clip : float
+        Limit of the torque sensor [N m].
+    made_by, model : str
+        Model that makes the data, and model that is fitted (or ``auto``).
     """
 
     name: str
-    stribeck_velocity: float = TRUTH["stribeck_velocity"]
+    truth: Mapping[str, float | None] = field(default_factory=dict)
     memory: float = 0.0
     step: float = 0.0
     drift: float = 0.0
+    recordings: int = 1
+    offsets: float = 0.0
+    clip: float = np.inf
+    made_by: str = "stribeck"
     model: str = "stribeck"
 
+    @property
+    def parameters(self) -> dict[str, float]:
+        """The true parameters."""
+        return {name: value for name, value in (TRUTH | dict(self.truth)).items() if value is not None}
+
+
+_NO_FALL = {"static_forward": None, "static_backward": None, "stribeck_velocity": None}
 
 SCENARIOS = (
     Scenario("plain: white noise, exact velocity"),
-    Scenario("Stribeck velocity 0.003 rad/s", stribeck_velocity=0.003),
-    Scenario("Stribeck velocity 0.001 rad/s", stribeck_velocity=0.001),
-    Scenario("Stribeck velocity 0.003 rad/s, fitted without a Stribeck term", 0.003, model="coulomb-viscous"),
+    Scenario("Stribeck velocity 0.003 rad/s", {"stribeck_velocity": 0.003}),
+    Scenario("Stribeck velocity 0.001 rad/s", {"stribeck_velocity": 0.001}),
+    Scenario(
+        "Stribeck velocity 0.003 rad/s, fitted without a Stribeck term",
+        {"stribeck_velocity": 0.003},
+        model="coulomb-viscous",
+    ),
     Scenario("errors of the torque with a memory (0.97 from sample to sample)", memory=0.97),
     Scenario("encoder with steps of 0.05 degree", step=np.radians(0.05)),
     Scenario("friction falls by 20 % while recording", drift=0.2),
+    Scenario(
+        "bound active: no viscosity",
+        {**_NO_FALL, "viscosity": 0.0},
+        made_by="coulomb-viscous",
+        model="coulomb-viscous",
+    ),
+    Scenario(
+        "near the bound: viscosity of one standard error",
+        {**_NO_FALL, "viscosity": 0.015},
+        made_by="coulomb-viscous",
+        model="coulomb-viscous",
+    ),
+    Scenario(
+        "bounds active: no viscosity, static level forward as the Coulomb level",
+        {"viscosity": 0.0, "static_forward": 0.85},
+    ),
+    Scenario(
+        "friction falls over the speeds of the recording (Stribeck velocity 0.2 rad/s), no viscosity",
+        {"viscosity": 0.0, "stribeck_velocity": 0.2},
+    ),
+    Scenario(
+        "the same, with the model chosen automatically",
+        {"viscosity": 0.0, "stribeck_velocity": 0.2},
+        model=AUTOMATIC,
+    ),
+    Scenario(
+        "friction falls linearly with speed, fitted with Coulomb friction and viscosity",
+        {**_NO_FALL, "viscosity": -0.8},
+        made_by="coulomb-viscous",
+        model="coulomb-viscous",
+    ),
+    Scenario("three recordings with offsets of 0.5 N m", recordings=3, offsets=0.5, model="stribeck-offset"),
+    Scenario("torque clipped at 2.5 N m", clip=2.5),
+    Scenario(
+        "presliding: 0.4 N m in 0.01 rad",
+        {"presliding": 0.4, "presliding_distance": 0.01},
+        made_by="stribeck-presliding",
+        model="stribeck-presliding",
+    ),
+    Scenario(
+        "presliding as above, three recordings with offsets of 0.5 N m, the model chosen automatically",
+        {"presliding": 0.4, "presliding_distance": 0.01},
+        recordings=3,
+        offsets=0.5,
+        made_by="stribeck-presliding",
+        model=AUTOMATIC,
+    ),
 )
 
 
-def recorded(scenario: Scenario, seed: int) -> Samples:
-    """Return what was measured of a joint that a hand moves to and fro, never twice in the same way."""
+def recorded(scenario: Scenario, seed: int) -> list[JointRecording]:
+    """Return the recordings of a joint that a hand moves to and fro, never twice in the same way."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, _DURATION, _PERIOD)
     speeds = np.radians((12.0, 4.0, 8.0)) * rng.uniform(0.8, 1.2, 3)
     rates = 2.0 * np.pi * np.array((0.31, 0.53, 0.12)) * rng.uniform(0.9, 1.1, 3)
     phases = np.multiply.outer(time, rates) + rng.uniform(0.0, 2.0 * np.pi, 3)
     angle, velocity = np.sin(phases) @ (speeds / rates), np.cos(phases) @ speeds
+    offsets = _offsets(scenario, seed)
     shocks = rng.standard_normal(len(time)) * np.sqrt(1.0 - scenario.memory**2)
     noise = np.empty_like(shocks)
     last = rng.standard_normal()
     for k, shock in enumerate(shocks):
         noise[k] = last = scenario.memory * last + shock
-    truth = TRUTH | {"stribeck_velocity": scenario.stribeck_velocity}
     fading = 1.0 - scenario.drift * (time / _DURATION - 0.5)
-    friction = fading * MODELS["stribeck"].evaluate(truth, velocity) + _NOISE * noise
-    if scenario.step == 0.0:
-        return Samples(time, velocity, friction)
-    return Samples.from_positions(time, np.round(angle / scenario.step) * scenario.step, -friction)
+    found: list[JointRecording] = []
+    for part, offset in zip(np.array_split(np.arange(len(time)), scenario.recordings), offsets, strict=True):
+        motion = Motion(velocity[part], Travel.whole(angle[part]))
+        friction = fading[part] * MODELS[scenario.made_by].evaluate(scenario.parameters, motion)
+        effort = np.clip(-(friction + offset + _NOISE * noise[part]), -scenario.clip, scenario.clip)
+        position = angle[part]
+        if scenario.step:
+            position = np.round(position / scenario.step) * scenario.step
+        source = Source(f"knee{len(found) + 1}.csv", "0" * 64)
+        # Where nothing needs positions, none were measured.
+        needed = scenario.step or "presliding" in scenario.made_by
+        found.append(
+            JointRecording(
+                "knee", True, time[part], velocity[part], effort, source, position=position if needed else None
+            )
+        )
+    return found
+
+
+def _offsets(scenario: Scenario, seed: int) -> Array:
+    return scenario.offsets * np.random.default_rng((seed, 1)).standard_normal(scenario.recordings)
+
+
+def samples(scenario: Scenario, seed: int) -> list[Samples]:
+    """Return the recordings as they are fitted."""
+    return [samples_of(one, _wishes(scenario)) for one in recorded(scenario, seed)]
+
+
+def _wishes(scenario: Scenario) -> Wishes:
+    return Wishes(scenario.model, AUTOMATIC if scenario.step else None)
 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What came of the trials of a scenario: for each, what its intervals hold, and whether they are doubted."""
+    """Results of the trials of a scenario.
+
+    Attributes
+    ----------
+    scenario : Scenario
+    held : tuple of dict
+        For each trial, which intervals hold the truth.
+    doubted : tuple of bool
+        For each trial, whether there was a warning that intervals may not hold, or a refusal.
+    """
 
     scenario: Scenario
     held: tuple[dict[str, bool], ...]
@@ -103,38 +217,44 @@ class Coverage:
         """Return the line of the table."""
         count = len(self.held)
 
-        def of(*names: str) -> str:
+        def share(names: Iterable[str]) -> str:
             known = [one[name] for one in self.held for name in names if name in one]
-            return f"{sum(known) / len(known):.2f}" if known else "none"
+            return f"{sum(known) / len(known):.2f}" if known else ""
 
         silent = sum(not all(one.values()) and not doubt for one, doubt in zip(self.held, self.doubted, strict=True))
-        static = of("static_forward", "static_backward")
-        return (
-            f"| {self.scenario.name} | {of('coulomb', 'viscosity')} | {static} | {of('stribeck_velocity')} "
-            f"| {sum(self.doubted)} of {count} | {silent} |"
-        )
+        shares = " | ".join(share(names) for names in _GROUPS.values())
+        return f"| {self.scenario.name} | {shares} | {sum(self.doubted)} of {count} | {silent} |"
 
 
 def coverage(scenario: Scenario, trials: int = TRIALS) -> Coverage:
     """Fit the trials of a scenario."""
-    fits = [fit_friction(recorded(scenario, seed), scenario.model) for seed in range(trials)]
-    truth = TRUTH | {"stribeck_velocity": scenario.stribeck_velocity}
-    return Coverage(scenario, tuple(_held(fit, truth) for fit in fits), tuple(map(_doubted, fits)))
+    held: list[dict[str, bool]] = []
+    doubted: list[bool] = []
+    for seed in range(trials):
+        truth = scenario.parameters | {"offset": float(_offsets(scenario, seed).mean())}
+        try:
+            if scenario.model == AUTOMATIC:
+                fit = identify(recorded(scenario, seed), _wishes(scenario)).fit
+            else:
+                fit = fit_friction(joined(samples(scenario, seed)), scenario.model)
+        except ConfigurationError:
+            held.append({})
+            doubted.append(True)
+            continue
+        held.append({name: low <= truth[name] <= high for name, (low, high) in fit.intervals.items() if name in truth})
+        doubted.append(any(doubt.spoils_intervals for doubt in fit.doubts))
+    return Coverage(scenario, tuple(held), tuple(doubted))
 
 
-def _held(fit: FrictionFit, truth: dict[str, float]) -> dict[str, bool]:
-    return {name: low <= truth[name] <= high for name, (low, high) in fit.intervals.items()}
-
-
-def _doubted(fit: FrictionFit) -> bool:
-    return any(doubt.spoils_intervals for doubt in fit.doubts)
-
-
-def table(scenarios: Iterable[Scenario] = SCENARIOS, trials: int = TRIALS) -> str:
-    """Return the table of all scenarios, as Markdown."""
-    head = "| recording | Coulomb, viscosity | static levels | Stribeck velocity | warned | missed in silence |"
-    return "\n".join([head, "|---|---|---|---|---|---|", *(coverage(one, trials).row() for one in scenarios)])
+def table(scenarios: Iterable[Scenario] = SCENARIOS, trials: int = TRIALS) -> Iterator[str]:
+    """Yield the lines of the table of all scenarios, as Markdown."""
+    yield f"| recording | {' | '.join(_GROUPS)} | warned | missed in silence |"
+    yield "|---" * (len(_GROUPS) + 3) + "|"
+    for scenario in scenarios:
+        yield coverage(scenario, trials).row()
 
 
 if __name__ == "__main__":
-    sys.stdout.write(table() + "\n")
+    for line in table():
+        sys.stdout.write(f"{line}\n")
+        sys.stdout.flush()

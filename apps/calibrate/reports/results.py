@@ -9,7 +9,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from devices.common.parameter_keys import UNIT_WORDS, unit_key
+from devices.common.parameter_keys import UNIT_WORDS, key, unit_key
 
 if TYPE_CHECKING:
     from calibration.data.files import Source
@@ -79,10 +79,22 @@ def describe(joint: JointParameters, errors: Mapping[str, PredictionError] | Non
     if joint.friction is not None:
         lines += [f"{joint.name}: {joint.friction.model} friction, {_quality(joint)}"]
         lines += _values(joint, joint.friction, "friction")
+        lines += _offsets(joint)
     if joint.motor is not None:
         lines += [f"{joint.name}: motor"]
         lines += _values(joint, joint.motor, "motor")
     return lines + [f"  {name}: {describe_error(error, joint.rotary)}" for name, error in (errors or {}).items()]
+
+
+def _offsets(joint: JointParameters) -> list[str]:
+    """Return the offsets of several recordings in words."""
+    facts = joint.known_friction().facts
+    spread, offsets = (facts.get(key(name, "force", joint.rotary)) for name in ("offset_spread", "offset_recordings"))
+    if offsets is None:
+        return []
+    numbers = ", ".join(f"{one:.4g}" for one in offsets)
+    unit = UNIT_WORDS[unit_key("force", joint.rotary)]
+    return [f"  offsets of the recordings: {numbers} {unit} (standard deviation {spread:.3g} {unit})"]
 
 
 def describe_error(error: PredictionError, rotary: bool) -> str:

@@ -7,7 +7,13 @@ from hypothesis import strategies as st
 from scipy import stats
 from scipy.signal import lfilter
 
-from calibration.fitting.intervals import covariance_of_sum, degrees_of_freedom, folded, quantile
+from calibration.fitting.intervals import (
+    covariance_of_sum,
+    degrees_of_freedom,
+    folded,
+    interval_with_bounds,
+    quantile,
+)
 
 
 @pytest.mark.parametrize("memory", [0.0, 0.5, 0.8, -0.5])
@@ -65,3 +71,26 @@ def test_errors_that_each_round_repeats_add_up() -> None:
     assert np.diag(covariance_of_sum(folded(other, rounds))).mean() == pytest.approx(1200.0, rel=0.1)
     np.testing.assert_array_equal(folded(same[:1199], (400, 400, 399))[-1], 2.0 * same[399])
     np.testing.assert_array_equal(folded(same, ()), same)
+
+
+def test_bounds_far_away_leave_an_interval_as_it_is() -> None:
+    covariance = np.array([[4.0, 1.0], [1.0, 9.0]])
+    interval = interval_with_bounds(np.array([1.0, 2.0]), covariance, np.full(2, -np.inf), np.array([1.0, 1.0]), 2.0)
+    assert interval == pytest.approx((3.0 - 2.0 * np.sqrt(15.0), 3.0 + 2.0 * np.sqrt(15.0)))
+
+
+def test_a_parameter_at_its_bound_has_a_one_sided_interval_and_widens_others_on_one_side() -> None:
+    covariance = np.array([[1.0, -0.8], [-0.8, 1.0]])
+    place, lower = np.array([0.0, 5.0]), np.array([0.0, -np.inf])
+    assert interval_with_bounds(place, covariance, lower, np.array([1.0, 0.0]), 1.96) == pytest.approx((0.0, 1.96))
+    low, high = interval_with_bounds(place, covariance, lower, np.array([0.0, 1.0]), 1.96)
+    assert low == pytest.approx(5.0 - 1.96)  # the other parameter grows, this one falls with it
+    assert high == pytest.approx(5.0 + 1.96 * 0.6)  # what remains of the uncertainty with the other one at its bound
+
+
+def test_a_parameter_of_no_variance_stays() -> None:
+    covariance = np.diag([1.0, 0.0])
+    lower = np.zeros(2)
+    interval = interval_with_bounds(np.array([3.0, 7.0]), covariance, lower, np.array([1.0, 1.0]), 2.0)
+    assert interval == pytest.approx((8.0, 12.0))
+    assert interval_with_bounds(np.array([3.0, 7.0]), covariance, lower, np.array([0.0, 1.0]), 2.0) == (7.0, 7.0)
