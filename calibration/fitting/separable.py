@@ -69,6 +69,7 @@ def separable_least_squares(
     weights: Array | None = None,
     loss: str = "square",
     lower: Array | None = None,
+    limits: tuple[Array, Array] | None = None,
 ) -> SeparableFit:
     """Return the best fit of a model that is linear but for a few positive unknowns.
 
@@ -85,13 +86,16 @@ def separable_least_squares(
         As of `robust_least_squares`.
     lower : (p,) float array, optional
         Lower bounds of the linear coefficients, each 0 or minus infinity.
+    limits : pair of (q,) float arrays, optional
+        Between which the nonlinear unknowns stay; by default the range of `starts`.
     """
     starts = np.atleast_2d(np.asarray(starts, float))
     if not bool(np.all(starts > 0.0)):
         raise ConfigurationError("start values of a separable fit must be greater than 0")
     target = np.asarray(target, float)
     given = np.ones_like(target) if weights is None else np.asarray(weights, float)
-    search = _Search(columns, target, lower, np.log(starts.min(axis=0)), np.log(starts.max(axis=0)))
+    least, most = (starts.min(axis=0), starts.max(axis=0)) if limits is None else limits
+    search = _Search(columns, target, lower, np.log(least), np.log(most))
     minima = search.minima(np.log(starts), given)
     fit = minima[0]
     for stage in stages(loss):
@@ -130,6 +134,8 @@ class _Search:
 
         Of one unknown, those that are no worse than their neighbours; of several, the best that are far apart.
         """
+        if len(starts) <= _VALLEYS:
+            return starts
         if starts.shape[1] > 1:
             costs = np.array([self.cost(start, weights) for start in starts])
             chosen: list[Array] = []

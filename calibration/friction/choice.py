@@ -25,6 +25,8 @@ _APART, _SLOW = 0.5, 0.01
 are not judged, as a share of the top speed."""
 _FEWEST, _ERRORS = 2, 2.0
 """Parts that a comparison needs, and standard errors that are attributed to chance."""
+_COMPARED = 30_000
+"""Samples on which models are compared, evenly chosen of more; the chosen model is fitted to all."""
 _EXACT = 1e-9
 """Errors below this share of the friction are rounding errors and do not distinguish models."""
 _NEAR = 1.05
@@ -219,6 +221,9 @@ class _Comparison:
     def __init__(self, recordings: Sequence[Samples], settings: FitSettings, folds: int) -> None:
         self.settings = settings
         self.own_offsets = len(recordings) > 1 and not settings.common_offset
+        every = -(-sum(len(one.time) for one in recordings) // _COMPARED)
+        if every > 1:
+            recordings = [one.part(np.arange(0, len(one.time), every)) for one in recordings]
         self.parts = [
             (fitted, judged, part)
             for fitted, judged, part in _parts(recordings, folds)

@@ -17,6 +17,8 @@ from haptics.errors import ConfigurationError
 
 _BAND, _NOISE_BAND = 0.01, 4.0
 """Speed up to which samples are left out: in parts of the top speed, in standard deviations of the noise."""
+_THINNED = 10_000
+"""Samples on which a grid of start values is searched."""
 _DEFAULTS = FitSettings()
 _Search = tuple[Problem, Samples, FitSettings, float, NDArray[np.bool_], SeparableFit]
 
@@ -99,6 +101,16 @@ def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDA
         return SeparableFit(np.empty(0), linear, matrix, True)
     tried = starts(problem, samples, settings, kept)
     grid = np.stack(np.meshgrid(*tried, indexing="ij"), axis=-1).reshape(-1, len(tried))
+    limits = grid[0], grid[-1]
+    every = -(-len(target) // _THINNED)
+    if len(tried) > 1 and every > 1:  # the grid of two unknowns is searched on some of many samples
+        thin = np.zeros(len(target), bool)
+        thin[::every] = True
+        few = part.of(thin)
+        first = separable_least_squares(
+            lambda nonlinear: few.columns(velocity[thin], nonlinear), target[thin], grid, lower=problem.lower
+        )
+        grid = np.array([one.nonlinear for one in (first, *first.others)])
     return separable_least_squares(
         lambda nonlinear: part.columns(velocity, nonlinear),
         target,
@@ -106,4 +118,5 @@ def _solved(problem: Problem, samples: Samples, settings: FitSettings, kept: NDA
         weights=weights,
         loss=settings.loss,
         lower=problem.lower,
+        limits=limits,
     )
