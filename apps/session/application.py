@@ -21,7 +21,7 @@ from apps.session.run import Session
 from apps.session.service import Service
 from apps.settings.config import SessionConfig, complete
 from apps.settings.models import Table, causality_of
-from apps.shared.picture import draw
+from apps.shared.picture import draw, preloading
 from apps.shared.words import wrapped
 from haptics.errors import ConfigurationError, HapticError, RecordingError
 from haptics.recording.recording import Recording
@@ -192,7 +192,8 @@ class Application:
             service.fronts.tell(say.Captioned(self._caption))
         if self._interrupted:
             session.interrupt()
-        outcome = session.run(service.attend, service.connections)
+        with preloading(session.preparing) if config.session.picture else contextlib.nullcontext():
+            outcome = session.run(service.attend, service.connections)
         service.end(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
         if config.session.picture:
             outcome.summary["picture"] = self._draw(outcome)

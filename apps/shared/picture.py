@@ -6,7 +6,13 @@ The path is drawn as in Kikuuwe et al. 2006, Figs. 16 and 19, the time courses a
 
 from __future__ import annotations
 
+import contextlib
+import gc
+import importlib
 import io
+import threading
+from collections.abc import Iterator
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -48,17 +54,81 @@ _DECADES = range(-1, 5)
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
+_IMPORTS = (
+    "PIL.PngImagePlugin",
+    "pyparsing",
+    "dateutil.parser",
+    "matplotlib",
+    "matplotlib.patches",
+    "matplotlib.text",
+    "matplotlib.widgets",
+    "matplotlib.backends.backend_agg",
+    "matplotlib.axis",
+    "matplotlib.legend",
+    "matplotlib.axes",
+    "matplotlib.projections",
+    "matplotlib.figure",
+)
+"""Modules of Matplotlib and of its dependencies in an order in which each import is short."""
+
+
+@contextlib.contextmanager
+def preloading(permitted: threading.Event) -> Iterator[None]:
+    """Import Matplotlib for `draw` in a thread, a module at a time while `permitted` is set.
+
+    The thread ends with the context, and `draw` imports the rest.
+    """
+    left = threading.Event()
+
+    def load() -> None:
+        for name in _IMPORTS:
+            if left.is_set() or not permitted.is_set():
+                return
+            with contextlib.suppress(ImportError):  # `draw` reports it
+                importlib.import_module(name)
+            if name == "matplotlib" and not _fonts_are_known():
+                return
+
+    thread = threading.Thread(target=load, name="haptics picture")
+    thread.start()
+    try:
+        yield
+    finally:
+        left.set()
+        thread.join()
+
+
+def _fonts_are_known() -> bool:
+    """Return False if Matplotlib would search the machine for fonts, as it does once, for seconds."""
+    import matplotlib
+
+    return any(Path(matplotlib.get_cachedir()).glob("fontlist-*.json"))
+
+
 def draw(recording: Recording) -> str | None:
     """Draw the picture of `recording` into its folder; return its path, or None for a run without usable ticks."""
     rows = _finite(recording.rows)
     if len(rows) == 0:
         return None
+    collecting = gc.isenabled()
+    gc.disable()  # collections take a seventh of the time, and find next to nothing
+    try:
+        drawn = _drawn(rows, recording.metadata)
+    finally:
+        if collecting:
+            gc.enable()
+    path = recording.folder / PICTURE
+    replace_own(path, drawn, PNG)
+    return str(path)
+
+
+def _drawn(rows: Rows, metadata: dict[str, Any]) -> bytes:
+    """Return the picture as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(14, 9.5), dpi=110, facecolor="white")
     FigureCanvasAgg(figure)
-    metadata = recording.metadata
     impedance = metadata["device"]["causality"] == Causality.IMPEDANCE
     flags = _flags_of(rows)
     names = [str(flag.name).lower().replace("_", " ") for flag in flags]
@@ -84,11 +154,9 @@ def draw(recording: Recording) -> str | None:
     _flags(figure.add_subplot(times[4]), rows, flags, names)
     _punctuality(figure.add_axes((0.617, 0.05, 0.38, unit)), rows, metadata)
     figure.suptitle(_title(metadata), fontsize=13, color=_INK, y=0.997)
-    path = recording.folder / PICTURE
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", pil_kwargs={"compress_level": 1})
-    replace_own(path, drawn.getvalue(), PNG)
-    return str(path)
+    return drawn.getvalue()
 
 
 def _finite(rows: Rows) -> Rows:

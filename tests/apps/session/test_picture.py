@@ -2,6 +2,8 @@
 
 import subprocess
 import sys
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -13,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from apps.shared.picture import draw
+from apps.shared.picture import draw, preloading
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
 from haptics.recording.certificate import certificate
@@ -156,6 +158,25 @@ def test_the_histograms_count_every_tick(drawn: Callable[..., Figure]) -> None:
     assert sorted(late[late > 0]) == [7, 2993]
     assert sorted(took[took > 0]) == [2, 2998]
     assert [label.get_text() for label in axes.get_xticklabels()] == ["10⁻¹", "10⁰", "10¹", "10²", "10³", "10⁴"]
+
+
+def test_modules_are_imported_ahead_only_while_that_is_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    permitted, imported = threading.Event(), list[str]()
+
+    def note(name: str) -> None:
+        imported.append(name)
+        if len(imported) == 3:
+            permitted.clear()
+
+    monkeypatch.setattr("apps.shared.picture.importlib.import_module", note)
+    permitted.set()
+    with preloading(permitted):
+        while permitted.is_set():
+            time.sleep(1e-3)
+    assert len(imported) == 3
+    with preloading(permitted):
+        pass
+    assert len(imported) == 3
 
 
 def test_a_session_draws_its_picture_without_pyplot(tmp_path: Path) -> None:
