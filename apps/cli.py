@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import json
 import os
@@ -79,6 +80,18 @@ class _Parser(Parser):
         """Say how the command is used; leave with an error if nobody can read it."""
         if not _written(self.format_help().rstrip()):
             self.exit(WRONG_REQUEST)
+
+
+def run_process() -> int:
+    """Run `main` as the only work of this process.
+
+    Numba and Matplotlib make several hundred thousand objects when they are imported, and keep them. Collections are
+    therefore rare, and none takes place at exit.
+    """
+    gc.set_threshold(20_000, 20, 20)
+    status = main()
+    gc.freeze()
+    return status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import gc
 import multiprocessing
 import signal
 from collections.abc import Iterator
@@ -91,8 +92,10 @@ class Standby:
 
 def _serve_next_job(connection: Connection, programs: Connection) -> None:
     """Import the servo, wait for the job and run it."""
+    gc.disable()  # imports leave no garbage
     from haptics.servo.serving import serve
 
+    gc.enable()
     try:
         job = connection.recv()
     except (EOFError, ConnectionError):  # the application is gone
