@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import json
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from textwrap import indent
 from typing import Any
@@ -20,7 +21,6 @@ from apps.gallery import command as gallery
 from apps.shared.answer import Answer
 from apps.shared.parser import Parser, Version
 from apps.shared.words import wrapped
-from devices.faults import FAULTS
 from haptics.errors import (
     ConfigurationError,
     DeviceFault,
@@ -60,12 +60,38 @@ MOST_VIEWS = 4
 
 
 class _Parser(Parser):
-    """The parser whose help is refused where nobody can read it."""
+    """The parser whose help is refused where nobody can read it.
+
+    Attributes
+    ----------
+    write_epilog : callable or None
+        Returns the epilog of the help, where that takes an import.
+    """
+
+    write_epilog: Callable[[], str] | None = None
+
+    def format_help(self) -> str:
+        """Return the help."""
+        if self.write_epilog is not None:
+            self.epilog = self.write_epilog()
+        return super().format_help()
 
     def print_help(self, file: Any = None) -> None:
         """Say how the command is used; leave with an error if nobody can read it."""
         if not _written(self.format_help().rstrip()):
             self.exit(WRONG_REQUEST)
+
+
+def run_process() -> int:
+    """Run `main` as the only work of this process.
+
+    Numba and Matplotlib make several hundred thousand objects when they are imported, and keep them. Collections are
+    therefore rare, and none takes place at exit.
+    """
+    gc.set_threshold(20_000, 20, 20)
+    status = main()
+    gc.freeze()
+    return status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -78,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if arguments is None else list(arguments)
     as_json = "--json" in arguments
     try:
-        options = _parser().parse_args(arguments)
+        options = _parser(arguments).parse_args(arguments)
         answer: Answer = options.command(options)
     except HapticError as error:
         status = next(number for kind, number in _STATUS if isinstance(error, kind))
@@ -134,7 +160,8 @@ def _complain(line: str) -> None:
         print(wrapped(words, 2) if sys.stderr.isatty() else words, file=sys.stderr, flush=True)
 
 
-def _parser() -> argparse.ArgumentParser:
+def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
+    """Return the parser; with `arguments`, commands that they do not name are without their options."""
     parser = _Parser(prog="haptics", description="Render friction on haptic devices at 1 kHz, and identify it.")
     parser.add_argument("--version", action=Version)
     subparsers = parser.add_subparsers(required=True, metavar="COMMAND", parser_class=_Parser)
@@ -143,7 +170,11 @@ def _parser() -> argparse.ArgumentParser:
     _add_devices(subparsers)
     _add_replay(subparsers)
     for name, summary in _TOOLS.items():
-        _add_tool(subparsers, name, summary)
+        tool = subparsers.add_parser(name, help=summary)
+        if arguments is None or name in arguments:
+            module = importlib.import_module(f"apps.{name}.command")
+            module.add_options(tool)
+            tool.set_defaults(command=module.run)
     for subparser in subparsers.choices.values():
         subparser.add_argument("--json", action="store_true", help="print one JSON object on standard output")
     return parser
@@ -164,7 +195,6 @@ def _add_run(subparsers: Any) -> None:
     parser = subparsers.add_parser(
         "run",
         help="an interactive session on a device",
-        epilog="faults to inject:\n" + indent(listed({name: kind.description for name, kind in FAULTS.items()}), "  "),
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--device", metavar="NAME", help="backend name; see 'haptics devices'")
@@ -191,7 +221,15 @@ def _add_run(subparsers: Any) -> None:
         help="inject a fault from that time on, for instance nan@2 (repeatable); nan@2+0.05 lasts 0.05 s",
     )
     _add_session_options(parser, "until it is stopped, by Ctrl-C or in the window")
+    parser.write_epilog = _faults
     parser.set_defaults(command=commands.run)
+
+
+def _faults() -> str:
+    """Return the list of the faults that can be injected."""
+    from devices.faults import FAULTS
+
+    return "faults to inject:\n" + indent(listed({name: kind.description for name, kind in FAULTS.items()}), "  ")
 
 
 def _add_session_options(parser: argparse.ArgumentParser, by_default: str) -> None:
@@ -244,10 +282,3 @@ def _add_replay(subparsers: Any) -> None:
     parser.add_argument("--headless", action="store_true", help="without a window: print a summary and draw a picture")
     parser.add_argument("--theme", choices=("auto", "dark", "light"), default="auto", help="colours of the window")
     parser.set_defaults(command=commands.replay)
-
-
-def _add_tool(subparsers: Any, name: str, summary: str) -> None:
-    tool = importlib.import_module(f"apps.{name}.command")
-    parser = subparsers.add_parser(name, help=summary)
-    tool.add_options(parser)
-    parser.set_defaults(command=tool.run)

@@ -8,8 +8,6 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from apps.gallery import command as gallery
-from apps.settings.config import gather
-from apps.settings.models import Table
 from apps.shared.answer import Answer
 from apps.shared.words import wrapped
 from haptics.errors import ConfigurationError
@@ -17,6 +15,7 @@ from haptics.errors import ConfigurationError
 if TYPE_CHECKING:
     from apps.front_ends.front_end import FrontEnd
     from apps.session.outcome import Outcome
+    from apps.settings.models import Table
     from haptics.recording.recording import Recording
 
 DEMO_DURATION = 30.0
@@ -32,21 +31,33 @@ def demo(options: Namespace) -> Answer:
         return gallery.run(options, windows, _streams(options), obstacle)
     if options.duration is None:
         options.duration = DEMO_DURATION
-    return _session(options, {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})
+    return _session(options, lambda: {"device": {"name": "virtual-joystick"}, "session": {"model": "C"}})
 
 
 def run(options: Namespace) -> Answer:
     """Run an interactive session."""
-    return _session(options, gather(options.config, options.assignments))
+
+    def settings() -> dict[str, Table]:
+        from apps.settings.config import gather
+
+        return gather(options.config, options.assignments)
+
+    return _session(options, settings)
 
 
-def _session(options: Namespace, tables: dict[str, Table]) -> Answer:
-    from apps.session.application import Application
+def _session(options: Namespace, settings: Callable[[], dict[str, Table]]) -> Answer:
+    from haptics.servo.standby import Standby
 
-    _lay_options(tables, options)
-    windows, obstacle = _windows(options)
-    streams = _streams(options)
-    return _answer(Application(tables, windows=windows, streams=streams, obstacle=obstacle).run())
+    with Standby() as standby:  # before all that takes long to import
+        tables = settings()
+        from apps.session.application import Application
+
+        _lay_options(tables, options)
+        windows, obstacle = _windows(options)
+        application = Application(
+            tables, windows=windows, streams=_streams(options), obstacle=obstacle, standby=standby
+        )
+        return _answer(application.run())
 
 
 def _streams(options: Namespace) -> list[Callable[[], FrontEnd]]:

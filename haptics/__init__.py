@@ -136,7 +136,7 @@ def main() -> int:
                 file=sys.stderr,
             )
             return 2
-    return int(importlib.import_module("apps.cli").main())
+    return int(importlib.import_module("apps.cli").run_process())
 
 
 __getattr__, __dir__ = public_names(__name__, _HOMES)

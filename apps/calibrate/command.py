@@ -13,21 +13,19 @@ KINDS = {
     "coupled": "identify the friction of motors that drive several joints together, from recordings",
     "terms": "select the terms of the friction and load of joints, by cross-validation",
     "check": "validate parameters with recordings that they were not identified from",
-    "arm": "identify an arm: the handle on its force sensor, the friction and inertia of its joints",
+    "arm": "identify an arm: the handle on its force sensor, and the friction and inertia of its joints",
     "servo": "identify the position servo of an arm: delay, natural frequency and damping, for advice on its sessions",
-    "device": "a device that takes forces: mass, damping, friction, delay, encoder; its stable boundary, measured",
-    "joystick": "calibrate a force-feedback stick: metres per count and newtons per level; you move it as told",
+    "device": "identify a device that takes forces: mass, damping, friction, delay, encoder and stability boundary",
+    "joystick": "calibrate a force-feedback stick, which you move as told: metres per count and newtons per level",
 }
-"""Each has a module of its own here, with ``add_options`` and ``run``."""
-
-_VERBS = {"check": "Check", "motor": "Find", "terms": "Find"}
+"""Sub-commands with what they do, each an imperative; each has a module here, with ``add_options`` and ``run``."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Add the sub-commands to the command's parser."""
     kinds = parser.add_subparsers(required=True, metavar="KIND", dest="kind")
     for name, summary in KINDS.items():
-        own = kinds.add_parser(name, help=summary, description=f"{_VERBS.get(name, 'Calibrate')} {summary}.")
+        own = kinds.add_parser(name, help=summary, description=f"{summary[0].upper()}{summary[1:]}.")
         importlib.import_module(f"apps.calibrate.{name}").add_options(own)
         own.add_argument("--json", action="store_true", help="print one JSON object on standard output")
 

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from apps.front_ends.messages import Quit
 from apps.front_ends.pipes import has_room
-from haptics.servo.process import without_signals
+from haptics.servo.standby import without_signals
 
 _AT_ONCE = 1000
 """A front end that talks without end is heard so many messages at a time: heartbeats come between."""

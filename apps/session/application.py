@@ -21,12 +21,13 @@ from apps.session.run import Session
 from apps.session.service import Service
 from apps.settings.config import SessionConfig, complete
 from apps.settings.models import Table, causality_of
-from apps.shared.picture import draw
+from apps.shared.picture import draw, preloading
 from apps.shared.words import wrapped
 from haptics.errors import ConfigurationError, HapticError, RecordingError
 from haptics.recording.recording import Recording
 from haptics.servo.loop import End
 from haptics.servo.run import HEARTBEAT_EVERY, NeverStarted
+from haptics.servo.standby import Standby
 
 MOUSE = "mouse"
 
@@ -69,6 +70,8 @@ class Application:
     again : str
         Where the runs are recorded that repeat the first one: each that is complete is followed by the same again,
         until somebody stops it or leaves. Empty: none is repeated.
+    standby : Standby, optional
+        A servo process that waits for the job of the first session.
     """
 
     def __init__(
@@ -81,10 +84,11 @@ class Application:
         tell: Callable[[str], None] = tell_stderr,
         caption: str = "",
         again: str = "",
+        standby: Standby | None = None,
     ) -> None:
         self._tables, self._caption, self._again = tables, caption, again
         self._windows, self._streams, self._obstacle = windows, streams, obstacle
-        self._tell = tell
+        self._tell, self._standby = tell, standby
         self._service = Service(tell)
         self._interrupted = False
 
@@ -172,9 +176,14 @@ class Application:
 
     def _one(self, config: SessionConfig) -> tuple[Outcome, SessionConfig]:
         """Run one session; return how it went and its configuration as it was at the end."""
-        service = self._service
+        service, standby = self._service, self._standby
+        self._standby = None  # it serves one session
         session = Session(
-            config, self._tell, self._warn, prepare=lambda words: service.fronts.tell(say.Preparing(words))
+            config,
+            self._tell,
+            self._warn,
+            prepare=lambda words: service.fronts.tell(say.Preparing(words)),
+            standby=standby,
         )
         if self._obstacle not in ("", HEADLESS):
             self._tell(f"no live view: {self._obstacle}.")
@@ -183,7 +192,8 @@ class Application:
             service.fronts.tell(say.Captioned(self._caption))
         if self._interrupted:
             session.interrupt()
-        outcome = session.run(service.attend, service.connections)
+        with preloading(session.preparing) if config.session.picture else contextlib.nullcontext():
+            outcome = session.run(service.attend, service.connections)
         service.end(say.SessionEnded(outcome.reason, outcome.summary, str(outcome.fault or "")))
         if config.session.picture:
             outcome.summary["picture"] = self._draw(outcome)

@@ -44,7 +44,11 @@ class Preparation:
         self.opening = False
 
     def take(self, stage: str, facts: Any) -> None:
-        """Take note of a message of the servo: ``compiling``, ``opening`` or ``ready``."""
+        """Take note of a message of the servo: ``compiling``, ``compiled``, ``opening`` or ``ready``."""
+        if stage == "ready":
+            self._next = float("inf")
+            self._show("")
+            return
         if stage == "compiling":
             if self._kernels is None:
                 self._progress.clear()
@@ -52,10 +56,6 @@ class Preparation:
             self._kernels = facts
         elif stage == "opening":
             self.opening = True
-        else:
-            self._next = float("inf")
-            self._show("")
-            return
         self._next = 0.0
         self.refresh()
 

@@ -22,6 +22,7 @@ from haptics.recording.certificate import NOT_PRINTED, real_time_factor
 from haptics.records import Rows
 from haptics.servo.loop import End
 from haptics.servo.run import INTERRUPTED, Listen, Run
+from haptics.servo.standby import Standby
 
 
 class Session(Run):
@@ -41,6 +42,8 @@ class Session(Run):
         Takes what is done before the first tick, in words; empty when that is over.
     folder : Path, optional
         Where the recording is to be; by default a new folder in the one for recordings.
+    standby : Standby, optional
+        A servo process that waits for its job.
 
     Attributes
     ----------
@@ -60,6 +63,7 @@ class Session(Run):
         progress: Progress | None = None,
         prepare: Callable[[str], None] = lambda words: None,
         folder: Path | None = None,
+        standby: Standby | None = None,
     ) -> None:
         self.config = config
         self._spec, self._limits = config.spec, config.limits
@@ -75,7 +79,7 @@ class Session(Run):
         self._preparation = Preparation(config.device, self._progress, tell, prepare)
         recorder = new_recorder(config, self._counsel.record, folder)
         self.folder = recorder.folder
-        super().__init__(recorder, make_job(config, self._faults, self.folder), config.device, tell)
+        super().__init__(recorder, make_job(config, self._faults, self.folder), config.device, tell, standby)
         self._key = HeldKey(self.servo.job.paths.control.path)
         live = config.session.clock == "wall"
         self.keys = KeyJournal(recorder, self.servo.trace, config.session.rate if live else None)

@@ -104,8 +104,9 @@ def _bytes(path: str) -> bytes:
 
 
 def _csv(path: str) -> Columns:
-    from devices.virtual.hands.csv_table import read_table
+    from devices.virtual.hands.csv_table import read_table, require_text
 
+    require_text(path, "CSV files, NPZ files and folders of recordings")
     table = read_table(path)
     twice = {name for name in table.names if table.names.count(name) > 1}
     if twice:

@@ -6,7 +6,6 @@ other; `haptics.servo.serving` is the one side, `haptics.servo.process` the othe
 
 from __future__ import annotations
 
-import signal
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,10 +35,6 @@ without a clock waits; while ``gate_closed`` is not 0 the output goes down and s
 
 DISMISSED = ("dismissed", None)
 """Message with which the application dismisses a servo."""
-
-FOR_THE_APPLICATION = (signal.SIGINT, signal.SIGQUIT, signal.SIGHUP, signal.SIGTSTP)
-"""What a terminal sends to every process in it: the application decides what it means; a frozen servo would leave its
-last force on."""
 
 DeviceFactory = Callable[[Clock], Device]
 """Builds the device inside the servo process; must be picklable, for instance a `functools.partial`."""

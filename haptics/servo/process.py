@@ -5,13 +5,8 @@ If the servo dies, the application notices when the pipe between them closes; on
 
 from __future__ import annotations
 
-import atexit
-import contextlib
-import multiprocessing
 import signal
 import time
-from collections.abc import Iterator
-from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -20,23 +15,13 @@ import numpy as np
 from haptics.elements.models import Element, functions_of, write_parameters
 from haptics.errors import ConfigurationError, ServoLost
 from haptics.rendering.on_scene import OnScene
-from haptics.servo.job import CONTROL, DISMISSED, FOR_THE_APPLICATION, SILENCE, Job
+from haptics.servo.job import CONTROL, DISMISSED, SILENCE, Job
 from haptics.servo.lane import Lane
 from haptics.servo.realtime import ProcessState
-from haptics.servo.serving import send, serve
+from haptics.servo.serving import send
+from haptics.servo.standby import Standby
 from haptics.servo.supervision import SETTINGS
 from haptics.trace import Trace
-
-
-@contextlib.contextmanager
-def without_signals() -> Iterator[None]:
-    """Hold back what a terminal sends to every process in it; a process that is started meanwhile never gets it."""
-    resource_tracker.ensure_running()  # which would let them through again if it were started meanwhile
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, FOR_THE_APPLICATION)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class ServoProcess:
@@ -46,6 +31,8 @@ class ServoProcess:
     ----------
     job : Job
         What to run. Its connecting files are made here and removed by `close`.
+    standby : Standby, optional
+        A process that waits for a job; by default a new one is started with the servo.
 
     Attributes
     ----------
@@ -53,17 +40,15 @@ class ServoProcess:
         At the end of a run: what it used of the machine (`haptics.servo.realtime.Usage`).
     """
 
-    def __init__(self, job: Job) -> None:
+    def __init__(self, job: Job, standby: Standby | None = None) -> None:
         self.job = job
         self.trace = Trace.create(job.paths.trace.path)
         self._settings = Lane(job.paths.settings.path, SETTINGS, create=True)
         self._control = Lane(job.paths.control.path, CONTROL, create=True)
-        context = multiprocessing.get_context("spawn")  # a fork would inherit windows, threads and locks
-        self._connection, self._far_end = context.Pipe()
-        self._far_programs, self._programs = context.Pipe(duplex=False)
-        ends = self._far_end, self._far_programs
-        self._process = context.Process(target=serve, args=(job, *ends), name="haptics servo")
+        self._standby = standby or Standby()
+        self._process, self._connection = self._standby.process, self._standby.connection
         self._state: ProcessState | None = None
+        self._started = False
         self._version, self._by_pipe = 0, False
         self.used: dict[str, Any] = {}
 
@@ -73,13 +58,11 @@ class ServoProcess:
         return self._process.pid or 0
 
     def start(self) -> None:
-        """Start the process; it answers ``ready`` when its device is open."""
+        """Start the process and the job; it answers ``ready`` when its device is open."""
         self.beat()
-        with without_signals():  # from its first instruction on; see `serve`
-            self._process.start()
-        self._far_end.close()  # so that the pipe reports the end of the process
-        self._far_programs.close()
-        atexit.register(self._connection.close)  # an application that leaves without `close` is not waited for
+        self._standby.start()
+        self._standby.send(self.job)
+        self._started = True
 
     def beat(self) -> None:
         """Send a heartbeat to the servo's watchdog."""
@@ -161,7 +144,7 @@ class ServoProcess:
             What the journal of the recording says of it, its version included (`haptics.rendering.programs`).
         """
         self._version, self._by_pipe = int(line["version"]), True
-        send(self._programs, line)
+        send(self._standby.programs, line)
 
     def take(self, program: Element | OnScene, line: dict[str, Any]) -> None:
         """Put an element in force, or one on a scene: at the next tick, or as soon as what it needs is ready.
@@ -200,7 +183,8 @@ class ServoProcess:
 
         Returns
         -------
-        ("compiling", (number, about)), ("opening", None), ("device", dict), ("ready", dict), ("ended", str) or None
+        ("compiling", (number, about)), ("compiled", None), ("opening", None), ("device", dict), ("ready", dict) or
+        ("ended", str); None if there is none
 
         Raises
         ------
@@ -233,14 +217,9 @@ class ServoProcess:
 
         Until then a servo whose run has ended stands by to complete the recording: record the end of the trace first.
         """
-        if self._process.pid is not None:
+        if self._started:
             self._end()
-        else:
-            self._far_end.close()
-            self._far_programs.close()
-        self._programs.close()
-        self._connection.close()
-        atexit.unregister(self._connection.close)
+        self._standby.close()
         if self._state is not None:
             self._state.close()
         self.job.paths.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import wait
@@ -17,6 +18,7 @@ from haptics.servo.background import RECORD_AT_ONCE, RECORD_EVERY, Background, F
 from haptics.servo.job import SILENCE, Job
 from haptics.servo.loop import End
 from haptics.servo.process import ServoProcess
+from haptics.servo.standby import Standby
 from haptics.trace import Reader
 
 HEARTBEAT_EVERY = 0.01
@@ -47,6 +49,8 @@ class Run:
         What its device is called in messages.
     tell : callable
         Takes a line for the person.
+    standby : Standby, optional
+        A process that waits for the job.
 
     Attributes
     ----------
@@ -56,6 +60,9 @@ class Run:
         What went wrong.
     stopping : bool
         Whether the end was asked for.
+    preparing : Event
+        Set until the servo has all its kernels and is about to open its device. Work that can wait must not be begun
+        in this process from then on.
     opening, opened : bool
         Whether the device may have been touched, and whether it has been opened.
     granted : dict
@@ -66,12 +73,21 @@ class Run:
 
     me = "this process"
 
-    def __init__(self, recorder: Recorder, job: Job, device: str, tell: Callable[[str], None]) -> None:
+    def __init__(
+        self,
+        recorder: Recorder,
+        job: Job,
+        device: str,
+        tell: Callable[[str], None],
+        standby: Standby | None = None,
+    ) -> None:
         self.recorder, self._device = recorder, device
-        self.servo = ServoProcess(job)
+        self.servo = ServoProcess(job, standby)
         recorder.follow(Reader(self.servo.trace))
         self.ending = Ending(recorder, self.servo.trace, tell)
         self.stopping = self.opening = self.opened = False
+        self.preparing = threading.Event()
+        self.preparing.set()
         self.granted: dict[str, Any] = {}
 
     # --- what a run may do of its own -------------------------------------------------------------------------------
@@ -198,7 +214,7 @@ class Run:
         wait([self.servo.connection, *listen()], HEARTBEAT_EVERY)
         message = self.servo.next_message()
         match message:
-            case ("compiling" | "opening" | "ready") as stage, facts:
+            case ("compiling" | "compiled" | "opening" | "ready") as stage, facts:
                 self._take(stage, facts)
             case "device", facts:
                 with self.writing():
@@ -214,6 +230,8 @@ class Run:
 
     def _take(self, stage: str, facts: Any) -> None:
         self.prepared(stage, facts)
+        if stage == "compiled":
+            self.preparing.clear()
         self.opening |= stage == "opening"
         if stage == "ready":
             self.opened, self.granted = True, facts

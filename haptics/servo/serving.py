@@ -23,11 +23,12 @@ from haptics.kernel_cache import COMPILATION
 from haptics.recording.json_files import append_line
 from haptics.recording.recording import EVENTS, salvage
 from haptics.servo.arrivals import Arrivals
-from haptics.servo.job import CONTROL, FOR_THE_APPLICATION, SILENCE, Job
+from haptics.servo.job import CONTROL, SILENCE, Job
 from haptics.servo.lane import Lane
 from haptics.servo.loop import AT_ONCE
 from haptics.servo.realtime import Usage, enter, granted_nothing
 from haptics.servo.servo import Servo
+from haptics.servo.standby import FOR_THE_APPLICATION
 from haptics.servo.supervision import SETTINGS, Supervision
 from haptics.trace import Reader, Trace
 
@@ -36,7 +37,7 @@ _LOOK_AGAIN = 1e-4
 
 
 def serve(job: Job, connection: Connection, programs: Connection) -> None:
-    """Run `job`; the target of the servo process. Everything that happens is reported through `connection`.
+    """Run `job` in the servo process. Everything that happens is reported through `connection`.
 
     What comes through `programs` takes over in mid-run (`haptics.servo.arrivals`). After the run the process stays
     until the application has all of it; if that dies first, this one completes the recording.
@@ -62,6 +63,7 @@ def _run(job: Job, trace: Trace, connection: Connection, programs: Connection) -
     COMPILATION.watcher = lambda number, about: send(connection, ("compiling", (number, about)))
     servo = _build(job, trace, application)
     servo.warm_up()
+    send(connection, ("compiled", None))
     Arrivals(programs, job, servo).start()
     signal.signal(signal.SIGTERM, lambda *_: servo.stop())
     # Not in this thread: in a loop without Python it could not hear signals.

@@ -26,7 +26,7 @@ from apps.view.launch import why_no_window
 from haptics.recording.columns import completed
 from haptics.records import Rows
 from haptics.servo.lane import Lane
-from haptics.servo.process import without_signals
+from haptics.servo.standby import without_signals
 from haptics.shared import SharedFile
 from haptics.trace import Trace
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from apps.bench.outcome import CannotMeasure
 from apps.bench.stop import Stop
 from apps.stream.address import UDP, StreamAddress
-from haptics.servo.process import without_signals
+from haptics.servo.standby import without_signals
 
 Ticks = NDArray[np.int64]
 """Numbers of ticks, (n,)."""

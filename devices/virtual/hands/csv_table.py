@@ -7,6 +7,7 @@ tabs.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,28 @@ LARGEST_FILE = 200_000_000
 _SEPARATORS = ",;\t"
 
 _POINT = " Write numbers with a point, not with a comma: 4.5 (and separate columns by commas, semicolons or tabs)."
+
+_BEGINNINGS = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1": "excel",
+    b"PAR1": "parquet",
+    b"MATLAB 5.0 MAT-file": "mat",
+    b"MATLAB 7.3 MAT-file": "mat",
+}
+"""First bytes of the forms that people have tables in, besides text."""
+
+_SUFFIXES = {".gz": "gzip", ".xlsx": "excel", ".xls": "excel", ".parquet": "parquet", ".mat": "mat"}
+"""Suffixes of the same forms, for files with other first bytes that are not text."""
+
+_FORMS = {
+    "gzip": ("a gzip file", "decompress it with 'gunzip {path}'"),
+    "zip": ("a ZIP archive", "extract the file with the data"),
+    "npz": ("an NPZ file with another name", "rename it so that it ends with .npz"),
+    "excel": ("an Excel workbook", "save its sheet as CSV"),
+    "parquet": ("a Parquet file", "convert it to CSV, for instance with pandas"),
+    "mat": ("a MAT file", "save its columns as CSV, in MATLAB with writetable or writematrix"),
+}
 
 TIME_NAMES = ("t", "t_s", "time", "time_s")
 
@@ -120,8 +143,48 @@ def read_table(path: str) -> Table:
     return Table(path, tuple(comments), names, np.array(rows), np.array(lines))
 
 
+def require_text(path: str, readable: str = "CSV files") -> None:
+    """Raise `ConfigurationError` if a file is of a known form that is not text.
+
+    Parameters
+    ----------
+    path : str
+        The file; one that cannot be read is left to its reader.
+    readable : str
+        The forms that the caller reads, for the message.
+    """
+    try:
+        with open(path, "rb") as file:
+            beginning = file.read(512)
+    except (OSError, ValueError):
+        return
+    form = next((form for first, form in _BEGINNINGS.items() if beginning.startswith(first)), None)
+    if form is None and b"\0" in beginning:
+        form = _SUFFIXES.get(Path(path).suffix.lower())
+    if form == "zip":
+        form = _zipped_form(path)
+    if form is not None:
+        name, remedy = _FORMS[form]
+        if form == "gzip" and Path(path).suffix.lower() != ".gz":  # gunzip takes no other name
+            remedy = "rename it to {path}.gz and decompress it with gunzip"
+        raise ConfigurationError(f"{path}: is {name}; only {readable} can be read: {remedy.format(path=path)}.")
+
+
+def _zipped_form(path: str) -> str:
+    """Return the form of a file that is a ZIP archive."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            members = archive.namelist()
+    except (OSError, ValueError, NotImplementedError, zipfile.BadZipFile):
+        members = []
+    if any(name.startswith("xl/") for name in members) or Path(path).suffix.lower() == ".xlsx":
+        return "excel"
+    return "npz" if members and all(name.endswith(".npy") for name in members) else "zip"
+
+
 def _text(path: str) -> str:
     file = Path(path)
+    require_text(path)
     try:
         if not file.is_file():
             raise ConfigurationError(f"{path}: there is no such file.")

@@ -1,5 +1,9 @@
 """Every run gets a picture, whatever happened in it."""
 
+import subprocess
+import sys
+import threading
+import time
 from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
@@ -11,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from apps.shared.picture import draw
+from apps.shared.picture import draw, preloading
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
 from haptics.recording.certificate import certificate
@@ -125,6 +129,68 @@ def test_no_peak_of_the_energy_is_lost_and_the_limit_is_shown_when_it_is_near(
     assert (len(axes.lines) == 2) == limit_is_drawn
     assert axes.get_ylim()[1] > max(peak, 100.0 * limit_is_drawn)
     assert f"at most {peak:.3g} of 100 mJ" in words_of(figure)
+
+
+@pytest.mark.parametrize("count", [3000, 50_001])
+def test_lines_keep_the_extremes_of_every_time_course(drawn: Callable[..., Figure], count: int) -> None:
+    rows = circle(count)
+    rows["friction_force"][1234] = 3.0, 4.0
+    rows["friction_force"][2345] = 0.0
+    rows["position"][2501] = 0.123, -0.456
+    axes = {axes.get_ylabel(): axes for axes in drawn(rows).axes}
+    (friction,) = axes["force [N]"].lines
+    x, y = axes["position [mm]"].lines
+    path = axes["y [mm]"].lines[0]
+    assert (np.min(friction.get_ydata()), np.max(friction.get_ydata())) == pytest.approx((0.0, 5.0))
+    assert np.max(x.get_ydata()) == pytest.approx(123.0)
+    assert np.min(y.get_ydata()) == pytest.approx(-456.0)
+    assert (np.max(path.get_xdata()), np.min(path.get_ydata())) == pytest.approx((123.0, -456.0))
+    for line in (friction, x, y):
+        assert tuple(np.asarray(line.get_xdata())[[0, -1]]) == (rows["time"][0], rows["time"][-1])
+        assert len(np.asarray(line.get_xdata())) <= 3000
+
+
+def test_the_histograms_count_every_tick(drawn: Callable[..., Figure]) -> None:
+    rows = circle(3000)
+    rows["period_error"][:7], rows["tick_time"][7:9] = 0.0, 1e-3
+    (axes,) = (axes for axes in drawn(rows).axes if axes.get_ylabel() == "ticks")
+    late, took = (patch.get_data().values for patch in axes.patches)  # type: ignore[attr-defined]
+    assert sorted(late[late > 0]) == [7, 2993]
+    assert sorted(took[took > 0]) == [2, 2998]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["10⁻¹", "10⁰", "10¹", "10²", "10³", "10⁴"]
+
+
+def test_modules_are_imported_ahead_only_while_that_is_permitted(monkeypatch: pytest.MonkeyPatch) -> None:
+    permitted, imported = threading.Event(), list[str]()
+
+    def note(name: str) -> None:
+        imported.append(name)
+        if len(imported) == 3:
+            permitted.clear()
+
+    monkeypatch.setattr("apps.shared.picture.importlib.import_module", note)
+    permitted.set()
+    with preloading(permitted):
+        while permitted.is_set():
+            time.sleep(1e-3)
+    assert len(imported) == 3
+    with preloading(permitted):
+        pass
+    assert len(imported) == 3
+
+
+def test_a_session_draws_its_picture_without_pyplot(tmp_path: Path) -> None:
+    """It would register a window system and takes longer to load than the whole picture takes to draw."""
+    program = (
+        "import sys; from apps.cli import main\n"
+        f"assert main(['run', '--device', 'virtual-joystick', '--duration', '0.1', '--clock', 'off', '--headless', "
+        f"'--record', {str(tmp_path)!r}]) == 0\n"
+        "assert 'matplotlib.figure' in sys.modules\n"
+        "assert 'matplotlib.pyplot' not in sys.modules"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=300)
+    (picture,) = tmp_path.glob("*/picture.png")
+    assert picture.read_bytes().startswith(b"\x89PNG")
 
 
 @pytest.mark.slow

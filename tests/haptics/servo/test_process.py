@@ -71,7 +71,7 @@ def await_message(servo: ServoProcess, seconds: float = 90.0) -> tuple[str, Any]
         servo.beat()
         servo.connection.poll(0.02)
         message = servo.next_message()
-        if message is not None and message[0] not in {"compiling", "opening"}:
+        if message is not None and message[0] not in {"compiling", "compiled", "opening"}:
             return message
     raise AssertionError("the servo said nothing")
 
