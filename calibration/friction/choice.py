@@ -35,7 +35,7 @@ _MOST = 0.5
 """A model is never chosen if another one leaves less than this share of its mean squared error."""
 _TURN = np.pi / 2.0
 """Range of the angle from which on two harmonics can be told from an offset [rad]."""
-_LEVEL, _LIMIT, _WORSE = 0.25, 0.125, 1.25
+_LEVEL, _LIMIT, _WORSE = 0.25, 0.125, 1.4
 """Relative half width of the interval of a Coulomb level from which on the level is unknown; the Stribeck velocity that
 is then the largest one, as a share of the top speed, so that the fall is complete to 2 % at half the top speed; factor
 by which the cross-validated error may grow."""

@@ -47,8 +47,9 @@ def without_saturated(samples: Samples, effort: Array, limits: Saturation, setti
     at_limit = (effort <= limits.low) | (effort >= limits.high)
     other = samples.friction + effort  # inertia and load, which were taken off with their sign
     message = (
-        f"the torque or force is clipped at {limits.values} in {100.0 * limits.share:.0f} % of the samples, and "
-        "too few others are left: use a sensor of a larger range, or move more slowly"
+        f"the torque or force is clipped at {limits.values} in {100.0 * limits.share:.0f} % of the samples, and beyond "
+        "the noise around that limit too few are left in one direction: use a sensor of a larger range, or move more "
+        "slowly"
     )
     found = replace(samples, saturated=at_limit)
     for _ in range(_ROUNDS):
