@@ -70,12 +70,20 @@ def warnings(words: Sequence[str]) -> str:
     return f'<ul class="warnings">{items}</ul>'
 
 
-def table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """Return a table whose first column is words and whose others are numbers."""
-    first = "".join(f"<th{' class=number' if k else ''}>{escape(cell)}</th>" for k, cell in enumerate(head))
+def table(head: Sequence[str], rows: Sequence[Sequence[str]], words: int = 0) -> str:
+    """Return a table: names in the first column, words in the last `words` columns, numbers in the others."""
+
+    def kind(column: int, count: int) -> str:
+        if column == 0:
+            return ' class="name"'
+        return "" if column >= count - words else ' class="number"'
+
+    first = "".join(
+        f"<th{kind(column, len(head)) if column else ''}>{escape(cell)}</th>" for column, cell in enumerate(head)
+    )
     body = "".join(
         "<tr>"
-        + "".join(f'<td class="{"number" if k else "name"}">{escape(cell)}</td>' for k, cell in enumerate(row))
+        + "".join(f"<td{kind(column, len(row))}>{escape(cell)}</td>" for column, cell in enumerate(row))
         + "</tr>"
         for row in rows
     )

@@ -165,7 +165,7 @@ def _automatic(whole: Samples, comparison: _Comparison, settings: FitSettings) -
         measured, measured_score = fit_friction(whole, name, limited), comparison.score(name, limited)
         if measured_score <= _WORSE * score and (static == name or measured.diagnostics.rms <= most):
             fit, score = measured, measured_score
-            note = f"; {100.0 * score:.3g} % with its Stribeck velocity limited"
+            note = f"; {100.0 * score:.3g} % with a limited Stribeck velocity"
     return Choice(name, fit, comparison.candidates(name, note), score)
 
 
@@ -320,7 +320,7 @@ class _Comparison:
             if name in good:
                 return "simpler, but with a larger error that chance could explain"
             if self._explained(name, best):
-                return f"{best} explains most of its residual"
+                return "the best model explains most of its residual"
             return f"worse by {self.excess(name, best):.1f} standard errors"
 
         return tuple(

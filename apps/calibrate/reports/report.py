@@ -136,7 +136,7 @@ def _candidates(page: Page) -> str:
         return ""
     rows = [[one.name, str(one.parameters), f"{one.score:.1%}", one.reason] for one in page.candidates]
     head = ["model", "parameters", "cross-validated residual", ""]
-    return f"<h2>Models that were compared</h2>{table(head, rows)}"
+    return f"<h2>Models that were compared</h2>{table(head, rows, words=1)}"
 
 
 def _friction_lead(one: Identified) -> str:

@@ -101,7 +101,7 @@ def test_a_model_is_not_chosen_if_another_explains_most_of_its_residual() -> Non
     new = choose_model([samples], ["viscous", "coulomb-viscous-offset"])
     assert new.name == "coulomb-viscous-offset"
     assert new.fit.values["coulomb"] == pytest.approx(0.28, abs=0.02)
-    assert new.candidates[0].reason == "coulomb-viscous-offset explains most of its residual"
+    assert new.candidates[0].reason == "the best model explains most of its residual"
 
 
 @pytest.mark.parametrize("fall", [0.1, 0.2])
