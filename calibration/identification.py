@@ -1,4 +1,4 @@
-"""Friction identification of a joint, as one call: the choice of the model, the fit, and what goes into a file."""
+"""Friction identification of a joint, as one call: the choice of the model, the fit, and the parameters for a file."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AUTOMATIC = "auto"
 
 @dataclass(frozen=True)
 class Wishes:
-    """How friction is to be identified.
+    """How to identify friction.
 
     Attributes
     ----------
@@ -50,14 +50,14 @@ class Wishes:
 
 @dataclass(frozen=True, eq=False)
 class Identified:
-    """The friction of one joint and what it was found from.
+    """The friction of one joint and its data.
 
     Attributes
     ----------
     recordings : tuple of JointRecording
         What was measured, a recording each.
     samples : tuple of Samples
-        The same as it was fitted.
+        The same, prepared for the fit.
     choice : Choice
         The scores of the models that were tried, and the fit of the one that was chosen.
     """
@@ -82,7 +82,7 @@ class Identified:
         return self.recordings[0].rotary
 
     def parameters(self) -> JointParameters:
-        """Return what goes into a parameter file."""
+        """Return the parameters for a file."""
         fit, choice = self.fit, self.choice
         diagnostics = fit.diagnostics
         force = partial(key, dimension="force", rotary=self.rotary)
@@ -135,7 +135,7 @@ def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified
     Raises
     ------
     ConfigurationError
-        If a recording cannot be used, naming it, or what comes out is no friction.
+        If a recording cannot be used, naming it, or the result is not a friction law.
     """
     from calibration.friction import MODELS, FitSettings, choose_model, joined, negative
     from haptics.settings import unknown
@@ -152,14 +152,14 @@ def identify(recordings: Sequence[JointRecording], wishes: Wishes) -> Identified
     wrong = negative(choice.fit.values)
     if wrong:
         raise recordings[0].error(
-            f"the model {choice.name} comes out with a negative {wrong[0]} ({choice.fit.values[wrong[0]]:.3g}), which "
+            f"the model {choice.name} has a negative {wrong[0]} ({choice.fit.values[wrong[0]]:.3g}), which "
             "is no friction; check the sign of the torque or force, or leave out --unbounded"
         )
     return Identified(tuple(recordings), samples, choice)
 
 
 def samples_of(recording: JointRecording, wishes: Wishes) -> Samples:
-    """Return a recording as it is fitted: smoothed if asked for, without the inertia, clipped samples marked.
+    """Prepare a recording for a fit: smooth it if requested, remove the inertia, mark clipped samples.
 
     Raises
     ------
@@ -232,7 +232,7 @@ class PredictionError:
     Attributes
     ----------
     relative : float
-        Root mean square error relative to that of the torque, with the offset of the parameters.
+        Root mean square error relative to the rms torque, with the offset of the parameters.
     relative_own_offset : float
         The same with the offset that fits this recording best: the zero of a torque sensor drifts between recordings.
     offset : float

@@ -1,4 +1,4 @@
-"""Limits of the range of a sensor, found in what it measured."""
+"""Limits of the range of a sensor, found in its measurements."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Saturation:
 
     @property
     def values(self) -> str:
-        """The limits in words."""
+        """The limits, as messages state them."""
         return " and ".join(f"{value:g}" for value in (self.low, self.high) if np.isfinite(value))
 
 
@@ -45,7 +45,7 @@ def find_saturation(effort: Array) -> Saturation | None:
     Parameters
     ----------
     effort : (n,) float array
-        Torque or force as it was measured, in the order of time [N m or N].
+        Measured torque or force, in the order of time [N m or N].
 
     Returns
     -------

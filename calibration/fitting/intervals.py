@@ -124,7 +124,7 @@ def interval_with_bounds(
     covariance : (p, p) float array
         Its covariance. Parameters of no variance do not change.
     lower : (p,) float array
-        Lower bounds, minus infinity where there is none.
+        Lower bounds; minus infinity for a free parameter.
     gradient : (p,) float array
         The function is ``gradient @ x``.
     reach : float

@@ -34,7 +34,7 @@ _NEAR = 1.05
 _MOST = 0.5
 """A model is never chosen if another one leaves less than this share of its mean squared error."""
 _TURN = np.pi / 2.0
-"""Range of the angle from which on two harmonics can be told from an offset [rad]."""
+"""Smallest range of the angle in which two harmonics and an offset are distinguishable [rad]."""
 _LEVEL, _LIMIT, _WORSE = 0.25, 0.125, 1.4
 """Relative half width of the interval of a Coulomb level from which on the level is unknown; the Stribeck velocity that
 is then the largest one, as a share of the top speed, so that the fall is complete to 2 % at half the top speed; factor
@@ -53,8 +53,8 @@ class Candidate:
     parameters : int
         Number of free parameters; without the offsets of several recordings and the inertia.
     score : float
-        Root mean square error on samples that were not fitted, relative to that of the friction; the same samples for
-        all candidates. nan if no part can be fitted without another.
+        Root mean square error on samples outside the fit, relative to the rms friction; the same samples for all
+        candidates. nan if no part can be fitted without another.
     reason : str
         Why it was chosen or not.
     """
@@ -78,7 +78,7 @@ class Choice:
     candidates : tuple of Candidate
         All models that were compared, in the order of comparison.
     score : float
-        Cross-validated error of the model as it was fitted.
+        Cross-validated error of the fit.
     """
 
     name: str
@@ -105,7 +105,7 @@ def choose_model(
 ) -> Choice:
     """Choose the simplest model that predicts samples it was not fitted to about as well as the best.
 
-    "About as well" means that the mean squared error exceeds that of the best model by at most two standard errors of
+    "About as well" means that the mean squared error exceeds the least one by at most two standard errors of
     the difference (Diebold and Mariano 1995, with the standard error of `calibration.fitting.intervals`), and that its
     errors, cross-validated and of the fit, are within 5 % of the least of such models. Where the Coulomb level is an
     extrapolation because friction still falls at the top speed, the Stribeck velocity is limited so that the level is
@@ -117,7 +117,8 @@ def choose_model(
         Of the same joint. Each is predicted from the others; a single one is cut into blocks.
     models : sequence of str, optional
         Names of `MODELS`. Of two with as many parameters the earlier counts as simpler. By default `STATIC_MODELS`, and
-        extensions of the best of them by presliding and harmonics where the recordings have what these need.
+        extensions of the best of them by presliding and harmonics where the recordings allow them. Unbounded fits are
+        not extended, and models with negative levels or viscosities are passed over.
     settings : FitSettings
     folds : int
         Blocks of a single recording.
@@ -139,7 +140,7 @@ def choose_model(
         return Choice(names[0], fit_friction(whole, names[0], settings), (only,), math.nan)
     for name in names:
         comparison.judge(name)
-    if models is None:
+    if models is None and not settings.unbounded:
         return _automatic(whole, comparison, settings)
     name = comparison.best(whole, names)
     return Choice(name, comparison.fit(whole, name), comparison.candidates(name), comparison.score(name))
@@ -258,7 +259,7 @@ class _Comparison:
         return error
 
     def excess(self, name: str, best: str) -> float:
-        """Return how far the mean squared error of a model exceeds that of the best, in standard errors."""
+        """Return how far the mean squared error of a model exceeds the least one, in standard errors."""
         excess = self.squares[name] - self.squares[best]
         error = math.sqrt(float(covariance_of_sum(excess[:, None])[0, 0])) / len(excess)
         return float(excess.mean()) / error if error > 0.0 else 0.0
@@ -280,23 +281,24 @@ class _Comparison:
         good = [
             name
             for name in known
-            if self._exact(name) or (self.excess(name, best) <= _ERRORS and not self._explained(name, best))
+            if self._exact(name)
+            or (self.excess(name, best) <= _ERRORS and (self.settings.unbounded or not self._explained(name, best)))
         ]
         return sorted(good, key=lambda name: named_model(name).freedom)
 
     def best(self, whole: Samples, names: Sequence[str]) -> str:
         """Return the simplest of the good models whose errors, cross-validated and of the fit, are near the least.
 
-        Chance may hide a difference that matters, where a recording is short. Of unbounded fits those are passed over
-        that are no friction laws, if there are others.
+        Chance may hide a difference that matters, where a recording is short.
         """
         good = self.good(names)
+        if self.settings.unbounded:  # not all of them are friction laws: pass over the others
+            others = sorted((name for name in names if name not in good), key=self.score)
+            return next((name for name in (*good, *others) if not negative(self.fit(whole, name).values)), good[0])
         least = min(self.score(name) for name in good)
         near = [name for name in good if self._exact(name) or self.score(name) <= _NEAR * least]
         residuals = {name: self.fit(whole, name).diagnostics.rms for name in near}
-        near = [name for name in near if self._exact(name) or residuals[name] <= _NEAR * min(residuals.values())]
-        others = sorted((name for name in names if name not in near), key=self.score)
-        return next((name for name in (*near, *others) if not negative(self.fit(whole, name).values)), near[0])
+        return next(name for name in near if self._exact(name) or residuals[name] <= _NEAR * min(residuals.values()))
 
     def fit(self, whole: Samples, name: str) -> FrictionFit:
         """Return the fit of a model to all recordings."""

@@ -134,7 +134,7 @@ class FrictionModel:
     def columns(self, motion: Motion | Array, scale: float = 1.0, distance: float = 1.0) -> Array:
         """Return the columns (n, p) that the linear parameters multiply.
 
-        At rest the columns of levels are zero: friction is then whatever holds the joint.
+        At rest the columns of levels are zero: friction then balances the load.
 
         Parameters
         ----------
@@ -279,7 +279,7 @@ def negative(values: Mapping[str, float]) -> tuple[str, ...]:
 
 
 def named_model(model: FrictionModel | str) -> FrictionModel:
-    """Return a model by its name, or as it is."""
+    """Return a model by its name; a model is returned unchanged."""
     if isinstance(model, FrictionModel):
         return model
     if model not in MODELS:

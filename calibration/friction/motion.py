@@ -12,7 +12,7 @@ Index = NDArray[np.intp]
 
 _ELEMENTS, _SPREAD = 6, 0.8
 """Number of elastic-plastic elements of the presliding state, and the spread of their break-away deflections. They are
-the defaults of `haptics.elements.classic.bristle.Iwan`, which therefore renders what was identified."""
+the defaults of `haptics.elements.classic.bristle.Iwan`, which therefore renders the identified law."""
 _IGNORED = 1e-5
 """Reversals smaller than this share of the range of the path are treated as noise."""
 _REMEMBERED = 16
@@ -105,7 +105,7 @@ class Travel:
 
 
 def _reversals(path: Array) -> Index:
-    """Return the index of the first sample and those of reversals larger than noise, increasing."""
+    """Return the indices of the first sample and of all reversals larger than noise, increasing."""
     least = _IGNORED * float(np.ptp(path))
     steps = np.diff(path)
     # Only local extremes can be reversals; of these, those are kept between which the path moves far enough.

@@ -40,7 +40,7 @@ class Problem:
     commanded : Commanded, optional
         Replaces velocity and acceleration there.
     deviations : int
-        Number of offsets that deviate freely from their mean: that of the recordings less one, or 0.
+        Number of offsets that deviate freely from their mean: one less than the number of recordings, or 0.
     """
 
     model: FrictionModel

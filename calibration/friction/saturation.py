@@ -34,7 +34,7 @@ def without_saturated(samples: Samples, effort: Array, limits: Saturation, setti
     samples : Samples
         Of one recording.
     effort : (n,) float array
-        Torque or force as it was measured.
+        Measured torque or force.
     limits : Saturation
         Of `effort`.
     settings : FitSettings

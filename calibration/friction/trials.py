@@ -188,7 +188,7 @@ def _offsets(scenario: Scenario, seed: int) -> Array:
 
 
 def samples(scenario: Scenario, seed: int) -> list[Samples]:
-    """Return the recordings as they are fitted."""
+    """Return the samples of the recordings."""
     return [samples_of(one, _wishes(scenario)) for one in recorded(scenario, seed)]
 
 

@@ -67,7 +67,7 @@ def as_object(joint: JointParameters) -> dict[str, Any]:
 
 
 def describe(joint: JointParameters, errors: Mapping[str, PredictionError] | None = None) -> list[str]:
-    """Return the parameters of a joint in words, a line each.
+    """Describe the parameters of a joint, one line each.
 
     Parameters
     ----------
@@ -87,7 +87,7 @@ def describe(joint: JointParameters, errors: Mapping[str, PredictionError] | Non
 
 
 def _offsets(joint: JointParameters) -> list[str]:
-    """Return the offsets of several recordings in words."""
+    """Describe the offsets of several recordings."""
     facts = joint.known_friction().facts
     spread, offsets = (facts.get(key(name, "force", joint.rotary)) for name in ("offset_spread", "offset_recordings"))
     if offsets is None:
@@ -98,7 +98,7 @@ def _offsets(joint: JointParameters) -> list[str]:
 
 
 def describe_error(error: PredictionError, rotary: bool) -> str:
-    """Return the error of predicted torques on a recording in words."""
+    """Describe the error of predicted torques on a recording."""
     unit = UNIT_WORDS[unit_key("force", rotary)]
     return (
         f"residual {_percent(error.relative)} of the {effort_word(rotary)} (rms); "
