@@ -110,7 +110,7 @@ class SessionConfig:
         if element.mobility > 0.0:
             require_solvable(element.law, element.mobility, STEADIER)
         if self.measured is not None and hasattr(element, "stiffness"):
-            self.measured.require_held(element.stiffness, getattr(element, "damping", 0.0), element.period)
+            self.measured.require_held(element.coupling_stiffness, getattr(element, "damping", 0.0), element.period)
         return element
 
     @functools.cached_property
