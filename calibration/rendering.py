@@ -483,12 +483,13 @@ def _symmetric_law(identified: SlidingFriction, velocity: Array, steepest: float
                 "static_force": _rounded(kinetic + fall),
                 "stribeck_velocity": _rounded(float(width)),
             }
+    kept = "" if table["kinetic_force"] == _rounded(coulomb) else f", the kinetic force {table['kinetic_force']:.3g} N"
     return table, (
         f"the friction falls by {-law.slopes[0]:.3g} N s/m, and the elements solve {steepest:.3g} N s/m "
         f"(condition 15, with a margin of {SOLVABLE_MARGIN:g}): the Stribeck velocity is widened from "
-        f"{1e3 * measured:.3g} to {1e3 * float(table['stribeck_velocity']):.3g} mm/s, the static force is "
-        f"{table['static_force']:.3g} N instead of {static:.3g} N, the kinetic force {table['kinetic_force']:.3g} N "
-        f"instead of {coulomb:.3g} N",
+        f"{1e3 * measured:.3g} to {1e3 * float(table['stribeck_velocity']):.3g} mm/s, and the static force is "
+        f"{table['static_force']:.3g} N instead of {static:.3g} N{kept}. A smaller --scale or a longer --lever-arm "
+        "keeps more of the fall",
     )
 
 
@@ -513,7 +514,7 @@ def format_session(felt: FeltFriction, joint: JointParameters) -> str:
     files = ", ".join(felt.provenance["data_files"]) or "an unknown recording"
     lines = [f"Friction of the {'rotary' if rotary else 'sliding'} joint {joint.name!r}, identified from {files}."]
     for name, digest in zip(felt.provenance["data_files"], felt.provenance["data_sha256"], strict=True):
-        lines.append(f"SHA-256 of {name}: {digest}")
+        lines.append(f"SHA-256 of {name!r}: {digest}")
     lines += ["", f"Identified (model {found.model}):"]
     for name, value in found.values.items():
         dimension = _DIMENSIONS.get(name, "force")
