@@ -415,7 +415,8 @@ def _closest_law(
         if identified.falls:
             lines = (
                 "levels that differ by direction are rendered at their means over the measured speeds, without the "
-                f"fall from the static level: {size(other)}; one falling law for both directions: {size(error)}",
+                f"fall from the static level: that differs from the identified law by {size(other)}, one falling law "
+                f"for both directions by {size(error)}",
             )
         return asymmetric, other, lines
     return (
@@ -423,8 +424,8 @@ def _closest_law(
         error,
         (
             *notes,
-            f"both directions have the mean of their levels: {size(error)}; a level for each direction without the "
-            f"fall from the static level: {size(other)}",
+            "one law for both directions, with the mean of their levels, differs from the identified one by "
+            f"{size(error)}, a level for each direction without the fall from the static level by {size(other)}",
         ),
     )
 

@@ -126,7 +126,7 @@ def _draw(path: Path, found: Comparison, measured: Motion, rendered: Motion, rot
         f"friction [{effort}]",
         f"the loops differ by {100.0 * found.difference:.1f} % of the level (rms)",
     )
-    legend(axes, "upper left")
+    legend(axes, "center")
     if path.suffix.lower() == ".svg":
         path.write_text(svg(figure), encoding="utf-8")
     else:
