@@ -2,11 +2,10 @@
 
 Of n elements each has the stiffness K/n and the share c/n of the law's force; c goes in equal steps from 1 - spread to
 1 + spread (Iwan 1966; Kikuuwe et al. 2006, section VI). With a ``stiff_share`` q one more element has a stiffness of
-its own and the share q, and the others have 1 - q together. The damping is divided like the stiffness. An element of
+its own and the share q, and the others have 1 - q together. The damping is divided likewise. An element of
 stiffness k and damping b has z = 1/(b + T k): with a displacement e it is pulled by x = u + k z e. With the share w its
 force f is w times that of the law under x with the mobility w z (`apps.verify.contact.implicit`). Where it sticks, it
-is stretched by T u; else e_k = z (b e_(k-1) + T f). Displacement and slip of the rows are means weighted by stiffness,
-so that the sum of the forces is that of one spring and damper.
+is stretched by T u; else e_k = z (b e_(k-1) + T f). Displacement and slip of the rows are means weighted by stiffness.
 """
 
 from __future__ import annotations
@@ -55,10 +54,12 @@ class Parallel:
         n, stiff = int(element["count"]), element.get("stiff_share", 0.0)
         rise = element["spread"] * (2.0 * np.arange(n) / max(n - 1, 1) - 1.0) if n > 1 else np.zeros(1)
         place, share, springs = np.arange(n), (1.0 - stiff) * (1.0 + rise) / n, np.full(n, element["stiffness"] / n)
+        dampers = np.full(n, (1.0 - stiff) * element["damping"] / n)
         if stiff > 0.0:
             place, share = np.append(place, _MOST), np.append(share, stiff)
             springs = np.append(springs, element["stiff_stiffness"])
-        return cls(place, share, springs, element["damping"] * springs / springs.sum())
+            dampers = np.append(dampers, stiff * element["damping"])
+        return cls(place, share, springs, dampers)
 
 
 class Elements:

@@ -173,8 +173,8 @@ class Iwan(Element):
     `count` elements share `stiffness` in equal parts. Their break-away forces rise evenly from 1 - spread to
     1 + spread of an equal part, so that they let go one after the other: hysteresis before sliding. With `stiff_share`
     one further element of `stiff_stiffness` carries that share of the law, and the others carry the rest: after a
-    reversal the force first jumps and then builds up over a distance. The damping is divided in proportion to the
-    stiffness, so that all elements relax with the same time constant. Steady sliding has exactly the force of the law.
+    reversal the force first jumps and then builds up over a distance. The damping is divided like the law, so that soft
+    elements keep enough of it for condition (15) and falling laws. Steady sliding has exactly the force of the law.
 
     The contact sticks while no element slides; `velocity` and `displacement` are means weighted by stiffness. With one
     element and no stiff share it is model C.
@@ -190,7 +190,7 @@ class Iwan(Element):
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
     stiffness: float = stiffness("stiffness of all elements together, without the stiff one")
-    damping: float = damping("damping B of all elements together, divided in proportion to stiffness")
+    damping: float = damping("damping B of all elements together, divided like the law")
     count: int = bounded(6, minimum=1, maximum=MOST_ELEMENTS, doc="number of elements")
     spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="how far the break-away forces of the elements differ")
     stiff_share: float = bounded(
@@ -208,18 +208,15 @@ class Iwan(Element):
 
     @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        if self.stiff_share == 0.0:
-            return float(self.count), self.spread, 1.0, 1.0, 0.0
-        soft = self.stiffness / self.coupling_stiffness
-        stiff = self.stiff_stiffness / self.coupling_stiffness
-        return float(self.count), self.spread, soft, (1.0 - self.stiff_share) / soft, self.stiff_share / stiff
+        return float(self.count), self.spread, self.stiffness / self.coupling_stiffness, 1.0 - self.stiff_share
 
     @property
     def mobility(self) -> float:
         """Mobility [m/(N s)] of the most mobile element: its share of the force divided by its B + T K."""
-        _, spread, _, soft, stiff = self.numbers
-        strongest = max((1.0 + spread if self.count > 1 else 1.0) * soft, stiff)
-        return strongest / (self.damping + self.period * self.coupling_stiffness)
+        spread, share = self.spread if self.count > 1 else 0.0, self.stiff_share
+        mobility = (1.0 + spread) * (1.0 - share) / ((1.0 - share) * self.damping + self.period * self.stiffness)
+        stiff = share / (share * self.damping + self.period * self.stiff_stiffness)
+        return max(mobility, stiff)
 
     def _check_law(self) -> None:
         """Warn if the most mobile element meets its law where several forces are possible."""

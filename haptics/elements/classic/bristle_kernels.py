@@ -179,20 +179,20 @@ def step_reset(s: Any, ux: float, uy: float) -> None:
 def step_iwan(s: Any, ux: float, uy: float) -> None:
     """Elements of model C side by side: a sum of steps (38) (Iwan 1966; Kikuuwe et al. 2006, section VI).
 
-    Of K and B each of n elements has the share k/n and one stiff element the share 1 - k, so that B_i/K_i is the same
-    for all. An element with the share w of the law has f = w phi, phi = Phi_cZ(u + K e/(B + T K)), Z = 1/(B + T K),
-    where c is w divided by its share of K. Among the n elements c rises from 1 - spread to 1 + spread, times a factor.
-    Numbers: 0 n, 1 spread, 2 k (1: no stiff element), 3 that factor, 4 c of the stiff element. Memory: the e of each
-    element. Displacement and velocity are means weighted by stiffness. The contact sticks while no element slides.
+    A group of n elements has the share k of K, q of B and q of the law; one stiff element has the rest, if k < 1. An
+    element with the share w of the law has f = w phi, phi = Phi_wZ(u + K_i Z e), Z = 1/(B_i + T K_i). In the group w is
+    q c/n, where c rises from 1 - spread to 1 + spread. Numbers: 0 n, 1 spread, 2 k, 3 q. Memory: the e of each element.
+    Displacement and velocity are means weighted by stiffness. The contact sticks while no element slides.
     """
-    T, K, B, e, m = s.period, s.stiffness, s.damping, s.displacement, s.memory
-    n, k = int(s.numbers[0]), s.numbers[2]
+    T, e, m = s.period, s.displacement, s.memory
+    n, k, q = int(s.numbers[0]), s.numbers[2], s.numbers[3]
+    K, B = k * s.stiffness, q * s.damping
     impedance = B + T * K
     Z, stretch = 1.0 / impedance, K / impedance
     fx, fy, vx, vy, ex, ey = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     sticking = True
     for i in range(n):
-        c = s.numbers[3] * (1.0 + s.numbers[1] * (2.0 * i / (n - 1.0) - 1.0) if n > 1 else 1.0)
+        c = q * (1.0 + s.numbers[1] * (2.0 * i / (n - 1.0) - 1.0) if n > 1 else 1.0)
         j = 2 * i
         px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
         m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
@@ -205,11 +205,13 @@ def step_iwan(s: Any, ux: float, uy: float) -> None:
     for j in range(2 * n, STIFF if k < 1.0 else len(m)):
         m[j] = 0.0  # an element that is added later starts without tension
     if k < 1.0:
-        c, j = s.numbers[4], STIFF
+        c, j, K, B = 1.0 - q, STIFF, (1.0 - k) * s.stiffness, (1.0 - q) * s.damping
+        impedance = B + T * K
+        Z, stretch = 1.0 / impedance, K / impedance
         px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
         m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
         m[j + 1] = m[j + 1] + T * uy if sticks else (B * m[j + 1] + T * (c * py)) / impedance
-        fx, fy = k * fx + (1.0 - k) * (c * px), k * fy + (1.0 - k) * (c * py)
+        fx, fy = fx + c * px, fy + c * py
         vx, vy = k * vx + (1.0 - k) * wx, k * vy + (1.0 - k) * wy
         ex, ey = k * ex + (1.0 - k) * m[j], k * ey + (1.0 - k) * m[j + 1]
         sticking = sticking and sticks
