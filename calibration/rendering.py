@@ -8,7 +8,8 @@ model; on an admittance device model D has one spring with the same dissipation.
 position and inertia are not friction of the contact and are left out.
 
 No law has both asymmetric levels and a Stribeck fall, and no element solves every fall (condition (15)). Then the law
-that comes closest over the recorded motion is chosen, and the session file states the difference.
+that comes closest over the recorded motion is chosen, and the session file states the difference. All means over the
+recorded motion are over distance, so that the work of the rendered friction is that of the joint.
 """
 
 from __future__ import annotations
@@ -246,7 +247,7 @@ def felt_friction(
     if not len(moved):
         raise ConfigurationError(f"joint {joint.name}: does not move in the recording, so that no law can be compared.")
     identified = SlidingFriction.of(found.model, found.values, conversion)
-    level = float(np.mean(np.abs(identified.force(moved))))
+    level = float(np.average(np.abs(identified.force(moved)), weights=np.abs(moved)))
     part = found.values.get("presliding", 0.0) * conversion.force
     distance = found.values.get("presliding_distance", 0.0) * conversion.lever_arm
     impedance, admittance, approximated = _elements(part, distance, level)
@@ -395,7 +396,7 @@ def _closest_law(
 
     def error_of(table: Table) -> float:
         plane = np.column_stack((velocity, np.zeros_like(velocity)))
-        return float(np.sqrt(np.mean((make_law(table)(plane)[:, 0] - truth) ** 2)))
+        return float(np.sqrt(np.average((make_law(table)(plane)[:, 0] - truth) ** 2, weights=np.abs(velocity))))
 
     def size(error: float) -> str:
         return f"{error:.3g} N rms ({100.0 * error / max(level, _LEAST_FORCE):.3g} % of the mean level)"
@@ -437,7 +438,8 @@ def _asymmetric_law(identified: SlidingFriction, velocity: Array) -> Table:
     for sign, coulomb in zip((1.0, -1.0), identified.coulomb, strict=True):
         moved = velocity[sign * velocity > 0.0]
         excess = sign * identified.force(moved) - viscosity * np.abs(moved)
-        levels.append(max(float(np.mean(excess)) if len(moved) else coulomb, _LEAST_FORCE))
+        level = float(np.average(excess, weights=np.abs(moved))) if len(moved) else coulomb
+        levels.append(max(level, _LEAST_FORCE))
     return {
         "name": "asymmetric",
         "forward_force": _rounded(levels[0]),
@@ -475,8 +477,8 @@ def _symmetric_law(identified: SlidingFriction, velocity: Array, steepest: float
     for width in np.geomspace(measured, widest, 60)[1:]:
         fall = min(slope * width, static - coulomb)
         shape = fall * identified.fall(speed, width)
-        kinetic = max(float(np.mean(truth - shape)), coulomb)
-        error = float(np.mean((truth - shape - kinetic) ** 2))
+        kinetic = max(float(np.average(truth - shape, weights=speed)), coulomb)
+        error = float(np.average((truth - shape - kinetic) ** 2, weights=speed))
         if error < best:
             best = error
             table |= {
