@@ -6,6 +6,7 @@ other. What a run used of the machine, its advice and its versions cannot be fou
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from collections.abc import Iterator
@@ -152,6 +153,18 @@ def _limits(metadata: dict[str, Any], envelope: Any) -> Iterator[Finding]:
         yield Finding("limits", VIOLATED, words)
 
 
+def _hand_with_the_same_grip(hand: dict[str, Any]) -> dict[str, Any]:
+    """Return a hand that needs no file; only the grip of a hand is part of a data sheet."""
+    from devices.virtual.hands.registry import DEFAULT_HAND, HANDS
+
+    settings = HANDS.get(str(hand.get("name", DEFAULT_HAND)))
+    if settings is None:
+        return hand
+    fields = {field.name: field.default for field in dataclasses.fields(settings)}
+    grip = {name: hand.get(name, fields.get(name, 0.0)) for name in ("stiffness", "damping")}
+    return {"name": DEFAULT_HAND, **grip}
+
+
 def _device(recording: Recording) -> Iterator[Finding]:
     """Yield where the device's data sheet is not that of the device which the configuration makes."""
     from devices import BACKENDS, create_device
@@ -160,7 +173,8 @@ def _device(recording: Recording) -> Iterator[Finding]:
     metadata = recording.metadata
     table = dict(metadata.get("configuration", {}).get("device", {}))
     name = table.pop("name", None)
-    table.pop("hand", None)  # it has no part in the data sheet, and may need a file
+    if isinstance(table.get("hand"), dict):
+        table["hand"] = _hand_with_the_same_grip(table["hand"])
     if not isinstance(name, str):
         return
     other_file = next(_other_files(table, metadata), None)

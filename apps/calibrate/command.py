@@ -12,6 +12,7 @@ KINDS = {
     "motor": "identify the gain of motors (PWM, current or voltage to torque), from recordings of driven joints",
     "coupled": "identify the friction of motors that drive several joints together, from recordings",
     "terms": "select the terms of the friction and load of joints, by cross-validation",
+    "loops": "compare the hysteresis loop of a joint with that of the session that renders its friction",
     "check": "validate parameters with recordings that they were not identified from",
     "arm": "identify an arm: the handle on its force sensor, and the friction and inertia of its joints",
     "servo": "identify the position servo of an arm: delay, natural frequency and damping, for advice on its sessions",

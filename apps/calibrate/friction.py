@@ -7,6 +7,7 @@ import os
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from apps.calibrate.law import add_law_options, require_law, write_law
 from apps.calibrate.moving import add_device_options, measure
 from apps.calibrate.options import (
     AUTOMATIC,
@@ -33,6 +34,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     add_device_options(parser)
     add_result_options(parser)
     add_fit_options(parser)
+    add_law_options(parser)
 
 
 def run(options: argparse.Namespace) -> Answer:
@@ -48,7 +50,10 @@ def run(options: argparse.Namespace) -> Answer:
         wishes = wishes_for_a_device(wishes, joints)
     else:
         joints = by_joint(options)
-    return deliver(options, identify_all(joints, wishes), wishes)
+    require_law(options, joints)
+    identified = identify_all(joints, wishes)
+    answer = deliver(options, identified, wishes)
+    return answer if options.law is None else write_law(options, identified[0], answer)
 
 
 def wishes_for_a_device(wishes: Wishes, joints: dict[str, list[JointRecording]]) -> Wishes:
@@ -73,7 +78,9 @@ def require_places(options: argparse.Namespace) -> None:
         If they cannot.
     """
     taken = {os.path.realpath(path) for path in options.data}
-    for option, path in (("--out", options.out), ("--report", options.report)):
+    given = vars(options)
+    for option in ("--out", "--report", "--law", "--law-hand"):
+        path = given.get(option[2:].replace("-", "_"))
         if path is None:
             continue
         require_place(path, option)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from apps.settings import scenes
-from apps.settings.models import Table, causality_of, device_settings, element_defaults, law_table, pair
+from apps.settings.models import MODELS, Table, causality_of, device_settings, element_defaults, law_table, pair
 from apps.settings.proof import prove
 from apps.settings.scenes import SHORT, is_name, law_on, scene_of, scene_table, with_background, with_scene_in_session
 from apps.settings.session import SessionSettings
@@ -40,7 +40,14 @@ _FILES = (
 _LAW_NAMES = {"name", "file"}
 """Keys of a table of a law that say which it is."""
 
-TABLES = ("session", "device", "hand", "law", "scene", "element", "envelope", "servo", "fitness")
+FORMS = ("impedance", "admittance")
+"""Tables with the model and the element for devices of this causality, used where no model is given."""
+
+TABLES = (
+    *("session", "device", "hand", "law", "scene", "element", "envelope", "servo", "fitness"),
+    *(*FORMS, "provenance"),
+)
+"""Tables of a session; ``provenance`` may hold anything and changes nothing."""
 
 
 @dataclass(frozen=True)
@@ -110,7 +117,7 @@ class SessionConfig:
         if element.mobility > 0.0:
             require_solvable(element.law, element.mobility, STEADIER)
         if self.measured is not None and hasattr(element, "stiffness"):
-            self.measured.require_held(element.stiffness, getattr(element, "damping", 0.0), element.period)
+            self.measured.require_held(element.coupling_stiffness, getattr(element, "damping", 0.0), element.period)
         return element
 
     @functools.cached_property
@@ -351,7 +358,9 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
     scene = scene_of(tables)
     session = dict(tables.get("session", {}))
     device = dict(tables.get("device", {}))
-    name, session["model"] = pair(device.pop("name", ""), session.get("model", ""))
+    name = device.pop("name", "")
+    session["model"], form = _model_and_form(tables, name, session.get("model", ""))
+    name, session["model"] = pair(name, session["model"])
     settings = build(SessionSettings, session, "session")
     causality = causality_of(name)
     config = SessionConfig(
@@ -361,7 +370,7 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
         device_settings=device_settings(name, device, dict(tables.get("hand", {})), settings.seed, 1.0 / settings.rate),
         law=law_on(scene, dict(tables.get("law", {})), causality),
         scene=scene,
-        element={**element_defaults(settings.model, causality), **tables.get("element", {})},
+        element={**element_defaults(settings.model, causality), **form, **tables.get("element", {})},
         envelope=dict(tables.get("envelope", {})),
         servo=build(RealTimeSettings, tables.get("servo", {}), "servo"),
         fitness=build(Fitness, tables.get("fitness", {}), "fitness"),
@@ -371,6 +380,34 @@ def complete(tables: Mapping[str, Table]) -> SessionConfig:
     )
     prove(config)
     return config
+
+
+def _model_and_form(tables: Mapping[str, Table], device: str, model: str) -> tuple[str, Table]:
+    """Return the model of a session and the element that a table of `FORMS` has for it, empty if none applies.
+
+    A model that is given wins; the element applies only to the same model.
+
+    Raises
+    ------
+    ConfigurationError
+        If a table has another key, no model, or a model of the other causality.
+    """
+    for name in FORMS:
+        table = tables.get(name)
+        if table is None:
+            continue
+        for key in table:
+            if key not in ("model", "element"):
+                raise unknown(f"key of [{name}]", key, ("model", "element"))
+        fitting = [known for known, causalities in MODELS.items() if name in causalities]
+        if table.get("model") not in fitting:
+            raise unknown(f"{name}.model", str(table.get("model", "")), fitting)
+        if not isinstance(table.get("element", {}), dict):
+            raise ConfigurationError(f"{name}.element = {table['element']!r}: must be a table, [{name}.element].")
+    form = tables.get(causality_of(pair(device, model)[0]), {})
+    if model in ("", form.get("model")):
+        return form.get("model", ""), dict(form.get("element", {}))
+    return model, {}
 
 
 def _hash_of(file: Any, setting: str) -> str | None:

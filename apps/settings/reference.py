@@ -42,6 +42,26 @@ Every setting has a table and a name. Give them in a TOML file (`haptics run --c
 (`haptics run --set law.force=3`, repeatable), or as the options of `haptics run`; options win over `--set`, `--set`
 over the file. All values are in SI units. What is not given has the default shown here.
 
+A file for devices of both kinds has a model and an element for each, and a law that both share:
+
+```toml
+[law]
+name = "coulomb"
+force = 3.0
+
+[impedance]                # used on a device that takes forces
+model = "iwan"
+element = { stiffness = 2000.0, stiff_share = 0.4 }
+
+[admittance]               # used on a device that takes positions
+model = "D"
+element = { mass = 2.0, stiffness = 3000.0, damping = 100.0 }
+```
+
+They are used where no model is given. A model that is given (`--model`, `session.model`) wins; the element then applies
+only if the model is the same. `[element]` and `--set element.NAME=VALUE` win over both. A table `[provenance]` may say
+where the file comes from; a session ignores it.
+
 This page is made from the declarations that also check the values:
 `python -m apps.settings.reference > docs/settings.md`.
 """

@@ -97,7 +97,7 @@ def bound_growth(config: SessionConfig) -> float | None:
     handle, element = Handle.of(config.spec), config.built_element
     if config.causality is not Causality.IMPEDANCE or handle is None or not hasattr(element, "stiffness"):
         return None
-    coupling = Coupling(element.stiffness, getattr(element, "damping", 0.0), element.period)
+    coupling = Coupling(element.coupling_stiffness, getattr(element, "damping", 0.0), element.period)
     return math.log(max(growth(stuck_matrix(coupling, handle)), 1e-300)) / element.period
 
 

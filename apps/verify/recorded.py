@@ -135,6 +135,12 @@ class Recorded:
         places = np.searchsorted(np.array(versions), self.column("settings_version"))
         return np.asarray(values[np.clip(places, 0, len(values) - 1)])
 
+    @property
+    def coupling_stiffness(self) -> Array:
+        """Stiffness of the sticking element in every tick, (n,) [N/m]: of the stiff element of Iwan's model, too."""
+        stiff = np.where(self.parameter("stiff_share") > 0.0, self.parameter("stiff_stiffness"), 0.0)
+        return np.asarray(self.parameter("stiffness") + stiff)
+
     def markers_of(self, ticks: Iterable[int]) -> list[int]:
         """Return the markers, each the number of a trial, that rows with these ticks have; 0 stands for none."""
         found = np.unique(self.column("marker")[np.isin(self.tick, list(ticks))])

@@ -97,9 +97,9 @@ def _judgements(element: Element, spec: DeviceSpec) -> Iterator[Advice | None]:
     yield _force(element, spec)
     yield _friction(element, spec)
     if element.causality is Causality.IMPEDANCE:
-        handle, stiffness = Handle.of(spec), getattr(element, "stiffness", None)
-        if handle is not None and stiffness is not None:
-            coupling = Coupling(stiffness, getattr(element, "damping", 0.0), element.period)
+        handle = Handle.of(spec)
+        if handle is not None and hasattr(element, "stiffness"):
+            coupling = Coupling(element.coupling_stiffness, getattr(element, "damping", 0.0), element.period)
             yield _coupling(coupling, handle, spec.name, damped=hasattr(element, "damping"))
             yield _encoder(coupling, handle, element.law.breakaway_force)
             yield from _calm(coupling, handle, element.law.breakaway_force, spec.name)

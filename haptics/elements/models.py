@@ -69,6 +69,11 @@ class Element(ABC):
         """The Z [m/(N s)] with which this element meets its friction law."""
 
     @property
+    def coupling_stiffness(self) -> float:
+        """Stiffness [N/m] of the sticking contact, 0 for a rigid element."""
+        return float(getattr(self, "stiffness", 0.0))
+
+    @property
     def numbers(self) -> tuple[float, ...]:
         """Parameters that only this kind of element has, as its kernel reads them."""
         return ()
@@ -170,7 +175,8 @@ def write_parameters(element: Element, record: NDArray[Any]) -> None:
     record["model"] = element.kind
     record["law"] = element.law.record
     record["numbers"][0][: len(element.numbers)] = element.numbers
-    for name in ("mass", "stiffness", "damping", "period"):
+    record["stiffness"] = element.coupling_stiffness
+    for name in ("mass", "damping", "period"):
         record[name] = getattr(element, name, 0.0)
     record["mobility"] = element.mobility
     record["scene"] = 0

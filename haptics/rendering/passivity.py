@@ -22,6 +22,7 @@ import math
 from typing import Any
 
 from haptics.device import Causality, DeviceSpec
+from haptics.elements.classic.bristle_kernels import STIFF
 from haptics.elements.classic.kernels import IWAN
 from haptics.jit import kernel
 from haptics.records import Status
@@ -105,10 +106,10 @@ def _stored(s: Any) -> float:
     K, M, e, v = s.stiffness, s.mass, s.displacement, s.mass_velocity
     square = e[0] * e[0] + e[1] * e[1]
     if s.model == IWAN:
-        n = int(s.numbers[0])
-        square = 0.0
+        n, k = int(s.numbers[0]), s.numbers[2]  # k of the stiffness belongs to n equal springs, the rest to one
+        square = (1.0 - k) * (s.memory[STIFF] * s.memory[STIFF] + s.memory[STIFF + 1] * s.memory[STIFF + 1])
         for j in range(2 * n):
-            square += s.memory[j] * s.memory[j] / n
+            square += k * (s.memory[j] * s.memory[j] / n)
     energy: float = 0.5 * K * square + 0.5 * M * (v[0] * v[0] + v[1] * v[1]) + s.wall_stored
     return energy
 

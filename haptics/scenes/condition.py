@@ -120,7 +120,7 @@ def fitted(scene: Scene, element: Element) -> Scene:
     per way of the *hand* as it would change per way of the proxy without a spring. The mass of model B rings on that
     spring; `RINGING` leaves room for it.
     """
-    stiffness = getattr(element, "stiffness", 0.0)
+    stiffness = element.coupling_stiffness
     if element.causality is not Causality.IMPEDANCE or stiffness == 0.0:
         return scene
     wider = scene.border + spread(scene) / stiffness

@@ -42,11 +42,12 @@ class Lazy(Clock):
         return self.time + self.late % PERIOD + 2e-5
 
 
-def make(folder: Path, device: str = "virtual-joystick") -> Path:
+def make(folder: Path, device: str = "virtual-joystick", hand: dict[str, Any] | None = None) -> Path:
     """Make the recording of a run as a session does, without its processes."""
     config = complete(
         {
             "device": {"name": device},
+            "hand": hand or {},
             "session": {"duration": TICKS_RUN * PERIOD, "record": str(folder)},
             "envelope": {"max_force": 3.5} if device == "virtual-joystick" else {},
         }
@@ -105,6 +106,15 @@ def test_an_honest_recording_passes(tmp_path: Path, device: str) -> None:
     found = examine(Recording(make(tmp_path / "run", device)))
     assert (found.findings, found.verdict, found.mismatches) == ((), "ok", 0)
     assert found.ticks == TICKS_RUN - 2
+
+
+@pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm"])
+def test_a_recorded_hand_has_its_own_grip_in_the_data_sheet(tmp_path: Path, device: str) -> None:
+    path = tmp_path / "hand.csv"
+    path.write_text("time,x,y\n0,0,0\n1,0.02,0\n2,0,0\n")
+    folder = make(tmp_path / "run", device, {"name": "recorded", "file": str(path)})
+    path.unlink()
+    assert rules(folder) == ("ok", set())
 
 
 def setting(column: str, value: Any) -> Callable[[Any], None]:

@@ -32,7 +32,7 @@ def dots(axes: Axes, x: Array, y: Array, colour: str, label: str = "") -> None:
     axes.plot(x, y, ".", color=colour, markersize=2.2, alpha=0.5, rasterized=True, label=label or None)
 
 
-def legend(axes: Axes, place: Literal["upper left", "upper right"]) -> None:
+def legend(axes: Axes, place: Literal["upper left", "upper right", "center"]) -> None:
     """Add a legend in which dots can be seen."""
     shown = axes.legend(loc=place, fontsize=8.5, framealpha=0.9)
     for handle in shown.legend_handles:

@@ -1,12 +1,16 @@
 """Iwan's model: elements of model C side by side, each followed from tick to tick, for rows show their means only.
 
-Of n elements each has the stiffness K/n and the damping B/n, and the share c/n of the law's force; c goes in equal
-steps from 1 - spread to 1 + spread (Iwan 1966; Kikuuwe et al. 2006, section VI). With Z = 1/(B + T K) an element whose
-displacement is e is pulled by x = u + K Z e. Its force f is c times that of the law under x with the mobility c Z
-(`apps.verify.contact.implicit`). Where it sticks, it is stretched by T u; else e_k = Z (B e_(k-1) + T f).
+Of n elements each has the stiffness K/n and the share c/n of the law's force; c goes in equal steps from 1 - spread to
+1 + spread (Iwan 1966; Kikuuwe et al. 2006, section VI). With a ``stiff_share`` q one more element has a stiffness of
+its own and the share q, and the others have 1 - q together. The damping is divided likewise. An element of
+stiffness k and damping b has z = 1/(b + T k): with a displacement e it is pulled by x = u + k z e. With the share w its
+force f is w times that of the law under x with the mobility w z (`apps.verify.contact.implicit`). Where it sticks, it
+is stretched by T u; else e_k = z (b e_(k-1) + T f). Displacement and slip of the rows are means weighted by stiffness.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,14 +30,43 @@ Mask = NDArray[np.bool_]
 MODEL = "iwan"
 
 _MOST = 12
-"""Elements that there may be: one that is added later begins without tension."""
+"""Equally stiff elements that there may be: one that is added later begins without tension."""
+
+
+@dataclass(frozen=True)
+class Parallel:
+    """The elements of a table of settings, the stiff one last: where each is kept, share of the law, spring, damper.
+
+    Raises
+    ------
+    KeyError
+        If a setting is missing.
+    """
+
+    place: NDArray[np.int64]
+    share: Floats
+    stiffness: Floats
+    damping: Floats
+
+    @classmethod
+    def of(cls, element: Element) -> Parallel:
+        """Return the elements that the settings describe."""
+        n, stiff = int(element["count"]), element.get("stiff_share", 0.0)
+        rise = element["spread"] * (2.0 * np.arange(n) / max(n - 1, 1) - 1.0) if n > 1 else np.zeros(1)
+        place, share, springs = np.arange(n), (1.0 - stiff) * (1.0 + rise) / n, np.full(n, element["stiffness"] / n)
+        dampers = np.full(n, (1.0 - stiff) * element["damping"] / n)
+        if stiff > 0.0:
+            place, share = np.append(place, _MOST), np.append(share, stiff)
+            springs = np.append(springs, element["stiff_stiffness"])
+            dampers = np.append(dampers, stiff * element["damping"])
+        return cls(place, share, springs, dampers)
 
 
 class Elements:
     """Follows elements from stretch to stretch."""
 
     def __init__(self) -> None:
-        self._stretched, self._blur = np.zeros((_MOST, 2)), 0.0
+        self._stretched, self._blur = np.zeros((_MOST + 1, 2)), 0.0
 
     def outcome(self, law: Law, stretch: Stretch, step: Step, element: Element, T: float, history: History) -> Outcome:
         """Return the equations of force, displacement and slip of the means.
@@ -43,8 +76,8 @@ class Elements:
         KeyError
             If a setting is missing.
         """
-        n, rough = int(element["count"]), 8.0 * EPS * slenderness(law)
-        weights = 1.0 + element["spread"] * (2.0 * np.arange(n) / max(n - 1, 1) - 1.0) if n > 1 else np.ones(1)
+        parallel, rough = Parallel.of(element), 8.0 * EPS * slenderness(law)
+        weight = (parallel.stiffness / parallel.stiffness.sum())[:, None]
         count = len(stretch)
         force, slip, place = (np.zeros((count, 2)) for _ in range(3))
         sticks, unsure = np.zeros(count, bool), np.zeros(count, bool)
@@ -54,20 +87,21 @@ class Elements:
             if fresh[k]:
                 self._stretched[:], self._blur = 0.0, 0.0
             if good[k]:
-                before = self._stretched[:n].copy()
-                e, forces, slides, near = _stepped(law, weights, step.given[k], before, element, T)
+                before = self._stretched[parallel.place]
+                e, forces, slides, near = _stepped(law, parallel, step.given[k], before, T)
                 self._blur += rough * float(np.abs(e).max() + T * np.abs(step.given[k]).max())
-                self._stretched[:n], self._stretched[n:] = e, 0.0
-                force[k], sticks[k], unsure[k] = forces.mean(axis=0), not slides.any(), near
-                slip[k] = step.given[k] - (e - before).mean(axis=0) / T
-                stored[k] = 0.5 * element["stiffness"] * float((e**2).sum()) / n
-            place[k], blur[k] = self._stretched[:n].mean(axis=0), self._blur
-        return self._compared(step, element, T, law, force, slip, place, blur, sticks, unsure, stored)
+                self._stretched[:] = 0.0
+                self._stretched[parallel.place] = e
+                force[k], sticks[k], unsure[k] = forces.sum(axis=0), not slides.any(), near
+                slip[k] = step.given[k] - (weight * (e - before)).sum(axis=0) / T
+                stored[k] = 0.5 * float((parallel.stiffness[:, None] * e**2).sum())
+            place[k], blur[k] = (weight * self._stretched[parallel.place]).sum(axis=0), self._blur
+        return self._compared(step, parallel, T, law, force, slip, place, blur, sticks, unsure, stored)
 
     @staticmethod
     def _compared(
         step: Step,
-        element: Element,
+        parallel: Parallel,
         T: float,
         law: Law,
         force: Floats,
@@ -78,7 +112,7 @@ class Elements:
         unsure: Mask,
         stored: Floats,
     ) -> Outcome:
-        stiff = element["stiffness"] + element["damping"] / T
+        stiff = float(parallel.stiffness.sum() + parallel.damping.sum() / T)
         rough = column(stiff * blur + _steepness(law, step.given) + np.asarray(rounding(length(force))))
         off = column(blur + np.asarray(rounding(length(place))))
         equations = [
@@ -100,13 +134,11 @@ def _steepness(law: Law, velocity: Floats) -> Floats:
     return np.asarray(turned + rounding(law.static) * slenderness(law))
 
 
-def _stepped(
-    law: Law, weights: Floats, u: Floats, e: Floats, element: Element, T: float
-) -> tuple[Floats, Floats, Mask, bool]:
+def _stepped(law: Law, parallel: Parallel, u: Floats, e: Floats, T: float) -> tuple[Floats, Floats, Mask, bool]:
     """Return displacements and forces, (n, 2), a tick later, which elements slide, and whether one is near that."""
-    K, B = element["stiffness"], element["damping"]
-    Z = 1.0 / (B + T * K)
-    force, rests, near = implicit(law, u + K * Z * e, weights * Z)
-    forces = weights[:, None] * force
-    moved = np.where(rests[:, None], e + T * u, Z * (B * e + T * forces))
+    k, b = parallel.stiffness, parallel.damping
+    z = 1.0 / (b + T * k)
+    force, rests, near = implicit(law, u + (k * z)[:, None] * e, parallel.share * z)
+    forces = parallel.share[:, None] * force
+    moved = np.where(rests[:, None], e + T * u, z[:, None] * (b[:, None] * e + T * forces))
     return moved, forces, ~rests, bool(near.any())

@@ -132,5 +132,5 @@ def _feigned(run: Recorded, entered: Mask, walls: Floats) -> Floats:
     latest = np.concatenate(([-1], np.maximum.accumulate(last)[:-1]))
     before = np.where((latest >= 0)[:, None], way[np.maximum(latest, 0)], 0.0)
     step = np.minimum(np.minimum(np.abs(way), np.abs(way - before)), float(run.sheet("position_resolution")))
-    K = run.parameter("stiffness") + walls
+    K = run.coupling_stiffness + walls
     return np.asarray(0.5 * K[:, None] * step * step)

@@ -74,7 +74,7 @@ def damping(run: Recorded, history: History, stored: Floats, walls: Walls) -> tu
     if not run.impedance or not run.limit("passivity_control", False):
         return added, added
     device, T = _Device.of(run), run.period
-    own, u = (run.parameter("stiffness"), run.parameter("damping")), run.column("velocity")
+    own, u = (run.coupling_stiffness, run.parameter("damping")), run.column("velocity")
     K, B = own[0] + walls.stiffness, own[1] + walls.damping
     entered = entered_in(run, history)
     gained = (_gained(run, device, stored, own, walls)).tolist()

@@ -13,8 +13,9 @@ from typing import ClassVar
 
 from haptics.device import Causality
 from haptics.elements.classic.base import ClassicElement, damping, period, stiffness
+from haptics.elements.classic.bristle_kernels import MOST_ELEMENTS
 from haptics.elements.classic.kernels import BRISTLE, ELASTOPLASTIC, HAYWARD_ARMSTRONG, IWAN, RESET_INTEGRATOR
-from haptics.elements.models import STEADIER, Element
+from haptics.elements.models import STEADIER, STIFFNESSES, Element
 from haptics.friction.law import Law, warn_if_ambiguous
 from haptics.settings import bounded, documented
 
@@ -164,18 +165,19 @@ class ResetIntegrator(ClassicElement):
         return (self.stiction,)
 
 
-MOST_ELEMENTS = 12
-"""How many elements of model C stand side by side in `Iwan` at most."""
-
-
 @documented
 @dataclass(frozen=True, eq=False)
 class Iwan(Element):
     """Elements of model C side by side, each solved exactly (Iwan 1966; Kikuuwe et al. 2006, section VI).
 
-    They share stiffness and damping in equal parts; their break-away forces rise evenly from 1 - spread to 1 + spread
-    of an equal part, so that they let go one after the other: hysteresis before sliding. It sticks while no element
-    slides; `velocity` and `displacement` are means. With one element it is model C.
+    `count` elements share `stiffness` in equal parts. Their break-away forces rise evenly from 1 - spread to
+    1 + spread of an equal part, so that they let go one after the other: hysteresis before sliding. With `stiff_share`
+    one further element of `stiff_stiffness` carries that share of the law, and the others carry the rest: after a
+    reversal the force first jumps and then builds up over a distance. The damping is divided like the law, so that soft
+    elements keep enough of it for condition (15) and falling laws. Steady sliding has exactly the force of the law.
+
+    The contact sticks while no element slides; `velocity` and `displacement` are means weighted by stiffness. With one
+    element and no stiff share it is model C.
 
     Attributes
     ----------
@@ -187,22 +189,35 @@ class Iwan(Element):
     kind: ClassVar[int] = IWAN
     causality: ClassVar[Causality] = Causality.IMPEDANCE
     law: Law
-    stiffness: float = stiffness("stiffness K of all elements together")
-    damping: float = damping("damping B of all elements together")
+    stiffness: float = stiffness("stiffness of all elements together, without the stiff one")
+    damping: float = damping("damping B of all elements together, divided like the law")
     count: int = bounded(6, minimum=1, maximum=MOST_ELEMENTS, doc="number of elements")
     spread: float = bounded(0.8, minimum=0.0, maximum=0.99, doc="how far the break-away forces of the elements differ")
+    stiff_share: float = bounded(
+        0.0, minimum=0.0, maximum=0.95, doc="share of the break-away force that one further, stiff element carries"
+    )
+    stiff_stiffness: float = bounded(
+        6000.0, above=0.0, unit="N/m", slider=STIFFNESSES, doc="stiffness of that element; without a stiff_share unused"
+    )
     period: float = period()
 
     @property
+    def coupling_stiffness(self) -> float:
+        """Stiffness [N/m] while no element slides: that of all elements, the stiff one included."""
+        return self.stiffness + self.stiff_stiffness if self.stiff_share > 0.0 else self.stiffness
+
+    @property
     def numbers(self) -> tuple[float, ...]:  # noqa: D102 (inherited)
-        return float(self.count), self.spread
+        return float(self.count), self.spread, self.stiffness / self.coupling_stiffness, 1.0 - self.stiff_share
 
     @property
     def mobility(self) -> float:
-        """That of the strongest element: 1/(B + T K), and more by the spread."""
-        spread = self.spread if self.count > 1 else 0.0
-        return (1.0 + spread) / (self.damping + self.period * self.stiffness)
+        """Mobility [m/(N s)] of the most mobile element: its share of the force divided by its B + T K."""
+        spread, share = self.spread if self.count > 1 else 0.0, self.stiff_share
+        mobility = (1.0 + spread) * (1.0 - share) / ((1.0 - share) * self.damping + self.period * self.stiffness)
+        stiff = share / (share * self.damping + self.period * self.stiff_stiffness)
+        return max(mobility, stiff)
 
     def _check_law(self) -> None:
-        """Warn if the strongest element meets its law where several forces are possible."""
+        """Warn if the most mobile element meets its law where several forces are possible."""
         warn_if_ambiguous(self.law, self.mobility, STEADIER)

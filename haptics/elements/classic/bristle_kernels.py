@@ -18,6 +18,12 @@ from haptics.friction.kernels import implicit_force
 from haptics.friction.sliding_kernels import sliding_level
 from haptics.jit import kernel
 
+MOST_ELEMENTS = 12
+"""Largest number of equally stiff elements in `step_iwan`."""
+
+STIFF = 2 * MOST_ELEMENTS
+"""Index in the memory of the deflection of the stiff element, behind those of the others."""
+
 
 @kernel
 def _divided(s: Any, ux: float, uy: float) -> tuple[float, float, float]:
@@ -171,20 +177,22 @@ def step_reset(s: Any, ux: float, uy: float) -> None:
 
 @kernel
 def step_iwan(s: Any, ux: float, uy: float) -> None:
-    """Elements of model C side by side, n of them: a sum of steps (38) (Iwan 1966; Kikuuwe et al. 2006, section VI).
+    """Elements of model C side by side: a sum of steps (38) (Iwan 1966; Kikuuwe et al. 2006, section VI).
 
-    Each has K/n and B/n; element i has the share w = c/n of the level, where c goes from 1 - spread to 1 + spread. With
-    f = w phi its step is phi = Phi_Zc(u + K e/(B + T K)), Z = 1/(B + T K). Numbers: 0 n, 1 spread. Memory: the e of
-    each element. The contact sticks while none of its elements slides.
+    A group of n elements has the share k of K, q of B and q of the law; one stiff element has the rest, if k < 1. An
+    element with the share w of the law has f = w phi, phi = Phi_wZ(u + K_i Z e), Z = 1/(B_i + T K_i). In the group w is
+    q c/n, where c rises from 1 - spread to 1 + spread. Numbers: 0 n, 1 spread, 2 k, 3 q. Memory: the e of each element.
+    Displacement and velocity are means weighted by stiffness. The contact sticks while no element slides.
     """
-    T, K, B, e, m = s.period, s.stiffness, s.damping, s.displacement, s.memory
-    n = int(s.numbers[0])
+    T, e, m = s.period, s.displacement, s.memory
+    n, k, q = int(s.numbers[0]), s.numbers[2], s.numbers[3]
+    K, B = k * s.stiffness, q * s.damping
     impedance = B + T * K
     Z, stretch = 1.0 / impedance, K / impedance
     fx, fy, vx, vy, ex, ey = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     sticking = True
     for i in range(n):
-        c = 1.0 + s.numbers[1] * (2.0 * i / (n - 1.0) - 1.0) if n > 1 else 1.0
+        c = q * (1.0 + s.numbers[1] * (2.0 * i / (n - 1.0) - 1.0) if n > 1 else 1.0)
         j = 2 * i
         px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
         m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
@@ -193,8 +201,20 @@ def step_iwan(s: Any, ux: float, uy: float) -> None:
         vx, vy = vx + wx, vy + wy
         ex, ey = ex + m[j], ey + m[j + 1]
         sticking = sticking and sticks
-    for j in range(2 * n, len(m)):
+    fx, fy, vx, vy, ex, ey = fx / n, fy / n, vx / n, vy / n, ex / n, ey / n
+    for j in range(2 * n, STIFF if k < 1.0 else len(m)):
         m[j] = 0.0  # an element that is added later starts without tension
-    e[0], e[1] = ex / n, ey / n
-    s.output[0], s.output[1] = fx / n, fy / n
-    store(s, (fx / n, fy / n), (vx / n, vy / n), sticking)
+    if k < 1.0:
+        c, j, K, B = 1.0 - q, STIFF, (1.0 - k) * s.stiffness, (1.0 - q) * s.damping
+        impedance = B + T * K
+        Z, stretch = 1.0 / impedance, K / impedance
+        px, py, wx, wy, sticks = implicit_force(s.law, ux + stretch * m[j], uy + stretch * m[j + 1], c * Z)
+        m[j] = m[j] + T * ux if sticks else (B * m[j] + T * (c * px)) / impedance
+        m[j + 1] = m[j + 1] + T * uy if sticks else (B * m[j + 1] + T * (c * py)) / impedance
+        fx, fy = fx + c * px, fy + c * py
+        vx, vy = k * vx + (1.0 - k) * wx, k * vy + (1.0 - k) * wy
+        ex, ey = k * ex + (1.0 - k) * m[j], k * ey + (1.0 - k) * m[j + 1]
+        sticking = sticking and sticks
+    e[0], e[1] = ex, ey
+    s.output[0], s.output[1] = fx, fy
+    store(s, (fx, fy), (vx, vy), sticking)

@@ -203,3 +203,67 @@ def test_a_contact_beyond_the_boundary_that_was_measured_is_refused_at_the_start
     recorder = new_recorder(config, [])
     recorder.close({}, complete=False)
     assert Recording(recorder.folder).metadata["measured_file_hash"] == sha256_of(file)
+
+
+# ---- one file for both causalities
+
+BOTH = """
+[law]
+name = "coulomb"
+force = 3.0
+[impedance]
+model = "iwan"
+element = { stiffness = 2000.0, stiff_share = 0.4 }
+[admittance]
+model = "D"
+[admittance.element]
+stiffness = 3000.0
+[provenance]
+measured = "a joint"
+lever_arm_m = 0.1
+"""
+
+
+@pytest.fixture
+def both(tmp_path: Path) -> Path:
+    file = tmp_path / "both.toml"
+    file.write_text(BOTH)
+    return file
+
+
+@pytest.mark.parametrize(
+    ("assignments", "model", "element"),
+    [
+        ([], "iwan", {"stiffness": 2000.0, "stiff_share": 0.4, "spread": 0.8}),
+        (["device.name=virtual-joystick"], "iwan", {"stiffness": 2000.0}),
+        (["device.name=virtual-arm"], "D", {"mass": 2.0, "stiffness": 3000.0, "damping": 400.0}),
+        (["session.model=iwan"], "iwan", {"stiffness": 2000.0}),
+        (["session.model=D"], "D", {"stiffness": 3000.0}),
+        (["session.model=C"], "C", {"stiffness": 6000.0, "damping": 10.0}),
+        (["session.model=A"], "A", {"mass": 2.0}),
+        (["element.stiffness=500", "device.name=virtual-arm"], "D", {"stiffness": 500}),
+        (["impedance.element.stiffness=700"], "iwan", {"stiffness": 700, "stiff_share": 0.4}),
+    ],
+)
+def test_the_devices_causality_chooses_model_and_element(
+    both: Path, assignments: list[str], model: str, element: dict[str, float]
+) -> None:
+    config = config_of(*assignments, file=both)
+    assert config.session.model == model
+    assert element.items() <= config.element.items()
+    assert "provenance" not in config.as_dict()
+
+
+@pytest.mark.parametrize(
+    ("assignment", "message"),
+    [
+        ("impedance.modell=C", r"unknown key of \[impedance\] 'modell'.*'model'"),
+        ("impedance.model=A", r"unknown impedance\.model 'A'.*iwan"),
+        ("admittance.model=", r"unknown admittance\.model ''"),
+        ("impedance.element=3", r"impedance\.element = 3: must be a table"),
+        ("impedance.element.stifness=3", r"unknown setting 'element\.stifness'\. Did you mean 'element\.stiffness'"),
+    ],
+)
+def test_a_wrong_table_for_a_causality_is_refused(both: Path, assignment: str, message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        config_of(assignment, file=both)

@@ -54,7 +54,7 @@ def test_a_slider_can_be_moved_to_both_of_its_ends(device: str, model: str, law:
         ("A", "elliptic", {"law.force_x", "law.force_y", "element.mass"}),
         ("karnopp", "coulomb", {"element.threshold", "element.mass", "element.stiffness", "element.damping"}),
         ("hayward-armstrong", "coulomb-viscous", {"element.stiffness"}),
-        ("iwan", "coulomb", {"element.stiffness", "element.damping"}),
+        ("iwan", "coulomb", {"element.stiffness", "element.damping", "element.stiff_stiffness"}),
     ],
 )
 def test_a_range_of_decades_is_logarithmic(model: str, law: str, logarithmic: set[str]) -> None:

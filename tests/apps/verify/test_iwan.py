@@ -9,6 +9,8 @@ import pytest
 
 from apps.verify.check import verify
 from apps.verify.findings import OK, VIOLATED
+from haptics.recording import replay
+from haptics.recording.recording import Recording
 from tests.apps.verify.forging import Forgery
 from tests.apps.verify.runs import LAWS, Plan, make
 from tests.apps.verify.test_following import forged
@@ -49,6 +51,17 @@ def test_laws_that_differ_between_directions_raise_no_alarm(law: str, tmp_path: 
     found = verify(make(tmp_path / "run", plan(law)))[1]
     assert (found.violations, found.missing, found.verdict) == ([], [], OK)
     assert max(one.share for one in found.residuals.values()) < 0.5
+
+
+@pytest.mark.parametrize("law", ["viscous", "stribeck", "slender"])
+def test_a_stiff_share_raises_no_alarm_and_replays(law: str, tmp_path: Path) -> None:
+    stiff = plan(law)
+    stiff.tables["element"] |= {"stiff_share": 0.4, "stiff_stiffness": 5000.0}
+    folder = make(tmp_path / "run", stiff)
+    found = verify(folder)[1]
+    assert (found.violations, found.missing, found.verdict) == ([], [], OK)
+    assert max(one.share for one in found.residuals.values()) < 0.5
+    assert replay.verify(Recording(folder)).mismatches == 0
 
 
 def test_one_law_goes_over_into_another(tmp_path: Path) -> None:

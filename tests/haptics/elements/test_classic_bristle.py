@@ -10,10 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from haptics import Coulomb, CoulombViscous, MasslessImpedance, Stribeck, simulate
+from haptics import Asymmetric, Coulomb, CoulombViscous, Elliptic, MasslessImpedance, Stribeck, simulate
 from haptics.elements.classic.models import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
 from haptics.elements.models import Element, write_parameters
 from haptics.errors import ConfigurationError
+from haptics.friction.law import Law
 from tests.examples import scaled
 from tests.haptics.strategies import PHYSICS, Array, laws, norms, wandering
 
@@ -285,6 +286,65 @@ def test_an_element_that_is_added_later_starts_without_tension() -> None:
         forces.append(element.step(at_rest)[0])
     assert forces == pytest.approx([0.5 * F, 0.5 * F * 2 / 8])
     assert element.displacement[0] == pytest.approx(0.5 * LIMIT * 2 / 8)
+
+
+STIFF = {"count": 6, "spread": 0.8, "stiff_share": 0.4, "stiff_stiffness": 20_000.0}
+
+
+def stop_operators(way: Array, limits: Array, stiffnesses: Array) -> Array:
+    """Sum of forces [N] of elastic-plastic stop operators without damping, over a `way` (n,) [m] from rest."""
+    force, total = np.zeros(len(limits)), np.empty(len(way))
+    for k, step in enumerate(np.diff(way, prepend=0.0)):
+        force = np.clip(force + stiffnesses * step, -limits, limits)
+        total[k] = force.sum()
+    return total
+
+
+@pytest.mark.parametrize("spread", [0.0, 0.8])
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.4, 0.95])
+def test_a_stiff_share_is_one_more_stop_operator(share: float, spread: float) -> None:
+    way = 3.0 * LIMIT * np.concatenate([np.sin(0.05 * np.arange(300)), 0.4 * np.sin(15.0 + 0.07 * np.arange(300))])
+    element = Iwan(LAW, K, 0.0, 6, spread, share, 20_000.0)
+    limits = np.append((1.0 - share) * (1.0 + spread * np.linspace(-1, 1, 6)) / 6.0, share) * F
+    expected = stop_operators(way, limits, np.append(np.full(6, K / 6.0), 20_000.0))
+    np.testing.assert_allclose(simulate(element, along(np.diff(way, prepend=0.0))).output[:, 0], expected, atol=1e-11)
+
+
+@pytest.mark.parametrize(
+    "law",
+    [LAW, CoulombViscous(3.0, 8.0), Stribeck(3.0, F, 0.3, 2.0), Elliptic(4.0, 2.0, 0.3), Asymmetric(4.0, 2.5, 3.0)],
+    ids=lambda law: str(law.name),
+)
+def test_with_a_stiff_share_steady_sliding_has_the_force_of_the_law(law: Law) -> None:
+    u = np.array([-0.12, 0.05])
+    run = simulate(Iwan(law, K, 12.0, **STIFF), np.tile(u, (1500, 1)))  # type: ignore[arg-type]
+    assert not run.sticking[-1]
+    np.testing.assert_allclose(run.velocity[-1], u, rtol=1e-12)
+    np.testing.assert_allclose(run.output[-1], law(u), rtol=1e-11)
+
+
+def test_without_a_stiff_share_its_stiffness_means_nothing() -> None:
+    value = wandering("C", 500)
+    one, other = (simulate(Iwan(LAW, K, 10.0, stiff_stiffness=stiff), value) for stiff in (300.0, 50_000.0))
+    np.testing.assert_array_equal(one.output, other.output)
+    assert Iwan(LAW, K, 10.0).mobility == Iwan(LAW, K, 10.0, stiff_stiffness=300.0).mobility
+    assert Iwan(LAW, K, 10.0).coupling_stiffness == K
+
+
+@pytest.mark.parametrize("settings", [{"stiff_share": 0.9}, {"stiff_share": 0.3}, {"stiff_share": 0.3, "count": 1}])
+def test_the_most_mobile_element_decides_condition_15(settings: dict[str, Any]) -> None:
+    element = Iwan(LAW, 2000.0, 10.0, **settings)
+    shares, springs = element_shares(element)
+    dampers = 10.0 * np.append(np.full(element.count, (1.0 - element.stiff_share) / element.count), element.stiff_share)
+    assert element.mobility == pytest.approx((shares / (dampers + T * springs)).max(), rel=1e-12)
+
+
+def element_shares(element: Iwan) -> tuple[Array, Array]:
+    """Shares of the law and stiffnesses [N/m] of all elements, the stiff one last."""
+    rise = element.spread * np.linspace(-1, 1, element.count) if element.count > 1 else np.zeros(1)
+    shares = (1.0 - element.stiff_share) * (1.0 + rise) / element.count
+    springs = np.full(element.count, element.stiffness / element.count)
+    return np.append(shares, element.stiff_share), np.append(springs, element.stiff_stiffness)
 
 
 def test_the_number_of_elements_is_a_whole_one() -> None:

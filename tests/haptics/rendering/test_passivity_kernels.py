@@ -11,6 +11,7 @@ import pytest
 
 from haptics import Coulomb, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.device import Causality
+from haptics.elements.classic.bristle_kernels import STIFF
 from haptics.elements.classic.models import CLASSICS
 from haptics.jit import kernel
 from haptics.records import Status
@@ -96,6 +97,17 @@ def test_the_springs_of_iwan_are_stores_of_their_own() -> None:
     see(core, 0.0)
     core["memory"][0, : 2 * springs] = 1e-4
     assert see(core, 0.0, displacement=5.0) == pytest.approx(0.5 * stiffness * 2.0 * 1e-8)
+
+
+def test_the_stiff_spring_of_iwan_is_a_store_too() -> None:
+    element = CLASSICS["iwan"][Causality.IMPEDANCE](  # type: ignore[call-arg]
+        Coulomb(4.0), stiffness=2000.0, stiff_share=0.5, stiff_stiffness=8000.0, period=T
+    )
+    core = Rendering(element, data_sheet()).core
+    see(core, 0.0)
+    core["memory"][0, : 2 * 6] = 1e-4
+    core["memory"][0, STIFF : STIFF + 2] = 3e-4
+    assert see(core, 0.0, displacement=5.0) == pytest.approx(0.5 * 2.0 * (2000.0 * 1e-8 + 8000.0 * 9e-8))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,133 @@
+"""``haptics calibrate loops``: the hysteresis loop of a joint beside that of the session which renders its friction."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from apps.calibrate.options import add_source_options, by_joint
+from apps.calibrate.places import require_place
+from apps.shared.answer import Answer
+from haptics.errors import ConfigurationError
+from haptics.reading import read_toml
+
+if TYPE_CHECKING:
+    from calibration.data.joint_recording import JointRecording
+    from calibration.hysteresis import Comparison, Motion
+    from calibration.rendering import Conversion
+    from haptics.recording.recording import Recording
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add the options of the command to its parser."""
+    add_source_options(parser, "recording of the joint")
+    parser.add_argument(
+        "--recording", metavar="FOLDER", type=Path, required=True, help="recording of the session that renders it"
+    )
+    parser.add_argument(
+        "--law", metavar="FILE.toml", type=Path, required=True, help="session file of haptics calibrate friction --law"
+    )
+    parser.add_argument("--out", metavar="FILE.png", type=Path, required=True, help="picture to write, PNG or SVG")
+
+
+def run(options: argparse.Namespace) -> Answer:
+    """Compare the measured and the rendered loop."""
+    from calibration.hysteresis import Motion, compare_loops
+    from calibration.rendering import read_provenance
+    from haptics.recording.recording import Recording
+
+    require_place(options.out)
+    if options.out.suffix.lower() not in {".png", ".svg"}:
+        raise ConfigurationError(f"--out = {str(options.out)!r}: must end in .png or .svg.")
+    name, conversion, left_out = read_provenance(
+        read_toml(options.law, remedy="haptics calibrate friction --law makes such a file"), options.law
+    )
+    joints = by_joint(options)
+    if len(joints) > 1 and name not in joints:
+        raise ConfigurationError(f"--data has the joints {', '.join(joints)}, not {name!r}: choose one with --joint.")
+    recordings = joints.get(name) or next(iter(joints.values()))
+    if recordings[0].rotary != conversion.rotary:
+        raise recordings[0].error(f"is not of the kind of joint that {options.law} was made from")
+    parts = [_measured(recording, left_out) for recording in recordings]
+    measured = Motion(*(np.concatenate([getattr(one, key) for one in parts]) for key in Motion.__dataclass_fields__))
+    rendered = _rendered(Recording(options.recording), conversion, parts[0])
+    found = compare_loops(measured, rendered)
+    _draw(options.out, found, measured, rendered, conversion.rotary)
+    effort, unit = ("N m", "J") if conversion.rotary else ("N", "J")
+    percent = 100.0 * found.difference
+    result = {
+        "joint": recordings[0].joint,
+        "difference_percent_of_level": percent,
+        "level": found.level,
+        "loop_area_measured": found.area_measured,
+        "loop_area_rendered": found.area_rendered,
+        "picture": str(options.out),
+    }
+    text = (
+        f"{recordings[0].joint}: the loops differ by {percent:.1f} % of the level of {found.level:.3g} {effort} (rms)\n"
+        f"  enclosed: {found.area_measured:.4g} {unit} measured, {found.area_rendered:.4g} {unit} rendered\n"
+        f"Picture: {options.out}"
+    )
+    return Answer(result, text)
+
+
+def _measured(recording: JointRecording, left_out: dict[str, float]) -> Motion:
+    """Return the measured friction without offset, harmonics of the position and inertia."""
+    from calibration.hysteresis import Motion
+    from calibration.rendering import joint_position
+
+    place = joint_position(recording)
+    friction = recording.friction - left_out.get("offset", 0.0)
+    for number in (1, 2):
+        friction = friction - left_out.get(f"harmonic_{number}_cos", 0.0) * np.cos(number * place)
+        friction = friction - left_out.get(f"harmonic_{number}_sin", 0.0) * np.sin(number * place)
+    if left_out.get("inertia"):
+        friction = friction - left_out["inertia"] * recording.known_acceleration
+    return Motion(place, recording.smooth_velocity, friction)
+
+
+def _rendered(recording: Recording, conversion: Conversion, measured: Motion) -> Motion:
+    """Return the friction of the element over the position of the handle, in units of the joint.
+
+    The centre of the workspace is the middle of the joint's motion, where a recorded hand puts it.
+    """
+    from calibration.hysteresis import Motion
+    from calibration.rendering import middle
+
+    rows, device = recording.rows, recording.metadata["device"]
+    usable = np.isfinite(rows["position"]).all(axis=1) & np.isfinite(rows["friction_force"]).all(axis=1)
+    if not usable.any():
+        raise ConfigurationError(f"{recording.folder}: has no tick with a position and a friction force.")
+    centre = 0.5 * (device["workspace_min"][0] + device["workspace_max"][0])
+    position = (rows["position"][usable, 0] - centre) / conversion.lever_arm + middle(measured.position)
+    velocity = rows["velocity"][usable, 0] / conversion.lever_arm
+    return Motion(position, velocity, rows["friction_force"][usable, 0] / conversion.force)
+
+
+def _draw(path: Path, found: Comparison, measured: Motion, rendered: Motion, rotary: bool) -> None:
+    from apps.calibrate.reports.drawing import dots, legend
+    from apps.reproduce.style import BLUE, GREEN, ORANGE, PALE, dress
+    from apps.shared.figure import new_figure, svg
+
+    figure = new_figure(8.0, 5.2)
+    axes = figure.add_subplot()
+    effort, place = ("N m", "rad") if rotary else ("N", "m")
+    dots(axes, measured.position, measured.friction, PALE, "measured, all samples")
+    dots(axes, rendered.position, rendered.friction, GREEN, "rendered, all ticks")
+    for loop, colour, label in ((found.measured, BLUE, "measured"), (found.rendered, ORANGE, "rendered")):
+        axes.plot(loop.position, loop.forward, color=colour, linewidth=2.0, label=f"{label}, mean branches")
+        axes.plot(loop.position, loop.backward, color=colour, linewidth=2.0)
+    dress(
+        axes,
+        f"position [{place}]",
+        f"friction [{effort}]",
+        f"the loops differ by {100.0 * found.difference:.1f} % of the level (rms)",
+    )
+    legend(axes, "center")
+    if path.suffix.lower() == ".svg":
+        path.write_text(svg(figure), encoding="utf-8")
+    else:
+        figure.savefig(path, format="png")

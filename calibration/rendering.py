@@ -1,0 +1,563 @@
+"""Convert the identified friction of a joint into a session that renders it on a haptic device.
+
+The friction is felt at a lever arm L from the axis, multiplied by a factor S: positions are L times angles, forces are
+S/L times torques. A joint that slides has L = 1. Rendered are the levels, their fall and viscosity, as a law of
+`haptics.friction`, and presliding, as an element: after a reversal a part P of the level builds up over the distance l.
+On an impedance device `haptics.elements.classic.bristle.Iwan` has the same break-away deflections as the identified
+model; on an admittance device model D has one spring with the same dissipation. Offset, torques that depend on the
+position and inertia are not friction of the contact and are left out.
+
+No law has both asymmetric levels and a Stribeck fall, and no element solves every fall (condition (15)). Then the law
+that comes closest over the recorded motion is chosen, and the session file states the difference. All means over the
+recorded motion are over distance, so that the work of the rendered friction is that of the joint.
+"""
+
+from __future__ import annotations
+
+import math
+import textwrap
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from calibration.parameters.toml_text import format_toml
+from devices.common.parameter_keys import key
+from haptics.device import Causality
+from haptics.elements.tables import make_element, make_law
+from haptics.errors import ConfigurationError
+
+if TYPE_CHECKING:
+    from calibration.data.files import Source
+    from calibration.data.joint_recording import JointRecording
+    from calibration.parameters.parameters import JointParameters
+    from haptics.friction.law import Law
+
+Array = NDArray[np.float64]
+Table = dict[str, Any]
+
+SOLVABLE_MARGIN = 1.25
+"""Factor by which a law falls more gently than condition (15) requires."""
+
+COUPLING_STIFFNESS, COUPLING_DAMPING = 6000.0, 10.0
+"""Virtual coupling of impedances without presliding [N/m], [N s/m]; Kikuuwe et al. 2006, section V."""
+
+LARGEST_STIFFNESS = 4000.0
+"""Largest presliding stiffness beside that coupling [N/m]: together they stay stable on a light handle."""
+
+MASS, LARGEST_ADMITTANCE_STIFFNESS, DAMPING_RATIO = 2.0, 20_000.0, 0.3
+"""Model D: mass [kg], largest stiffness [N/m] and damping ratio. All are far inside a + 2 b < 4 of (63) at 1 kHz."""
+
+PERIOD = 1e-3
+"""Period for which the law is made solvable [s]; a session at a higher rate checks it again."""
+
+STRONG, WEAK, COMFORTABLE = 8.0, 0.3, 4.0
+"""Levels [N] above and below which another scale is proposed, and the level that it then has."""
+
+_SLOW = 0.01
+"""Speeds below this share of the highest are rest."""
+
+_LEAST_FORCE = 1e-6
+"""Smallest level of the law `asymmetric` [N]."""
+
+_SHARES = (0.0, 0.95)
+"""Range of the share of the level that Iwan's stiff element carries."""
+
+_LEFT_OUT = ("offset", "harmonic_1_cos", "harmonic_1_sin", "harmonic_2_cos", "harmonic_2_sin", "inertia")
+
+_DIMENSIONS = {
+    "viscosity": "viscosity",
+    "viscosity_forward": "viscosity",
+    "viscosity_backward": "viscosity",
+    "stribeck_velocity": "velocity",
+    "presliding_distance": "distance",
+    "inertia": "inertia",
+}
+"""Dimensions of the identified parameters; those not listed are levels."""
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """Units between a joint and the plane of a device.
+
+    Attributes
+    ----------
+    rotary : bool
+        Whether the joint turns.
+    lever_arm : float
+        Distance from the axis at which the friction is felt [m]; 1 for a joint that slides.
+    scale : float
+        Factor on all forces.
+    """
+
+    rotary: bool
+    lever_arm: float = 1.0
+    scale: float = 1.0
+
+    @classmethod
+    def of(cls, rotary: bool, lever_arm: float | None, scale: float = 1.0) -> Conversion:
+        """Validate a lever arm and a scale as they are given by a user.
+
+        Raises
+        ------
+        ConfigurationError
+            If a joint that turns has no lever arm, one that slides has one, or a number is not greater than 0.
+        """
+        if rotary and lever_arm is None:
+            raise ConfigurationError(
+                "the joint turns, and a device renders forces: give --lever-arm M, the distance from the axis at which "
+                "its friction is to be felt, for instance --lever-arm 0.1."
+            )
+        if not rotary and lever_arm is not None:
+            raise ConfigurationError(
+                f"--lever-arm = {lever_arm!r}: the joint slides and has no lever arm; leave it out."
+            )
+        arm = 1.0 if lever_arm is None else lever_arm
+        for option, value in (("--lever-arm", arm), ("--scale", scale)):
+            if not 1e-6 < value < 1e6:
+                raise ConfigurationError(f"{option} = {value!r}: must be a number greater than 0.")
+        return cls(rotary, arm, scale)
+
+    @property
+    def force(self) -> float:
+        """Force [N] at the device for one unit of effort of the joint [N m] or [N]."""
+        return self.scale / self.lever_arm
+
+    def factor(self, dimension: str) -> float:
+        """Return the factor from a quantity of the joint, of a dimension of parameter keys, to one of the device."""
+        return {
+            "force": self.force,
+            "viscosity": self.force / self.lever_arm,
+            "inertia": self.force / self.lever_arm,
+            "velocity": self.lever_arm,
+            "distance": self.lever_arm,
+        }[dimension]
+
+
+@dataclass(frozen=True)
+class SlidingFriction:
+    """Identified friction of steady sliding at the device: for v > 0 and v < 0, forces [N], viscosities [N s/m]."""
+
+    coulomb: tuple[float, float]
+    static: tuple[float, float]
+    viscosity: tuple[float, float]
+    stribeck_velocity: float
+    gaussian: bool
+
+    @classmethod
+    def of(cls, model: str, values: Mapping[str, float], conversion: Conversion) -> SlidingFriction:
+        """Convert identified parameters, named as in `calibration.friction.model.DIMENSIONS`."""
+
+        def both(name: str, missing: tuple[float, float]) -> tuple[float, float]:
+            factor = conversion.factor(_DIMENSIONS.get(name, "force"))
+            found = [values.get(f"{name}_{side}", values.get(name)) for side in ("forward", "backward")]
+            forward, backward = (
+                default if value is None else factor * value for value, default in zip(found, missing, strict=True)
+            )
+            return forward, backward
+
+        coulomb = both("coulomb", (0.0, 0.0))
+        velocity = values.get("stribeck_velocity", 0.0) * conversion.factor("velocity")
+        static = both("static", coulomb) if velocity > 0.0 else coulomb
+        return cls(coulomb, static, both("viscosity", (0.0, 0.0)), velocity, "gaussian" in model)
+
+    @property
+    def falls(self) -> bool:
+        """Whether a static level exceeds the Coulomb level."""
+        return any(static > coulomb for static, coulomb in zip(self.static, self.coulomb, strict=True))
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether both directions have the same levels and viscosities."""
+        return all(forward == backward for forward, backward in (self.coulomb, self.static, self.viscosity))
+
+    def fall(self, speed: Array, stribeck_velocity: float) -> Array:
+        """Return the share of the fall that is left at each speed, (n,)."""
+        ratio = speed / stribeck_velocity
+        return np.exp(-(ratio**2) if self.gaussian else -ratio)
+
+    def force(self, velocity: Array) -> Array:
+        """Return the friction at each velocity, (n,) [N]."""
+        forward = velocity > 0.0
+        coulomb, static, viscosity = (np.where(forward, *pair) for pair in (self.coulomb, self.static, self.viscosity))
+        speed = np.abs(velocity)
+        level = coulomb + viscosity * speed
+        if self.falls:
+            level = level + (static - coulomb) * self.fall(speed, self.stribeck_velocity)
+        return np.asarray(np.sign(velocity) * level)
+
+
+@dataclass(frozen=True)
+class FeltFriction:
+    """The session tables that render the friction of a joint, and the statements that belong to them.
+
+    Attributes
+    ----------
+    conversion : Conversion
+        Units of the joint and of the device.
+    law, impedance, admittance, provenance : dict
+        Tables of a session file.
+    level : float
+        Mean friction over the recorded motion [N].
+    error : float
+        Rms difference of the rendered law from the identified one over the recorded motion [N].
+    left_out, approximated, warnings : tuple of str
+        Sentences with a number each.
+    """
+
+    conversion: Conversion
+    law: Table
+    impedance: Table
+    admittance: Table
+    provenance: Table
+    level: float
+    error: float
+    left_out: tuple[str, ...] = ()
+    approximated: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = field(default=())
+
+
+def felt_friction(
+    joint: JointParameters, conversion: Conversion, velocity: Array, sources: Sequence[Source] = ()
+) -> FeltFriction:
+    """Choose law and elements that render the identified friction of a joint.
+
+    Parameters
+    ----------
+    joint : JointParameters
+        With a friction.
+    conversion : Conversion
+        Units of the joint and of the device.
+    velocity : (n,) float array
+        Velocities of the recorded motion [rad/s] or [m/s]; laws are compared over them.
+    sources : sequence of Source, optional
+        The recordings, for the provenance.
+
+    Raises
+    ------
+    ConfigurationError
+        If the friction of the joint is not known, or the recorded motion has no velocity but 0.
+    """
+    found = joint.known_friction()
+    moved = np.asarray(velocity, float) * conversion.lever_arm
+    moved = moved[np.abs(moved) > _SLOW * np.abs(moved).max(initial=0.0)]
+    if not len(moved):
+        raise ConfigurationError(f"joint {joint.name}: does not move in the recording, so that no law can be compared.")
+    identified = SlidingFriction.of(found.model, found.values, conversion)
+    level = float(np.average(np.abs(identified.force(moved)), weights=np.abs(moved)))
+    part = found.values.get("presliding", 0.0) * conversion.force
+    distance = found.values.get("presliding_distance", 0.0) * conversion.lever_arm
+    impedance, admittance, approximated = _elements(part, distance, level)
+    steepest = min(
+        _steepest_fall(table, causality)
+        for table, causality in zip((impedance, admittance), (Causality.IMPEDANCE, Causality.ADMITTANCE), strict=True)
+    )
+    law, error, notes = _closest_law(identified, moved, steepest, level)
+    breakaway = make_law(law).breakaway_force
+    warnings = []
+    if breakaway > STRONG or breakaway < WEAK:
+        proposed = float(f"{conversion.scale * COMFORTABLE / max(breakaway, _LEAST_FORCE):.2g}")
+        word = (
+            f"more than {STRONG:g} N, which many devices cannot give"
+            if breakaway > STRONG
+            else (f"less than {WEAK:g} N, which is hard to feel")
+        )
+        warnings.append(f"the break-away force is {breakaway:.3g} N, {word}: consider --scale {proposed:g}.")
+    return FeltFriction(
+        conversion,
+        law,
+        impedance,
+        admittance,
+        _provenance(joint, conversion, sources),
+        level,
+        error,
+        _left_out(found.values, joint.rotary),
+        (*notes, *approximated),
+        tuple(warnings),
+    )
+
+
+def _provenance(joint: JointParameters, conversion: Conversion, sources: Sequence[Source]) -> Table:
+    found = joint.known_friction()
+    known = list(dict.fromkeys(sources))
+    return {
+        "joint": joint.name,
+        "rotary": joint.rotary,
+        "lever_arm_m": conversion.lever_arm if joint.rotary else None,
+        "force_scale": conversion.scale,
+        "friction_model": found.model,
+        "data_files": [Path(source.path).name for source in known],
+        "data_sha256": [source.sha256 for source in known],
+        "identified": {
+            key(name, _DIMENSIONS.get(name, "force"), joint.rotary): value for name, value in found.values.items()
+        },
+    }
+
+
+def read_provenance(tables: Mapping[str, Any], path: str | Path) -> tuple[str, Conversion, dict[str, float]]:
+    """Return joint, conversion and the identified parameters that are left out, from the tables of a session file.
+
+    Raises
+    ------
+    ConfigurationError
+        If the file was not written from the recording of a joint.
+    """
+    table = tables.get("provenance", {})
+    try:
+        rotary, joint, identified = bool(table["rotary"]), str(table["joint"]), dict(table["identified"])
+        conversion = Conversion.of(rotary, float(table["lever_arm_m"]) if rotary else None, float(table["force_scale"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ConfigurationError(
+            f"{path}: has no table [provenance] with joint, lever_arm_m, force_scale and identified; "
+            "haptics calibrate friction --law writes such a file."
+        ) from error
+    keys = {name: key(name, _DIMENSIONS.get(name, "force"), rotary) for name in _LEFT_OUT}
+    return joint, conversion, {name: float(identified[one]) for name, one in keys.items() if one in identified}
+
+
+def _left_out(values: Mapping[str, float], rotary: bool) -> tuple[str, ...]:
+    unit = "N m" if rotary else "N"
+    lines = []
+    if values.get("offset"):
+        lines.append(f"the offset of {values['offset']:.4g} {unit}")
+    for number in (1, 2):
+        amplitude = math.hypot(*(values.get(f"harmonic_{number}_{part}", 0.0) for part in ("cos", "sin")))
+        if amplitude:
+            lines.append(f"harmonic {number} of the position, amplitude {amplitude:.4g} {unit} (gravity)")
+    if values.get("inertia"):
+        lines.append(f"the inertia of {values['inertia']:.4g} {'kg m^2' if rotary else 'kg'}")
+    return tuple(lines)
+
+
+# --- elements ---------------------------------------------------------------------------------------------------------
+
+
+def _elements(part: float, distance: float, level: float) -> tuple[Table, Table, tuple[str, ...]]:
+    """Return the tables of an impedance and an admittance that build up `part` [N] of a `level` [N] over a distance."""
+    if not (part > 1e-3 * level and distance > 0.0):
+        coupling = {"stiffness": COUPLING_STIFFNESS, "damping": COUPLING_DAMPING}
+        return {"model": "C", "element": coupling}, {"model": "A", "element": {"mass": MASS}}, ()
+    notes = []
+    soft = min(part / distance, LARGEST_STIFFNESS)
+    if soft < part / distance:
+        notes.append(
+            f"presliding of {part:.3g} N over {1e3 * distance:.3g} mm is stiffer than an impedance device can render; "
+            f"there it has {1e3 * part / soft:.3g} mm"
+        )
+    share = min(max(1.0 - part / level, _SHARES[0]), _SHARES[1])
+    damping = COUPLING_DAMPING * (1.0 + (soft / COUPLING_STIFFNESS if share > 0.0 else 0.0))
+    impedance = {
+        "model": "iwan",
+        "element": {
+            "stiffness": _rounded(soft),
+            "damping": _rounded(damping),
+            "count": 6,
+            "spread": 0.8,
+            "stiff_share": _rounded(share),
+            "stiff_stiffness": COUPLING_STIFFNESS,
+        },
+    }
+    # One spring K dissipates 2 level^2/K less than dry friction at a reversal, the identified law 2 part distance less.
+    equal = level**2 / (part * distance)
+    stiffness = min(equal, LARGEST_ADMITTANCE_STIFFNESS)
+    admittance = {
+        "model": "D",
+        "element": {
+            "mass": MASS,
+            "stiffness": _rounded(stiffness),
+            "damping": _rounded(2.0 * DAMPING_RATIO * math.sqrt(stiffness * MASS)),
+        },
+    }
+    notes.append(
+        f"on an admittance device the whole level builds up along one line over {1e3 * level / stiffness:.3g} mm, "
+        f"instead of {part:.3g} N over {1e3 * distance:.3g} mm on average"
+    )
+    return impedance, admittance, tuple(notes)
+
+
+def _steepest_fall(form: Table, causality: Causality) -> float:
+    """Return the steepest fall of a law [N s/m] that the element of a table solves with a margin; condition (15)."""
+    law = {"name": "coulomb", "force": 1.0}
+    mobility = make_element(form["model"], law, form["element"], PERIOD, causality).mobility
+    return 1.0 / (SOLVABLE_MARGIN * mobility)
+
+
+# --- laws -------------------------------------------------------------------------------------------------------------
+
+
+def _closest_law(
+    identified: SlidingFriction, velocity: Array, steepest: float, level: float
+) -> tuple[Table, float, tuple[str, ...]]:
+    """Return the law that is closest over the recorded motion, its rms difference [N] and what was approximated."""
+    truth = identified.force(velocity)
+
+    def error_of(table: Table) -> float:
+        plane = np.column_stack((velocity, np.zeros_like(velocity)))
+        return float(np.sqrt(np.average((make_law(table)(plane)[:, 0] - truth) ** 2, weights=np.abs(velocity))))
+
+    def size(error: float) -> str:
+        return f"{error:.3g} N rms ({100.0 * error / max(level, _LEAST_FORCE):.3g} % of the mean level)"
+
+    symmetric, notes = _symmetric_law(identified, velocity, steepest)
+    error = error_of(symmetric)
+    if identified.symmetric:
+        return (
+            symmetric,
+            error,
+            (*notes, *([f"the law differs from the identified one by {size(error)}"] * bool(notes))),
+        )
+    asymmetric = _asymmetric_law(identified, velocity)
+    other = error_of(asymmetric)
+    if other < error:
+        lines = (f"the law differs from the identified one by {size(other)}",) if other > 1e-6 * level else ()
+        if identified.falls:
+            lines = (
+                "levels that differ by direction are rendered at their means over the measured speeds, without the "
+                f"fall from the static level: that differs from the identified law by {size(other)}, one falling law "
+                f"for both directions by {size(error)}",
+            )
+        return asymmetric, other, lines
+    return (
+        symmetric,
+        error,
+        (
+            *notes,
+            "one law for both directions, with the mean of their levels, differs from the identified one by "
+            f"{size(error)}, a level for each direction without the fall from the static level by {size(other)}",
+        ),
+    )
+
+
+def _asymmetric_law(identified: SlidingFriction, velocity: Array) -> Table:
+    """Return the law with a constant level for each direction that is closest over the recorded motion."""
+    viscosity = float(np.mean(identified.viscosity))
+    levels = []
+    for sign, coulomb in zip((1.0, -1.0), identified.coulomb, strict=True):
+        moved = velocity[sign * velocity > 0.0]
+        excess = sign * identified.force(moved) - viscosity * np.abs(moved)
+        level = float(np.average(excess, weights=np.abs(moved))) if len(moved) else coulomb
+        levels.append(max(level, _LEAST_FORCE))
+    return {
+        "name": "asymmetric",
+        "forward_force": _rounded(levels[0]),
+        "backward_force": _rounded(levels[1]),
+        "sideways_force": _rounded(0.5 * sum(levels)),
+        "viscosity": _rounded(viscosity),
+    }
+
+
+def _symmetric_law(identified: SlidingFriction, velocity: Array, steepest: float) -> tuple[Table, tuple[str, ...]]:
+    """Return the law with the mean levels of both directions that falls at most as fast as `steepest` [N s/m]."""
+    coulomb, static, viscosity = (
+        float(np.mean(pair)) for pair in (identified.coulomb, identified.static, identified.viscosity)
+    )
+    if not (identified.falls and static > coulomb):
+        if viscosity == 0.0:
+            return {"name": "coulomb", "force": _rounded(coulomb)}, ()
+        return {"name": "coulomb-viscous", "force": _rounded(coulomb), "viscosity": _rounded(viscosity)}, ()
+    table: Table = {
+        "name": "gaussian-stribeck" if identified.gaussian else "stribeck",
+        "kinetic_force": _rounded(coulomb),
+        "static_force": _rounded(static),
+        "stribeck_velocity": _rounded(identified.stribeck_velocity),
+        "viscosity": _rounded(viscosity),
+    }
+    law: Law = make_law(table)
+    if -law.slopes[0] <= steepest:
+        return table, ()
+    # The steepest solvable fall is (steepest + viscosity) v_s / steepness: a wider one, or a smaller one, or both.
+    slope = (steepest + viscosity) / law.steepness  # type: ignore[attr-defined]
+    measured, widest = identified.stribeck_velocity, (static - coulomb) / slope
+    speed = np.abs(velocity)
+    truth = np.sign(velocity) * identified.force(velocity) - viscosity * speed
+    best = math.inf
+    for width in np.geomspace(measured, widest, 60)[1:]:
+        fall = min(slope * width, static - coulomb)
+        shape = fall * identified.fall(speed, width)
+        kinetic = max(float(np.average(truth - shape, weights=speed)), coulomb)
+        error = float(np.average((truth - shape - kinetic) ** 2, weights=speed))
+        if error < best:
+            best = error
+            table |= {
+                "kinetic_force": _rounded(kinetic),
+                "static_force": _rounded(kinetic + fall),
+                "stribeck_velocity": _rounded(float(width)),
+            }
+    kept = "" if table["kinetic_force"] == _rounded(coulomb) else f", the kinetic force {table['kinetic_force']:.3g} N"
+    return table, (
+        f"the friction falls by {-law.slopes[0]:.3g} N s/m, and the elements solve {steepest:.3g} N s/m "
+        f"(condition 15, with a margin of {SOLVABLE_MARGIN:g}): the Stribeck velocity is widened from "
+        f"{1e3 * measured:.3g} to {1e3 * float(table['stribeck_velocity']):.3g} mm/s, and the static force is "
+        f"{table['static_force']:.3g} N instead of {static:.3g} N{kept}. A smaller --scale or a longer --lever-arm "
+        "keeps more of the fall",
+    )
+
+
+def _rounded(value: float) -> float:
+    """Round to six significant digits, which keeps a session file readable."""
+    return float(f"{value:.6g}")
+
+
+# --- files ------------------------------------------------------------------------------------------------------------
+
+
+def format_session(felt: FeltFriction, joint: JointParameters) -> str:
+    """Return a session file, TOML with comments, for `haptics run --config`."""
+    found, rotary, conversion = joint.known_friction(), joint.rotary, felt.conversion
+    unit = "N m" if rotary else "N"
+    words = {
+        "force": unit,
+        "viscosity": f"{unit} s/{'rad' if rotary else 'm'}",
+        "inertia": "kg m^2" if rotary else "kg",
+    }
+    words |= {"velocity": "rad/s" if rotary else "m/s", "distance": "rad" if rotary else "m"}
+    files = ", ".join(felt.provenance["data_files"]) or "an unknown recording"
+    lines = [f"Friction of the {'rotary' if rotary else 'sliding'} joint {joint.name!r}, identified from {files}."]
+    for name, digest in zip(felt.provenance["data_files"], felt.provenance["data_sha256"], strict=True):
+        lines.append(f"SHA-256 of {name!r}: {digest}")
+    lines += ["", f"Identified (model {found.model}):"]
+    for name, value in found.values.items():
+        dimension = _DIMENSIONS.get(name, "force")
+        lines.append(f"  {name.replace('_', ' ')} {value:.4g} {words[dimension]}")
+    arm = f"a lever arm of {conversion.lever_arm:g} m" if rotary else "the slide itself"
+    lines += ["", f"Felt at {arm}, forces times {conversion.scale:g}. Mean level over the recorded motion: "]
+    lines[-1] += f"{felt.level:.4g} N."
+    for head, texts in (
+        ("Left out:", felt.left_out),
+        ("Approximated:", felt.approximated),
+        ("Warning:", felt.warnings),
+    ):
+        if texts:
+            lines += ["", head, *(f"- {text}" for text in texts)]
+    lines += ["", "[impedance] is used on devices that take forces, [admittance] on those that take positions."]
+    comments = []
+    for line in lines:
+        digest = line.startswith("SHA-256")
+        wrapped = [line] if digest or not line else textwrap.wrap(line, 110, subsequent_indent="  ")
+        comments += [f"# {text}".rstrip() for text in wrapped]
+    tables = {name: getattr(felt, name) for name in ("law", "impedance", "admittance", "provenance")}
+    return "\n".join([*comments, "", format_toml(tables)])
+
+
+def joint_position(recording: JointRecording) -> Array:
+    """Return the smoothed position of a joint, (n,) [rad] or [m]; from velocities it begins at 0."""
+    start = 0.0 if recording.position is None else float(recording.position[0])
+    return np.asarray(start + recording.path)
+
+
+def format_hand(recording: JointRecording, conversion: Conversion) -> str:
+    """Return the recorded motion at the lever arm as the CSV file of a recorded hand, along the first axis."""
+    place = joint_position(recording) * conversion.lever_arm
+    place = place - middle(place)
+    rows = [f"{time:.6f},{x:.9f},0" for time, x in zip(recording.time - recording.time[0], place, strict=True)]
+    arm = f"lever arm {conversion.lever_arm:g} m" if conversion.rotary else "a slide"
+    head = f"# motion of the joint {recording.joint} in {Path(recording.source.path).name}, {arm}"
+    return "\n".join([head, "time_s,x_m,y_m", *rows]) + "\n"
+
+
+def middle(place: Array) -> float:
+    """Return the middle of the range of positions, which a recorded hand puts into the middle of the workspace."""
+    return 0.5 * float(place.min() + place.max())
