@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
@@ -15,35 +14,6 @@ from tests.processes import ROOT
 
 PRODUCT = ("haptics", "devices", "calibration", "apps")
 FILES = sorted(path for folder in PRODUCT for path in (ROOT / folder).rglob("*.py"))
-
-MOST_FILES = 15
-LONGEST_FILE = 300
-LONGEST_FUNCTION = 35
-
-CATALOGUE = "apps/reproduce"
-"""One file a figure: as many as there are figures."""
-
-LONG_FILES = {
-    "apps/settings/config.py": 380,
-    "calibration/friction/samples.py": 315,
-    "calibration/parameters/files.py": 320,
-    "devices/arm/body.py": 320,
-    "devices/arm/mechanics/plant.py": 305,
-    "haptics/elements/models.py": 345,
-    "haptics/rendering/kernels.py": 433,
-}
-"""Files that are longer than they should be, and what they must not grow beyond; whoever shortens one takes it out."""
-
-LONG_FUNCTIONS = {
-    "_impedance in haptics/rendering/kernels.py": 42,
-    "_search in devices/arm/mechanics/drive_kernels.py": 41,
-    "_run in calibration/motions/offline.py": 38,
-    "judged in calibration/friction/judgement.py": 38,
-    "reproduce in apps/reproduce/kikuuwe_fig20.py": 38,
-    "_add_field in devices/joystick/hid/descriptor.py": 37,
-    "identify_handle in calibration/handle.py": 37,
-    "_coupled in devices/arm/mechanics/drive_kernels.py": 36,
-}
 
 CALLED_FROM_OUTSIDE = {
     # for one's own programs, in the documentation or as the protocol of a driver
@@ -89,34 +59,6 @@ def name_of(path: Path) -> str:
 @cache
 def tree_of(path: Path) -> ast.Module:
     return ast.parse(path.read_text(encoding="utf-8"))
-
-
-def functions(path: Path) -> Iterator[tuple[str, int]]:
-    """Yield every function's name, and its lines without its docstring."""
-    for node in ast.walk(tree_of(path)):
-        if isinstance(node, ast.FunctionDef):
-            body = node.body[1:] if ast.get_docstring(node, clean=False) is not None else node.body
-            yield f"{node.name} in {name_of(path)}", (body[-1].end_lineno or 0) - body[0].lineno + 1 if body else 0
-
-
-def test_a_folder_can_be_seen_at_once() -> None:
-    counts = Counter(name_of(path.parent) for path in FILES)
-    crowded = {folder: count for folder, count in counts.items() if count > MOST_FILES and folder != CATALOGUE}
-    assert crowded == {}
-
-
-def test_files_are_short_and_long_ones_do_not_grow() -> None:
-    lines = {name_of(path): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES}
-    too_long = {name: count for name, count in lines.items() if count > LONG_FILES.get(name, LONGEST_FILE)}
-    assert too_long == {}
-    assert [name for name in LONG_FILES if lines.get(name, 0) <= LONGEST_FILE] == []
-
-
-def test_functions_are_short_and_long_ones_do_not_grow() -> None:
-    lines = dict(found for path in FILES for found in functions(path))
-    too_long = {name: count for name, count in lines.items() if count > LONG_FUNCTIONS.get(name, LONGEST_FUNCTION)}
-    assert too_long == {}
-    assert [name for name in LONG_FUNCTIONS if lines.get(name, 0) <= LONGEST_FUNCTION] == []
 
 
 def test_whatever_is_defined_is_used() -> None:

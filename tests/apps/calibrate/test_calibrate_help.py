@@ -14,6 +14,6 @@ def test_a_description_is_a_sentence_with_one_verb(kind: str) -> None:
     (kinds,) = (action.choices for action in parser._actions if isinstance(action.choices, dict))
     description = kinds[kind].description
     verb, follows = description.split()[:2]
-    assert verb in {"Calibrate", "Identify", "Select", "Validate"}
+    assert verb in {"Calibrate", "Compare", "Identify", "Select", "Validate"}
     assert follows in {"a", "an", "parameters", "the"}
     assert description.endswith(".")
