@@ -1,4 +1,4 @@
-"""The house rules of CONTRIBUTING: folders one can see, short files and functions, nothing dead, plain words."""
+"""House rules of CONTRIBUTING: nothing dead, plain words, every backend documented."""
 
 from __future__ import annotations
 
