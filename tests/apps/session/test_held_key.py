@@ -120,7 +120,8 @@ def test_a_run_whose_window_dies_with_its_key_is_status_4(tmp_path: Path) -> Non
     pipe = subprocess.PIPE
     with program(*RUN, *KEY, "--record", str(tmp_path), env=unseen, stdout=pipe, stderr=pipe) as process:
         recording = until_running(process, tmp_path)
-        os.kill(children_of(process.pid)[0], signal.SIGKILL)
+        _servo, view = children_of(process.pid)
+        os.kill(view, signal.SIGKILL)
         out, err = process.communicate(timeout=60)
     assert process.returncode == 4, err
     assert "the live view ended unexpectedly, and with it the dead-man's key" in err
