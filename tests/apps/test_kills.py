@@ -77,11 +77,11 @@ class Run(Application):
         return found
 
     def pid(self) -> int | None:
-        """Return the victim's process id once there is one; the view is started before the servo."""
+        """Return the victim's process id once there is one; the servo is started before the view."""
         if self.kill.victim == "application":
             return self.application.pid
         children = sorted(pid for pid, command in self.processes().items() if "spawn_main" in command)
-        place = 1 if self.kill.victim == "servo" and self.kill.window else 0
+        place = 1 if self.kill.victim == "view" else 0
         return children[place] if len(children) > place else None
 
     def folder(self) -> Path | None:
