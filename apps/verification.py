@@ -19,6 +19,7 @@ from haptics.errors import ConfigurationError, HapticError
 from haptics.recording.certificate import certificate, felt, flags_seen
 from haptics.recording.checks import INCOMPLETE, OK, VIOLATED, Finding
 from haptics.recording.fitness import Fitness
+from haptics.recording.recording import stated_hash
 from haptics.settings import build
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
     if differing:
         words = f"the rows give another certificate: {', '.join(differing)}."
         yield Finding("certificate", VIOLATED, words)
-    if absent and "ticks_sha256" in recording.metadata:  # older versions did not have all of it
+    if absent and stated_hash(recording.metadata):  # older versions did not have all of it
         yield Finding("certificate", INCOMPLETE, f"the certificate lacks {', '.join(absent)}.")
 
 
@@ -81,7 +82,7 @@ def _made_again(recording: Recording) -> dict[str, Any]:
     duration = configuration.get("session", {}).get("duration")
     planned = round(duration * rate) if duration is not None and metadata.get("reason") == "completed" else None
     timing = certificate(rows, len(rows), planned, 1.0 / rate)
-    if "ticks_sha256" in metadata:  # older versions judged otherwise
+    if stated_hash(metadata):  # older versions judged otherwise
         fitness = build(Fitness, configuration.get("fitness", {}), "fitness")
         timing["fit"] = not fitness.judge(timing, metadata.get("error"))
     return {

@@ -72,8 +72,12 @@ def _ticks_of_the_end(run: Recorded) -> Any:
 
 
 def check_hash(run: Recorded, findings: Findings) -> None:
-    """Compare the SHA-256 of the rows' file with the one that was stored when it was closed."""
-    stored = run.metadata.get("ticks_sha256")
+    """Compare the SHA-256 of the rows with the one that was stored when the recording was closed.
+
+    It is that of the rows followed by the header of their file; in older recordings, that of the file.
+    """
+    of_rows = run.metadata.get("rows_sha256")
+    stored = run.metadata.get("ticks_sha256") if of_rows is None else of_rows
     if stored is None:
         if run.metadata.get("state") != "complete" or int(run.metadata["format"]) > 1:
             findings.lack("hash", "the recording has no hash of its rows: nobody closed it, or an older version did.")
@@ -81,8 +85,11 @@ def check_hash(run: Recorded, findings: Findings) -> None:
     found = hashlib.sha256()
     try:
         with open(run.source.ticks, "rb") as file:
+            preamble = file.read(10) if of_rows is not None else b""
+            header = preamble + file.read(int.from_bytes(preamble[8:], "little"))
             while piece := file.read(_AT_ONCE):
                 found.update(piece)
+            found.update(header)
     except OSError as error:
         findings.lack("hash", f"{run.source.ticks.name} cannot be read again ({error}).")
         return

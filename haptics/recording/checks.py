@@ -18,8 +18,7 @@ from numpy.typing import NDArray
 from haptics.device import DEAD_MAN_BUTTON, checked_channels
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.columns import column, columns_with, missing_columns, units_with
-from haptics.recording.recording import ORIGIN, ORIGIN_UTC, Recording
-from haptics.recording.tick_file import digest_of
+from haptics.recording.recording import FILE_SHA256, ORIGIN, ORIGIN_UTC, ROWS_SHA256, Recording
 from haptics.records import LATE_FRACTION, ROW_UNITS, Permission, Rows, Status
 
 OK, VIOLATED, INCOMPLETE = "ok", "violated", "incomplete"
@@ -129,16 +128,18 @@ def _ticks_of_the_end(recording: Recording) -> int | None:
 
 
 def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
-    stored = recording.metadata.get("ticks_sha256")
+    metadata = recording.metadata
+    stored = metadata.get(ROWS_SHA256, metadata.get(FILE_SHA256))
     if stored is None:
-        verdict = OK if recording.metadata.get("state") == "complete" else INCOMPLETE
+        verdict = OK if metadata.get("state") == "complete" else INCOMPLETE
         words = "the recording has no hash of its rows: an older version made it, or nobody closed it."
         yield Finding("hash", verdict, words)
     elif not whole:
         yield Finding("hash", INCOMPLETE, "the hash is that of all rows: with rows missing it cannot be compared.")
     else:
         try:
-            same = digest_of(recording.ticks) == stored
+            table = recording.table
+            same = (table.sha256() if ROWS_SHA256 in metadata else table.file_sha256()) == stored
         except RecordingError as error:
             yield Finding("hash", INCOMPLETE, str(error))
             return

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import io
 import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,11 +19,17 @@ from numpy.lib import format as npy
 
 from haptics.errors import RecordingError
 from haptics.reading import Header, read_header
-from haptics.recording.columns import MOST_COLUMNS, missing_columns, safe_column
-from haptics.records import COLUMNS, ROW, Rows
+from haptics.recording.columns import MOST_COLUMNS, column, missing_columns, safe_column
+from haptics.records import COLUMNS, NEUTRAL, ROW, Rows
 
 MOST_ROWS = 100_000_000
 """Rows that a recording may have: 27 hours at 1 kHz."""
+
+CHUNK_ROWS = 65_536
+"""Rows in a chunk by default: about 17 MB."""
+
+_BUFFER_SIZE = 1 << 25
+"""Largest buffer of a chunk [bytes]; rows of a table with many columns come in smaller chunks."""
 
 _AT_ONCE = 1 << 20
 
@@ -48,7 +55,10 @@ class TickFile:
         self._file: IO[bytes] = open(path, "rb+" if append else "xb+")
         try:
             self.count, self._columns = _rows_to_append_to(path, self._file) if append else (0, columns)
-            self._data_offset = self._file.tell() if append else self._write_header()
+            self._data_offset = self._file.tell() if append else self._write_header(0)
+            self._hash = hashlib.sha256()
+            if append:
+                self._hash_rows_already_there()
         except BaseException:
             self._file.close()
             raise
@@ -60,28 +70,172 @@ class TickFile:
         size = self._columns.itemsize
         self._file.seek(self._data_offset + self.count * size)  # a write that failed may have left it elsewhere
         whole = np.ascontiguousarray(rows, dtype=ROW).view(np.uint8).reshape(len(rows), ROW.itemsize)
-        self._file.write(whole[:, :size].tobytes())
+        data = whole[:, :size].tobytes()
+        self._file.write(data)
         self._file.flush()
+        self._write_header(self.count + len(rows))
         self.count += len(rows)
-        self._write_header()
+        self._hash.update(data)
 
     def close(self) -> str:
-        """Flush to the disk and close; return the SHA-256 of the file. Closing twice does nothing."""
+        """Flush to the disk and close; return the SHA-256 (`TickTable.sha256`). Closing twice does nothing."""
         if self._file.closed:
             return ""
         self._file.flush()
+        self._file.truncate(self._data_offset + self.count * self._columns.itemsize)  # what a failed write has left
         os.fsync(self._file.fileno())
-        self._file.seek(0)
-        digest = _digest(self._file)
+        self._hash.update(os.pread(self._file.fileno(), self._data_offset, 0))
         self._file.close()
-        return digest
+        return self._hash.hexdigest()
 
-    def _write_header(self) -> int:
-        """Write the header for the present number of rows and return its length, which never changes."""
+    def _write_header(self, count: int) -> int:
+        """Write the header for `count` rows and return its length, which never changes."""
         header = io.BytesIO()
-        facts = {"descr": npy.dtype_to_descr(self._columns), "fortran_order": False, "shape": (self.count,)}
+        facts = {"descr": npy.dtype_to_descr(self._columns), "fortran_order": False, "shape": (count,)}
         npy.write_array_header_1_0(header, facts)
         return os.pwrite(self._file.fileno(), header.getbuffer(), 0)
+
+    def _hash_rows_already_there(self) -> None:
+        left = self.count * self._columns.itemsize
+        self._file.seek(self._data_offset)
+        while left and (piece := self._file.read(min(left, _AT_ONCE))):
+            self._hash.update(piece)
+            left -= len(piece)
+
+
+class TickTable:
+    """A table of ticks on the disk, of which no more is in memory than is asked for.
+
+    Parameters
+    ----------
+    path : Path
+        The ``.npy`` file. Of one that was cut short the whole rows count that are left.
+
+    Attributes
+    ----------
+    dtype : dtype
+        The columns of the file.
+
+    Raises
+    ------
+    RecordingError
+        If it cannot be read, or is anything but a table of ticks of ours.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        try:
+            if not path.is_file():
+                raise RecordingError(f"{path} cannot be read: there is no such file.")
+            with open(path, "rb") as file:
+                self._count, self.dtype = _layout(path, file)
+                self._offset = file.tell()
+        except (OSError, ValueError) as error:
+            if isinstance(error, RecordingError):
+                raise
+            raise RecordingError(f"{path} cannot be read: {error}.") from error
+
+    def __len__(self) -> int:
+        return self._count
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS, *, start: int = 0, stop: int | None = None
+    ) -> Iterator[Rows]:
+        """Yield the rows from `start` to `stop` in pieces of at most `rows`.
+
+        All pieces are views of one buffer: each is valid until the next is asked for. Who keeps one copies it.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            The columns that are wanted, in this order; by default those of the file. A column of ours that the file
+            does not have, because its format is older, is filled with its neutral value.
+        rows : int
+            Largest number of rows in a piece.
+        start, stop : int
+            As in a slice.
+
+        Raises
+        ------
+        RecordingError
+            If the file has no such column, cannot be read, or has become shorter meanwhile.
+        """
+        first, last, _ = slice(start, stop).indices(self._count)
+        size = max(min(rows, _BUFFER_SIZE // self.dtype.itemsize, last - first), 1)
+        wanted = None if columns is None else self._format_of(columns)
+        buffer = np.empty(size, self.dtype)
+        selected = buffer if wanted is None else np.empty(size, wanted)
+        try:
+            with open(self.path, "rb", buffering=0) as file:
+                file.seek(self._offset + first * self.dtype.itemsize)
+                for begin in range(first, last, size):
+                    length = min(size, last - begin)
+                    self._fill(file, buffer[:length])
+                    for name in () if wanted is None else wanted.names or ():
+                        selected[name][:length] = column(buffer[:length], name)
+                    yield selected[:length]
+        except OSError as error:
+            raise RecordingError(f"{self.path} cannot be read: {error.strerror or error}.") from error
+
+    def read(self, start: int = 0, stop: int | None = None, columns: Sequence[str] | None = None) -> Rows:
+        """Return the rows from `start` to `stop` in memory of their own; see `chunks`."""
+        first, last, _ = slice(start, stop).indices(self._count)
+        wanted = self.dtype if columns is None else self._format_of(columns)
+        found, place = np.empty(max(last - first, 0), wanted), 0
+        for piece in self.chunks(columns, start=first, stop=last):
+            found[place : place + len(piece)] = piece
+            place += len(piece)
+        return found
+
+    def map(self) -> Rows:
+        """Return all rows as a read-only array that is mapped from the file."""
+        if not self._count:  # an empty file cannot be mapped
+            return np.zeros(0, self.dtype)
+        try:
+            return np.asarray(np.memmap(self.path, self.dtype, "r", self._offset, (self._count,)))
+        except (OSError, ValueError) as error:
+            raise RecordingError(f"{self.path} cannot be read: {error}.") from error
+
+    def sha256(self) -> str:
+        """Return the SHA-256 of the rows as they are in the file, followed by its header.
+
+        The header says how many rows there are, so that it is known last; in this order a recorder can compute the hash
+        while it writes.
+        """
+        found = hashlib.sha256()
+        try:
+            with open(self.path, "rb") as file:
+                header = file.read(self._offset)
+                left = self._count * self.dtype.itemsize
+                while left and (piece := file.read(min(left, _AT_ONCE))):
+                    found.update(piece)
+                    left -= len(piece)
+                found.update(header)
+                found.update(file.read(1))  # a byte behind the last row is none of the recording
+        except OSError as error:
+            raise RecordingError(f"{self.path} cannot be read: {error.strerror or error}.") from error
+        return found.hexdigest()
+
+    def file_sha256(self) -> str:
+        """Return the SHA-256 of the whole ``.npy`` file, which recordings of older versions state."""
+        return digest_of(self.path)
+
+    def _fill(self, file: IO[bytes], rows: Rows) -> None:
+        """Read the next rows of `file` into `rows`."""
+        view = rows.view(np.uint8).reshape(-1).data
+        while view:
+            length = file.readinto(view)  # type: ignore[attr-defined]
+            if not length:
+                raise RecordingError(f"{self.path} was cut short while it was read.")
+            view = view[length:]
+
+    def _format_of(self, columns: Sequence[str]) -> np.dtype[Any]:
+        """Return the type of a row with these columns only."""
+        ours, own = NEUTRAL.dtype, self.dtype
+        unknown = [name for name in columns if name not in (own.names or ()) and name not in (COLUMNS.names or ())]
+        if unknown:
+            raise RecordingError(f"{self.path} has no column {', '.join(unknown)}.")
+        return np.dtype([(name, own[name] if name in (own.names or ()) else ours[name]) for name in columns])
 
 
 def digest_of(path: Path) -> str:
@@ -114,17 +268,7 @@ def read_ticks(path: Path) -> Rows:
     RecordingError
         If it cannot be read, or is anything but a table of ticks of ours.
     """
-    try:
-        if not path.is_file():
-            raise RecordingError(f"{path} cannot be read: there is no such file.")
-        with open(path, "rb") as file:
-            count, dtype = _layout(path, file)
-            # An empty file cannot be mapped.
-            return np.asarray(np.memmap(file, dtype, "r", file.tell(), (count,)) if count else np.zeros(0, dtype))
-    except (OSError, ValueError) as error:
-        if isinstance(error, RecordingError):
-            raise
-        raise RecordingError(f"{path} cannot be read: {error}.") from error
+    return TickTable(path).map()
 
 
 def _layout(path: Path, file: IO[bytes]) -> tuple[int, np.dtype[Any]]:

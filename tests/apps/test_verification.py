@@ -1,6 +1,5 @@
 """`haptics replay --verify`: an honest recording passes, and every forgery that leaves a trace is noticed."""
 
-import hashlib
 import json
 import shutil
 from collections.abc import Callable
@@ -21,6 +20,7 @@ from haptics.errors import HapticError, RecordingError
 from haptics.recording.certificate import certificate, felt, flags_seen
 from haptics.recording.columns import FORMATS
 from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recording
+from haptics.recording.tick_file import TickTable
 from haptics.servo.servo import Servo
 from haptics.trace import Reader, Trace
 
@@ -92,8 +92,8 @@ def rewrite(folder: Path, change: Callable[[Any], Any], *, hashed: bool) -> None
     changed = change(rows)
     np.save(folder / TICKS, rows if changed is None else changed)
     if hashed:
-        digest = hashlib.sha256((folder / TICKS).read_bytes()).hexdigest()
-        describe(folder, lambda metadata: metadata.update(ticks_sha256=digest))
+        digest = TickTable(folder / TICKS).sha256()
+        describe(folder, lambda metadata: metadata.update(rows_sha256=digest))
 
 
 def rules(folder: Path) -> tuple[str, set[str]]:
@@ -259,7 +259,7 @@ def test_what_could_not_be_checked_leaves_it_incomplete(forged: Path, change: An
 
 
 def test_a_recording_without_a_hash_says_so_and_is_judged_by_the_rest(forged: Path) -> None:
-    describe(forged, lambda metadata: [metadata.pop("ticks_sha256"), metadata["certificate"].pop("longest_gap_us")])
+    describe(forged, lambda metadata: [metadata.pop("rows_sha256"), metadata["certificate"].pop("longest_gap_us")])
     assert rules(forged) == ("ok", {"hash"})
     rewrite(forged, setting("time", 3.0), hashed=False)
     assert rules(forged)[0] == "violated"

@@ -22,7 +22,7 @@ from numpy.lib import format as npy
 
 from haptics.errors import RecordingError
 from haptics.recording.json_files import parsed_json, small_text
-from haptics.recording.recording import METADATA, TICKS
+from haptics.recording.recording import METADATA, ROWS_SHA256, TICKS, stated_hash
 
 PACKED = "ticks.npz"
 """In the folder of a recording, in place of ``ticks.npy``."""
@@ -88,8 +88,11 @@ def unpack(folder: Path) -> int:
 
 
 def _require_same(folder: Path, data: bytes, where: Path) -> None:
-    told = parsed_json(small_text(folder / METADATA)).get("ticks_sha256")
-    if told != hashlib.sha256(data).hexdigest():
+    metadata = parsed_json(small_text(folder / METADATA))
+    length = _Head.of(data).length if ROWS_SHA256 in metadata else 0
+    found = hashlib.sha256(data[length:])
+    found.update(data[:length])
+    if stated_hash(metadata) != found.hexdigest():
         raise RecordingError(
             f"{where} is not what {folder / METADATA} says of its ticks: it was changed, or not closed."
         )

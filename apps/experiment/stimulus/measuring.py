@@ -22,7 +22,7 @@ from haptics.device import Causality
 from haptics.elements.tables import make_element, make_law
 from haptics.errors import HapticError
 from haptics.files import write_whole
-from haptics.recording.recording import Recording
+from haptics.recording.recording import Recording, stated_hash
 from haptics.recording.replay import spec_of
 from haptics.records import Rows, Status
 from haptics.scenes import fitted, scene_from_table
@@ -107,8 +107,7 @@ def _intervals(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
 
 def _sealed(folder: Path) -> str:
     """Return the hash of the ticks of a recording that was closed; empty for others."""
-    told = json.loads((folder / "recording.json").read_text(encoding="utf-8")).get("ticks_sha256")
-    return str(told or "")
+    return stated_hash(json.loads((folder / "recording.json").read_text(encoding="utf-8")))
 
 
 def _measured(folder: Path, axis: str) -> dict[str, dict[str, Any]]:

@@ -6,7 +6,6 @@ that neither finds it.
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ from haptics.device import Causality
 from haptics.recording.certificate import certificate, felt, flags_seen
 from haptics.recording.fitness import Fitness
 from haptics.recording.recording import METADATA, SETTINGS, TICKS
+from haptics.recording.tick_file import TickTable
 from haptics.rendering.envelope import ENVELOPE_FLAGS, UNUSABLE
 
 Rows = Any
@@ -88,7 +88,7 @@ class Forgery:
         """Write everything back, resealed if wanted."""
         np.save(self.folder / TICKS, self.rows)
         if self.resealed:
-            self.metadata["ticks_sha256"] = hashlib.sha256((self.folder / TICKS).read_bytes()).hexdigest()
+            self.metadata["rows_sha256"] = TickTable(self.folder / TICKS).sha256()
             self._certify()
         (self.folder / METADATA).write_text(json.dumps(self.metadata))
         (self.folder / SETTINGS).write_text("".join(json.dumps(entry) + "\n" for entry in self.settings))

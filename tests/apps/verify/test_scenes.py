@@ -15,6 +15,7 @@ from apps.verify.findings import INCOMPLETE, OK, VIOLATED
 from haptics import Elliptic, Stribeck
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify as replay
+from haptics.recording.tick_file import TickTable
 from haptics.scenes import Circle, HalfPlane, ImageMap, Polygon, Region, Scene, Texture, read_scene, scene_table
 from tests.apps.verify.runs import ELEMENTS, Plan, make
 
@@ -123,7 +124,6 @@ def recorded(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def forge(folder: Path, copy: Path, change: Callable[[np.ndarray, list[dict[str, Any]]], None]) -> Path:
     """A copy in which rows or journal are changed, hashed anew."""
-    import hashlib
     import shutil
 
     shutil.copytree(folder, copy)
@@ -133,7 +133,7 @@ def forge(folder: Path, copy: Path, change: Callable[[np.ndarray, list[dict[str,
     np.save(copy / "ticks.npy", rows)
     (copy / "settings.jsonl").write_text("".join(json.dumps(line) + "\n" for line in journal))
     metadata = json.loads((copy / "recording.json").read_text())
-    metadata["ticks_sha256"] = hashlib.sha256((copy / "ticks.npy").read_bytes()).hexdigest()
+    metadata["rows_sha256"] = TickTable(copy / "ticks.npy").sha256()
     metadata["configuration"]["scene"] = journal[0].get("scene")
     (copy / "recording.json").write_text(json.dumps(metadata))
     return copy

@@ -1,5 +1,6 @@
 """The table of ticks: whatever its header says, it is looked at as a table of ours or not at all."""
 
+import hashlib
 import os
 import struct
 from pathlib import Path
@@ -12,7 +13,7 @@ from numpy.lib import format as npy
 from haptics.errors import RecordingError
 from haptics.recording import tick_file
 from haptics.recording.columns import FORMATS
-from haptics.recording.tick_file import TickFile, digest_of, read_ticks
+from haptics.recording.tick_file import TickFile, TickTable, read_ticks
 from haptics.records import COLUMNS as COLUMN_TYPES
 from haptics.records import ROW
 
@@ -147,11 +148,14 @@ def test_a_table_damaged_anywhere_in_its_header_is_read_or_refused(tmp_path: Pat
     assert refusals > 75
 
 
-def test_closing_tells_the_hash_of_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hash_covers_rows_then_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tick_file, "_AT_ONCE", 100)  # in several pieces
     file = TickFile(tmp_path / "ticks.npy")
     file.append(np.ones(7, ROW))
     digest = file.close()
-    assert digest == digest_of(tmp_path / "ticks.npy")
+    data = (tmp_path / "ticks.npy").read_bytes()
+    rows = 7 * COLUMN_TYPES.itemsize
+    assert digest == hashlib.sha256(data[-rows:] + data[:-rows]).hexdigest()
+    assert digest == TickTable(tmp_path / "ticks.npy").sha256()
     assert len(digest) == 64
     assert file.close() == ""
