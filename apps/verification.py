@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from apps.session.record import program_hash
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
-from haptics.recording.certificate import certificate, felt, flags_seen
+from haptics.recording.certificate import SUMMARY_COLUMNS, RunSummary
 from haptics.recording.checks import INCOMPLETE, OK, VIOLATED, Finding
 from haptics.recording.fitness import Fitness
 from haptics.recording.recording import stated_hash
@@ -77,19 +77,21 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
 
 def _made_again(recording: Recording) -> dict[str, Any]:
     """Return what the description of a recording must say of its rows."""
-    metadata, rows = recording.metadata, recording.rows
+    metadata, summary = recording.metadata, RunSummary(1.0 / recording.metadata["rate_hz"])
     rate, configuration = metadata["rate_hz"], metadata.get("configuration", {})
     duration = configuration.get("session", {}).get("duration")
     planned = round(duration * rate) if duration is not None and metadata.get("reason") == "completed" else None
-    timing = certificate(rows, len(rows), planned, 1.0 / rate)
+    for rows in recording.chunks(SUMMARY_COLUMNS):
+        summary.add(rows)
+    timing = summary.certificate(len(recording), planned)
     if stated_hash(metadata):  # older versions judged otherwise
         fitness = build(Fitness, configuration.get("fitness", {}), "fitness")
         timing["fit"] = not fitness.judge(timing, metadata.get("error"))
     return {
         **timing,
         **metadata.get("real_time", {}),
-        "flags": flags_seen(rows),
-        **felt(rows, Causality(metadata["device"]["causality"])),
+        "flags": summary.flags_seen(),
+        **summary.felt(Causality(metadata["device"]["causality"])),
     }
 
 

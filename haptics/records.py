@@ -60,6 +60,10 @@ class Status(IntFlag):
     """The end effector was farther from its reference than the device allows, as if it were blocked: safe output."""
 
 
+UNUSABLE = int(Status.NOT_FINITE | Status.STALE | Status.IMPLAUSIBLE | Status.FOLLOWING_ERROR | Status.ASTRAY)
+"""Flags of a tick whose command was the safe output."""
+
+
 class Permission(IntFlag):
     """What the envelope was told in a tick, besides the sample; a recording keeps it, so that a replay can say it."""
 

@@ -55,9 +55,9 @@ def record_offline(config: SessionConfig, folder: Path) -> Recording:
             _run(servo, recorder, session.duration)
         except HapticError as error:
             ending.fail(error)
-        rows = ending.settle("completed", complete=True)
+        ending.settle("completed", complete=True)
         planned = round(session.duration * session.rate)
-        ending.certify(rows, clock.period, config.causality, fitness=config.fitness, planned=planned)
+        ending.certify(config.causality, fitness=config.fitness, planned=planned)
     finally:
         file.close()
     if ending.fault is not None:

@@ -19,7 +19,6 @@ from apps.settings.models import Table
 from devices.faults import describe, parse_fault
 from haptics.elements.models import Element
 from haptics.recording.certificate import NOT_PRINTED, real_time_factor
-from haptics.records import Rows
 from haptics.servo.loop import End
 from haptics.servo.run import INTERRUPTED, Listen, Run
 from haptics.servo.standby import Standby
@@ -207,7 +206,7 @@ class Session(Run):
         """
         self._announce()
         self._attend = attend
-        return self._outcome(*self.follow(listen))
+        return self._outcome(self.follow(listen))
 
     def _announce(self) -> None:
         self._tell(f"recording to {self.folder}")
@@ -235,12 +234,10 @@ class Session(Run):
         """Remove the line on the terminal."""
         self._progress.clear()
 
-    def _outcome(self, reason: str, rows: Rows) -> Outcome:
+    def _outcome(self, reason: str) -> Outcome:
         rate, duration = self.config.session.rate, self.config.session.duration
         planned = round(duration * rate) if duration is not None and reason == End.COMPLETED else None
         found = self.ending.certify(
-            rows,
-            1.0 / rate,
             self._spec.causality,
             fitness=self.config.fitness,
             planned=planned,
@@ -261,5 +258,5 @@ class Session(Run):
             "advice": self._counsel.warnings,
         }
         if self.config.session.clock == "off":
-            summary["real_time_factor"] = real_time_factor(len(rows) / rate, self.servo.used)
+            summary["real_time_factor"] = real_time_factor(self.recorder.count / rate, self.servo.used)
         return Outcome(summary, reason, self.ending.fault)

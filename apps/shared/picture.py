@@ -1,6 +1,7 @@
 """The picture of a run: path, position, force, speed, energy and flags against time, and the timing certificate.
 
 Drawn with Matplotlib's Agg backend, which needs no display and no system library: the picture exists on every machine.
+The rows are read in pieces, of which only the points are kept that are drawn: memory does not grow with the run.
 The path is drawn as in Kikuuwe et al. 2006, Figs. 16 and 19, the time courses as in Figs. 17 and 20.
 """
 
@@ -13,7 +14,7 @@ import io
 import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,6 +51,9 @@ _VECTOR_EVERY = 0.02
 _MILLI = 1e3
 _DECADES = range(-1, 5)
 """Exponents of the decades of the histogram [us]."""
+
+_EDGES = np.logspace(_DECADES[0], _DECADES[-1], 80)
+"""Edges of the bins of the histogram [us]."""
 
 _SUPERSCRIPTS = str.maketrans("-0123456789", "⁻⁰¹²³⁴⁵⁶⁷⁸⁹")
 
@@ -107,13 +111,13 @@ def _fonts_are_known() -> bool:
 
 def draw(recording: Recording) -> str | None:
     """Draw the picture of `recording` into its folder; return its path, or None for a run without usable ticks."""
-    rows = _finite(recording.rows)
-    if len(rows) == 0:
+    run = _Run.of(recording)
+    if run.count == 0:
         return None
     collecting = gc.isenabled()
     gc.disable()  # collections take a seventh of the time, and find next to nothing
     try:
-        drawn = _drawn(rows, recording.metadata)
+        drawn = _drawn(run)
     finally:
         if collecting:
             gc.enable()
@@ -122,19 +126,179 @@ def draw(recording: Recording) -> str | None:
     return str(path)
 
 
-def _drawn(rows: Rows, metadata: dict[str, Any]) -> bytes:
+class _Run:
+    """What is drawn of a recording: the points of its courses, when flags were set, and how often ticks took how long.
+
+    Attributes
+    ----------
+    metadata : dict
+        The content of ``recording.json``.
+    impedance : bool
+        Whether the device takes forces.
+    count : int
+        Rows that can be drawn: a sample that was no number has no place in a picture.
+    begin, end : float
+        Time of the first and of the last of them [s].
+    """
+
+    COLUMNS = (
+        *("time", "position", "force", "command", "friction_force", "sliding_velocity", "injected_energy"),
+        *("status", "sticking", "period_error", "tick_time"),
+    )
+
+    def __init__(self, metadata: dict[str, Any], length: int) -> None:
+        self.metadata = metadata
+        self.impedance = metadata["device"]["causality"] == Causality.IMPEDANCE
+        self.count = 0
+        self.begin = self.end = 0.0
+        self._stretch = max(-(-length // _STRETCHES), 1)
+        self._stretch_of_path = max(-(-length // _STRETCHES_OF_PATH), 1)
+        self._vector_every = max(1, round(_VECTOR_EVERY * metadata["rate_hz"]), length // 4000)
+        self._dot_every = max(-(-length // _DOTS), 1)
+        self._points: dict[str, list[NDArray[Any]]] = {}
+        self._seen = 0
+        self._spans = {flag: _Spans() for flag in Status}
+        self.sticking = _Spans(shortest=0.01)
+        self.lateness = np.zeros(len(_EDGES) - 1, np.int64)
+        self.computation = np.zeros(len(_EDGES) - 1, np.int64)
+
+    @classmethod
+    def of(cls, recording: Recording) -> Self:
+        """Return what is drawn of a recording."""
+        run = cls(recording.metadata, len(recording))
+        for rows in recording.chunks(cls.COLUMNS):
+            usable = np.ones(len(rows), dtype=bool)
+            for name in ("position", "force", "command"):
+                usable &= np.isfinite(rows[name]).all(axis=1)
+            run._take(rows if usable.all() else rows[usable])
+        return run
+
+    @property
+    def flags(self) -> list[Status]:
+        """The flags that occurred, in the order of their bits."""
+        return [flag for flag in Status if self._seen & int(flag)]
+
+    def points(self, name: str) -> NDArray[np.float64]:
+        """Return the points of a course, (n, 2): time [s] and value, or x and y."""
+        return np.concatenate(self._points[name])
+
+    def spans(self, flag: Status) -> NDArray[np.float64]:
+        """Return beginning and length of each bar that says when a flag was set [s], (n, 2)."""
+        spans = self._spans[flag]
+        found = spans.closed(self.end)
+        if spans.total <= spans.MOST:
+            return found
+        shares = spans.shares
+        return np.asarray(shares[shares[:, 2] > 0.0, :2])
+
+    def _take(self, rows: Rows) -> None:
+        """Keep what is drawn of the next rows."""
+        if not len(rows):
+            return
+        times = rows["time"].copy()
+        if not self.count:
+            self.begin = float(times[0])
+        places = rows["position"] * _MILLI
+        self._keep("path", places[_extremes(places[:, 0], places[:, 1], length=self._stretch_of_path)])
+        courses = {
+            "x": places[:, 0],
+            "y": places[:, 1],
+            "friction": _norm(rows["friction_force"]),
+            "sliding": _norm(rows["sliding_velocity"]) * _MILLI,
+            "energy": np.nan_to_num(rows["injected_energy"]) * _MILLI,
+        }
+        if not self.impedance:
+            courses["force"] = _norm(rows["force"])
+        for name, values in courses.items():
+            picked = _extremes(values, length=self._stretch)
+            self._keep(name, np.column_stack((times[picked], values[picked])))
+        every = slice(-self.count % self._vector_every, None, self._vector_every)
+        self._keep("vector starts", places[every])
+        self._keep("vectors", rows["command" if self.impedance else "force"][every])
+        every = slice(-self.count % self._dot_every, None, self._dot_every)
+        self._keep("dots", places[every][rows["sticking"][every] != 0])
+        status = rows["status"].copy()
+        present = int(np.bitwise_or.reduce(status))
+        for flag, spans in self._spans.items():
+            if present & int(flag) or spans.open:
+                spans.add(times, (status & int(flag)) != 0, self._stretch)
+        self._seen |= present
+        self.sticking.add(times, rows["sticking"] != 0, self._stretch)
+        self.lateness += _histogram(rows["period_error"])
+        self.computation += _histogram(rows["tick_time"])
+        self.count += len(rows)
+        self.end = float(times[-1])
+
+    def _keep(self, name: str, points: NDArray[Any]) -> None:
+        self._points.setdefault(name, []).append(np.array(points))
+
+
+def _histogram(durations: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.histogram(np.maximum(durations * 1e6, _EDGES[0]), _EDGES)[0]
+
+
+class _Spans:
+    """Stretches of set flags, each with its beginning and its length [s], from rows that come piece by piece.
+
+    Only the first `MOST` are kept; where there are more (`total`), `shares` has what is drawn.
+    """
+
+    MOST = 2000
+
+    def __init__(self, shortest: float = 0.0) -> None:
+        self.total = 0
+        self.open = False
+        self._shortest, self._since = shortest, 0.0
+        self._kept: list[NDArray[np.float64]] = []
+        self._shares: list[NDArray[np.float64]] = []
+
+    def add(self, times: NDArray[np.float64], flags: NDArray[np.bool_], stretch: int) -> None:
+        """Take the next rows: when they were, whether the flag was set, and how many share a pixel."""
+        edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=np.int8(self.open)))
+        at = times[edges]
+        if self.open:
+            at = np.concatenate(([self._since], at))
+        if len(at) % 2:
+            self._since, at = float(at[-1]), at[:-1]
+        self._enter(at.reshape(-1, 2))
+        self.open = bool(flags[-1])
+        starts = np.arange(0, len(flags), stretch)
+        counts = np.add.reduceat(flags, starts, dtype=np.int64)
+        ends = np.minimum(starts + stretch, len(flags) - 1)
+        sizes = np.diff(starts, append=len(flags))
+        self._shares.append(np.column_stack((times[starts], times[ends] - times[starts], counts / sizes)))
+
+    def closed(self, end: float) -> NDArray[np.float64]:
+        """Return beginning and length of each span, (n, 2); one that is still open ends at `end`."""
+        if self.open:
+            self._enter(np.array([[self._since, end]]))
+            self.open = False
+        return np.concatenate([np.zeros((0, 2)), *self._kept])[: self.MOST]
+
+    @property
+    def shares(self) -> NDArray[np.float64]:
+        """Beginning and length of the time that falls on a pixel [s], and in which share of it the flag was set."""
+        return np.concatenate(self._shares)
+
+    def _enter(self, spans: NDArray[np.float64]) -> None:
+        found = np.column_stack((spans[:, 0], spans[:, 1] - spans[:, 0]))
+        found = found[found[:, 1] >= self._shortest]
+        if self.total < self.MOST:
+            self._kept.append(found[: self.MOST - self.total])
+        self.total += len(found)
+
+
+def _drawn(run: _Run) -> bytes:
     """Return the picture as PNG."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
     figure = Figure(figsize=(14, 9.5), dpi=110, facecolor="white")
     FigureCanvasAgg(figure)
-    impedance = metadata["device"]["causality"] == Causality.IMPEDANCE
-    flags = _flags_of(rows)
-    names = [str(flag.name).lower().replace("_", " ") for flag in flags]
+    names = [str(flag.name).lower().replace("_", " ") for flag in run.flags]
     # Places are in parts of the figure. A layout engine of Matplotlib would measure every text several times.
     left = 0.640 + 0.0055 * max(0, max(map(len, names), default=0) - 12)
-    below = 0.1 + 0.14 * max(len(flags), 1)
+    below = 0.1 + 0.14 * max(len(names), 1)
     unit = 0.8 / (4.5 + below)
     times = figure.add_gridspec(
         5,
@@ -146,25 +310,17 @@ def _drawn(rows: Rows, metadata: dict[str, Any]) -> bytes:
         hspace=0.16,
         height_ratios=(1.0, 1.0, 0.8, 0.7, below),
     )
-    _path(figure.add_axes((0.044, 0.048, 0.53, 0.897)), rows, metadata, impedance)
-    _positions(figure.add_subplot(times[0]), rows)
-    _forces(figure.add_subplot(times[1]), rows, impedance)
-    _speeds(figure.add_subplot(times[2]), rows)
-    _energy(figure.add_subplot(times[3]), rows, metadata)
-    _flags(figure.add_subplot(times[4]), rows, flags, names)
-    _punctuality(figure.add_axes((0.617, 0.05, 0.38, unit)), rows, metadata)
-    figure.suptitle(_title(metadata), fontsize=13, color=_INK, y=0.997)
+    _path(figure.add_axes((0.044, 0.048, 0.53, 0.897)), run)
+    _positions(figure.add_subplot(times[0]), run)
+    _forces(figure.add_subplot(times[1]), run)
+    _speeds(figure.add_subplot(times[2]), run)
+    _energy(figure.add_subplot(times[3]), run)
+    _flags(figure.add_subplot(times[4]), run, names)
+    _punctuality(figure.add_axes((0.617, 0.05, 0.38, unit)), run)
+    figure.suptitle(_title(run.metadata), fontsize=13, color=_INK, y=0.997)
     drawn = io.BytesIO()
     figure.savefig(drawn, format="png", pil_kwargs={"compress_level": 1})
     return drawn.getvalue()
-
-
-def _finite(rows: Rows) -> Rows:
-    """Return the rows that can be drawn: a sample that was no number has no place in a picture."""
-    usable = np.ones(len(rows), dtype=bool)
-    for name in ("position", "force", "command"):
-        usable &= np.isfinite(rows[name]).all(axis=1)
-    return rows if usable.all() else rows[usable]
 
 
 def _title(metadata: dict[str, Any]) -> str:
@@ -183,13 +339,12 @@ def _style(axes: Axes, label: str) -> None:
     axes.tick_params(labelsize=9)
 
 
-def _extremes(*courses: NDArray[np.float64], stretches: int = _STRETCHES) -> NDArray[np.intp]:
-    """Return the indices to draw of one or several courses: the first, the last and the extremes of every stretch.
+def _extremes(*courses: NDArray[np.float64], length: int) -> NDArray[np.intp]:
+    """Return the indices to draw of one or several courses: the first, the last and the extremes of each `length` rows.
 
-    Each stretch is at most as wide as a pixel, so that the line looks as if every sample were drawn.
+    These are at most as wide as a pixel, so that the line looks as if every sample were drawn.
     """
     count = len(courses[0])
-    length = -(-count // stretches)
     starts = np.arange(0, count, length)
     picked = [np.array([0, count - 1])]
     for course in courses:
@@ -200,23 +355,18 @@ def _extremes(*courses: NDArray[np.float64], stretches: int = _STRETCHES) -> NDA
     return np.unique(np.minimum(np.concatenate(picked), count - 1))
 
 
-def _path(axes: Axes, rows: Rows, metadata: dict[str, Any], impedance: bool) -> None:
+def _path(axes: Axes, run: _Run) -> None:
     from matplotlib.collections import LineCollection
 
-    places = rows["position"] * _MILLI
-    points = places[_extremes(places[:, 0], places[:, 1], stretches=_STRETCHES_OF_PATH)]
+    points = run.points("path")
     axes.plot(points[:, 0], points[:, 1], color=_SLIP, linewidth=2.2, label="path, slipping", zorder=2)
-    every = max(1, round(_VECTOR_EVERY * metadata["rate_hz"]), len(rows) // 4000)
-    picked = rows[::every]
-    vectors = picked["command"] if impedance else picked["force"]
-    starts = places[::every]
-    norm = float(np.nanmax(np.hypot(vectors[:, 0], vectors[:, 1]), initial=1e-9))
+    vectors, starts = run.points("vectors"), run.points("vector starts")
+    norm = float(np.nanmax(_norm(vectors), initial=1e-9))
     length = 0.12 * float(max(np.ptp(points[:, 0]), np.ptp(points[:, 1]), 10.0))
     segments = np.stack((starts, starts + vectors / norm * length), axis=1)
-    kind = "commanded force" if impedance else "measured hand force"
+    kind = "commanded force" if run.impedance else "measured hand force"
     axes.add_collection(LineCollection(list(segments), colors=_FORCE, linewidths=0.8, label=kind, zorder=3))
-    thin = slice(None, None, -(-len(rows) // _DOTS))
-    held = places[thin][rows["sticking"][thin] != 0]
+    held = run.points("dots")
     axes.plot(held[:, 0], held[:, 1], ".", color=_STICK, markersize=5, label="sticking", zorder=4)
     axes.set_aspect("equal", adjustable="datalim")
     axes.autoscale_view()
@@ -226,47 +376,39 @@ def _path(axes: Axes, rows: Rows, metadata: dict[str, Any], impedance: bool) -> 
     axes.legend(loc="lower right", fontsize=9, framealpha=0.9)
 
 
-def _positions(axes: Axes, rows: Rows) -> None:
-    for axis, (name, color, line) in enumerate((("x", _SLIP, "-"), ("y", _INK, "--"))):
-        _course(axes, rows, rows["position"][:, axis] * _MILLI, color=color, linewidth=1.1, linestyle=line, label=name)
+def _positions(axes: Axes, run: _Run) -> None:
+    for name, color, line in (("x", _SLIP, "-"), ("y", _INK, "--")):
+        axes.plot(*run.points(name).T, color=color, linewidth=1.1, linestyle=line, label=name)
     _style(axes, "position [mm]")
     axes.legend(loc="upper right", fontsize=8, ncols=2)
-    _shade_sticking(axes, rows)
+    _shade_sticking(axes, run)
 
 
-def _forces(axes: Axes, rows: Rows, impedance: bool) -> None:
-    if not impedance:
-        _course(axes, rows, _norm(rows["force"]), color=_FORCE, linewidth=0.8, label="measured |h|")
-    _course(axes, rows, _norm(rows["friction_force"]), color=_FRICTION, linewidth=1.1, label="friction |f|")
+def _forces(axes: Axes, run: _Run) -> None:
+    if not run.impedance:
+        axes.plot(*run.points("force").T, color=_FORCE, linewidth=0.8, label="measured |h|")
+    axes.plot(*run.points("friction").T, color=_FRICTION, linewidth=1.1, label="friction |f|")
     _style(axes, "force [N]")
     axes.set_ylim(bottom=0.0)
     axes.legend(loc="lower right", fontsize=8, ncols=2)
-    _shade_sticking(axes, rows)
+    _shade_sticking(axes, run)
 
 
-def _speeds(axes: Axes, rows: Rows) -> None:
+def _speeds(axes: Axes, run: _Run) -> None:
     """Draw the speed of the proxy's contact: free of the encoder's steps."""
-    _course(axes, rows, _norm(rows["sliding_velocity"]) * _MILLI, color=_SLIP, linewidth=0.9)
+    axes.plot(*run.points("sliding").T, color=_SLIP, linewidth=0.9)
     _style(axes, "sliding [mm/s]")
-    _shade_sticking(axes, rows)
+    _shade_sticking(axes, run)
 
 
-def _course(axes: Axes, rows: Rows, values: NDArray[np.float64], **style: Any) -> None:
-    """Plot `values` against time."""
-    picked = _extremes(values)
-    axes.plot(rows["time"][picked], values[picked], **style)
-
-
-def _energy(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
+def _energy(axes: Axes, run: _Run) -> None:
     """Draw the energy that the loop had injected, and its limit."""
-    energy = np.nan_to_num(rows["injected_energy"]) * _MILLI
-    picked = _extremes(energy)
-    times, energy = rows["time"][picked], energy[picked]
+    times, energy = run.points("energy").T
     axes.fill_between(times, energy, step="post", color=_SLIP, alpha=0.3, linewidth=0.0)
     axes.plot(times, energy, drawstyle="steps-post", color=_SLIP, linewidth=0.9)
     _style(axes, "energy [mJ]")
     top = 1.6 * max(float(energy.max()), 0.01)  # room for the words
-    limit = metadata.get("limits", {}).get("max_energy")
+    limit = run.metadata.get("limits", {}).get("max_energy")
     if limit is not None and limit * _MILLI < 2.0 * top:
         top = max(top, 1.15 * limit * _MILLI)
         axes.axhline(limit * _MILLI, color=_INK, linestyle="--", linewidth=1.0)
@@ -275,25 +417,19 @@ def _energy(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
     )
     axes.set_ylim(0.0, top)
     axes.text(0.01, 0.93, f"{words} mJ", transform=axes.transAxes, ha="left", va="top", fontsize=8.5, color=_INK)
-    _along_time(axes, rows)
+    _along_time(axes, run)
 
 
-def _flags_of(rows: Rows) -> list[Status]:
-    """Return the flags that occurred, in the order of their bits."""
-    seen = int(np.bitwise_or.reduce(rows["status"]))
-    return [flag for flag in Status if seen & int(flag)]
-
-
-def _flags(axes: Axes, rows: Rows, flags: list[Status], names: list[str]) -> None:
-    """Draw when each of `flags` was set; a stretch is at least as wide as a hair."""
-    for number, flag in enumerate(flags):
-        spans = _spans(rows, (rows["status"] & int(flag)) != 0)[:2000].tolist()
-        axes.broken_barh(spans, (number - 0.32, 0.64), facecolor=_STICK, edgecolor=_STICK, linewidth=0.8)
-    axes.set_yticks(range(len(flags)), names)
-    axes.set_ylim(max(len(flags), 1) - 0.5, -0.5)
+def _flags(axes: Axes, run: _Run, names: list[str]) -> None:
+    """Draw when each flag was set that occurred; a stretch is at least as wide as a hair."""
+    for number, flag in enumerate(run.flags):
+        bars = run.spans(flag).tolist()
+        axes.broken_barh(bars, (number - 0.32, 0.64), facecolor=_STICK, edgecolor=_STICK, linewidth=0.8)
+    axes.set_yticks(range(len(names)), names)
+    axes.set_ylim(max(len(names), 1) - 0.5, -0.5)
     _style(axes, "")
     axes.set_xlabel("time [s]     (shaded above: sticking)", fontsize=9)
-    _along_time(axes, rows)
+    _along_time(axes, run)
     axes.tick_params(labelbottom=True)
 
 
@@ -301,37 +437,32 @@ def _norm(vectors: NDArray[np.float64]) -> NDArray[np.float64]:
     return np.asarray(np.hypot(vectors[:, 0], vectors[:, 1]))
 
 
-def _shade_sticking(axes: Axes, rows: Rows) -> None:
-    spans = _spans(rows, rows["sticking"] != 0)
-    long_enough = spans[spans[:, 1] >= 0.01][:2000].tolist()
-    axes.broken_barh(
-        long_enough, (0.0, 1.0), transform=axes.get_xaxis_transform(), color=_STICK, alpha=0.12, linewidth=0.0
-    )
-    _along_time(axes, rows)
+def _shade_sticking(axes: Axes, run: _Run) -> None:
+    """Shade where the contact sticks; where that is finer than a pixel, the darker the more it does."""
+    spans = run.sticking.closed(run.end)
+    style: dict[str, Any] = {"transform": axes.get_xaxis_transform(), "linewidth": 0.0}
+    if run.sticking.total <= run.sticking.MOST:
+        axes.broken_barh(spans.tolist(), (0.0, 1.0), color=_STICK, alpha=0.12, **style)
+    else:
+        from matplotlib.colors import to_rgb
+
+        shares = run.sticking.shares
+        colours = np.column_stack((np.tile(to_rgb(_STICK), (len(shares), 1)), 0.12 * shares[:, 2]))
+        axes.broken_barh(shares[:, :2].tolist(), (0.0, 1.0), facecolors=colours, **style)
+    _along_time(axes, run)
 
 
-def _along_time(axes: Axes, rows: Rows) -> None:
+def _along_time(axes: Axes, run: _Run) -> None:
     """Let the axes span the run; only the lowest of them says the time."""
-    axes.set_xlim(float(rows["time"][0]), float(rows["time"][-1]) or 1.0)
+    axes.set_xlim(run.begin, run.end or 1.0)
     axes.tick_params(labelbottom=False)
 
 
-def _spans(rows: Rows, flags: NDArray[np.bool_]) -> NDArray[np.float64]:
-    """Return when each stretch of set flags begins and how long it is [s]; (n, 2)."""
-    edges = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=0, append=0)).reshape(-1, 2)
-    times = rows["time"]
-    begins, ends = times[edges[:, 0]], times[np.minimum(edges[:, 1], len(rows) - 1)]
-    return np.stack((begins, ends - begins), axis=1)
-
-
-def _punctuality(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
+def _punctuality(axes: Axes, run: _Run) -> None:
     from matplotlib.markers import TICKDOWN, TICKLEFT
     from matplotlib.ticker import NullLocator
 
-    edges = np.logspace(_DECADES[0], _DECADES[-1], 80)
-    lateness, work = (
-        np.histogram(np.maximum(rows[name] * 1e6, edges[0]), edges)[0] for name in ("period_error", "tick_time")
-    )
+    edges, lateness, work = _EDGES, run.lateness, run.computation
     axes.set_xscale("log")
     axes.set_yscale("log")
     axes.stairs(lateness, edges, fill=True, color=_SLIP, alpha=0.85, label=START_DELAY)
@@ -354,7 +485,7 @@ def _punctuality(axes: Axes, rows: Rows, metadata: dict[str, Any]) -> None:
     _style(axes, "ticks")
     axes.set_xlabel("time of a tick [µs]", fontsize=9)
     axes.legend(loc="upper right", fontsize=8)
-    axes.set_title(_certificate_text(metadata), loc="left", fontsize=8.5, color=_INK, y=1.0)
+    axes.set_title(_certificate_text(run.metadata), loc="left", fontsize=8.5, color=_INK, y=1.0)
 
 
 def _certificate_text(metadata: dict[str, Any]) -> str:

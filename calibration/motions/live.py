@@ -57,8 +57,8 @@ class Live(Run):
 
     def run(self) -> None:
         """Run to the end, whatever that is; raise what went wrong."""
-        _, rows = self.follow()
-        self._stage.certify(self.ending, rows, used=self.servo.used, granted=self.granted)
+        self.follow()
+        self._stage.certify(self.ending, used=self.servo.used, granted=self.granted)
 
     def look(self, watch: FrozenWatch, listen: Listen) -> End | None:
         """Look once; Ctrl-C ends the run in order."""

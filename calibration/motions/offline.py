@@ -27,9 +27,9 @@ def run_offline(stage: Stage) -> None:
         ending = Ending(stage.recorder, trace, stage.warn)
         opened = _run(stage, trace, ending)
         stage.recorder.drain()
-        rows = ending.settle(stage.reason, complete=opened)
+        ending.settle(stage.reason, complete=opened)
         try:
-            stage.certify(ending, rows)
+            stage.certify(ending)
         finally:
             if not opened:
                 shutil.rmtree(stage.recorder.folder, ignore_errors=True)

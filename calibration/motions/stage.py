@@ -12,7 +12,6 @@ from calibration.motions.present import Present
 from haptics.device import DeviceSpec
 from haptics.recording.ending import Ending
 from haptics.recording.recording import Recorder
-from haptics.records import Rows
 from haptics.rendering.envelope import Limits
 
 COMPLETED, STOPPED, INTERRUPTED = "completed", "stopped", "interrupted"
@@ -56,12 +55,11 @@ class Stage:
     def certify(
         self,
         ending: Ending,
-        rows: Rows,
         used: Mapping[str, Any] | None = None,
         granted: Mapping[str, Any] | None = None,
     ) -> None:
         """Add the certificate to the recording (`haptics.recording.ending.Ending.certify`); raise what went wrong."""
-        ending.certify(rows, self.mover.period, self.spec.causality, used=used, granted=granted)
+        ending.certify(self.spec.causality, used=used, granted=granted)
         error = ending.fault or self.error
         if error is not None:
             raise error

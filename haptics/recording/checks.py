@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import DEAD_MAN_BUTTON, checked_channels
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.columns import column, columns_with, missing_columns, units_with
+from haptics.recording.columns import columns_with, missing_columns, units_with
 from haptics.recording.recording import FILE_SHA256, ORIGIN, ORIGIN_UTC, ROWS_SHA256, Recording
 from haptics.records import LATE_FRACTION, ROW_UNITS, Permission, Rows, Status
 
@@ -27,6 +27,7 @@ ORIGIN_SINCE = 3
 """Format from which on a recording says when tick 0 was."""
 
 _ROUNDING = 1e-9
+_DURATIONS_AND_GATE = ("period_error", "tick_time", "write_time", "gate")
 _STARTED_LATE, _ENDED_LATE = int(Status.STARTED_LATE), int(Status.ENDED_LATE)
 _AFTER_SKIP = int(Status.AFTER_SKIP)
 _ALL_FLAGS = sum(int(flag) for flag in Status)
@@ -65,35 +66,31 @@ def verdict_of(findings: Iterable[Finding]) -> str:
     return VIOLATED if VIOLATED in found else INCOMPLETE if INCOMPLETE in found else OK
 
 
-def gap_in(rows: Rows) -> int:
-    """Return the index of the first row before which ticks are missing that no skipped deadline explains, or the end.
+def check_recording(recording: Recording, scan: Scan | None = None) -> Iterator[Finding]:
+    """Yield what is wrong with the state, the table of ticks and the columns of `recording`.
 
-    A table whose first ticks are missing has it at 0.
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    scan : Scan, optional
+        What a pass over its rows has found, if there was one already.
     """
-    ticks, skipped = np.array(rows["tick"]), (rows["status"] & _AFTER_SKIP) != 0
-    unexplained = (ticks != np.concatenate(([0], ticks[:-1] + 1))) & ~skipped
-    return int(np.argmax(unexplained)) if unexplained.any() else len(rows)
-
-
-def check_recording(recording: Recording) -> Iterator[Finding]:
-    """Yield what is wrong with the state, the table of ticks and the columns of `recording`."""
-    rows, whole = recording.rows, True
-    for finding in _missing(recording):
+    scan = scan or Scan.of(recording)
+    whole = True
+    for finding in _missing(recording, scan):
         whole &= finding.verdict != INCOMPLETE or finding.rule == "state"
         yield finding
     yield from _hash(recording, whole)
     yield from _columns(recording)
     yield from _origin(recording)
-    yield from _versions(recording)
-    if len(rows):
-        period = 1.0 / recording.metadata["rate_hz"]
-        yield from _times(rows, period)
-        yield from _permissions(rows, str(recording.metadata.get("limits", {}).get("dead_man", "none")))
+    yield from _versions(recording, scan)
+    yield from scan.findings()
 
 
-def _missing(recording: Recording) -> Iterator[Finding]:
+def _missing(recording: Recording, scan: Scan) -> Iterator[Finding]:
     """Yield what says that rows are missing, or that nobody closed the recording."""
-    metadata, rows = recording.metadata, recording.rows
+    metadata, count = recording.metadata, len(recording)
     state, reason = metadata.get("state"), metadata.get("reason")
     if state != "complete":
         words = f"the recording was not closed properly (state {state!r}, reason {reason!r}): its end is not known."
@@ -102,19 +99,17 @@ def _missing(recording: Recording) -> Iterator[Finding]:
     lost, executed = certificate.get("lost_ticks", 0), certificate.get("ticks", _ticks_of_the_end(recording))
     if lost:
         yield Finding("rows", INCOMPLETE, f"{lost} ticks of the run were lost before they could be written.")
-    elif executed is not None and len(rows) < executed:
-        yield Finding("rows", INCOMPLETE, f"the recording holds {len(rows)} of the {executed} ticks of its run.")
-    elif executed is not None and len(rows) > executed:
-        yield Finding("rows", VIOLATED, f"the recording holds {len(rows)} ticks, but its run had {executed}.")
-    elif not len(rows):
+    elif executed is not None and count < executed:
+        yield Finding("rows", INCOMPLETE, f"the recording holds {count} of the {executed} ticks of its run.")
+    elif executed is not None and count > executed:
+        yield Finding("rows", VIOLATED, f"the recording holds {count} ticks, but its run had {executed}.")
+    elif not count:
         yield Finding("rows", INCOMPLETE, "the recording holds no tick: there is nothing to check.")
-    ticks, first = np.array(rows["tick"]), gap_in(rows)
-    back = np.flatnonzero(ticks[1:] <= ticks[:-1])
-    if len(back):
-        tick = int(ticks[back[0] + 1])
-        yield Finding("tick", VIOLATED, f"tick {tick} comes after tick {int(ticks[back[0]])}.", tick)
-    elif first < len(rows):
-        tick = int(ticks[first])
+    if scan.back is not None:
+        before, tick = scan.back
+        yield Finding("tick", VIOLATED, f"tick {tick} comes after tick {before}.", tick)
+    elif scan.gap < count:
+        tick = scan.gap_tick
         yield Finding("tick", INCOMPLETE, f"ticks are missing before tick {tick}, and no deadline was missed.", tick)
 
 
@@ -150,7 +145,7 @@ def _hash(recording: Recording, whole: bool) -> Iterator[Finding]:
 
 def _columns(recording: Recording) -> Iterator[Finding]:
     """Yield what is wrong with the columns and their units."""
-    dtype, units = recording.rows.dtype, recording.metadata.get("columns", {})
+    dtype, units = recording.table.dtype, recording.metadata.get("columns", {})
     names = dtype.names or ()
     missing = missing_columns(names, recording.metadata["format"])
     if missing:
@@ -176,7 +171,7 @@ def _origin(recording: Recording) -> Iterator[Finding]:
     """Yield what is wrong with the instant of tick 0, which recordings have from format 3 on."""
     metadata = recording.metadata
     stated = [metadata.get(name) for name in (ORIGIN, ORIGIN_UTC)]
-    if metadata["format"] < ORIGIN_SINCE or not len(recording.rows):
+    if metadata["format"] < ORIGIN_SINCE or not len(recording):
         return
     if None in stated:
         yield Finding("origin", INCOMPLETE, "the recording lacks the time of tick 0.")
@@ -193,7 +188,7 @@ def _is_origin(monotonic: Any, utc: Any) -> bool:
         return False
 
 
-def _versions(recording: Recording) -> Iterator[Finding]:
+def _versions(recording: Recording, scan: Scan) -> Iterator[Finding]:
     """Yield what is wrong with the versions of the settings, in the journal and in the rows."""
     journal = [entry.get("version") for entry in recording.settings]
     if journal != list(range(len(journal))):
@@ -202,67 +197,139 @@ def _versions(recording: Recording) -> Iterator[Finding]:
             VIOLATED,
             f"the journal of settings has the versions {str(journal)[:60]}, which must count from 0.",
         )
-    used = np.array(recording.rows["settings_version"])
-    back = np.flatnonzero(used[1:] < used[:-1])
-    if len(back):
-        tick = int(recording.rows["tick"][back[0] + 1])
-        yield Finding("settings", VIOLATED, "older settings come into force again.", tick)
+    if scan.older_settings is not None:
+        yield Finding("settings", VIOLATED, "older settings come into force again.", scan.older_settings)
 
 
-def _times(rows: Rows, period: float) -> Iterator[Finding]:
-    """Yield what does not fit in the columns that have to do with time."""
-    ticks, status = np.array(rows["tick"]), np.array(rows["status"])
-    late, taken = np.array(rows["period_error"]), np.array(rows["tick_time"])
-    written, gate = np.array(rows["write_time"]), column(rows, "gate")
-    skipped = np.concatenate(([ticks[0] != 0], ticks[1:] != ticks[:-1] + 1))
-    with np.errstate(all="ignore"):
-        wrong = {
-            "time": (rows["time"] != ticks * period, "time is not tick times period"),
-            "period_error": (
-                ~((late >= -_ROUNDING) & (late < period + _ROUNDING)),
-                "a lateness must be at least 0 and less than a period",
-            ),
-            "write_time": (
-                ~((written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)),
-                "a command was handed over before its tick began, or after it ended",
-            ),
-            "started_late": (_flagged(status, _STARTED_LATE, late > LATE_FRACTION * period), _flag("STARTED_LATE")),
-            "ended_late": (_flagged(status, _ENDED_LATE, late + taken > period), _flag("ENDED_LATE")),
-            "after_skip": (_flagged(status, _AFTER_SKIP, skipped) & (status & _AFTER_SKIP != 0), _flag("AFTER_SKIP")),
-            "status": ((status & ~np.uint32(_ALL_FLAGS)) != 0, "an undefined flag is set"),
-            "gate": (~((gate >= 0.0) & (gate <= 1.0)), "the gate is outside 0 to 1"),
-        }
-    for rule, (where, words) in wrong.items():
-        yield from _first(rows, rule, where, words)
+class Scan:
+    """One pass over the rows of a recording: their order, and what each must be in itself.
+
+    Attributes
+    ----------
+    gap : int
+        Index of the first row before which ticks are missing that no skipped deadline explains; the number of rows
+        where there is none. A table whose first ticks are missing has it at 0.
+    gap_tick : int
+        The tick of that row.
+    back : (int, int) or None
+        The first tick that is not later than the one in the row before: that one, and itself.
+    older_settings : int or None
+        The first tick under settings that are older than those of the row before.
+    """
+
+    COLUMNS = (
+        *("tick", "time", "status", "settings_version", "period_error", "tick_time", "write_time", "gate"),
+        *("permission", "buttons"),
+    )
+
+    def __init__(self, period: float, dead_man: str) -> None:
+        self._period, self._dead_man = period, dead_man
+        self.gap, self.gap_tick = 0, 0
+        self.back: tuple[int, int] | None = None
+        self.older_settings: int | None = None
+        self._broken: dict[tuple[str, str], tuple[int, int]] = {}
+        self._tick, self._version, self._ending, self._has_gap = -1, 0, False, False
+
+    @classmethod
+    def of(cls, recording: Recording) -> Self:
+        """Return the result for a recording; without a rate nothing can be said about its times."""
+        rate: Any = recording.metadata.get("rate_hz")
+        period = 1.0 / rate if isinstance(rate, int | float) and rate > 0.0 else np.nan
+        scan = cls(period, str(recording.metadata.get("limits", {}).get("dead_man", "none")))
+        for rows in recording.chunks(cls.COLUMNS):
+            scan.take(rows)
+        return scan
+
+    def take(self, rows: Rows) -> None:
+        """Look at the next rows."""
+        ticks, status = np.array(rows["tick"]), np.array(rows["status"])
+        before = np.concatenate(([self._tick], ticks[:-1]))
+        self._order(ticks, before, (status & _AFTER_SKIP) != 0, first=self._tick < 0)
+        self._settings(ticks, rows["settings_version"])
+        with np.errstate(all="ignore"):
+            self._times(rows, ticks, status, ticks != before + 1)
+        self._permissions(rows, ticks)
+        self._tick = int(ticks[-1])
+
+    def findings(self) -> Iterator[Finding]:
+        """Yield a finding for every rule that a row breaks."""
+        for (rule, words), (count, tick) in sorted(self._broken.items(), key=lambda one: _RULES.index(one[0])):
+            yield Finding(rule, VIOLATED, f"{words}, first in tick {tick} ({count} ticks).", tick)
+
+    def _order(
+        self, ticks: NDArray[np.int64], before: NDArray[np.int64], skipped: NDArray[np.bool_], *, first: bool
+    ) -> None:
+        unexplained = (ticks != before + 1) & ~skipped
+        if not self._has_gap and unexplained.any():
+            place = int(np.argmax(unexplained))
+            self.gap, self.gap_tick, self._has_gap = self.gap + place, int(ticks[place]), True
+        elif not self._has_gap:
+            self.gap += len(ticks)
+        back = np.flatnonzero(ticks[first:] <= before[first:])
+        if self.back is None and len(back):
+            place = int(back[0]) + first
+            self.back = int(before[place]), int(ticks[place])
+
+    def _settings(self, ticks: NDArray[np.int64], versions: NDArray[np.int64]) -> None:
+        older = np.flatnonzero(versions < np.concatenate(([min(self._version, versions[0])], versions[:-1])))
+        if self.older_settings is None and len(older):
+            self.older_settings = int(ticks[older[0]])
+        self._version = int(versions[-1])
+
+    def _times(
+        self, rows: Rows, ticks: NDArray[np.int64], status: NDArray[np.uint32], skipped: NDArray[np.bool_]
+    ) -> None:
+        period = self._period
+        if np.isnan(period):
+            return
+        late, taken, written, gate = (np.array(rows[name]) for name in _DURATIONS_AND_GATE)
+        self._count(ticks, TIME, rows["time"] != ticks * period)
+        self._count(ticks, LATENESS, ~((late >= -_ROUNDING) & (late < period + _ROUNDING)))
+        orderly = (written >= -_ROUNDING) & (written <= taken + _ROUNDING) & np.isfinite(taken)
+        self._count(ticks, HANDED_OVER, ~orderly)
+        self._count(ticks, STARTED_LATE, _flagged(status, _STARTED_LATE, late > LATE_FRACTION * period))
+        self._count(ticks, ENDED_LATE, _flagged(status, _ENDED_LATE, late + taken > period))
+        self._count(ticks, AFTER_SKIP, _flagged(status, _AFTER_SKIP, skipped) & (status & _AFTER_SKIP != 0))
+        self._count(ticks, UNDEFINED_FLAG, (status & ~np.uint32(_ALL_FLAGS)) != 0)
+        self._count(ticks, GATE, ~((gate >= 0.0) & (gate <= 1.0)))
+
+    def _permissions(self, rows: Rows, ticks: NDArray[np.int64]) -> None:
+        permission = np.array(rows["permission"])
+        released, ending = (permission & _RELEASED) != 0, (permission & _ENDING) != 0
+        self._count(ticks, UNDEFINED_BIT, (permission & ~np.uint32(_RELEASED | _ENDING)) != 0)
+        self._count(ticks, WENT_ON, np.diff(ending, prepend=self._ending) & ~ending)
+        self._ending = bool(ending[-1])
+        if self._dead_man == "none":
+            self._count(ticks, NO_DEAD_MAN, released)
+        elif self._dead_man == "button":
+            self._count(ticks, BUTTON, released == ((rows["buttons"] & DEAD_MAN_BUTTON) != 0))
+
+    def _count(self, ticks: NDArray[np.int64], rule: tuple[str, str], where: NDArray[np.bool_]) -> None:
+        count = int(np.count_nonzero(where))
+        if count:
+            known, first = self._broken.get(rule, (0, int(ticks[int(np.argmax(where))])))
+            self._broken[rule] = known + count, first
 
 
-def _flag(name: str) -> str:
-    return f"the flag {name} and the times disagree"
+TIME = ("time", "time is not tick times period")
+LATENESS = ("period_error", "a lateness must be at least 0 and less than a period")
+HANDED_OVER = ("write_time", "a command was handed over before its tick began, or after it ended")
+STARTED_LATE = ("started_late", "the flag STARTED_LATE and the times disagree")
+ENDED_LATE = ("ended_late", "the flag ENDED_LATE and the times disagree")
+AFTER_SKIP = ("after_skip", "the flag AFTER_SKIP and the times disagree")
+UNDEFINED_FLAG = ("status", "an undefined flag is set")
+GATE = ("gate", "the gate is outside 0 to 1")
+UNDEFINED_BIT = ("permission", "an undefined bit is set")
+WENT_ON = ("permission", "a run that was ending went on")
+NO_DEAD_MAN = ("permission", "a dead-man's switch was released, but the run has none")
+BUTTON = ("buttons", "the dead-man's button and its release disagree")
+_RULES = (
+    *(TIME, LATENESS, HANDED_OVER, STARTED_LATE, ENDED_LATE, AFTER_SKIP, UNDEFINED_FLAG, GATE),
+    *(UNDEFINED_BIT, WENT_ON, NO_DEAD_MAN, BUTTON),
+)
+"""Name and words of every rule about single rows, in the order in which they are told."""
 
 
 def _flagged(status: NDArray[np.uint32], flag: int, expected: NDArray[np.bool_]) -> NDArray[np.bool_]:
     """Return where `flag` is set and should not be, or the other way round."""
     return np.asarray(((status & flag) != 0) != expected)
-
-
-def _permissions(rows: Rows, dead_man: str) -> Iterator[Finding]:
-    """Yield what does not fit in the permissions of the envelope and the buttons."""
-    permission = np.array(rows["permission"])
-    released, ending = (permission & _RELEASED) != 0, (permission & _ENDING) != 0
-    yield from _first(
-        rows, "permission", (permission & ~np.uint32(_RELEASED | _ENDING)) != 0, "an undefined bit is set"
-    )
-    yield from _first(rows, "permission", np.diff(ending, prepend=False) & ~ending, "a run that was ending went on")
-    if dead_man == "none":
-        yield from _first(rows, "permission", released, "a dead-man's switch was released, but the run has none")
-    elif dead_man == "button":
-        held = (rows["buttons"] & DEAD_MAN_BUTTON) != 0
-        yield from _first(rows, "buttons", released == held, "the dead-man's button and its release disagree")
-
-
-def _first(rows: Rows, rule: str, where: NDArray[np.bool_], words: str) -> Iterator[Finding]:
-    """Yield the finding of a rule that is broken `where`; nothing if nowhere."""
-    count = int(np.count_nonzero(where))
-    if count:
-        tick = int(rows["tick"][int(np.argmax(where))])
-        yield Finding(rule, VIOLATED, f"{words}, first in tick {tick} ({count} ticks).", tick)

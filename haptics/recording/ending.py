@@ -1,7 +1,7 @@
 """The end of a run: what went wrong, and a recording that says so.
 
-A recording gets its last state as soon as all its rows are in it; what can be said about them takes longer and is added
-after that. Whoever is killed in between leaves a closed recording without a certificate.
+A recording gets its last state as soon as all its rows are in it, and its certificate after that. Whoever is killed in
+between leaves a closed recording without a certificate.
 """
 
 from __future__ import annotations
@@ -13,10 +13,8 @@ from typing import Any
 
 from haptics.device import Causality
 from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
-from haptics.recording.certificate import certificate, felt, flags_seen
 from haptics.recording.fitness import Fitness
 from haptics.recording.recording import Recorder
-from haptics.records import Rows
 from haptics.trace import Trace
 
 FAULT = "fault"
@@ -66,8 +64,8 @@ class Ending:
         """Return why the run has ended: a fault, or what it is `otherwise`."""
         return FAULT if self.fault is not None else otherwise
 
-    def settle(self, reason: str, *, complete: bool) -> Rows:
-        """Give the recording, whose rows are all there, its last state; return the rows.
+    def settle(self, reason: str, *, complete: bool) -> None:
+        """Give the recording, whose rows are all there, its last state.
 
         Parameters
         ----------
@@ -76,7 +74,10 @@ class Ending:
         complete : bool
             Whether the run had begun and was ended in order, as far as the application goes.
         """
-        rows = self._rows()
+        try:
+            self._recorder.require_rows()
+        except RecordingError as error:
+            self.fail(DeviceFault(f"the recording was lost in mid-run: {error}"))
         if self.servo_lost:
             self._journal_loss()
         result = {"reason": self.reason(reason), "error": str(self.fault) if self.fault else None}
@@ -86,12 +87,9 @@ class Ending:
             with contextlib.suppress(OSError):
                 self._recorder.note(state="interrupted", **result)
             self.fail(not_written(error, "its end is missing, its ticks are kept"))
-        return rows
 
     def certify(
         self,
-        rows: Rows,
-        period: float,
         causality: Causality,
         *,
         fitness: Fitness | None = None,
@@ -103,23 +101,19 @@ class Ending:
 
         Parameters
         ----------
-        rows : structured array
-            What `settle` returned.
-        period : float
-            Nominal period [s].
         causality : Causality
             That of the device.
         fitness : Fitness, optional
             The limits of a fit run.
         planned : int or None
-            See `haptics.recording.certificate.certificate`.
+            See `haptics.recording.certificate.RunSummary.certificate`.
         used, granted : mapping, optional
             What the servo used of the machine, and what it was granted; the latter is for the recording only.
         """
-        limits = fitness or Fitness()
-        timing, forces = certificate(rows, self._trace.count, planned, period), felt(rows, causality)
+        limits, summary = fitness or Fitness(), self._recorder.summary
+        timing, forces = summary.certificate(self._trace.count, planned), summary.felt(causality)
         timing |= {**self._judged(limits, timing), **(used or {})}
-        self._note(certificate={**timing, **(granted or {})}, flags=flags_seen(rows), **forces)
+        self._note(certificate={**timing, **(granted or {})}, flags=summary.flags_seen(), **forces)
         timing |= self._judged(limits, timing)  # what could not be written makes it unfit
         return {**timing, **forces}
 
@@ -133,14 +127,6 @@ class Ending:
             self._recorder.note(**facts)
         except OSError as error:
             self.fail(not_written(error, "its certificate is missing, its ticks are kept"))
-
-    def _rows(self) -> Rows:
-        """Return every row; the last ones from the memory if somebody has removed the recording."""
-        try:
-            return self._recorder.rows()
-        except RecordingError as error:
-            self.fail(DeviceFault(f"the recording was lost in mid-run: {error}"))
-            return self._trace.since(0)
 
     def _journal_loss(self) -> None:
         """Write down the end of a servo that could not do so itself."""

@@ -30,16 +30,16 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from haptics.errors import ConfigurationError, RecordingError
+from haptics.recording.certificate import RunSummary
 from haptics.recording.columns import columns_with, units_with
 from haptics.recording.json_files import append_line, parsed_json, small_text, whole_lines, write_json
-from haptics.recording.tick_file import CHUNK_ROWS, TickFile, TickTable, read_ticks
+from haptics.recording.tick_file import CHUNK_ROWS, TableInMemory, TickFile, TickTable, read_ticks
 from haptics.records import Rows
 from haptics.trace import Reader
 
@@ -64,6 +64,7 @@ ORIGIN, ORIGIN_UTC = "origin_monotonic_ns", "origin_utc"
 _TABLES = ("device", "limits", "configuration", "certificate", "versions", "columns")
 """Parts of a description that are tables, where it has them."""
 
+_USUAL_RATE = 1000.0
 _UNBORN = ".haptics-new-"
 _ABANDONED = 3600.0
 
@@ -82,6 +83,8 @@ class Recorder:
     ----------
     metadata : dict
         The present content of ``recording.json``.
+    summary : RunSummary
+        What the rows that are written say of the run: its certificate is known as soon as the last of them is.
     """
 
     def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
@@ -90,6 +93,7 @@ class Recorder:
         self.metadata: dict[str, Any] = {"format": FORMAT, "state": "running", **metadata}
         self.metadata["columns"] = units_with(channels)
         self._ticks = _begin(folder, self.metadata, columns_with(channels))
+        self.summary = RunSummary(1.0 / metadata.get("rate_hz", _USUAL_RATE))
         self._reader: Reader | None = None
         self._noting = threading.Lock()
 
@@ -112,14 +116,22 @@ class Recorder:
     def drain(self) -> None:
         """Write what the trace has gained since the last call, and with the first rows the instant of tick 0."""
         if self._reader is not None:
-            self._ticks.append(self._reader.read())
+            rows = self._reader.read()
+            self._ticks.append(rows)
+            self.summary.add(rows)
             if self._ticks.count and ORIGIN not in self.metadata and (origin := _origin(self._reader)):
                 with contextlib.suppress(OSError):  # rows come first; whatever is noted next says it too
                     self.note(**origin)
 
     def rows(self) -> Rows:
-        """Return every row recorded so far."""
+        """Map every row recorded so far."""
         return read_ticks(self.folder / PART)
+
+    def require_rows(self) -> None:
+        """Raise `RecordingError` if the rows that were written are not in their place any more."""
+        found = len(TickTable(self.folder / PART))
+        if found != self.count:
+            raise RecordingError(f"{self.folder / PART} has {found} ticks; {self.count} were written to it.")
 
     def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
         """Write down parameters before they come into force as `version`."""
@@ -235,7 +247,8 @@ class Recording:
                 f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
             ) from error
         self._require_known()
-        self.table = TickTable(self.ticks)
+        self.table: TickTable | TableInMemory = TickTable(self.ticks)
+        self._rows: Rows | None = None
 
     def __len__(self) -> int:
         """Return the number of recorded ticks."""
@@ -254,14 +267,21 @@ class Recording:
         """Return the ticks from row `start` to `stop` in memory of their own."""
         return self.table.read(start, stop, columns)
 
-    @cached_property
+    @property
     def rows(self) -> Rows:
         """Every recorded tick, as a read-only array that is mapped from the file.
 
         Convenient for short recordings. What is looked at stays in memory, as long as there is enough of it, and an
         hour at 8 kHz takes 7.5 GB of addresses: programs for recordings of any length use `chunks` and `read`.
         """
-        return self.table.map()
+        if self._rows is None:
+            self._rows = self.table.map()
+        return self._rows
+
+    @rows.setter
+    def rows(self, rows: Rows) -> None:
+        """Look at other rows from now on; nothing is written."""
+        self.table, self._rows = TableInMemory(self.table, rows), rows
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ bits; if it does not, code, parameters or data are not those of the run.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from haptics.device import Causality, DeviceSpec
 from haptics.elements.plugin_laws import plugin_of
 from haptics.errors import RecordingError
-from haptics.recording.checks import VIOLATED, Finding, check_recording, gap_in, verdict_of
+from haptics.recording.checks import VIOLATED, Finding, Scan, check_recording, verdict_of
 from haptics.recording.columns import completed
 from haptics.recording.recording import Recording
 from haptics.records import Rows
@@ -46,8 +46,8 @@ MOST_LAWS = 4
 EASES_DOWN = 3
 """Since this format of recordings the force eases to a smaller one, too, when parameters change."""
 
-_AT_ONCE = 100_000
-"""Rows that are computed at a time: an hour of them at once would need gigabytes."""
+_AT_ONCE = 32_768
+"""Rows that are computed at a time."""
 
 
 @dataclass(frozen=True)
@@ -88,43 +88,54 @@ def verify(recording: Recording) -> Verification:
     RecordingError
         If the recording does not say everything that is needed.
     """
-    rows = recording.rows[: gap_in(recording.rows)]
+    scan = Scan.of(recording)
     mismatches, first = 0, None
-    for recorded, computed in _computed(recording, rows):
+    for recorded, computed in _computed(recording, recording.chunks(rows=_AT_ONCE, stop=scan.gap)):
         where = np.flatnonzero(_differing(recorded, computed))
         mismatches += len(where)
         if first is None and len(where):
             first = int(recorded["tick"][where[0]])
-    findings = list(check_recording(recording))
+    findings = list(check_recording(recording, scan))
     if mismatches:
-        words = f"{mismatches} of {len(rows)} ticks come out differently when they are computed again."
+        words = f"{mismatches} of {scan.gap} ticks come out differently when they are computed again."
         findings.insert(0, Finding("replay", VIOLATED, words, first))
-    return Verification(len(rows), mismatches, first, tuple(findings))
+    return Verification(scan.gap, mismatches, first, tuple(findings))
 
 
 def again(recording: Recording, rows: Rows) -> Rows:
     """Return `rows` of `recording`, from the first one on, as a trace has them, the computed columns computed anew."""
-    parts = [computed for _, computed in _computed(recording, rows)]
+    parts = [computed for _, computed in _computed(recording, [rows])]
     return np.concatenate(parts) if parts else rows
 
 
-def _computed(recording: Recording, rows: Rows) -> Iterator[tuple[Rows, Rows]]:
-    """Yield stretches of `rows`, short enough for the memory, as they were recorded and as they come out now."""
-    if len(rows) == 0:
-        return
+def _computed(recording: Recording, pieces: Iterable[Rows]) -> Iterator[tuple[Rows, Rows]]:
+    """Yield stretches of rows with the same settings, as they were recorded and as they come out now.
+
+    Parameters
+    ----------
+    recording : Recording
+        The recording.
+    pieces : iterable of structured arrays
+        Its rows from the first one on.
+    """
     try:
-        _require_few_laws(recording)
-        journal = {entry["version"]: entry for entry in recording.settings}
-        first, eases = _program(recording, journal[0]), recording.metadata["format"] >= EASES_DOWN
-        rendering = Rendering(
-            first, spec_of(recording.metadata), Limits(**recording.metadata["limits"]), eases_down=eases
-        )
-        for start, stop in _stretches(np.array(rows["settings_version"])):
-            version = int(rows["settings_version"][start])
-            entry = journal[version]
-            rendering.take(_program(recording, entry) if version else first, int(entry.get("program", 0)), version)
-            for begin in range(start, stop, _AT_ONCE):
-                recorded = completed(rows[begin : min(begin + _AT_ONCE, stop)])
+        rendering, current = None, None
+        for rows in pieces:
+            if not len(rows):
+                continue
+            if rendering is None:
+                _require_few_laws(recording)
+                journal = {entry["version"]: entry for entry in recording.settings}
+                first, eases = _program(recording, journal[0]), recording.metadata["format"] >= EASES_DOWN
+                limits = Limits(**recording.metadata["limits"])
+                rendering = Rendering(first, spec_of(recording.metadata), limits, eases_down=eases)
+            for start, stop in _stretches(np.array(rows["settings_version"])):
+                version = int(rows["settings_version"][start])
+                if version != current:
+                    entry, current = journal[version], version
+                    program = _program(recording, entry) if version else first
+                    rendering.take(program, int(entry.get("program", 0)), version)
+                recorded = completed(rows[start:stop])
                 yield recorded, rendering.again(recorded)
     except RecordingError:
         raise

@@ -162,7 +162,7 @@ class TickTable:
         """
         first, last, _ = slice(start, stop).indices(self._count)
         size = max(min(rows, _BUFFER_SIZE // self.dtype.itemsize, last - first), 1)
-        wanted = None if columns is None else self._format_of(columns)
+        wanted = None if columns is None else _format_of(self.dtype, columns, self.path)
         buffer = np.empty(size, self.dtype)
         selected = buffer if wanted is None else np.empty(size, wanted)
         try:
@@ -180,7 +180,7 @@ class TickTable:
     def read(self, start: int = 0, stop: int | None = None, columns: Sequence[str] | None = None) -> Rows:
         """Return the rows from `start` to `stop` in memory of their own; see `chunks`."""
         first, last, _ = slice(start, stop).indices(self._count)
-        wanted = self.dtype if columns is None else self._format_of(columns)
+        wanted = self.dtype if columns is None else _format_of(self.dtype, columns, self.path)
         found, place = np.empty(max(last - first, 0), wanted), 0
         for piece in self.chunks(columns, start=first, stop=last):
             found[place : place + len(piece)] = piece
@@ -229,13 +229,68 @@ class TickTable:
                 raise RecordingError(f"{self.path} was cut short while it was read.")
             view = view[length:]
 
-    def _format_of(self, columns: Sequence[str]) -> np.dtype[Any]:
-        """Return the type of a row with these columns only."""
-        ours, own = NEUTRAL.dtype, self.dtype
-        unknown = [name for name in columns if name not in (own.names or ()) and name not in (COLUMNS.names or ())]
-        if unknown:
-            raise RecordingError(f"{self.path} has no column {', '.join(unknown)}.")
-        return np.dtype([(name, own[name] if name in (own.names or ()) else ours[name]) for name in columns])
+
+class TableInMemory:
+    """Rows in memory in place of those of a table on the disk, with the same methods as `TickTable`.
+
+    Parameters
+    ----------
+    table : TickTable
+        The table on the disk; path and hashes remain those of it.
+    rows : structured array
+        The rows.
+    """
+
+    def __init__(self, table: TickTable | TableInMemory, rows: Rows) -> None:
+        self.path: Path = table.path
+        self.dtype: np.dtype[Any] = rows.dtype
+        self._table, self._rows = table, rows
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def chunks(
+        self, columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS, *, start: int = 0, stop: int | None = None
+    ) -> Iterator[Rows]:
+        """Yield the rows from `start` to `stop` in pieces; see `TickTable.chunks`."""
+        first, last, _ = slice(start, stop).indices(len(self._rows))
+        for begin in range(first, last, rows):
+            piece = self._rows[begin : min(begin + rows, last)]
+            yield piece if columns is None else _selected(piece, columns, self.path)
+
+    def read(self, start: int = 0, stop: int | None = None, columns: Sequence[str] | None = None) -> Rows:
+        """Return the rows from `start` to `stop` in memory of their own."""
+        piece = self._rows[start:stop]
+        return piece.copy() if columns is None else _selected(piece, columns, self.path)
+
+    def map(self) -> Rows:
+        """Return the rows."""
+        return self._rows
+
+    def sha256(self) -> str:
+        """Return the hash of the rows on the disk."""
+        return self._table.sha256()
+
+    def file_sha256(self) -> str:
+        """Return the hash of the file on the disk."""
+        return self._table.file_sha256()
+
+
+def _selected(rows: Rows, columns: Sequence[str], path: Path) -> Rows:
+    """Return a copy of `rows` with these columns only."""
+    found = np.empty(len(rows), _format_of(rows.dtype, columns, path))
+    for name in columns:
+        found[name] = column(rows, name)
+    return found
+
+
+def _format_of(own: np.dtype[Any], columns: Sequence[str], path: Path) -> np.dtype[Any]:
+    """Return the type of a row with these columns only, of rows of the type `own`."""
+    ours = NEUTRAL.dtype
+    unknown = [name for name in columns if name not in (own.names or ()) and name not in (COLUMNS.names or ())]
+    if unknown:
+        raise RecordingError(f"{path} has no column {', '.join(unknown)}.")
+    return np.dtype([(name, own[name] if name in (own.names or ()) else ours[name]) for name in columns])
 
 
 def digest_of(path: Path) -> str:

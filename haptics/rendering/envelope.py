@@ -40,6 +40,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, fields
 
+from haptics import records
 from haptics.device import Causality, DeviceSpec
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
@@ -59,8 +60,7 @@ SLEW = int(Status.SLEW)
 SPEED = int(Status.SPEED)
 ENERGY = int(Status.ENERGY)
 WORKSPACE = int(Status.WORKSPACE)
-UNUSABLE = NOT_FINITE | STALE | IMPLAUSIBLE | FOLLOWING_ERROR | ASTRAY
-"""Flags of a tick whose command was the safe output."""
+UNUSABLE = records.UNUSABLE
 ENVELOPE_FLAGS = UNUSABLE | PASSIVITY | RELEASED | FADE | LIMITED | SLEW | SPEED | ENERGY | WORKSPACE
 
 FADE_OUT = 8e-3

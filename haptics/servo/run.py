@@ -13,7 +13,6 @@ from typing import Any, TypeVar
 from haptics.errors import DeviceFault, HapticError, ServoLost
 from haptics.recording.ending import FAULT, Ending, not_written
 from haptics.recording.recording import Recorder
-from haptics.records import Rows
 from haptics.servo.background import RECORD_AT_ONCE, RECORD_EVERY, Background, FrozenWatch
 from haptics.servo.job import SILENCE, Job
 from haptics.servo.loop import End
@@ -146,8 +145,8 @@ class Run:
 
     # --- its course -------------------------------------------------------------------------------------------------
 
-    def follow(self, listen: Listen = tuple) -> tuple[str, Rows]:
-        """Run to the end, whatever that is; return why it ended, if not by a fault, and all rows of the recording.
+    def follow(self, listen: Listen = tuple) -> str:
+        """Run to the end, whatever that is; return why it ended, if not by a fault.
 
         What failed after the device was open is in `ending`.
 
@@ -159,16 +158,16 @@ class Run:
             If the run was cancelled before that. In both cases no recording is left behind, unless the servo was lost.
         """
         try:
-            reason, rows = self._recorded(listen)
+            reason = self._recorded(listen)
             if self.ending.fault is not None and not self.opened:
                 raise self.ending.fault
-            return reason, rows
+            return reason
         except BaseException:
             if not self.opened and not self.ending.servo_lost:
                 shutil.rmtree(self.recorder.folder, ignore_errors=True)
             raise
 
-    def _recorded(self, listen: Listen) -> tuple[str, Rows]:
+    def _recorded(self, listen: Listen) -> str:
         """Run to the end with the recorder beside it, and close the recording."""
         every = RECORD_EVERY if self.servo.job.live else RECORD_AT_ONCE
         background = Background(self.recorder, self.not_written, self.servo.recorded, every)
@@ -181,7 +180,8 @@ class Run:
                     servo.close()  # while it was being killed it may have come to another tick
                 background.finish()
                 # Only then is the servo dismissed: until its recording is closed it stands by to do that itself.
-                return reason, self.ending.settle(reason, complete=self.opened)
+                self.ending.settle(reason, complete=self.opened)
+                return reason
             except BaseException:
                 servo.close()
                 background.finish()

@@ -162,8 +162,8 @@ class OfflineStage:
             self._error = self._error or error
         if self._error is not None:
             self._ending.fail(self._error if isinstance(self._error, HapticError) else DeviceFault(str(self._error)))
-        rows = self._ending.settle("completed", complete=True)
-        self._ending.certify(rows, self.period, self._config.causality, fitness=self._config.fitness)
+        self._ending.settle("completed", complete=True)
+        self._ending.certify(self._config.causality, fitness=self._config.fitness)
         self._file.close()
 
 

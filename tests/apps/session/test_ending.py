@@ -19,8 +19,6 @@ from apps.commands import _answer
 from apps.session.outcome import Outcome
 from apps.session.run import Session
 from haptics.errors import ConfigurationError, DeviceFault, ServoLost
-from haptics.recording import ending as ending_module
-from haptics.recording.certificate import certificate
 from haptics.recording.ending import Ending
 from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recorder, Recording
 from haptics.recording.replay import verify
@@ -130,11 +128,13 @@ def test_an_end_that_cannot_be_written_down_is_a_fault_with_every_tick_kept(tmp_
 def test_a_certificate_that_cannot_be_written_down_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     session = make_session(tmp_path, session={"duration": 0.3})
 
+    certificate = session.recorder.summary.certificate
+
     def filling(*arguments: Any) -> dict[str, Any]:
         fill(description(session))
         return certificate(*arguments)
 
-    monkeypatch.setattr(ending_module, "certificate", filling)
+    monkeypatch.setattr(session.recorder.summary, "certificate", filling)
     recording = judge_kept(session.run(), "its certificate is missing")
     assert recording.metadata["state"] == "complete"
     assert recording.metadata["reason"] == "completed"
@@ -185,7 +185,8 @@ def test_a_run_whose_servo_was_lost_is_not_complete_whatever_failed_after_that(
     end.fail(ServoLost("the servo process died.", recorder.rows()))
     if last is not None:
         end.fail(last)
-    assert len(end.settle("stopped", complete=True)) == 40
+    end.settle("stopped", complete=True)
+    assert len(Recording(recorder.folder)) == 40
     recording = Recording(recorder.folder)
     assert recording.metadata["state"] == "interrupted"
     assert (recording.metadata["reason"], recording.metadata["error"]) == ("fault", "the servo process died.")
@@ -211,7 +212,8 @@ def test_a_recording_whose_ticks_cannot_be_forced_to_the_disk_says_that_it_was_i
         raise OSError(5, "Input/output error")
 
     monkeypatch.setattr(os, "fsync", broken)
-    assert len(end.settle("stopped", complete=True)) == 40
+    end.settle("stopped", complete=True)
+    assert len(Recording(recorder.folder)) == 40
     assert "Input/output error" in str(end.fault)
     metadata = Recording(recorder.folder).metadata
     assert (metadata["state"], metadata["reason"], metadata["error"]) == ("interrupted", "stopped", None)
@@ -221,7 +223,7 @@ KILLED = """
 import os, signal, sys
 from apps.cli import main
 from haptics.recording import ending
-ending.certificate = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+ending.Ending.certify = lambda *_, **__: os.kill(os.getpid(), signal.SIGKILL)
 main(["run", "--duration", "0.5", "--headless", "--record", sys.argv[1]])
 """
 

@@ -166,11 +166,9 @@ def make(folder: Path, plan: Plan) -> Path:
     except HapticError as error:
         ending.fail(error)
     recorder.drain()
-    rows = ending.settle(reason, complete=True)
+    ending.settle(reason, complete=True)
     planned = plan.ticks if ending.fault is None else None
-    ending.certify(
-        rows, plan.period, config.causality, fitness=config.fitness, planned=planned, granted={"scheduling": "other"}
-    )
+    ending.certify(config.causality, fitness=config.fitness, planned=planned, granted={"scheduling": "other"})
     return recorder.folder
 
 
