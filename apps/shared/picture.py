@@ -44,6 +44,9 @@ _STRETCHES = 1000
 _STRETCHES_OF_PATH = 5000
 """The same for the path, which may go to and fro through the picture many times."""
 
+_PATH_STEP = 0.02
+"""A line goes from point to point of the path if these are not farther apart than this [s]."""
+
 _DOTS = 20000
 """Samples of the path that are looked at for dots where the contact sticks."""
 
@@ -139,6 +142,8 @@ class _Run:
         Rows that can be drawn: a sample that was no number has no place in a picture.
     begin, end : float
         Time of the first and of the last of them [s].
+    visited : _Cells or None
+        Where the handle has been, in a run that is too long for a line: chords would cut its corners.
     """
 
     COLUMNS = (
@@ -153,6 +158,8 @@ class _Run:
         self.begin = self.end = 0.0
         self._stretch = max(-(-length // _STRETCHES), 1)
         self._stretch_of_path = max(-(-length // _STRETCHES_OF_PATH), 1)
+        is_long = self._stretch_of_path > _PATH_STEP * metadata["rate_hz"]
+        self.visited = _Cells() if is_long else None
         self._vector_every = max(1, round(_VECTOR_EVERY * metadata["rate_hz"]), length // 4000)
         self._dot_every = max(-(-length // _DOTS), 1)
         self._points: dict[str, list[NDArray[Any]]] = {}
@@ -199,7 +206,10 @@ class _Run:
         if not self.count:
             self.begin = float(times[0])
         places = rows["position"] * _MILLI
-        self._keep("path", places[_extremes(places[:, 0], places[:, 1], length=self._stretch_of_path)])
+        if self.visited is None:
+            self._keep("path", places[_extremes(places[:, 0], places[:, 1], length=self._stretch_of_path)])
+        else:
+            self.visited.add(places)
         courses = {
             "x": places[:, 0],
             "y": places[:, 1],
@@ -235,6 +245,32 @@ class _Run:
 
 def _histogram(durations: NDArray[np.float64]) -> NDArray[np.int64]:
     return np.histogram(np.maximum(durations * 1e6, _EDGES[0]), _EDGES)[0]
+
+
+class _Cells:
+    """Squares that points lie in, as small as their number allows."""
+
+    MOST = 100_000
+
+    def __init__(self) -> None:
+        self.size = 0.125
+        self._cells = np.empty(0, np.complex128)  # real and imaginary part are the two indices
+
+    def add(self, points: NDArray[np.float64]) -> None:
+        """Take points, (n, 2) [mm]."""
+        while True:
+            found = np.clip(np.floor(points / self.size), -(2.0**40), 2.0**40)
+            cells = np.unique(np.concatenate((self._cells, found[:, 0] + 1j * found[:, 1])))
+            if len(cells) <= self.MOST:
+                break
+            self.size *= 2.0
+            self._cells = np.floor(self._cells.real / 2.0) + 1j * np.floor(self._cells.imag / 2.0)
+        self._cells = cells
+
+    @property
+    def centres(self) -> NDArray[np.float64]:
+        """The middle of each square, (n, 2) [mm]."""
+        return np.column_stack((self._cells.real, self._cells.imag)) * self.size + 0.5 * self.size
 
 
 class _Spans:
@@ -358,8 +394,13 @@ def _extremes(*courses: NDArray[np.float64], length: int) -> NDArray[np.intp]:
 def _path(axes: Axes, run: _Run) -> None:
     from matplotlib.collections import LineCollection
 
-    points = run.points("path")
-    axes.plot(points[:, 0], points[:, 1], color=_SLIP, linewidth=2.2, label="path, slipping", zorder=2)
+    style: dict[str, Any] = {"color": _SLIP, "linewidth": 2.2, "label": "path, slipping", "zorder": 2}
+    if run.visited is None:
+        points = run.points("path")
+    else:
+        points = run.visited.centres
+        style |= {"linestyle": "", "marker": "o", "markersize": 2.2, "markeredgewidth": 0.0}
+    axes.plot(points[:, 0], points[:, 1], **style)
     vectors, starts = run.points("vectors"), run.points("vector starts")
     norm = float(np.nanmax(_norm(vectors), initial=1e-9))
     length = 0.12 * float(max(np.ptp(points[:, 0]), np.ptp(points[:, 1]), 10.0))

@@ -228,7 +228,7 @@ class Scan:
         self.back: tuple[int, int] | None = None
         self.older_settings: int | None = None
         self._broken: dict[tuple[str, str], tuple[int, int]] = {}
-        self._tick, self._version, self._ending, self._has_gap = -1, 0, False, False
+        self._tick, self._version, self._ending, self._has_gap, self._started = -1, 0, False, False, False
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
@@ -244,12 +244,12 @@ class Scan:
         """Look at the next rows."""
         ticks, status = np.array(rows["tick"]), np.array(rows["status"])
         before = np.concatenate(([self._tick], ticks[:-1]))
-        self._order(ticks, before, (status & _AFTER_SKIP) != 0, first=self._tick < 0)
+        self._order(ticks, before, (status & _AFTER_SKIP) != 0, first=not self._started)
         self._settings(ticks, rows["settings_version"])
         with np.errstate(all="ignore"):
             self._times(rows, ticks, status, ticks != before + 1)
         self._permissions(rows, ticks)
-        self._tick = int(ticks[-1])
+        self._tick, self._started = int(ticks[-1]), True
 
     def findings(self) -> Iterator[Finding]:
         """Yield a finding for every rule that a row breaks."""
@@ -271,7 +271,8 @@ class Scan:
             self.back = int(before[place]), int(ticks[place])
 
     def _settings(self, ticks: NDArray[np.int64], versions: NDArray[np.int64]) -> None:
-        older = np.flatnonzero(versions < np.concatenate(([min(self._version, versions[0])], versions[:-1])))
+        last = self._version if self._started else versions[0]
+        older = np.flatnonzero(versions < np.concatenate(([last], versions[:-1])))
         if self.older_settings is None and len(older):
             self.older_settings = int(ticks[older[0]])
         self._version = int(versions[-1])

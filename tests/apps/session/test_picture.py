@@ -15,7 +15,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from apps.shared.picture import draw, preloading
+from apps.shared.picture import _Cells, _Run, _Spans, draw, preloading
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
 from haptics.recording.certificate import certificate
@@ -247,3 +247,75 @@ def test_friction_has_the_colour_that_it_has_in_the_window(tmp_path: Path, monke
     assert colours["friction |f|"] == LIGHT.friction
     assert colours["measured |h|"] == LIGHT.force
     assert (colours["path, slipping"], colours["sticking"]) == (LIGHT.motion, LIGHT.stick)
+
+
+@pytest.mark.parametrize("size", [1, 7, 100, 1000])
+def test_stretches_of_a_flag_do_not_depend_on_the_size_of_the_pieces(size: int) -> None:
+    flags = np.random.default_rng(1).random(1000).round() != 0
+    times, spans = np.arange(1000) * 1e-3, _Spans()
+    for start in range(0, 1000, size):
+        spans.add(times[start : start + size], flags[start : start + size], 10)
+    edges = np.flatnonzero(np.diff(flags.astype(int), prepend=0, append=0)).reshape(-1, 2)
+    begins, ends = times[edges[:, 0]], times[np.minimum(edges[:, 1], 999)]
+    np.testing.assert_array_equal(spans.closed(float(times[-1])), np.column_stack((begins, ends - begins)))
+    assert spans.total == len(edges)
+
+
+def test_more_stretches_than_are_kept_are_told_by_their_share() -> None:
+    spans, times = _Spans(), np.arange(10_000) * 1e-3
+    flags = np.arange(10_000) % 2 == 0
+    flags[5000:] = False
+    for start in range(0, 10_000, 2500):
+        spans.add(times[start : start + 2500], flags[start : start + 2500], 100)
+    assert len(spans.closed(10.0)) == spans.MOST < spans.total
+    shares = spans.shares
+    assert len(shares) == 100
+    np.testing.assert_allclose(shares[:50, 2], 0.5)
+    np.testing.assert_array_equal(shares[50:, 2], 0.0)
+    np.testing.assert_allclose(shares[:, 0], np.arange(100) * 0.1)
+
+
+def test_cells_cover_every_point_and_become_larger_where_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    points = np.random.default_rng(2).normal(scale=20.0, size=(5000, 2))
+    cells = _Cells()
+    for piece in np.array_split(points, 9):
+        cells.add(piece)
+    assert cells.size == 0.125
+    monkeypatch.setattr(_Cells, "MOST", 300)
+    coarse = _Cells()
+    for piece in np.array_split(points, 9):
+        coarse.add(piece)
+    assert coarse.size > 1.0
+    for one in (cells, coarse):
+        distance = np.abs(points[:500, None] - one.centres).max(axis=2).min(axis=1)
+        assert (distance <= 0.5 * one.size * (1.0 + 1e-9)).all()
+    assert len(coarse.centres) <= 300
+
+
+def test_long_run_is_drawn_where_it_has_been_and_not_along_chords(tmp_path: Path) -> None:
+    whole = np.tile(circle(3142), 40)
+    whole["tick"] = np.arange(len(whole))
+    whole["time"] = whole["tick"] * 1e-3
+    recording = record(tmp_path, whole[:1000], Causality.IMPEDANCE)
+    recording.rows = whole
+    run = _Run.of(recording)
+    assert run.visited is not None
+    assert run.count == len(whole)
+    assert np.ptp(np.hypot(*run.visited.centres.T)) < 0.5
+    assert draw(recording) is not None
+
+
+def test_what_is_kept_for_a_picture_does_not_grow_with_the_run(tmp_path: Path) -> None:
+    recording = record(tmp_path, circle(1000), Causality.ADMITTANCE)
+
+    def kept(copies: int) -> int:
+        recording.rows = np.tile(circle(1000), copies)
+        return sum(part.nbytes for parts in _Run.of(recording)._points.values() for part in parts)
+
+    assert kept(800) < 1.1 * kept(200)
+
+
+def test_short_run_is_drawn_as_a_line(tmp_path: Path) -> None:
+    run = _Run.of(record(tmp_path, circle(3000), Causality.IMPEDANCE))
+    assert run.visited is None
+    np.testing.assert_allclose(run.points("path"), circle(3000)["position"] * 1e3)

@@ -9,6 +9,7 @@ import pytest
 
 from haptics.device import Causality, State
 from haptics.errors import RecordingError
+from haptics.recording import replay
 from haptics.recording.recording import Recording
 from haptics.recording.replay import COMPUTED, verify
 from haptics.records import Status
@@ -139,3 +140,17 @@ def test_a_recording_that_was_cut_short_after_it_was_closed_is_not_verified(tmp_
     assert (found.mismatches, found.verdict) == (0, "incomplete")
     assert found.ticks < 30
     assert "of the 2000 ticks of its run" in found.findings[0].words
+
+
+@pytest.mark.parametrize("size", [1, 7, 333])
+def test_result_does_not_depend_on_the_size_of_the_pieces(
+    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
+    recording = record(tmp_path / "run", trace, "B")
+    rows = np.array(recording.rows)
+    rows["command"][[1234, 1500]] += 1e-9
+    recording.rows = rows
+    whole = verify(recording)
+    assert (whole.mismatches > 0, whole.first_mismatch) == (True, 1234)
+    monkeypatch.setattr(replay, "_AT_ONCE", size)
+    assert verify(recording) == whole
