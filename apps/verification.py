@@ -62,11 +62,13 @@ def _certificate(recording: Recording, missing: bool) -> Iterator[Finding]:
         return
     present: dict[str, Any] = {name: recording.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
     differing, absent = [], []
-    for name, value in _made_again(recording).items():
+    made = _made_again(recording)
+    resolution = made.pop("resolution_us", {})
+    for name, value in made.items():
         told = present if name in present else recorded
         if name not in told or (told[name] is None and value is not None):
             absent.append(name)
-        elif not _alike(told[name], value, 1.5e-3 if name.endswith("_us") else 1.5e-6):
+        elif not _alike(told[name], value, 1.5e-3 + resolution.get(name, 0.0) if name.endswith("_us") else 1.5e-6):
             differing.append(name)
     if differing:
         words = f"the rows give another certificate: {', '.join(differing)}."

@@ -37,7 +37,7 @@ SUMMARY_COLUMNS = ("tick", "status", "sticking", "command", "force", *_DURATIONS
 NOT_PRINTED = ("late_ticks", "histograms")
 """Parts of a certificate that are for the recording only."""
 
-MOST_VALUES = 1 << 18
+MOST_VALUES = 1 << 17
 """Different values of a duration that are told apart."""
 
 _FINEST = 1e-9
@@ -57,15 +57,21 @@ def quantiles(values: NDArray[np.float64], *, scale: float, p999: bool = False) 
 class Distribution:
     """How often each value of a duration occurred: its quantiles and its histogram, in bounded memory.
 
-    Durations are whole nanoseconds, so that there are few different values and the quantiles are exact, however many
-    there are in all. Of durations with more than `MOST_VALUES` different values all are rounded to 1 ns, and to twice
-    as much as often as it takes; a quantile is then off by at most half of that (`resolution`). Histogram and largest
-    value are exact in any case.
+    Durations are as a rule whole nanoseconds, so that there are few different values, and the quantiles are exact
+    however many there are in all. Where there are more than `MOST_VALUES` different ones, all are rounded to 1 ns, and
+    put together in pairs of neighbours as often as it takes. A quantile is then off by at most half of `resolution`,
+    which does not depend on the pieces that the durations came in. Histogram and largest value are always exact.
+
+    Attributes
+    ----------
+    resolution : float
+        How far values may be apart that are taken for one [s]; 0 where all are told apart.
     """
 
     def __init__(self) -> None:
         self.resolution = 0.0
-        self._values, self._counts = np.empty(0), np.empty(0, np.int64)
+        self._values: NDArray[Any] = np.empty(0)  # in s, or counted in `resolution`
+        self._counts = np.empty(0, np.int64)
         self._pending: list[NDArray[np.float64]] = []
         self._waiting = 0
         self._largest = -math.inf
@@ -101,6 +107,8 @@ class Distribution:
         whole = math.floor(place)
         at = np.searchsorted(upto, [whole, min(whole + 1, int(upto[-1]) - 1)], side="right")
         low, high = (float(value) for value in self._values[at])
+        if self.resolution:
+            low, high = (value * self.resolution + 0.5 * (self.resolution - _FINEST) for value in (low, high))
         part = place - whole
         return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
 
@@ -108,26 +116,33 @@ class Distribution:
         """Count what has been added since the last time."""
         if not self._waiting:
             return
+        values: NDArray[Any]
         values, counts = np.unique(np.concatenate(self._pending), return_counts=True)
         self._pending, self._waiting = [], 0
         self._largest = max(self._largest, float(values[-1]))
         places = np.searchsorted(np.clip(values * 1e6, 0.0, BIN_EDGES_US[-1]), BIN_EDGES_US[:-1])
         self._histogram += np.diff([*np.concatenate(([0], np.cumsum(counts)))[places], counts.sum()])
         if self.resolution:
-            values = np.round(values / self.resolution) * self.resolution
-        self._join(values, counts)
+            values = _in_nanoseconds(values) // round(self.resolution / _FINEST)
+        self._values, self._counts = _counted(
+            np.concatenate((self._values, values)), np.concatenate((self._counts, counts))
+        )
         while len(self._values) > MOST_VALUES:
+            coarser = self._values // 2 if self.resolution else _in_nanoseconds(self._values)
             self.resolution = 2.0 * self.resolution or _FINEST
-            values, self._values = np.round(self._values / self.resolution) * self.resolution, np.empty(0)
-            counts, self._counts = self._counts, np.empty(0, np.int64)
-            self._join(values, counts)
+            self._values, self._counts = _counted(coarser, self._counts)
 
-    def _join(self, values: NDArray[np.float64], counts: NDArray[np.int64]) -> None:
-        values = np.concatenate((self._values, values))
-        order = np.argsort(values, kind="stable")
-        values, counts = values[order], np.concatenate((self._counts, counts))[order]
-        first = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
-        self._values, self._counts = values[first], np.add.reduceat(counts, first)
+
+def _in_nanoseconds(durations: NDArray[np.float64]) -> NDArray[np.int64]:
+    return np.clip(np.rint(durations * 1e9), -(2.0**62), 2.0**62).astype(np.int64)
+
+
+def _counted(values: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """Return the different ones of `values`, the smallest first, and how many there are of each."""
+    order = np.argsort(values, kind="stable")
+    values, counts = values[order], counts[order]
+    first = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
+    return values[first], np.add.reduceat(counts, first)
 
 
 class RunSummary:
@@ -209,21 +224,29 @@ class RunSummary:
             prints them; ``sample_age_us`` and ``write_us``, how old samples were and how long after the start of its
             tick a command had been handed to the device; ``longest_gap_us``: the longest time between two ticks, whose
             lateness alone says nothing of the deadlines skipped before it; ``unusable_ticks``, with the safe output
-            because no sample could be trusted; ``late_ticks``, the numbers of the first late ones; and ``histograms``
+            because no sample could be trusted; where quantiles are not exact, ``resolution_us`` by their names
+            (`Distribution`); ``late_ticks``, the numbers of the first late ones; and ``histograms``
             of all durations, ticks per bin of ``edges_us``, what lies beyond in the last bin.
         """
         self._flush()
         if planned is None:
             planned = self._last_tick + 1
+        quantiles = {
+            name: self._durations[column].quantiles(scale=1e6, p999=column == "period_error")
+            for column, name in _DURATIONS.items()
+        }
+        resolution = {
+            name: round(1e6 * one.resolution, 3)
+            for column, name in _DURATIONS.items()
+            if (one := self._durations[column]).resolution > _FINEST
+        }
         return {
             "ticks": executed,
             "skipped": max(planned - executed, 0),
             "lost_ticks": executed - self.count,
             "overruns": self._late_count,
-            **{
-                name: self._durations[column].quantiles(scale=1e6, p999=column == "period_error")
-                for column, name in _DURATIONS.items()
-            },
+            **quantiles,
+            **({"resolution_us": resolution} if resolution else {}),
             "longest_gap_us": round(self._longest_gap * 1e6, 3) if self.count > 1 else None,
             "unusable_ticks": self._unusable,
             "late_ticks": list(self._late_ticks),

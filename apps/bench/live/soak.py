@@ -27,7 +27,7 @@ from apps.settings.config import SessionConfig, complete
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
 from haptics.recording.checks import INCOMPLETE
 from haptics.recording.columns import columns_with
-from haptics.recording.recording import Recording
+from haptics.recording.recording import ORIGIN, Recording
 from haptics.recording.replay import verify
 from haptics.servo.realtime import stolen_time
 from haptics.settings import bounded, build, check, documented, string
@@ -38,6 +38,9 @@ TITLE = "one long session: no tick lost, memory flat, replay bit-exact (only if 
 FLAT = 8192.0
 """What memory may have grown by after the warm-up [KiB]: more than allocators go up and down by, less than what three
 bytes in every tick add up to in an hour."""
+
+LONGEST_END = 0.3
+"""A session has its certificate at most so long after its last tick, however long it was [s]."""
 
 _WHERE = "bench soak"
 _SERVO = "haptics servo"
@@ -74,6 +77,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
         config = _config(settings, folder)
         progress(0.0, f"a session of {settings.duration:g} s")
         attendant, outcome = _session(config, stop)
+        ended, peak = time.monotonic(), _peak_memory()
         recording = Path(outcome.summary["recording"])
         if outcome.fault is not None:
             cleaning.pop_all()
@@ -81,7 +85,12 @@ def run(progress: Progress, **options: Any) -> Outcome:
         progress(0.9, f"computing {outcome.summary['ticks']} ticks once more")
         with stop.at_once():
             replay = _replayed(recording)
-        result = _result(settings, attendant, outcome.summary, replay)
+        result = {
+            **_result(settings, attendant, outcome.summary, replay),
+            "end_s": _time_since_last_tick(recording, ended),
+            "session_peak_memory_mib": peak,
+        }
+        result["failures"] = failures(result)
         if result["failures"]:
             cleaning.pop_all()
         result["recording"] = str(recording) if settings.record or result["failures"] else None
@@ -159,9 +168,33 @@ def _result(
         "replay": replay,
         "recording_bytes": sum(path.stat().st_size for path in files),
         "stolen_s": attendant.stolen,
-        "peak_memory_mib": round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0, 1),
+        "peak_memory_mib": _peak_memory(),
     }
-    return {**result, "failures": failures(result)}
+    return result
+
+
+def _peak_memory() -> float:
+    """Return the largest resident memory that this process has had [MiB]."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0, 1)
+
+
+def _time_since_last_tick(recording: Path, ended: float) -> float | None:
+    """Return how long after its last tick a session had its certificate [s]; None of a recording without a tick.
+
+    Parameters
+    ----------
+    recording : Path
+        The recording.
+    ended : float
+        When it was complete [s, monotonic].
+    """
+    found = Recording(recording)
+    origin = found.metadata.get(ORIGIN)
+    if not len(found) or origin is None:
+        return None
+    (last,) = found.read(len(found) - 1, columns=("time", "period_error"))
+    after = ended - (1e-9 * float(origin) + float(last["time"] + last["period_error"]))
+    return round(after, 3)
 
 
 def failures(result: dict[str, Any]) -> list[str]:
@@ -170,6 +203,8 @@ def failures(result: dict[str, Any]) -> list[str]:
     served, expected = result["ticks"] + result["skipped"], result["expected_ticks"]
     if abs(served - expected) > 1:
         found.append(f"{served} deadlines were served or skipped, not {expected}.")
+    if (result.get("end_s") or 0.0) > LONGEST_END:
+        found.append(f"the session was complete {result['end_s']:g} s after its last tick, not {LONGEST_END:g} s.")
     if result["lost_ticks"]:
         found.append(f"{result['lost_ticks']} ticks are missing in the recording.")
     for name, memory in result["memory"].items():
@@ -199,6 +234,8 @@ def _text(result: dict[str, Any]) -> str:
             f"recording     {result['recording_bytes'] / 1e6:.1f} MB, " + (result.get("recording") or "not kept"),
             f"period error  median {period['p50']:.0f}, 99.9 % {period['p999']:.0f}, max {period['max']:.0f} us; "
             f"tick: median {tick['p50']:.0f}, 99 % {tick['p99']:.0f} us; {result['stolen_s']} s stolen",
+            f"the end       complete {result['end_s']} s after the last tick; at most "
+            f"{result['session_peak_memory_mib']:.0f} MiB in use until then",
             "",
             table([("memory", "after warm-up KiB", "at the end KiB", "slope KiB/min"), *rows]),
         ]
