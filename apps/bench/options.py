@@ -36,9 +36,18 @@ class Option:
 _TURNS = ("servo", "stream")
 """The benchmarks with slices in real time."""
 
+_LONG = ("soak", "hours")
+"""The benchmarks with long recordings."""
+
 OPTIONS = (
-    Option("duration", "S", float, (*_TURNS, "soak"), "length of the whole measurement (80), or of the soak (3600)"),
-    Option("rate", "HZ", float, (*_TURNS, "soak"), "servo rate (1000)"),
+    Option(
+        "duration",
+        "S",
+        float,
+        (*_TURNS, *_LONG),
+        "length of the whole measurement (80), of the soak or the longest recording (3600)",
+    ),
+    Option("rate", "HZ", float, (*_TURNS, *_LONG), "servo rate (1000)"),
     Option("slice", "S", float, _TURNS, "length of one slice of each candidate (10, or what fits)"),
     Option("scheduling", "CLASS", str, _TURNS, "auto, fifo or other, for both candidates (auto)"),
     Option("cpu", "N", int, _TURNS, "the processor that both candidates stay on (any)"),
@@ -50,9 +59,9 @@ OPTIONS = (
         ("servo",),
         "with a live view: on, off, both; stage: with it and the stage, and with neither (both)",
     ),
-    Option("device", "NAME", str, ("soak",), "backend name (virtual-joystick)"),
-    Option("model", "NAME", str, ("soak",), "friction model (the one that suits the device)"),
-    Option("record", "DIR", str, ("soak",), "keep the recording in this folder"),
+    Option("device", "NAME", str, _LONG, "backend name (virtual-joystick)"),
+    Option("model", "NAME", str, _LONG, "friction model (the one that suits the device)"),
+    Option("record", "DIR", str, _LONG, "folder of the recordings; those of the soak are kept"),
 )
 
 

@@ -20,6 +20,7 @@ BENCHMARKS: dict[str, str] = {
     "sweep": "whole.sweep",
     "servo": "live.servo",
     "soak": "live.soak",
+    "hours": "hours",
     "stage": "live.stage",
     "stream": "live.stream",
 }

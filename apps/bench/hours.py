@@ -1,0 +1,191 @@
+"""The benchmark ``hours``: what the commands on a recording need, against the length of the recording.
+
+Sessions without a clock are recorded, a sixtieth, a sixth and the whole of the duration long, and every command is
+given each of them in a process of its own. What counts is the peak of its memory for the longest one over that for the
+middle one: 1 where memory does not depend on the length.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apps.bench.outcome import Outcome, Progress, table
+from haptics.errors import ConfigurationError, HapticError
+from haptics.records import COLUMNS
+from haptics.settings import bounded, build, check, documented, string
+
+TITLE = "memory and time of every command against the length of a recording (only if named; up to an hour by default)"
+
+LARGEST = 300.0
+"""Memory that a command may have at most [MB]."""
+
+FLAT = 1.1
+"""How much larger the peak may be for the longest recording than for one of a sixth of its length."""
+
+_PARTS = (60, 6, 1)
+_WHERE = "bench hours"
+_SPARE = 4.0
+"""So much room must there be, in parts of the size of the longest recording: two of them, and what is exported."""
+
+
+@documented
+@dataclass(frozen=True)
+class Settings:
+    """What can be asked of the benchmark."""
+
+    duration: float = bounded(3600.0, minimum=60.0, maximum=1e5, unit="s", doc="length of the longest session")
+    rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="servo rate")
+    device: str = string("virtual-joystick", allowed="the name of a virtual device", doc="device, as for haptics run")
+    model: str = string("", allowed="the name of a model", doc="model, as for haptics run")
+    record: str = string("", allowed="a folder", doc="folder for the recordings, which are removed; if empty a new one")
+
+    def __post_init__(self) -> None:
+        check(self, _WHERE)
+
+
+@dataclass(frozen=True)
+class Need:
+    """What a command needed: peak of its memory [MB], time by the clock and of the processor [s]."""
+
+    memory_mb: float
+    time_s: float
+    processor_s: float
+
+
+def run(progress: Progress, **options: Any) -> Outcome:
+    """Record the sessions and give them to the commands."""
+    settings = build(Settings, options, _WHERE)
+    needs: dict[str, dict[int, Need]] = {}
+    with _folder(settings) as folder:
+        for number, part in enumerate(_PARTS):
+            ticks = round(settings.duration / part * settings.rate)
+            for name, command in _commands(settings, settings.duration / part, folder):
+                progress((number + 0.5) / len(_PARTS), f"{name}: {ticks} ticks")
+                needs.setdefault(name, {})[ticks] = _needed(name, command)
+            for left in folder.iterdir():
+                shutil.rmtree(left) if left.is_dir() else left.unlink()
+    result: dict[str, Any] = {
+        "device": settings.device,
+        "rate_hz": settings.rate,
+        "duration_s": settings.duration,
+        "commands": {name: _as_dict(of_length) for name, of_length in needs.items()},
+    }
+    result["failures"] = failures(result)
+    return Outcome(result, _text(result), " ".join(result["failures"]))
+
+
+def failures(result: dict[str, Any]) -> list[str]:
+    """Return which commands need too much memory, or more for a longer recording, in sentences."""
+    found = []
+    for name, one in result["commands"].items():
+        peak, ratio = one["lengths"][-1]["memory_mb"], one["memory_ratio"]
+        if peak > LARGEST:
+            found.append(f"{name} had {peak:.0f} MB in use, more than {LARGEST:.0f} MB.")
+        if ratio > FLAT:
+            found.append(f"{name} needs {ratio:.2f} times the memory for six times the length.")
+    return found
+
+
+def _as_dict(of_length: dict[int, Need]) -> dict[str, Any]:
+    lengths = [
+        {
+            "ticks": ticks,
+            "memory_mb": round(need.memory_mb, 1),
+            "time_s": round(need.time_s, 2),
+            "processor_s": round(need.processor_s, 2),
+            "ticks_per_s": round(ticks / need.time_s),
+        }
+        for ticks, need in of_length.items()
+    ]
+    return {"lengths": lengths, "memory_ratio": round(lengths[-1]["memory_mb"] / lengths[-2]["memory_mb"], 3)}
+
+
+@contextmanager
+def _folder(settings: Settings) -> Iterator[Path]:
+    """Make a folder for what is recorded and exported, and remove it again."""
+    if settings.record:
+        Path(settings.record).mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(prefix="haptics-bench-", dir=settings.record or None) as made:
+        needed = _SPARE * settings.duration * settings.rate * COLUMNS.itemsize
+        if shutil.disk_usage(made).free < needed:
+            raise ConfigurationError(
+                f"{needed / 1e9:.1f} GB are needed in {Path(made).parent}: name another folder with --record."
+            )
+        yield Path(made)
+
+
+def _commands(settings: Settings, duration: float, folder: Path) -> Iterator[tuple[str, list[str]]]:
+    """Yield the name and the arguments of each command; the first two record what the others work on."""
+    asked = ["--device", settings.device, "--clock", "off", "--duration", f"{duration:g}", "--headless"]
+    asked += ["--rate", f"{settings.rate:g}", *(["--model", settings.model] if settings.model else [])]
+    first, second = folder / "first", folder / "second"
+    yield "run", ["run", *asked, "--set", "session.picture=false", "--record", str(first)]
+    yield "run with picture", ["run", *asked, "--record", str(second)]
+    (one,), (other,) = first.iterdir(), second.iterdir()
+    yield "replay --verify", ["replay", str(one), "--verify"]
+    yield "verify", ["verify", str(one)]
+    yield "compare", ["compare", str(one), str(other), "--out", str(folder / "compared.png")]
+    shutil.rmtree(second)
+    kinds = ["csv", *(["parquet"] if importlib.util.find_spec("pyarrow") else []), "mat"]
+    kinds += ["mcap"] if importlib.util.find_spec("mcap") else []
+    for kind in kinds:
+        out = folder / f"exported.{kind}"
+        yield f"export --to {kind}", ["export", str(one), "--to", kind, "--out", str(out)]
+        out.unlink()
+    return
+    yield "pack", ["pack", str(one)]
+    yield "verify, packed", ["verify", str(one)]
+    yield "export --to csv, packed", ["export", str(one), "--to", "csv", "--out", str(folder / "packed.csv")]
+
+
+def _needed(name: str, arguments: list[str]) -> Need:
+    """Run a command in a process of its own and return what it needed."""
+    begun = time.monotonic()
+    with tempfile.TemporaryFile() as said:
+        process = os.posix_spawn(
+            sys.executable,
+            [sys.executable, "-m", "apps", *arguments, "--json"],
+            {**os.environ, "DISPLAY": "", "WAYLAND_DISPLAY": "", "PYTHONPATH": str(Path(__file__).parents[2])},
+            file_actions=[
+                (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                (os.POSIX_SPAWN_DUP2, said.fileno(), 1),
+                (os.POSIX_SPAWN_OPEN, 2, os.devnull, os.O_WRONLY, 0),
+            ],
+        )
+        _, status, used = os.wait4(process, 0)
+        taken = time.monotonic() - begun
+        said.seek(0)
+        answer = said.read()
+    if status:
+        raise HapticError(f"haptics {' '.join(arguments)}: {_error_in(answer)}")
+    return Need(used.ru_maxrss * 1024.0 / 1e6, taken, used.ru_utime + used.ru_stime)
+
+
+def _error_in(answer: bytes) -> str:
+    try:
+        return str(json.loads(answer)["error"])
+    except (ValueError, KeyError):
+        return "it ended without a word; it may have run out of memory."
+
+
+def _text(result: dict[str, Any]) -> str:
+    heading = ("command", "ticks", "peak MB", "seconds", "processor s", "ticks/s", "memory over a sixth")
+    rows = [
+        (name, last["ticks"], last["memory_mb"], last["time_s"], last["processor_s"], last["ticks_per_s"], ratio)
+        for name, one in result["commands"].items()
+        for last, ratio in ((one["lengths"][-1], one["memory_ratio"]),)
+    ]
+    lengths = [(name, *(length["memory_mb"] for length in one["lengths"])) for name, one in result["commands"].items()]
+    ticks = [f"{length['ticks']} ticks" for length in next(iter(result["commands"].values()))["lengths"]]
+    return "\n".join([table([heading, *rows]), "", table([("peak MB", *ticks), *lengths])])
