@@ -1,24 +1,41 @@
-"""The files of ``haptics export``. Each is written beside its place and put there whole, or not at all."""
+"""The files of ``haptics export``. Each is written beside its place and put there whole, or not at all.
+
+Every writer takes the rows piece by piece, so that its memory does not depend on the length of the recording.
+"""
 
 from __future__ import annotations
 
-import csv
 import importlib
+import io
 import json
 import math
+import shutil
+import struct
 import tempfile
+import zlib
+from collections import deque
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from apps.export.table import Table
+import numpy as np
+
+from apps.export.table import Piece, Table
 from haptics.errors import ConfigurationError
 from haptics.recording.flat import cells_of
 
 TOPIC = "/haptics/tick"
 """The topic of the messages of an MCAP file."""
 
-_BLOCK = 4096
+ROWS_PER_GROUP = 32_768
+"""Rows of a row group of a Parquet file."""
+
+_ROWS_AT_ONCE = 16_384
+_THREADS = 2
+_FEW = 20_000
+"""A table with fewer rows is written sooner than pyarrow is imported."""
 
 
 def write(table: Table, kind: str, path: Path) -> None:
@@ -44,29 +61,181 @@ def write(table: Table, kind: str, path: Path) -> None:
 
 
 def write_csv(table: Table, path: Path) -> None:
-    """Write comma-separated values: a line of names, a line a tick; numbers read back as they were."""
-    with path.open("w", encoding="utf-8", newline="") as file:
-        lines = csv.writer(file)
-        lines.writerow(table.columns)
-        for block in _blocks(table):
-            lines.writerows(zip(*(cells_of(values) for values in block), strict=True))
+    """Write comma-separated values: a line of names, a line a tick; what is not a number is left blank.
+
+    Numbers have the fewest digits that read back to the same number. pyarrow writes long tables, in two threads, if it
+    is installed; the text is the same without it.
+    """
+    text_of: Callable[[Piece], bytes] = _text_of
+    if table.length >= _FEW:
+        with suppress(ImportError):
+            text_of = _text_by_pyarrow()
+    with path.open("wb") as file, ThreadPoolExecutor(_THREADS, "haptics export") as pool:
+        file.write((",".join(table.columns) + "\r\n").encode())
+        pending: deque[Future[bytes]] = deque()
+        for piece in table.pieces(_ROWS_AT_ONCE):
+            pending.append(pool.submit(text_of, piece))
+            if len(pending) > _THREADS:
+                file.write(pending.popleft().result())
+        for future in pending:
+            file.write(future.result())
+
+
+def _text_by_pyarrow() -> Callable[[Piece], bytes]:
+    """Return a function that writes the lines of a piece; `ImportError` without pyarrow."""
+    import pyarrow
+    from pyarrow import csv
+
+    options = csv.WriteOptions(include_header=False, quoting_style="none", eol="\r\n")
+
+    def text_of(piece: Piece) -> bytes:
+        arrays = [
+            pyarrow.array(values.astype("f8"), mask=~np.isfinite(values))
+            if values.dtype.kind == "f"
+            else pyarrow.array(values)
+            for values in piece.values()
+        ]
+        text = io.BytesIO()
+        csv.write_csv(pyarrow.record_batch(arrays, names=list(piece)), text, options)
+        return text.getvalue()
+
+    return text_of
+
+
+def _text_of(piece: Piece) -> bytes:
+    """Return the lines of a piece, as pyarrow writes them."""
+    columns = []
+    for values in piece.values():
+        if values.dtype.kind == "f":
+            columns.append([_shortest(cell) for cell in values.tolist()])
+        else:
+            columns.append([str(cell) for cell in values.tolist()])
+    return "".join(",".join(cells) + "\r\n" for cells in zip(*columns, strict=True)).encode()
+
+
+def _shortest(number: float) -> str:
+    """Return the fewest digits that read back to `number`: with an exponent below 1e-6 and from 1e10 on."""
+    if not math.isfinite(number):
+        return ""
+    if number == 0.0:
+        return "-0" if math.copysign(1.0, number) < 0.0 else "0"
+    mantissa, _, exponent = repr(number).partition("e")
+    sign = "-" if number < 0.0 else ""
+    whole, _, fraction = mantissa.lstrip("-").partition(".")
+    fraction = "" if fraction == "0" else fraction
+    digits = (whole + fraction).lstrip("0")
+    magnitude = len(whole) + int(exponent or 0)  # of a number 0.digits
+    if not whole.strip("0"):
+        magnitude -= len(whole) + len(fraction) - len(fraction.lstrip("0"))
+    digits = digits.rstrip("0")
+    if magnitude > 10 or magnitude <= -6:
+        point = "." if len(digits) > 1 else ""
+        return f"{sign}{digits[0]}{point}{digits[1:]}e{magnitude - 1:+d}"
+    if magnitude <= 0:
+        return f"{sign}0.{'0' * -magnitude}{digits}"
+    if magnitude >= len(digits):
+        return f"{sign}{digits}{'0' * (magnitude - len(digits))}"
+    return f"{sign}{digits[:magnitude]}.{digits[magnitude:]}"
 
 
 def write_parquet(table: Table, path: Path) -> None:
-    """Write Apache Parquet; the recording's description is in ``attrs['recording']`` of the frame."""
-    pandas = _package("pandas")
-    _package("pyarrow")
-    frame = pandas.DataFrame(table.columns)
-    frame.attrs["recording"] = table.description
-    frame.to_parquet(path, engine="pyarrow", index=False)
+    """Write Apache Parquet; the recording's description is in ``attrs['recording']`` of the frame that pandas reads."""
+    pandas, pyarrow, parquet = _package("pandas"), _package("pyarrow"), _package("pyarrow.parquet")
+    empty = pandas.DataFrame({name: np.empty(0, kind) for name, kind in table.columns.items()})
+    schema = pyarrow.Table.from_pandas(empty, preserve_index=False).schema
+    attributes = json.dumps({"recording": table.description})
+    schema = schema.with_metadata({**(schema.metadata or {}), "PANDAS_ATTRS": attributes})
+    with parquet.ParquetWriter(path, schema) as writer:
+        for piece in table.pieces(ROWS_PER_GROUP):
+            arrays = [pyarrow.array(values, from_pandas=True) for values in piece.values()]
+            writer.write_batch(pyarrow.record_batch(arrays, schema=schema))
+
+
+_MATLAB = {
+    "<f8": (6, 9),
+    "<f4": (7, 7),
+    "|i1": (8, 1),
+    "|u1": (9, 2),
+    "<i4": (12, 5),
+    "<u4": (13, 6),
+    "<i8": (14, 12),
+    "<u8": (15, 13),
+}
+"""Class of a MATLAB array and type of its data, by the type of NumPy (MAT-File Format, tables 1-1 and 1-3)."""
+
+_LARGEST_VARIABLE = 1 << 31
+"""MATLAB reads no larger variable from a file of version 5 [bytes]."""
 
 
 def write_mat(table: Table, path: Path) -> None:
-    """Write a MATLAB 5 file: a column vector for each column, and the description as the text ``recording``."""
+    """Write a MATLAB 5 file: a column vector for each column, and the description as the text ``recording``.
+
+    The file has one variable after the other, each compressed as a whole. So all are compressed at the same time, into
+    files of their own, which are then put together.
+    """
     from scipy.io import savemat
 
-    columns = {"recording": table.description, **table.columns}
-    savemat(path, columns, long_field_names=True, do_compression=True, oned_as="column")
+    widest = max(table.columns.values(), key=lambda kind: kind.itemsize)
+    if table.length * widest.itemsize >= _LARGEST_VARIABLE:
+        raise ConfigurationError(
+            f"--to mat: {table.length} ticks are more than a MATLAB 5 file can hold in a variable of {widest}; "
+            "choose --to parquet or --to csv."
+        )
+    text = {"recording": table.description}
+    if table.length < 8:  # MATLAB 5 has another form for data of four bytes and less
+        columns = next(table.pieces(8), {name: np.empty(0, kind) for name, kind in table.columns.items()})
+        savemat(path, text | columns, long_field_names=True, do_compression=True, oned_as="column")
+        return
+    with ExitStack() as stack, path.open("wb") as file:
+        savemat(file, text, long_field_names=True, do_compression=True)
+        file.seek(0, io.SEEK_END)
+        parts = [
+            _Compressed(stack.enter_context(tempfile.TemporaryFile(dir=path.parent)), name, kind, table.length)
+            for name, kind in table.columns.items()
+        ]
+        for piece in table.pieces(_ROWS_AT_ONCE):
+            for part, values in zip(parts, piece.values(), strict=True):
+                part.add(values.tobytes())
+        for part in parts:
+            part.put_into(file)
+
+
+class _Compressed:
+    """A variable of a MATLAB 5 file: an (n, 1) array."""
+
+    def __init__(self, file: Any, name: str, kind: np.dtype[Any], length: int) -> None:
+        array_class, data_type = _MATLAB[kind.str]
+        size = length * kind.itemsize
+        self._padding = bytes(-size % 8)
+        head = b"".join(
+            (
+                _element(6, struct.pack("<II", array_class, 0)),
+                _element(5, struct.pack("<ii", length, 1)),
+                _element(1, name.encode("ascii")),
+                struct.pack("<II", data_type, size),
+            )
+        )
+        self._file, self._compressor = file, zlib.compressobj()
+        self.add(struct.pack("<II", 14, len(head) + size + len(self._padding)) + head)
+
+    def add(self, data: bytes) -> None:
+        """Add the next data."""
+        self._file.write(self._compressor.compress(data))
+
+    def put_into(self, file: Any) -> None:
+        """Write the whole variable, which has all its data, to the end of `file`."""
+        self.add(self._padding)
+        self._file.write(self._compressor.flush())
+        file.write(struct.pack("<II", 15, self._file.tell()))
+        self._file.seek(0)
+        shutil.copyfileobj(self._file, file)
+
+
+def _element(kind: int, data: bytes) -> bytes:
+    """Return a data element of a MATLAB 5 file, padded to eight bytes; four bytes and less have their own form."""
+    if len(data) <= 4:
+        return struct.pack("<I", len(data) << 16 | kind) + data.ljust(4, b"\0")
+    return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
 
 
 def write_mcap(table: Table, path: Path) -> None:
@@ -102,24 +271,18 @@ def _package(name: str) -> Any:
         ) from error
 
 
-def _blocks(table: Table) -> Iterator[list[Any]]:
-    """Yield the columns piece by piece, so that a long recording is not turned into Python's numbers at once."""
-    for first in range(0, table.length, _BLOCK):
-        yield [values[first : first + _BLOCK] for values in table.columns.values()]
-
-
 def _messages(table: Table) -> Iterator[tuple[int, bytes]]:
     """Yield when each tick was due [ns] and its numbers as JSON, in which null stands for what is not a number."""
     names = list(table.columns)
-    times = table.columns.get("time_s")
-    for number, block in enumerate(_blocks(table)):
-        for k, cells in enumerate(zip(*(cells_of(values) for values in block), strict=True)):
-            time = 0.0 if times is None else float(times[number * _BLOCK + k])
+    for piece in table.pieces(4096):
+        times = piece.get("time_s")
+        for k, cells in enumerate(zip(*(cells_of(values) for values in piece.values()), strict=True)):
+            time = 0.0 if times is None else float(times[k])
             stamp = table.origin_ns + max(round(1e9 * time), 0) if math.isfinite(time) else table.origin_ns
             yield stamp, json.dumps(dict(zip(names, cells, strict=True)), allow_nan=False).encode()
 
 
 def _schema(table: Table) -> dict[str, Any]:
     kinds = {"f": ["number", "null"]}
-    properties = {name: {"type": kinds.get(values.dtype.kind, "integer")} for name, values in table.columns.items()}
+    properties = {name: {"type": kinds.get(kind.kind, "integer")} for name, kind in table.columns.items()}
     return {"type": "object", "title": "haptics.Tick", "properties": properties}

@@ -53,7 +53,7 @@ def save(what: QtWidgets.QWidget, action: str, folder: Path, time: float) -> str
     folder.mkdir(parents=True, exist_ok=True)
     path = _free(folder, f"{what.name if isinstance(what, Plot) else 'window'}_{time:.3f}s", action)
     if action == "csv" and isinstance(what, Plot):
-        write_csv(Table(dict(what.table(what.history)), "", 0), path)
+        write_csv(Table.of_columns(what.table(what.history)), path)
     elif action == "svg":
         _draw(what, path)
     elif not what.grab().save(str(path)):

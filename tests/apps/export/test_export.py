@@ -1,7 +1,11 @@
 from __future__ import annotations
 
 import csv
+import itertools
 import json
+import tracemalloc
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +13,9 @@ import numpy as np
 import pytest
 
 from apps.cli import main
+from apps.export import writers
+from apps.export.table import Piece, Table
+from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.flat import flat_columns
 from haptics.recording.recording import Recording
 from haptics.settings import unit_suffix
@@ -145,3 +152,126 @@ def test_a_recording_that_was_cut_short_is_exported(folder: Path, tmp_path: Path
     out = tmp_path / "part.csv"
     assert main(["export", str(part), "--to", "csv", "--out", str(out)]) == 0
     assert 400 < len(read_csv(out)["tick"]) < 500
+
+
+# --- in pieces -------------------------------------------------------------------------------------------------------
+
+
+def numbers(count: int, seed: int = 1) -> np.ndarray:
+    """Return numbers of every size and kind that a float can have."""
+    rng = np.random.default_rng(seed)
+    bits = rng.integers(0, 2**64, count, dtype=np.uint64).view("f8")
+    scaled = rng.normal(size=count) * 10.0 ** rng.integers(-12, 20, count)
+    rounded = np.round(rng.normal(size=count) * 10.0 ** rng.integers(-3, 16, count), 3)
+    powers = 10.0 ** np.arange(-323, 309)
+    return np.concatenate((bits, scaled, rounded, powers, -powers, [0.0, -0.0, 5e-324, np.nan, np.inf, 1e22]))
+
+
+def lines_of(values: np.ndarray, *, pyarrow: bool) -> list[str]:
+    text_of = writers._text_by_pyarrow() if pyarrow else writers._text_of
+    return text_of({"x": values}).decode().split("\r\n")[:-1]
+
+
+@pytest.mark.parametrize("pyarrow", [True, False])
+def test_text_of_a_number_reads_back_to_the_same_bits(pyarrow: bool) -> None:
+    if pyarrow:
+        pytest.importorskip("pyarrow")
+    values = numbers(20_000)
+    lines = lines_of(values, pyarrow=pyarrow)
+    finite = np.isfinite(values)
+    read = np.array([float(line) if line else np.nan for line in lines])
+    np.testing.assert_array_equal(read[finite].view("u8"), values[finite].view("u8"))
+    assert np.isnan(read[~finite]).all()
+
+
+def test_text_of_a_number_has_no_digit_too_many() -> None:
+    values = [value for value in numbers(5000) if np.isfinite(value) and value != 0.0]
+    for line, value in zip(lines_of(np.array(values), pyarrow=False), values, strict=True):
+        digits = line.partition("e")[0].lstrip("-").replace(".", "").strip("0")
+        shortest = repr(float(value)).partition("e")[0].lstrip("-").replace(".", "").strip("0")
+        assert digits == shortest
+
+
+def test_text_is_the_same_without_pyarrow() -> None:
+    pytest.importorskip("pyarrow")
+    values = numbers(50_000)
+    assert lines_of(values, pyarrow=True) == lines_of(values, pyarrow=False)
+    single = np.random.default_rng(3).normal(size=500).astype("f4")
+    whole = np.arange(-5, 5, dtype=np.int64)
+    assert lines_of(single, pyarrow=True) == lines_of(single, pyarrow=False)
+    assert lines_of(whole, pyarrow=True) == [str(k) for k in range(-5, 5)]
+
+
+@pytest.fixture
+def long(folder: Path) -> Recording:
+    """A recording with more rows than the writers look at together."""
+    recording = Recording(folder)
+    recording.rows = np.tile(recording.read(), 50)
+    return recording
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "mat"])
+def test_file_does_not_depend_on_the_size_of_the_pieces(
+    kind: str, long: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for package in PACKAGES.get(kind, ()):
+        pytest.importorskip(package)
+    writers.write(Table.of(long), kind, tmp_path / "a")
+    monkeypatch.setattr(writers, "_ROWS_AT_ONCE", 777)
+    monkeypatch.setattr(writers, "_FEW", 10**9)
+    writers.write(Table.of(long), kind, tmp_path / "b")
+    one, other = (path.read_bytes() for path in (tmp_path / "a", tmp_path / "b"))
+    assert one[128:] == other[128:]  # a MATLAB file begins with the time at which it was made
+
+
+@pytest.mark.parametrize("length", [0, 1, 2, 7, 8, 9, 50_000])
+def test_matlab_file_is_the_one_that_scipy_writes(length: int, long: Recording, tmp_path: Path) -> None:
+    from scipy.io import savemat
+
+    long.rows = long.rows[:length]
+    table = Table.of(long)
+    writers.write(table, "mat", tmp_path / "ours.mat")
+    columns = {"recording": table.description, **flat_columns(long)}
+    savemat(tmp_path / "theirs.mat", columns, long_field_names=True, do_compression=True, oned_as="column")
+    assert (tmp_path / "ours.mat").read_bytes()[128:] == (tmp_path / "theirs.mat").read_bytes()[128:]
+
+
+def test_too_many_ticks_for_matlab_are_refused_before_anything_is_written(
+    long: Recording, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(writers, "_LARGEST_VARIABLE", 100_000)
+    with pytest.raises(ConfigurationError, match="50000 ticks are more than a MATLAB 5 file can hold"):
+        writers.write(Table.of(long), "mat", tmp_path / "a.mat")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", FORMATS)
+def test_error_in_the_middle_leaves_no_file(kind: str, long: Recording, tmp_path: Path) -> None:
+    for package in PACKAGES.get(kind, ()):
+        pytest.importorskip(package)
+    table = Table.of(long)
+
+    def broken(rows: int) -> Iterator[Piece]:
+        yield from itertools.islice(table.pieces(rows), 1)
+        raise RecordingError("it was cut short while it was read.")
+
+    with pytest.raises(RecordingError):
+        writers.write(replace(table, pieces=broken), kind, tmp_path / "a")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("kind", ["csv", "mat"])
+def test_memory_does_not_grow_with_the_length(kind: str, folder: Path, tmp_path: Path) -> None:
+    short, wanted = Recording(folder).read(), Recording(folder)
+
+    def peak(copies: int) -> int:
+        wanted.rows = np.tile(short, copies)
+        table = Table.of(wanted)
+        tracemalloc.start()
+        writers.write(table, kind, tmp_path / f"a.{kind}")
+        found = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return found
+
+    peak(30)
+    assert peak(400) < 1.1 * peak(120)
