@@ -1,4 +1,9 @@
-"""The timing certificate, the forces and the counts of flags of a recording, made once more from its rows."""
+"""The timing certificate, the forces and the counts of flags of a recording, made once more from its rows.
+
+The rows are read in pieces. Quantiles are exact: of each duration the different values are counted, of which there are
+few where they are whole nanoseconds; where there are too many, the ones that are wanted are found by passes over the
+rows, each of which settles two more bytes of them.
+"""
 
 from __future__ import annotations
 
@@ -23,6 +28,9 @@ MOST_LATE_TICKS = 1000
 _EDGES = np.array([0.0, *(10.0 ** (k / 10.0 - 1.0) for k in range(61))])
 """Edges of the histograms [us]: ten per decade from 0.1 us to 100 ms, and one below."""
 
+_SHARES = {"p50": 0.5, "p99": 0.99, "p999": 0.999, "max": 1.0}
+"""Quantiles of a certificate."""
+
 _LIMITS = {
     "late_share": 0.05,
     "skipped_share": 0.01,
@@ -39,17 +47,18 @@ def check_certificate(run: Recorded, findings: Findings) -> None:
     if not isinstance(told, dict):
         findings.lack("certificate", "the recording has no certificate: the application ended before it was made.")
         return
-    rows = run.source.rows
-    if run.gap < len(rows) or len(rows) != told.get("ticks"):
+    if run.gap < len(run.source) or run.count != told.get("ticks"):
         findings.lack("certificate", "the certificate cannot be made again: rows are missing.")
         return
     beside = {name: run.metadata.get(name) for name in ("flags", "force_n", "stick_fraction")}
+    rows = _Rows.of(run)
     differing, absent = [], []
-    for name, value in _made(run, told).items():
+    for name, value in _made(run, rows, told).items():
         stated = beside.get(name, told.get(name))
+        tolerance = 2e-3 + rows.resolution(name, told) if name.endswith("_us") else 2e-6
         if stated is None and value is not None:
             absent.append(name)
-        elif not _alike(stated, value, 2e-3 if name.endswith("_us") else 2e-6):
+        elif not _alike(stated, value, tolerance):
             differing.append(name)
     if differing:
         findings.violate("certificate", f"the rows give another certificate: {', '.join(differing)}")
@@ -57,76 +66,208 @@ def check_certificate(run: Recorded, findings: Findings) -> None:
         findings.lack("certificate", f"the certificate lacks {', '.join(absent)}.")
 
 
-def _made(run: Recorded, told: Mapping[str, Any]) -> dict[str, Any]:
+class _Rows:
+    """What the rows add up to.
+
+    Attributes
+    ----------
+    late : list of int
+        The first ticks that started or ended late, and in `late_count` how many there are.
+    flags : dict
+        How many ticks have each flag.
+    durations : dict
+        The values of each column of durations [us].
+    """
+
+    COLUMNS = ("tick", "status", "sticking", "command", "force", *_DURATIONS.values())
+
+    def __init__(self, run: Recorded) -> None:
+        self._period, self._vector = run.period, "command" if run.impedance else "force"
+        self.count = self.late_count = self.unusable = self.sticking = 0
+        self.late: list[int] = []
+        self.flags = dict.fromkeys(FLAGS, 0)
+        self.gap: float | None = None
+        self.last_tick = -1
+        self._start: float | None = None
+        self._force, self._forces, self._largest = 0.0, 0, 0.0
+        self.durations = {name: _Values(column) for name, column in _DURATIONS.items()}
+
+    @classmethod
+    def of(cls, run: Recorded) -> _Rows:
+        """Return it for a recording."""
+        found = cls(run)
+        for rows in run.source.chunks(cls.COLUMNS):
+            found.take(rows)
+        for values in found.durations.values():
+            values.finish(run)
+        return found
+
+    def take(self, rows: NDArray[Any]) -> None:
+        """Take the next rows."""
+        status, tick = rows["status"].astype(np.int64), rows["tick"].copy()
+        late = tick[(status & (STARTED_LATE | ENDED_LATE)) != 0]
+        self.late_count += len(late)
+        self.late += late[: MOST_LATE_TICKS - len(self.late)].tolist()
+        self.unusable += int(np.count_nonzero(status & UNUSABLE))
+        self.sticking += int(np.count_nonzero(rows["sticking"]))
+        for name, flag in FLAGS.items():
+            self.flags[name] += int(np.count_nonzero(status & flag))
+        starts = tick * self._period + rows["period_error"]
+        steps = np.diff(starts) if self._start is None else np.diff(starts, prepend=self._start)
+        if len(steps):
+            self.gap = max(float(np.max(steps)), -math.inf if self.gap is None else self.gap)
+        self._start, self.last_tick = float(starts[-1]), int(tick[-1])
+        vectors = rows[self._vector]
+        norms = np.sqrt(vectors[:, 0] ** 2 + vectors[:, 1] ** 2)
+        norms = norms[np.isfinite(norms)]
+        self._force, self._forces = self._force + float(norms.sum()), self._forces + len(norms)
+        self._largest = max(self._largest, float(np.max(norms, initial=0.0)))
+        for values in self.durations.values():
+            values.take(rows[values.column] * 1e6)
+        self.count += len(rows)
+
+    @property
+    def force(self) -> dict[str, float]:
+        """Mean and largest force that the hand felt [N]."""
+        return {"mean": self._force / self._forces, "max": self._largest} if self._forces else {}
+
+    def resolution(self, name: str, told: Mapping[str, Any]) -> float:
+        """Return how far a certificate's quantiles may be off because values were put together in it [us].
+
+        It says so itself; that is believed only where there are so many different values that it has to.
+        """
+        stated = told.get("resolution_us")
+        resolution = stated.get(name, 0.0) if isinstance(stated, dict) and name in self.durations else 0.0
+        if not isinstance(resolution, int | float) or isinstance(resolution, bool):
+            return 0.0
+        return float(resolution) if 0.0 < resolution <= self.durations[name].coarsest else 0.0
+
+
+class _Values:
+    """The finite values of a column of durations, times 10^6: quantiles and histogram."""
+
+    MOST = 1 << 18
+    TOGETHER = 1 << 17
+    """Different values that a recorder tells apart."""
+
+    def __init__(self, column: str) -> None:
+        self.column, self.count = column, 0
+        self._values: NDArray[np.float64] | None = np.empty(0)
+        self._counts = np.empty(0, np.int64)
+        self._found: dict[int, float] = {}
+        self._histogram = np.zeros(len(_EDGES) - 1, np.int64)
+        self._least, self._largest = math.inf, -math.inf
+        self.coarsest = 0.0
+
+    def take(self, values: NDArray[np.float64]) -> None:
+        """Take the values of the next rows."""
+        values = values[np.isfinite(values)]
+        self.count += len(values)
+        if not len(values):
+            return
+        self._least, self._largest = min(self._least, float(values.min())), max(self._largest, float(values.max()))
+        clipped = np.clip(values, 0.0, _EDGES[-1])
+        places = np.minimum(np.searchsorted(_EDGES, clipped, side="right"), len(_EDGES) - 1)
+        self._histogram += np.bincount(places, minlength=len(_EDGES))[1:]
+        if self._values is not None:
+            new, counts = np.unique(values, return_counts=True)
+            both = np.concatenate((self._values, new))
+            self._values, place = np.unique(both, return_inverse=True)
+            self._counts = np.bincount(place, np.concatenate((self._counts, counts))).astype(np.int64)
+            if len(self._values) > self.MOST:
+                self._values, self._counts = None, np.empty(0, np.int64)
+
+    def finish(self, run: Recorded) -> None:
+        """Find the values at the places that quantiles need."""
+        wanted = sorted({place for share in _SHARES.values() for place in self._between(share)[:2]})
+        different = self.MOST if self._values is None else len(self._values)
+        if different > self.TOGETHER:
+            self.coarsest = 8.0 * (self._largest - self._least) / self.TOGETHER
+        if not self.count:
+            return
+        if self._values is not None:
+            upto = np.cumsum(self._counts)
+            self._found = {k: float(self._values[np.searchsorted(upto, k, side="right")]) for k in wanted}
+        else:
+            self._found = {k: self._select(run, k) for k in wanted}
+
+    def quantiles(self, more: bool) -> dict[str, float]:
+        """Return quantiles, between the two nearest in proportion."""
+        if not self.count:
+            return {}
+        found = {}
+        for name, share in _SHARES.items():
+            if name != "p999" or more:
+                low, high, part = self._between(share)
+                found[name] = self._found[low] + part * (self._found[high] - self._found[low])
+        return found
+
+    def histogram(self) -> list[int]:
+        """Return ticks per bin; what lies beyond is in the last, which has both its edges."""
+        return [int(one) for one in self._histogram]
+
+    def _between(self, share: float) -> tuple[int, int, float]:
+        place = share * (self.count - 1)
+        low = max(int(place), 0)
+        return low, max(min(low + 1, self.count - 1), 0), place - low
+
+    def _select(self, run: Recorded, place: int) -> float:
+        """Return the value that is at a place in their order: two bytes of it are found in each of four passes."""
+        key = 0
+        for shift in (48, 32, 16, 0):
+            counts = np.zeros(1 << 16, np.int64)
+            for rows in run.source.chunks((self.column,)):
+                values = rows[self.column] * 1e6
+                keys = _ordered(values[np.isfinite(values)])
+                if shift < 48:
+                    keys = keys[keys >> np.uint64(shift + 16) == np.uint64(key)]
+                digits = (keys >> np.uint64(shift)) & np.uint64(0xFFFF)
+                counts += np.bincount(digits.astype(np.int64), minlength=1 << 16)
+            upto = np.cumsum(counts)
+            digit = int(np.searchsorted(upto, place, side="right"))
+            place -= int(upto[digit - 1]) if digit else 0
+            key = key << 16 | digit
+        bits = key & ~(1 << 63) if key >> 63 else ~key & (1 << 64) - 1
+        return float(np.array([bits], np.uint64).view(np.float64)[0])
+
+
+def _ordered(values: NDArray[np.float64]) -> NDArray[np.uint64]:
+    """Return whole numbers in the order of the values: their bits, the sign turned round."""
+    bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
+    sign = np.uint64(1 << 63)
+    return np.where(bits & sign, ~bits, bits | sign)
+
+
+def _made(run: Recorded, rows: _Rows, told: Mapping[str, Any]) -> dict[str, Any]:
     """Return what the description should say of the rows."""
-    status, tick = run.status, run.tick
-    late = tick[(status & (STARTED_LATE | ENDED_LATE)) != 0]
     made: dict[str, Any] = {
-        "skipped": max(_deadlines(run) - run.count, 0),
+        "skipped": max(_deadlines(run, rows) - rows.count, 0),
         "lost_ticks": 0,
-        "overruns": len(late),
-        "longest_gap_us": _longest_gap(run),
-        "unusable_ticks": int(np.count_nonzero(status & UNUSABLE)),
-        "late_ticks": late[:MOST_LATE_TICKS].tolist(),
-        "flags": {name: n for name, flag in FLAGS.items() if (n := int(np.count_nonzero(status & flag)))},
-        "stick_fraction": float(np.mean(run.column("sticking") != 0)) if run.count else None,
-        "force_n": _force(run),
+        "overruns": rows.late_count,
+        "longest_gap_us": None if rows.gap is None else rows.gap * 1e6,
+        "unusable_ticks": rows.unusable,
+        "late_ticks": rows.late,
+        "flags": {name: count for name, count in rows.flags.items() if count},
+        "stick_fraction": rows.sticking / rows.count if rows.count else None,
+        "force_n": rows.force,
     }
-    for name, column in _DURATIONS.items():
-        made[name] = _quantiles(run.column(column) * 1e6, column == "period_error")
-    made["histograms"] = _histograms(run)
+    for name, values in rows.durations.items():
+        made[name] = values.quantiles(name == "period_error_us")
+    edges = [round(float(edge), 4) for edge in _EDGES]
+    made["histograms"] = {"edges_us": edges, **{name: one.histogram() for name, one in rows.durations.items()}}
     made |= {name: value for name, value in run.metadata.get("real_time", {}).items() if name in told}
     if run.metadata.keys() & {"rows_sha256", "ticks_sha256"}:
-        made["fit"] = _is_fit(run, {"ticks": run.count, **made})
+        made["fit"] = _is_fit(run, {"ticks": rows.count, **made})
     return made
 
 
-def _deadlines(run: Recorded) -> int:
+def _deadlines(run: Recorded, rows: _Rows) -> int:
     """Return how many deadlines there were until the end."""
     session = run.metadata.get("configuration", {}).get("session", {})
     duration = session.get("duration") if isinstance(session, dict) else None
     if run.metadata.get("reason") == "completed" and isinstance(duration, int | float):
         return round(duration * float(run.metadata["rate_hz"]))
-    return int(run.tick[-1]) + 1 if run.count else 0
-
-
-def _longest_gap(run: Recorded) -> float | None:
-    starts = run.tick * run.period + run.column("period_error")
-    return float(np.max(np.diff(starts))) * 1e6 if run.count > 1 else None
-
-
-def _force(run: Recorded) -> dict[str, float]:
-    """Return mean and largest force that the hand felt [N]."""
-    vectors = run.column("command" if run.impedance else "force")
-    norms = np.sqrt(vectors[:, 0] ** 2 + vectors[:, 1] ** 2)
-    norms = norms[np.isfinite(norms)]
-    return {"mean": float(norms.sum() / len(norms)), "max": float(norms.max())} if len(norms) else {}
-
-
-def _quantiles(values: NDArray[np.float64], more: bool) -> dict[str, float]:
-    """Return quantiles of finite values, between the two nearest in proportion."""
-    ordered = np.sort(values[np.isfinite(values)])
-    if not len(ordered):
-        return {}
-    wanted = {"p50": 0.5, "p99": 0.99, **({"p999": 0.999} if more else {}), "max": 1.0}
-    found = {}
-    for name, share in wanted.items():
-        place = share * (len(ordered) - 1)
-        low = int(place)
-        high = min(low + 1, len(ordered) - 1)
-        found[name] = float(ordered[low] + (place - low) * (ordered[high] - ordered[low]))
-    return found
-
-
-def _histograms(run: Recorded) -> dict[str, Any]:
-    """Return ticks per bin; what lies beyond is in the last, which has both its edges."""
-    made: dict[str, Any] = {"edges_us": [round(float(edge), 4) for edge in _EDGES]}
-    for name, column in _DURATIONS.items():
-        values = run.column(column) * 1e6
-        values = np.clip(values[np.isfinite(values)], 0.0, _EDGES[-1])
-        places = np.minimum(np.searchsorted(_EDGES, values, side="right"), len(_EDGES) - 1)
-        made[name] = np.bincount(places, minlength=len(_EDGES))[1:].tolist()
-    return made
+    return rows.last_tick + 1
 
 
 def _is_fit(run: Recorded, timing: Mapping[str, Any]) -> bool:

@@ -1,7 +1,8 @@
-"""The whole verification of a recording."""
+"""The whole verification of a recording: what it says of itself, and its ticks window by window."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,13 @@ from apps.verify import clock, description
 from apps.verify.certificate import check_certificate
 from apps.verify.contact.check import Contact
 from apps.verify.envelope import admittance, impedance
-from apps.verify.envelope.energy import check_energy
-from apps.verify.envelope.gate import check_gate
-from apps.verify.envelope.history import History, follow
-from apps.verify.envelope.passivity import damping
-from apps.verify.envelope.samples import check_safe_output, check_samples
+from apps.verify.envelope.energy import Ledger
+from apps.verify.envelope.gate import Gate
+from apps.verify.envelope.history import Follower
+from apps.verify.envelope.passivity import Controller
+from apps.verify.envelope.samples import Samples, check_safe_output
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded
+from apps.verify.recorded import Recorded, Window
 
 _BESIDE_THE_ROWS = (
     description.check_end,
@@ -29,7 +30,8 @@ _BESIDE_THE_ROWS = (
     clock.check_origin,
     check_certificate,
 )
-_OF_THE_ROWS = (clock.check_times, clock.check_permissions, clock.check_ending, check_gate)
+
+_SETTINGS = _BESIDE_THE_ROWS.index(description.check_settings)
 
 _WRONG = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError)
 """What a description that is no honest one may lead to."""
@@ -41,21 +43,40 @@ def verify(folder: Path) -> tuple[Recorded, Findings]:
     Raises
     ------
     RecordingError
-        If it is no recording.
+        If it is no recording, or its ticks cannot be read.
     """
     run, findings = Recorded.open(folder), Findings()
-    for check in _BESIDE_THE_ROWS:
+    for number, check in enumerate(_BESIDE_THE_ROWS):
+        findings.begin(number)
         try:
             check(run, findings)
         except _WRONG as error:
             _not_checked(check.__name__, error, findings)
-    if run.count:
-        for check in (*_OF_THE_ROWS, _physics):
-            try:
-                check(run, findings)
-            except _WRONG as error:
-                _not_checked(check.__name__, error, findings)
+    _check_ticks(run, findings)
     return run, findings
+
+
+def _check_ticks(run: Recorded, findings: Findings) -> None:
+    """Check the ticks window by window; a check that cannot be made is not tried again."""
+    first = len(_BESIDE_THE_ROWS)
+    checks: dict[str, tuple[int, Callable[[Window, Findings], None]]] = {
+        "settings": (_SETTINGS, description.check_versions),
+        "times": (first, clock.check_times),
+        "permissions": (first + 1, clock.check_permissions),
+        "ending": (first + 2, clock.check_ending),
+        "gate": (first + 3, Gate().check),
+        "physics": (first + 4, _Physics(findings, first + 4).check),
+    }
+    for window in run.windows():
+        findings.look_at(window)
+        for name, (number, check) in list(checks.items()):
+            findings.begin(number)
+            try:
+                check(window, findings)
+            except _WRONG as error:
+                _not_checked(name, error, findings)
+                del checks[name]
+    findings.look_at(None)
 
 
 def _not_checked(name: str, error: Exception, findings: Findings) -> None:
@@ -63,28 +84,38 @@ def _not_checked(name: str, error: Exception, findings: Findings) -> None:
     findings.lack(what, f"{what} could not be checked: the description is not as it should be ({error!r:.120}).")
 
 
-def _physics(run: Recorded, findings: Findings) -> None:
-    """Check samples, contacts, commands and energy."""
-    history = follow(run)
-    with np.errstate(all="ignore"):
-        check_samples(run, findings)
-        check_safe_output(run, history, findings)
-        _contacts(run, history, findings)
-        (impedance if run.impedance else admittance).check_bounds(run, findings)
+class _Physics:
+    """Checks samples, contacts, commands and energy from window to window."""
 
+    def __init__(self, findings: Findings, number: int) -> None:
+        self._number = number
+        self._follower: Follower | None = None
+        self._samples, self._contact = Samples(), Contact(findings)
+        self._controller, self._ledger = Controller(), Ledger()
 
-def _contacts(run: Recorded, history: History, findings: Findings) -> None:
-    contact = Contact(run, history, findings)
-    for stretch in run.stretches():
-        if stretch.version not in run.journal:
-            continue
-        contact.check(stretch)
-    added, loose = damping(run, history, contact.stored, contact.walls)
-    for stretch in run.stretches():
-        if stretch.version not in run.journal:
-            continue
-        if run.impedance:
-            impedance.check_impedance(stretch, history, (added[stretch.rows], loose[stretch.rows]), findings)
-        else:
-            admittance.check_admittance(stretch, history, findings)
-    check_energy(run, history, (contact.stored, contact.doubt), contact.walls.stiffness, findings)
+    def check(self, run: Window, findings: Findings) -> None:
+        """Check the ticks of the next window."""
+        self._follower = self._follower or Follower(run)
+        history = self._follower.follow(run)
+        with np.errstate(all="ignore"):
+            findings.begin(self._number, 0)
+            self._samples.check(run, findings)
+            check_safe_output(run, history, findings)
+            findings.begin(self._number, 1)
+            contact = self._contact
+            contact.look_at(run, history)
+            stretches = [stretch for stretch in run.stretches() if stretch.version in run.journal]
+            for stretch in stretches:
+                findings.begin(self._number, 2, stretch.segment)
+                contact.check(stretch)
+            added, loose = self._controller.damping(run, history, contact.stored, contact.walls)
+            for stretch in stretches:
+                findings.begin(self._number, 3, stretch.segment)
+                if run.impedance:
+                    dampers = added[stretch.rows], loose[stretch.rows]
+                    impedance.check_impedance(stretch, history, dampers, findings)
+                else:
+                    admittance.check_admittance(stretch, history, findings)
+            findings.begin(self._number, 4)
+            self._ledger.check(run, history, (contact.stored, contact.doubt), contact.walls.stiffness, findings)
+            (impedance if run.impedance else admittance).check_bounds(run, findings)

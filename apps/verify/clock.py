@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from datetime import datetime, timedelta
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,39 +20,27 @@ from apps.verify.facts import (
     TOLD_RELEASED,
 )
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded
+from apps.verify.recorded import Recorded, Window
 
 _ROUNDING = 1e-9
 ORIGIN_SINCE = 3
 """Format from which on a recording says when tick 0 was."""
 
 
-def first_gap(rows: NDArray[Any]) -> int:
-    """Return the index of the first row before which a tick is missing without a word, comes twice or goes back."""
-    ticks = np.array(rows["tick"])
-    if not len(ticks):
-        return 0
-    step = np.diff(ticks, prepend=-1)
-    skipped = (np.array(rows["status"]).astype(np.int64) & AFTER_SKIP) != 0
-    broken = (step < 1) | ((step > 1) & ~skipped)
-    return int(np.argmax(broken)) if broken.any() else len(ticks)
-
-
 def check_ticks(run: Recorded, findings: Findings) -> None:
     """Check that all ticks are there, in their order."""
-    ticks = np.array(run.source.rows["tick"])
-    back = np.flatnonzero(np.diff(ticks) <= 0)
-    if len(back):
-        after, before = int(ticks[back[0] + 1]), int(ticks[back[0]])
+    order = run.order
+    if order.back is not None:
+        before, after = order.back
         findings.violate("tick", f"tick {after} comes after tick {before}", after)
-    elif run.gap < len(ticks):
-        tick = int(ticks[run.gap])
-        findings.lack("tick", f"ticks are missing before tick {tick}, and no deadline was missed.", tick)
-    if not len(ticks):
+    elif order.gap < len(run.source):
+        words = f"ticks are missing before tick {order.gap_tick}, and no deadline was missed."
+        findings.lack("tick", words, order.gap_tick)
+    if not len(run.source):
         findings.lack("rows", "the recording holds no tick: there is nothing to check.")
 
 
-def check_times(run: Recorded, findings: Findings) -> None:
+def check_times(run: Window, findings: Findings) -> None:
     """Check times, lateness, durations, and the flags that follow from them."""
     T, tick, status = run.period, run.tick, run.status
     late, taken, written = (run.column(name) for name in ("period_error", "tick_time", "write_time"))
@@ -75,12 +62,12 @@ def check_times(run: Recorded, findings: Findings) -> None:
     where("timing", tick, ~(age >= 0.0) & ~np.isnan(age), "a sample is younger than its tick")
 
 
-def _flag(run: Recorded, findings: Findings, flag: int, expected: NDArray[np.bool_], word: str) -> None:
+def _flag(run: Window, findings: Findings, flag: int, expected: NDArray[np.bool_], word: str) -> None:
     broken = ((run.status & flag) != 0) != expected
     findings.where("timing", run.tick, broken, f"the flag that a tick {word} late and its times disagree")
 
 
-def check_permissions(run: Recorded, findings: Findings) -> None:
+def check_permissions(run: Window, findings: Findings) -> None:
     """Check the dead-man's switch against the buttons, and that a run which was ending did not go on."""
     tick, permission = run.tick, run.column("permission").astype(np.int64)
     released, ending = (permission & TOLD_RELEASED) != 0, (permission & TOLD_ENDING) != 0
@@ -94,7 +81,7 @@ def check_permissions(run: Recorded, findings: Findings) -> None:
         where("permission", tick, released == held, "the dead-man's button and its release disagree")
 
 
-def check_ending(run: Recorded, findings: Findings) -> None:
+def check_ending(run: Window, findings: Findings) -> None:
     """Check that a run of a planned length was let down at its end, and not before, and that this end is there."""
     session = run.metadata.get("configuration", {}).get("session", {})
     duration = session.get("duration")
@@ -106,7 +93,9 @@ def check_ending(run: Recorded, findings: Findings) -> None:
     wrong = ending != (run.tick >= begins)
     findings.where("permission", run.tick, wrong, f"the planned end begins at tick {begins}, the rows say otherwise")
     findings.where("tick", run.tick, run.tick >= planned, f"the run was planned to have {planned} ticks")
-    if planned - 1 - int(run.tick[-1]) > _ticks_in(run, FADE_OUT):  # fewer may have been missed whole, at the very end
+    if run.is_last and planned - 1 - int(run.tick[-1]) > _ticks_in(
+        run, FADE_OUT
+    ):  # fewer may have been missed whole, at the very end
         words = f"the last ticks of the {planned} that were planned are missing, or their deadlines were missed."
         findings.lack("end", words, int(run.tick[-1]))
 
@@ -127,7 +116,7 @@ def _ticks_in(run: Recorded, duration: float) -> int:
 def check_origin(run: Recorded, findings: Findings) -> None:
     """Check the instant of tick 0."""
     monotonic, utc = (run.metadata.get(name) for name in ("origin_monotonic_ns", "origin_utc"))
-    if int(run.metadata["format"]) < ORIGIN_SINCE or not len(run.source.rows):
+    if int(run.metadata["format"]) < ORIGIN_SINCE or not len(run.source):
         return
     if monotonic is None or utc is None:
         findings.lack("origin", "the recording lacks the time of tick 0.")

@@ -43,8 +43,8 @@ def run(options: argparse.Namespace) -> Answer:
                 "recording": str(folder),
                 "ticks": recorded.count,
                 "verdict": one.verdict,
-                "violated_ticks": len(one.ticks),
-                "violated_markers": recorded.markers_of(one.ticks),
+                "violated_ticks": one.violated_ticks,
+                "violated_markers": sorted(one.violated_markers),
             }
         )
         found.add(one, f"{folder.name}: " if len(folders) > 1 else "")

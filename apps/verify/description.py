@@ -11,7 +11,7 @@ import numpy as np
 
 from apps.verify.facts import ADMITTANCE, IMPEDANCE, MOTION
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded
+from apps.verify.recorded import Recorded, Window
 from haptics.errors import RecordingError
 
 _AT_ONCE = 1 << 20
@@ -46,7 +46,7 @@ _SINCE_3 = ("marker", "gate", "region", "normal_force", "hand_force")
 
 def check_end(run: Recorded, findings: Findings) -> None:
     """Check that the recording was closed, with all its rows."""
-    metadata, count = run.metadata, len(run.source.rows)
+    metadata, count = run.metadata, len(run.source)
     state, reason = metadata.get("state"), metadata.get("reason")
     if state != "complete":
         words = f"the recording was not closed properly (state {str(state)[:40]!r}, reason {str(reason)[:60]!r})."
@@ -100,7 +100,7 @@ def check_hash(run: Recorded, findings: Findings) -> None:
 
 def check_columns(run: Recorded, findings: Findings) -> None:
     """Compare columns and units with the description and the device's channels."""
-    names, told = run.source.rows.dtype.names or (), run.metadata.get("columns", {})
+    names, told = run.source.table.dtype.names or (), run.metadata.get("columns", {})
     expected = dict(_UNITS)
     if int(run.metadata["format"]) < 3:
         expected = {name: unit for name, unit in expected.items() if name not in _SINCE_3 or name in names}
@@ -110,7 +110,7 @@ def check_columns(run: Recorded, findings: Findings) -> None:
     for name, unit, size in _channels(run):
         column = f"channel_{name}"
         expected[column] = unit
-        shape = run.source.rows.dtype[column].shape if column in names else None
+        shape = run.source.table.dtype[column].shape if column in names else None
         if shape is None or math.prod(shape) != size:
             findings.violate("columns", f"the table of ticks lacks the column {column}, which its device measures")
     if sorted(names) != sorted(told) or any(expected.get(name, unit) != unit for name, unit in told.items()):
@@ -127,14 +127,10 @@ def _channels(run: Recorded) -> Iterator[tuple[str, str, int]]:
 
 
 def check_settings(run: Recorded, findings: Findings) -> None:
-    """Check the versions of the settings, in the journal and in the rows."""
+    """Check the versions of the settings in the journal."""
     versions = [entry.get("version") for entry in run.source.settings]
     if versions != list(range(len(versions))):
         findings.violate("settings", f"the journal has the versions {str(versions)[:60]}, which must count from 0")
-    used = run.column("settings_version")
-    findings.where("settings", run.tick, np.diff(used, prepend=0) < 0, "older settings come into force again")
-    unknown = ~np.isin(used, [version for version in versions if isinstance(version, int)])
-    findings.where("settings", run.tick, unknown, lambda k: f"version {used[k]} of the settings is not in the journal")
     numbers = [entry.get("program", 0) for entry in run.source.settings]
     models = [entry.get("model") for entry in run.source.settings]
     for k in range(1, len(numbers)):
@@ -144,6 +140,15 @@ def check_settings(run: Recorded, findings: Findings) -> None:
     for model in dict.fromkeys(str(model) for model in models):
         if CAUSALITY.get(model, causality) != causality:
             findings.violate("settings", f"model {model} is no {causality}, as the device is")
+
+
+def check_versions(run: Window, findings: Findings) -> None:
+    """Check the versions of the settings in the rows."""
+    used = run.column("settings_version")
+    versions = [entry.get("version") for entry in run.source.settings]
+    findings.where("settings", run.tick, np.diff(used, prepend=0) < 0, "older settings come into force again")
+    unknown = ~np.isin(used, [version for version in versions if isinstance(version, int)])
+    findings.where("settings", run.tick, unknown, lambda k: f"version {used[k]} of the settings is not in the journal")
 
 
 def check_configuration(run: Recorded, findings: Findings) -> None:

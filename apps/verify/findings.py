@@ -1,18 +1,30 @@
-"""What a verification has found: violations, what is missing, and the largest residual of every equation."""
+"""What a verification finds: rules that are broken, what could not be checked, and the largest residuals.
+
+A recording is looked at window by window. What is found of a rule in several windows is one finding: it names the first
+tick and says how many there are in all. Findings come out in the order of the checks, whatever the windows were.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+if TYPE_CHECKING:
+    from apps.verify.recorded import Window
+
 OK, VIOLATED, INCOMPLETE = "ok", "violated", "incomplete"
+
+MOST_MARKERS = 100_000
+"""Markers of violated ticks that are listed."""
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
+
+_Place = tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -58,47 +70,130 @@ class Residual:
 
 
 @dataclass
-class Findings:
-    """Collects findings, in the order in which they come."""
+class _Entry:
+    """A finding while it is counted."""
 
-    violations: list[Finding] = field(default_factory=list)
-    missing: list[Finding] = field(default_factory=list)
-    residuals: dict[str, Residual] = field(default_factory=dict)
-    ticks: set[int] = field(default_factory=set)
-    """Ticks with any violation, as far as a rule is about ticks."""
+    place: _Place
+    rule: str
+    tick: int | None
+    words: str
+    count: int
+
+    def finding(self, *, always: bool) -> Finding:
+        """Return it with the number of its ticks, if there are several or it is `always` said."""
+        if self.count > 1 or (always and self.count):
+            end = "." if always else ""
+            return Finding(self.rule, self.tick, f"{self.words.removesuffix('.')} ({self.count} ticks){end}")
+        return Finding(self.rule, self.tick, self.words)
+
+
+@dataclass
+class Findings:
+    """Collects findings.
+
+    Attributes
+    ----------
+    violated_ticks : int
+        Ticks with any violation, as far as a rule is about ticks.
+    violated_markers : set of int
+        Markers, each the number of a trial, of these ticks; 0 stands for none.
+    """
+
+    violated_ticks: int = 0
+    violated_markers: set[int] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        self._violations: dict[Hashable, _Entry] = {}
+        self._missing: dict[Hashable, _Entry] = {}
+        self._residuals: dict[str, tuple[_Place, Residual]] = {}
+        self._taken: dict[bool, list[Finding]] = {True: [], False: []}
+        self._window: Window | None = None
+        self._broken: list[Any] = []
+        self._at: _Place = ()
+        self._calls = 0
+
+    # --- what was found
+
+    @property
+    def violations(self) -> list[Finding]:
+        """Rules that are broken, in the order of the checks."""
+        return [*self._said(self._violations, always=False), *self._taken[True]]
+
+    @property
+    def missing(self) -> list[Finding]:
+        """What could not be checked, in the order of the checks."""
+        return [*self._said(self._missing, always=True), *self._taken[False]]
+
+    @property
+    def residuals(self) -> dict[str, Residual]:
+        """The largest residual of each equation, by its name, in the order of the checks."""
+        ordered = sorted(self._residuals.items(), key=lambda one: one[1][0])
+        return {name: residual for name, (_, residual) in ordered}
 
     @property
     def verdict(self) -> str:
         """One violation violates, else one thing missing leaves it incomplete."""
-        return VIOLATED if self.violations else INCOMPLETE if self.missing else OK
+        if self._violations or self._taken[True]:
+            return VIOLATED
+        return INCOMPLETE if self._missing or self._taken[False] else OK
 
     def add(self, other: Findings, where: str) -> None:
-        """Take over what was found elsewhere, and say `where`."""
-        for own, new in ((self.violations, other.violations), (self.missing, other.missing)):
-            own += [Finding(one.rule, one.tick, f"{where}{one.words}") for one in new]
+        """Take over what was found in another recording, and say `where`."""
+        for violated, found in ((True, other.violations), (False, other.missing)):
+            self._taken[violated] += [Finding(one.rule, one.tick, f"{where}{one.words}") for one in found]
         for name, residual in other.residuals.items():
             self._keep(name, residual)
 
+    # --- where it is found
+
+    def look_at(self, window: Window | None) -> None:
+        """Go on with another window; None after the last one."""
+        if self._window is not None and self._broken:
+            ticks = np.unique(np.concatenate(self._broken))
+            self.violated_ticks += len(ticks)
+            markers = np.unique(self._window.column("marker")[np.isin(self._window.tick, ticks)])
+            room = MOST_MARKERS - len(self.violated_markers)
+            self.violated_markers.update([int(marker) for marker in markers if marker][:room])
+        self._window, self._broken = window, []
+
+    def begin(self, *place: int) -> None:
+        """Begin a check: findings come out in the order of these numbers."""
+        self._at, self._calls = place, 0
+
+    # --- entries
+
     def violate(self, rule: str, words: str, tick: int | None = None) -> None:
         """Enter a violation; one more of a rule that was broken in the same words before adds nothing."""
-        if not any(one.rule == rule and one.words == words for one in self.violations):
-            self.violations.append(Finding(rule, tick, words))
+        self._violations.setdefault((rule, words), _Entry(self._place(), rule, tick, words, 0))
 
     def lack(self, rule: str, words: str, tick: int | None = None) -> None:
         """Enter what is missing, or could not be checked; once."""
-        if not any(one.rule == rule and one.words == words for one in self.missing):
-            self.missing.append(Finding(rule, tick, words))
+        self._missing.setdefault((rule, words), _Entry(self._place(), rule, tick, words, 0))
 
     def where(self, rule: str, ticks: Any, broken: Mask, words: str | Callable[[int], str]) -> None:
-        """Enter a violation of the first of the `ticks`, (n,), that are `broken`, and how many there are."""
+        """Enter a violation of the first of the `ticks`, (n,), that are `broken`, and how many there are.
+
+        Of the ticks of the present window only those count that it is about, not those before that it has to look back
+        to.
+        """
+        place = self._place()
+        broken = self._own(ticks, broken)
         count = int(np.count_nonzero(broken))
         if not count:
             return
-        self.ticks.update(np.asarray(ticks)[broken].tolist())
+        self._broken.append(np.asarray(ticks)[broken])
         k = int(np.argmax(broken))
-        said = words if isinstance(words, str) else words(k)
-        more = f" ({count} ticks)" if count > 1 else ""
-        self.violate(rule, f"{said}{more}", int(ticks[k]))
+        about = words if isinstance(words, str) else (words.__code__, words.__defaults__)
+        self._count(self._violations, (self._at, rule, about), place, rule, words, k, int(ticks[k]), count)
+
+    def lack_where(self, rule: str, ticks: Any, unknown: Mask, words: str) -> None:
+        """Enter that something could not be checked in the `ticks`, (n,), that are `unknown`."""
+        place = self._place()
+        unknown = self._own(ticks, unknown)
+        count = int(np.count_nonzero(unknown))
+        if count:
+            k = int(np.argmax(unknown))
+            self._count(self._missing, (rule, words), place, rule, words, k, int(ticks[k]), count)
 
     def residual(
         self, rule: str, name: str, ticks: Any, value: Any, bound: Any, unit: str, words: str, where: Mask | None = None
@@ -118,31 +213,76 @@ class Findings:
         where : (n,) array, optional
             Ticks in which the equation holds; all by default.
         """
+        place = self._place()
         size, most = np.abs(value), np.broadcast_to(bound, np.shape(value))
         if size.ndim == 2:
-            share = size / np.maximum(most, 1e-300) + 1e-12 * most / max(float(np.nanmax(most, initial=0.0)), 1e-300)
-            k = np.argmax(np.where(np.isfinite(share), share, np.inf), axis=1)[:, None]
+            share = size / np.maximum(most, 1e-300)
+            share = np.where(np.isfinite(share), share, np.inf)
+            second = (share[:, 1] > share[:, 0]) | ((share[:, 1] == share[:, 0]) & (most[:, 1] > most[:, 0]))
+            k = second.astype(int)[:, None]
             size, most = np.take_along_axis(size, k, 1)[:, 0], np.take_along_axis(most, k, 1)[:, 0]
-        held = np.ones(len(size), bool) if where is None else where
+        held = self._own(ticks, np.ones(len(size), bool) if where is None else where)
         if not held.any():
             return
         share = np.where(held, np.where(size > 0.0, size / np.maximum(most, 1e-300), 0.0), 0.0)
         share = np.where(held & ~np.isfinite(size), np.inf, share)
-        self._keep(name, Residual(unit, int(held.sum()), *_worst(share, size, np.where(held, most, 0.0))))
+        self._keep(name, Residual(unit, int(held.sum()), *_worst(share, size, np.where(held, most, 0.0))), place)
         broken = held & ~(size <= most)
-        self.where(
-            rule, ticks, broken, lambda k: f"{words}: off by {size[k]:.3g} {unit}, rounding explains {most[k]:.1g}"
-        )
+        count = int(np.count_nonzero(broken))
+        if count:
+            self._broken.append(np.asarray(ticks)[broken])
+            k = int(np.argmax(broken))
+            said = f"{words}: off by {size[k]:.3g} {unit}, rounding explains {most[k]:.1g}"
+            key = (self._at, rule, name, words)
+            self._count(self._violations, key, place, rule, said, k, int(ticks[k]), count)
 
-    def _keep(self, name: str, new: Residual) -> None:
-        old = self.residuals.get(name)
-        if old is None:
-            self.residuals[name] = new
+    def _place(self) -> _Place:
+        """Return where a finding of the present call belongs."""
+        self._calls += 1
+        return (*self._at, self._calls)
+
+    def _own(self, ticks: Any, mask: Mask) -> Mask:
+        """Return a mask over ticks without those that the present window only looks back to."""
+        if self._window is None or ticks is not self._window.tick or not self._window.skip:
+            return mask
+        own = mask.copy()
+        own[: self._window.skip] = False
+        return own
+
+    @staticmethod
+    def _count(
+        entries: dict[Hashable, _Entry],
+        key: Hashable,
+        place: _Place,
+        rule: str,
+        words: str | Callable[[int], str],
+        k: int,
+        tick: int,
+        count: int,
+    ) -> None:
+        if key not in entries:
+            entries[key] = _Entry(place, rule, tick, words if isinstance(words, str) else words(k), 0)
+        entries[key].count += count
+
+    @staticmethod
+    def _said(entries: dict[Hashable, _Entry], *, always: bool) -> list[Finding]:
+        """Return entries in their order; of two in the same words the first."""
+        found: dict[tuple[str, str], Finding] = {}
+        for entry in sorted(entries.values(), key=lambda one: one.place):
+            finding = entry.finding(always=always)
+            found.setdefault((finding.rule, finding.words), finding)
+        return list(found.values())
+
+    def _keep(self, name: str, new: Residual, place: _Place | None = None) -> None:
+        if name not in self._residuals:
+            self._residuals[name] = (place or (len(self._residuals),), new)
             return
+        place, old = self._residuals[name]
         ticks = old.ticks + new.ticks
         worse = new.share > old.share or (new.share == old.share and new.bound > old.bound)
-        self.residuals[name] = new if worse else old
-        self.residuals[name].ticks = ticks
+        kept = new if worse else old
+        kept.ticks = ticks
+        self._residuals[name] = (place, kept)
 
 
 def _worst(share: Numbers, size: Numbers, most: Numbers) -> tuple[float, float, float]:

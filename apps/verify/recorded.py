@@ -1,4 +1,7 @@
-"""A recording as this verification reads it: columns as arrays, the tables of its description, stretches of ticks.
+"""A recording as this verification reads it: the tables of its description, and windows of ticks with their stretches.
+
+A recording may be larger than the memory, so its ticks are looked at in windows. A window also has the ticks before it
+as far as any rule looks back; what reaches further is kept by the checks.
 
 The reader of recordings is the only part of the program that is used: it is proof against hostile files.
 """
@@ -7,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -16,14 +19,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.facts import IMPEDANCE, MOTION, UNUSABLE
+from apps.verify.facts import AFTER_SKIP, IMPEDANCE, MOTION, UNUSABLE
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
 
 Array = NDArray[Any]
 
-AT_ONCE = 100_000
+WINDOW = 50_000
 """Ticks that are looked at together: an hour of them at once would need gigabytes."""
+
+LOOK_BACK = 520
+"""Ticks before a window that it has, too: more than the commands that an energy ledger remembers."""
 
 _NEUTRAL: dict[str, Any] = {"gate": 1.0, "marker": 0, "region": -1, "normal_force": math.nan}
 """What columns stand for that the first formats did not have."""
@@ -87,21 +93,124 @@ class Recorded:
         """The settings of every version."""
         return {int(entry["version"]): entry for entry in self.source.settings}
 
+    def limit(self, name: str, otherwise: Any = None) -> Any:
+        """Return a limit of the envelope; what is not stated is what it is `otherwise`."""
+        limits = self.metadata["limits"]
+        value = limits.get(name, otherwise)
+        return math.inf if value is None else value
+
+    def sheet(self, name: str) -> Any:
+        """Return what the data sheet says."""
+        value = self.metadata["device"].get(name)
+        return SHEET.get(name) if value is None else value
+
     @cached_property
+    def order(self) -> Order:
+        """What the numbers of the ticks say."""
+        return Order.of(self.source)
+
+    @property
     def gap(self) -> int:
         """Rows before the first place where ticks are missing, come twice, or go back."""
-        from apps.verify.clock import first_gap
+        return self.order.gap
 
-        return first_gap(self.source.rows)
-
-    @cached_property
+    @property
     def count(self) -> int:
         """Rows that can be looked at."""
         return self.gap
 
+    def windows(self) -> Iterator[Window]:
+        """Yield windows of the rows that can be looked at, in order."""
+        segment, version = 0, None
+        for start in range(0, self.count, WINDOW):
+            begin = max(start - LOOK_BACK, 0)
+            rows = self.source.read(begin, min(start + WINDOW, self.count))
+            versions = rows["settings_version"][start - begin :]
+            segment += version is not None and versions[0] != version
+            yield Window(self, rows, begin, start - begin, segment)
+            segment += int(np.count_nonzero(np.diff(versions)))
+            version = int(versions[-1])
+
+
+@dataclass
+class Order:
+    """What the numbers of the ticks say.
+
+    Attributes
+    ----------
+    gap : int
+        Index of the first row before which a tick is missing without a word, comes twice or goes back; the number of
+        rows where there is none.
+    gap_tick : int
+        The tick of that row.
+    back : (int, int) or None
+        The first tick that is not later than the one before: that one, and itself.
+    last : int
+        The last tick of all; -1 without any.
+    """
+
+    gap: int = 0
+    gap_tick: int = 0
+    back: tuple[int, int] | None = None
+    last: int = -1
+
+    @classmethod
+    def of(cls, source: Recording) -> Order:
+        """Return it for a recording."""
+        found, whole = cls(), True
+        for rows in source.chunks(("tick", "status")):
+            ticks = rows["tick"].copy()
+            step = np.diff(ticks, prepend=found.last)
+            skipped = (rows["status"].astype(np.int64) & AFTER_SKIP) != 0
+            broken = (step < 1) | ((step > 1) & ~skipped)
+            if whole and broken.any():
+                place = int(np.argmax(broken))
+                found.gap, found.gap_tick, whole = found.gap + place, int(ticks[place]), False
+            elif whole:
+                found.gap += len(ticks)
+            back = np.flatnonzero(step <= 0)
+            if found.back is None and len(back) and (back[0] or found.last >= 0):
+                before = found.last if back[0] == 0 else ticks[back[0] - 1]
+                found.back = int(before), int(ticks[back[0]])
+            found.last = int(ticks[-1])
+        return found
+
+
+class Window(Recorded):
+    """Some ticks of a recording, after those that they look back to.
+
+    Attributes
+    ----------
+    first : int
+        The row of the recording that is the first of the arrays.
+    skip : int
+        How many of the arrays' rows are there to look back to.
+    """
+
+    def __init__(self, run: Recorded, rows: Array, first: int, skip: int, segment: int) -> None:
+        super().__init__(run.source)
+        self.first, self.skip = first, skip
+        self._run, self._rows, self._segment = run, rows, segment
+        self.__dict__.update(period=run.period, impedance=run.impedance, journal=run.journal, order=run.order)
+
+    @property
+    def total(self) -> int:
+        """Rows of all windows together."""
+        return self._run.count
+
+    @property
+    def is_last(self) -> bool:
+        """Whether no window comes after it."""
+        return self.first + len(self._rows) >= self._run.count
+
+    @property
+    def count(self) -> int:
+        """Length of the arrays."""
+        return len(self._rows)
+
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Array:
-        """Return a column of the rows `start` to `stop`."""
-        rows = self.source.rows[start : self.count if stop is None else stop]
+        """Return a column of the rows `start` to `stop` of the window."""
+        rows = self._rows[start : self.count if stop is None else stop]
         if name in (rows.dtype.names or ()):
             return np.array(rows[name])
         return np.full(len(rows), _NEUTRAL[name])
@@ -141,22 +250,6 @@ class Recorded:
         stiff = np.where(self.parameter("stiff_share") > 0.0, self.parameter("stiff_stiffness"), 0.0)
         return np.asarray(self.parameter("stiffness") + stiff)
 
-    def markers_of(self, ticks: Iterable[int]) -> list[int]:
-        """Return the markers, each the number of a trial, that rows with these ticks have; 0 stands for none."""
-        found = np.unique(self.column("marker")[np.isin(self.tick, list(ticks))])
-        return [int(marker) for marker in found if marker]
-
-    def limit(self, name: str, otherwise: Any = None) -> Any:
-        """Return a limit of the envelope; what is not stated is what it is `otherwise`."""
-        limits = self.metadata["limits"]
-        value = limits.get(name, otherwise)
-        return math.inf if value is None else value
-
-    def sheet(self, name: str) -> Any:
-        """Return what the data sheet says."""
-        value = self.metadata["device"].get(name)
-        return SHEET.get(name) if value is None else value
-
     @cached_property
     def reference(self) -> Array:
         """Where the reference of an admittance device was before each tick, (n, 2) [m]; where it is at its start."""
@@ -176,12 +269,12 @@ class Recorded:
         return moved
 
     def stretches(self) -> Iterator[Stretch]:
-        """Yield stretches of ticks under the same settings, none too long for the memory."""
-        versions = self.column("settings_version")
-        edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), self.count]
-        for start, stop in itertools.pairwise(edges):
-            for begin in range(start, stop, AT_ONCE):
-                yield Stretch(self, begin, min(begin + AT_ONCE, stop), int(versions[start]))
+        """Yield stretches of ticks under the same settings."""
+        versions = self.column("settings_version", self.skip)
+        edges = [0, *(np.flatnonzero(np.diff(versions)) + 1).tolist(), len(versions)]
+        for number, (start, stop) in enumerate(itertools.pairwise(edges)):
+            place = self.skip + start, self.skip + stop
+            yield Stretch(self, *place, int(versions[start]), self._segment + number)
 
 
 def _shifted(values: Array) -> Array:
@@ -193,22 +286,25 @@ def _shifted(values: Array) -> Array:
 
 @dataclass
 class Stretch:
-    """Ticks under the same settings, rows `start` to `stop`.
+    """Ticks under the same settings, rows `start` to `stop` of a window.
 
     Attributes
     ----------
-    run : Recorded
-        The recording.
+    run : Window
+        The window.
     start, stop : int
         Its rows.
     version : int
         Version of the settings.
+    segment : int
+        How many times the settings had changed before.
     """
 
-    run: Recorded
+    run: Window
     start: int
     stop: int
     version: int
+    segment: int
     _kept: dict[tuple[str, int], Array] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -219,7 +315,7 @@ class Stretch:
         return self.back(name, 0)
 
     def back(self, name: str, ticks: int) -> Array:
-        """Return a column as it was `ticks` rows before; before the first row it is 0."""
+        """Return a column as it was `ticks` rows before; before the first row of a recording it is 0."""
         if (name, ticks) not in self._kept:
             begin = self.start - ticks
             values = self.run.column(name, max(begin, 0), max(self.stop - ticks, 0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,8 +20,9 @@ from apps.verify.envelope.admittance import blur, braking, output_of
 from apps.verify.envelope.history import History
 from apps.verify.facts import EPS, MOTION
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded, Stretch
-from apps.verify.walls.touching import check_proxy, tables_of, walls_in
+from apps.verify.recorded import Stretch, Window
+from apps.verify.walls.handles import Walls
+from apps.verify.walls.touching import Touching, check_proxy, tables_of
 
 Floats = NDArray[np.float64]
 
@@ -38,22 +39,35 @@ class Contact:
 
     Attributes
     ----------
-    run, history, findings
-        The recording, what its envelope remembered, and where findings go.
+    findings : Findings
+        Where findings go.
+    run, history
+        The present window, and what the envelope remembered in it.
     stored, doubt : (n,) array
-        What element and walls stored in each tick [J], and how far that may be off; nan where it cannot be told.
+        What element and walls stored in each of its ticks [J], and how far that may be off; nan where it cannot be
+        told.
     walls : Walls
         What the walls did.
     """
 
-    run: Recorded
-    history: History
     findings: Findings
+    run: Window = field(init=False)
+    history: History = field(init=False)
+    walls: Walls = field(init=False)
 
     def __post_init__(self) -> None:
         self._momentum, self._motions, self._elements = Momentum(), Motions(), iwan.Elements()
-        self.walls = walls_in(self.run, self.history, self.findings)
-        self.stored, self.doubt = np.full(self.run.count, np.nan), np.zeros(self.run.count)
+        self._touching = Touching()
+        self.stored, self.doubt = np.zeros(0), np.zeros(0)
+
+    def look_at(self, run: Window, history: History) -> None:
+        """Go on with the next window."""
+        self.run, self.history = run, history
+        self.walls = self._touching.walls(run, history, self.findings)
+        before = (self.stored, self.doubt)
+        self.stored, self.doubt = np.full(run.count, np.nan), np.zeros(run.count)
+        if run.skip:
+            self.stored[: run.skip], self.doubt[: run.skip] = (values[-run.skip :] for values in before)
 
     def check(self, stretch: Stretch) -> None:
         """Check the ticks of a stretch."""

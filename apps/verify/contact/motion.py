@@ -46,7 +46,7 @@ class Motions:
 
     def __init__(self) -> None:
         self._course = _Course()
-        self._origin, self._load = np.zeros(2), np.zeros(2)
+        self._origin, self._load, self._steps = np.zeros(2), np.zeros(2), 0
 
     def check(self, stretch: Stretch, history: History, findings: Findings) -> None:
         """Check the ticks of a stretch."""
@@ -159,20 +159,22 @@ class Motions:
         e, bound, T = stretch["displacement"], float(motion["bound"]), stretch.run.period
         pull = table[at, 4:6] - K * e + B * (stretch["sliding_velocity"] - stretch["velocity"])
         first, whole = self._first(stretch, rows), self._before(stretch, history) * stretch["gate"] == 1.0
-        expected, count = np.zeros_like(pull), 0
+        expected, loads, steps = np.zeros_like(pull), np.zeros_like(pull), np.zeros(len(pull))
         for k in np.flatnonzero(rows >= 0).tolist():
             if k == first:
                 self._load = stretch.last[k] - pull[k]
                 if rate == 0.0 or np.hypot(*self._load) > bound:
                     self._load = np.zeros(2)
+                self._steps = 0
+            loads[k], steps[k] = self._load, self._steps
             force = pull[k] + self._load
             size = float(np.hypot(*force))
             expected[k] = force * (bound / size) if size > bound else force
             if size <= bound and whole[k]:
                 self._load = self._load - rate * T * e[k]
-                count += 1
+                self._steps += 1
         terms = (K * e, B * stretch["velocity"], table[at, 4:6], B * stretch["sliding_velocity"])
-        slack = np.asarray(rounding(*terms, self._load, bound)) * (1.0 + 0.1 * count)
+        slack = np.asarray(rounding(*terms, loads, bound)) * (1.0 + 0.1 * steps[:, None])
         off, good = stretch["command_unlimited"] - expected, stretch.good & (rows >= 0)
         words = "the force is not that of the motion's controller"
         findings.residual("motion", "controller of the motion", stretch.tick, off, slack, "N", words, good)

@@ -26,7 +26,7 @@ from apps.verify.facts import (
     rounding,
 )
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded, Stretch
+from apps.verify.recorded import Stretch, Window
 
 Floats = NDArray[np.float64]
 
@@ -106,7 +106,7 @@ def _approach(stretch: Stretch, limited: Limited, i: int, low: float, high: floa
     limited.error = slack
 
 
-def check_bounds(run: Recorded, findings: Findings) -> None:
+def check_bounds(run: Window, findings: Findings) -> None:
     """Check every reference of an admittance device against the limits, without asking what led to it."""
     command, tick, T = run.column("command"), run.tick, run.period
     known = np.isfinite(command).all(axis=1)

@@ -8,7 +8,7 @@ that comes after it.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from apps.verify.contact.laws import law_of
 from apps.verify.contact.text_law import NotUnderstood
 from apps.verify.facts import ASTRAY, FADE_OUT, MOTION, NOT_FINITE, TOLD_ENDING, TOLD_RELEASED, UNUSABLE
-from apps.verify.recorded import Recorded
+from apps.verify.recorded import Recorded, Window
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -42,7 +42,7 @@ def program_of(entry: dict[str, Any]) -> tuple[Any, ...]:
 
 @dataclass
 class History:
-    """What was remembered in each tick; arrays over all rows.
+    """What was remembered in each tick of a window.
 
     Attributes
     ----------
@@ -84,6 +84,17 @@ class History:
         self.eases, self.fresh, self.started_anew = (np.zeros(n, bool) for _ in range(3))
         self.after_bad, self.bad = np.zeros(n, np.int64), np.zeros(n, np.int64)
 
+    def continue_from(self, last: History, count: int) -> None:
+        """Take the first `count` ticks from the end of the `last` window."""
+        if count:
+            for one in fields(self):
+                if one.name != "count":
+                    getattr(self, one.name)[:count] = getattr(last, one.name)[-count:]
+
+    def rest(self, rows: slice) -> None:
+        """Enter ticks in which nothing is remembered: the output is let through whole."""
+        self.before[rows] = self.share[rows] = self.gain[rows] = 1.0
+
 
 class _Memory:
     """What is remembered, and how a tick changes it."""
@@ -102,6 +113,11 @@ class _Memory:
         self.programs = {version: program_of(entry) for version, entry in run.journal.items()}
         self.numbers = {version: int(entry.get("program", 0)) for version, entry in run.journal.items()}
         self.eases_down = int(run.metadata["format"]) >= EASES_DOWN
+
+    @property
+    def is_quiet(self) -> bool:
+        """Whether nothing is remembered that a tick in which nothing happens would change."""
+        return self.gain == 1.0 and self.ease == 0.0 and self.bad == 0 and not (self.changed or self.fresh)
 
     def take(self, version: int) -> None:
         """Put other settings in force."""
@@ -143,31 +159,77 @@ class _Memory:
         self.ease = 0.0
 
 
-def follow(run: Recorded) -> History:
-    """Return what the envelope remembered in every tick of a recording."""
-    found, memory = History(run.count), _Memory(run)
-    ticks, status, gate = run.tick.tolist(), run.status.tolist(), run.column("gate").tolist()
-    permission, version = run.column("permission").tolist(), run.column("settings_version").tolist()
-    sampled = _sampled(run).tolist()
-    command, asked = run.column("command"), np.hypot(*run.column("command_unlimited").T)
-    before_gate = 1.0
-    for k, tick in enumerate(ticks):
-        memory.take(version[k])
+class Follower:
+    """Follows what the envelope remembers from window to window."""
+
+    def __init__(self, run: Recorded) -> None:
+        self._memory = _Memory(run)
+        self._last: History | None = None
+        self._before_gate = 1.0
+
+    def follow(self, run: Window) -> History:
+        """Return what the envelope remembered in every tick of the next window."""
+        found, memory, skip = History(run.count), self._memory, run.skip
+        if self._last is not None:
+            found.continue_from(self._last, skip)
+        status, gate, permission = run.status, run.column("gate"), run.column("permission")
+        version, sampled = run.column("settings_version"), _sampled(run)
+        command, asked = run.column("command"), np.hypot(*run.column("command_unlimited").T)
+        quiet = self._quiet(run, sampled, status, permission, gate, version)
+        ends = _ends_of(quiet)
+        ticks, status, gate = run.tick.tolist(), status.tolist(), gate.tolist()
+        permission, version, sampled = permission.tolist(), version.tolist(), sampled.tolist()
+        k = skip
+        while k < run.count:
+            if quiet[k] and memory.is_quiet:
+                end = ends[k]
+                found.rest(slice(k, end))
+                memory.last_tick = memory.good_tick = ticks[end - 1]
+                self._before_gate, memory.rise = gate[end - 1], memory.fade_in
+                k = end
+                continue
+            last = self._begin_tick(found, run, k, ticks[k], sampled[k], version[k], command)
+            if status[k] & UNUSABLE:
+                memory.lose(ticks[k])
+            else:
+                _good(found, memory, k, (gate[k], self._before_gate, permission[k]), float(asked[k]), last)
+                memory.bad, memory.good_tick = 0, ticks[k]
+            found.bad[k], found.gain[k] = memory.bad, memory.gain
+            memory.last_tick, self._before_gate = ticks[k], gate[k]
+            k += 1
+        self._last = found
+        return found
+
+    def _begin_tick(
+        self, found: History, run: Window, k: int, tick: int, sampled: bool, version: int, command: Floats
+    ) -> tuple[float, float]:
+        """Enter what is remembered at the beginning of a tick; return the last command, if there was one."""
+        memory = self._memory
+        memory.take(version)
         found.after_bad[k] = memory.bad
         last = (float(command[k - 1, 0]), float(command[k - 1, 1])) if k and run.impedance else (0.0, 0.0)
-        if sampled[k]:
+        if sampled:
             found.fresh[k], memory.fresh = memory.fresh, False
             if max(tick - memory.last_tick, 1) * memory.T > memory.watchdog:
                 memory.gain, memory.rise, last = 0.0, memory.fade_in, (0.0, 0.0)
                 found.started_anew[k] = True
-        if status[k] & UNUSABLE:
-            memory.lose(tick)
-        else:
-            _good(found, memory, k, (gate[k], before_gate, permission[k]), float(asked[k]), last)
-            memory.bad, memory.good_tick = 0, tick
-        found.bad[k], found.gain[k] = memory.bad, memory.gain
-        memory.last_tick, before_gate = tick, gate[k]
-    return found
+        return last
+
+    def _quiet(self, run: Window, sampled: Mask, status: Any, permission: Any, gate: Any, version: Any) -> Mask:
+        """Return in which ticks nothing happens that the envelope remembers, if it does not remember anything yet."""
+        quiet = sampled & ((status & UNUSABLE) == 0) & (permission == 0) & (gate == 1.0)
+        quiet[1:] &= (gate[:-1] == 1.0) & (version[1:] == version[:-1])
+        quiet &= np.maximum(np.diff(run.tick, prepend=-1), 1) * run.period <= self._memory.watchdog
+        quiet[: run.skip] = False
+        if not run.skip:
+            quiet[:1] = False
+        return np.asarray(quiet)
+
+
+def _ends_of(quiet: Mask) -> NDArray[np.int64]:
+    """Return for each tick where the stretch of quiet ticks ends that it is in."""
+    index = np.where(quiet, len(quiet), np.arange(len(quiet)))
+    return np.asarray(np.minimum.accumulate(index[::-1])[::-1])
 
 
 def _good(
@@ -190,7 +252,7 @@ def _good(
         memory.ease = max(memory.ease - memory.T / memory.fade_in, 0.0)
 
 
-def _sampled(run: Recorded) -> Mask:
+def _sampled(run: Window) -> Mask:
     """Return in which ticks a sample was trusted, whatever came of it."""
     finite = np.ones(run.count, bool)
     for name in ("position", "velocity", "force"):

@@ -27,7 +27,7 @@ from apps.verify.facts import (
     rounding,
 )
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded, Stretch
+from apps.verify.recorded import Stretch, Window
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -143,7 +143,7 @@ def compare(
         )
 
 
-def check_bounds(run: Recorded, findings: Findings) -> None:
+def check_bounds(run: Window, findings: Findings) -> None:
     """Check every command of an impedance device against the limits, without asking what led to it."""
     command, tick = run.column("command"), run.tick
     norm, most = length(command), float(run.limit("max_force"))

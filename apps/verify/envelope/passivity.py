@@ -12,10 +12,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from apps.verify.envelope.energy import REMEMBERED, entered_in, force_in_effect
+from apps.verify.envelope.energy import REMEMBERED, entered_in, force_in_effect, latest_before
 from apps.verify.envelope.history import History
 from apps.verify.facts import rounding
-from apps.verify.recorded import Recorded
+from apps.verify.recorded import Window
 from apps.verify.walls.handles import Walls
 
 Floats = NDArray[np.float64]
@@ -41,7 +41,7 @@ class _Device:
     count: float
 
     @classmethod
-    def of(cls, run: Recorded) -> _Device:
+    def of(cls, run: Window) -> _Device:
         T, delay, lag = run.period, float(run.sheet("delay")), float(run.sheet("velocity_lag"))
         applied = min(delay / T, REMEMBERED - 2.0)
         late = applied + min(lag / T, REMEMBERED - 2.0 - applied)
@@ -55,52 +55,76 @@ class _Device:
         )
 
 
-def damping(run: Recorded, history: History, stored: Floats, walls: Walls) -> tuple[Floats, Floats]:
-    """Return the damping that the controller adds in every tick [N s/m], 0 where it does nothing, and the doubt [N].
+class Controller:
+    """Follows the passivity controller from window to window."""
 
-    The doubt, how far its force may be off, is what rounding of the store makes of an excess that is taken out within a
-    period. Both are (n,).
+    def __init__(self) -> None:
+        self._excess = self._last = 0.0
+        self._alarmed = False
+        self._last_way = np.zeros(2)
+        self._anchor = [0.0, 0.0]
 
-    Parameters
-    ----------
-    run, history
-        The recording, and what the envelope remembered.
-    stored : (n,) array
-        What element and walls stored [J].
-    walls : Walls
-        What the walls did.
-    """
-    added = np.zeros(run.count)
-    if not run.impedance or not run.limit("passivity_control", False):
-        return added, added
-    device, T = _Device.of(run), run.period
-    own, u = (run.coupling_stiffness, run.parameter("damping")), run.column("velocity")
-    K, B = own[0] + walls.stiffness, own[1] + walls.damping
-    entered = entered_in(run, history)
-    gained = (_gained(run, device, stored, own, walls)).tolist()
-    feigned = _feigned(device, K, T * u, entered).tolist()
-    power, moving = (u * u).sum(axis=1).tolist(), _moving(run, device.count)
-    sticking = ((run.column("sticking") != 0) | walls.holds).tolist()
-    opposite = 2.0 * K * device.spring_late
-    bound = np.maximum(np.minimum(opposite, device.most - B), 0.0).tolist()
-    threshold = ((K + B / T) * device.count**2).tolist()
-    acts = (run.good & ~run.in_motion).tolist()
-    excess = last = 0.0
-    alarmed = False
-    for k in range(run.count):
-        if entered[k]:
-            excess = _next_excess(excess, gained[k], feigned[k], sticking[k], T)
-        if not acts[k]:
-            continue
-        alarmed = excess > threshold[k] or (alarmed and excess > 0.0)
-        wanted = min(excess / (T * power[k]), bound[k]) if alarmed and power[k] > 0.0 else 0.0
-        if sticking[k]:
-            wanted = max(wanted, last * math.exp(-T / LINGERING))
-        last = min(wanted, bound[k])
-        last = last if last > _LEAST * device.most else 0.0
-        added[k] = last if moving[k] and power[k] > 0.0 else 0.0
-    speed = np.sqrt((u * u).sum(axis=1))
-    return added, np.where(added > 0.0, rounding(stored) / (T * np.maximum(speed, 1e-9)), 0.0)
+    def damping(self, run: Window, history: History, stored: Floats, walls: Walls) -> tuple[Floats, Floats]:
+        """Return the damping that is added in every tick [N s/m], 0 where there is none, and the doubt [N].
+
+        The doubt, how far its force may be off, is what rounding of the store makes of an excess that is taken out
+        within a period. Both are (n,).
+
+        Parameters
+        ----------
+        run, history
+            The window, and what the envelope remembered in it.
+        stored : (n,) array
+            What element and walls stored [J].
+        walls : Walls
+            What the walls did.
+        """
+        added = np.zeros(run.count)
+        if not run.impedance or not run.limit("passivity_control", False):
+            return added, added
+        device, T = _Device.of(run), run.period
+        own, u = (run.coupling_stiffness, run.parameter("damping")), run.column("velocity")
+        K, B = own[0] + walls.stiffness, own[1] + walls.damping
+        entered = entered_in(run, history)
+        gained = (_gained(run, device, stored, own, walls)).tolist()
+        before, self._last_way = latest_before(T * u, entered, run.skip, self._last_way)
+        step = np.minimum(np.minimum(np.abs(T * u), np.abs(T * u - before)), device.count)
+        feigned = (0.5 * K[:, None] * step * step).sum(axis=1).tolist()  # what quantisation can feign in a period
+        power, moving = (u * u).sum(axis=1).tolist(), self._moving(run, device.count)
+        sticking = ((run.column("sticking") != 0) | walls.holds).tolist()
+        opposite = 2.0 * K * device.spring_late
+        bound = np.maximum(np.minimum(opposite, device.most - B), 0.0).tolist()
+        threshold = ((K + B / T) * device.count**2).tolist()
+        acts = (run.good & ~run.in_motion).tolist()
+        for k in range(run.skip, run.count):
+            if entered[k]:
+                self._excess = _next_excess(self._excess, gained[k], feigned[k], sticking[k], T)
+            if not acts[k]:
+                continue
+            excess = self._excess
+            self._alarmed = excess > threshold[k] or (self._alarmed and excess > 0.0)
+            wanted = min(excess / (T * power[k]), bound[k]) if self._alarmed and power[k] > 0.0 else 0.0
+            if sticking[k]:
+                wanted = max(wanted, self._last * math.exp(-T / LINGERING))
+            last = min(wanted, bound[k])
+            self._last = last if last > _LEAST * device.most else 0.0
+            added[k] = self._last if moving[k] and power[k] > 0.0 else 0.0
+        speed = np.sqrt((u * u).sum(axis=1))
+        return added, np.where(added > 0.0, rounding(stored) / (T * np.maximum(speed, 1e-9)), 0.0)
+
+    def _moving(self, run: Window, count: float) -> list[bool]:
+        """Return in which ticks the handle has certainly moved: to and fro by one count is nothing."""
+        if count == 0.0:
+            return [True] * run.count
+        moving, anchor = [False] * run.count, self._anchor
+        observed, places = (run.good & ~run.in_motion).tolist(), run.column("position").tolist()
+        for k in range(run.skip, run.count):
+            for i in range(2):
+                way = places[k][i] - anchor[i]
+                if observed[k] and abs(way) > _COUNT * count:
+                    anchor[i] = places[k][i] - math.copysign(count, way)
+                    moving[k] = True
+        return moving
 
 
 def _next_excess(excess: float, gained: float, feigned: float, sticking: bool, T: float) -> float:
@@ -113,7 +137,7 @@ def _next_excess(excess: float, gained: float, feigned: float, sticking: bool, T
     return after * math.exp(-T / LINGERING)
 
 
-def _gained(run: Recorded, device: _Device, stored: Floats, own: tuple[Floats, Floats], walls: Walls) -> Floats:
+def _gained(run: Window, device: _Device, stored: Floats, own: tuple[Floats, Floats], walls: Walls) -> Floats:
     """Return what the handle gained in the period before each tick beyond what the element stored [J]."""
     u, v = run.column("velocity"), run.column("sliding_velocity")
     apart = ((u - v) ** 2).sum(axis=1)
@@ -125,29 +149,3 @@ def _gained(run: Recorded, device: _Device, stored: Floats, own: tuple[Floats, F
     way = run.period * u
     force = force_in_effect(run, device.all_late, np.ones(run.count, np.int64))
     return np.asarray(growth + (force * way).sum(axis=1) - device.damping * (u * way).sum(axis=1))
-
-
-def _feigned(device: _Device, K: Floats, way: Floats, entered: NDArray[np.bool_]) -> Floats:
-    """Return what quantisation can feign in a period [J]."""
-    index = np.where(entered, np.arange(len(K)), -1)
-    latest = np.concatenate(([-1], np.maximum.accumulate(index)[:-1]))
-    before = np.where((latest >= 0)[:, None], way[np.maximum(latest, 0)], 0.0)
-    step = np.minimum(np.minimum(np.abs(way), np.abs(way - before)), device.count)
-    return np.asarray((0.5 * K[:, None] * step * step).sum(axis=1))
-
-
-def _moving(run: Recorded, count: float) -> list[bool]:
-    """Return in which ticks the handle has certainly moved: to and fro by one count is nothing."""
-    if count == 0.0:
-        return [True] * run.count
-    moving, anchor = [], [0.0, 0.0]
-    observed = (run.good & ~run.in_motion).tolist()
-    for seen, place in zip(observed, run.column("position").tolist(), strict=True):
-        moved = False
-        for i in range(2):
-            way = place[i] - anchor[i]
-            if seen and abs(way) > _COUNT * count:
-                anchor[i] = place[i] - math.copysign(count, way)
-                moved = True
-        moving.append(moved)
-    return moving

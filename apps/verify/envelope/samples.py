@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -19,7 +21,7 @@ from apps.verify.facts import (
     UNUSABLE,
 )
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded
+from apps.verify.recorded import Window
 
 Floats = NDArray[np.float64]
 Mask = NDArray[np.bool_]
@@ -28,20 +30,44 @@ _REASONS = NOT_FINITE | STALE | IMPLAUSIBLE | FOLLOWING_ERROR
 _NEAR = 8.0 * EPS
 
 
-class _Samples:
-    """The samples of a recording, and how they are judged."""
+@dataclass
+class _Known:
+    """What is known of the samples before a window.
 
-    def __init__(self, run: Recorded) -> None:
-        self.run, self.tick, self.flags = run, run.tick, run.status & UNUSABLE
-        self.position, self.velocity, self.force = (run.column(name) for name in ("position", "velocity", "force"))
-        self.age = run.column("sample_age")
-        self.expected = np.zeros(run.count, np.int64)
-        self.doubtful = np.zeros(run.count, bool)
+    Attributes
+    ----------
+    started : bool
+        Whether any was trusted.
+    place : (2,) array or None
+        Position of the last plausible one.
+    tick : int
+        Tick of the last one that counted; -1 without any.
+    age : float
+        How old that was, if it was plausible.
+    """
+
+    started: bool = False
+    place: Floats | None = None
+    tick: int = -1
+    age: float = 0.0
+
+
+class _Samples:
+    """The samples of a window, and how they are judged."""
+
+    def __init__(self, run: Window, known: _Known) -> None:
+        own = slice(run.skip, None)
+        self.run, self.known, self.tick, self.flags = run, known, run.tick[own], run.status[own] & UNUSABLE
+        self.count = len(self.tick)
+        self.position, self.velocity, self.force = (run.column(name)[own] for name in ("position", "velocity", "force"))
+        self.age, self.reference = run.column("sample_age")[own], run.reference[own]
+        self.expected = np.zeros(self.count, np.int64)
+        self.doubtful = np.zeros(self.count, bool)
 
     def judge(self) -> None:
         """Apply the rules in their order: the first that a sample breaks is its flag."""
         run = self.run
-        finite = np.ones(run.count, bool)
+        finite = np.ones(self.count, bool)
         for values in (self.position, self.velocity, self.force):
             finite &= np.isfinite(values[:, 0] + values[:, 1])
         self._set(~finite, NOT_FINITE)
@@ -49,13 +75,13 @@ class _Samples:
         speed = float(run.limit("plausible_speed"))
         moved, time = self._moved()
         self._exceeds(moved, speed * time, IMPLAUSIBLE)
-        self._exceeds(length(self.velocity), np.full(run.count, speed), IMPLAUSIBLE)
+        self._exceeds(length(self.velocity), np.full(self.count, speed), IMPLAUSIBLE)
         if not run.impedance:
             range_of_sensor = float(run.sheet("max_force")) * CLOCK_ROUNDING
-            self._exceeds(length(self.force), np.full(run.count, range_of_sensor), IMPLAUSIBLE)
-            off = np.where(self._started()[:, None], self.position - run.reference, 0.0)
+            self._exceeds(length(self.force), np.full(self.count, range_of_sensor), IMPLAUSIBLE)
+            off = np.where(self._started()[:, None], self.position - self.reference, 0.0)
             self._exceeds(
-                length(off), np.full(run.count, float(run.limit("max_following_error", 1000.0))), FOLLOWING_ERROR
+                length(off), np.full(self.count, float(run.limit("max_following_error", 1000.0))), FOLLOWING_ERROR
             )
 
     def _set(self, broken: Mask, flag: int) -> None:
@@ -71,28 +97,46 @@ class _Samples:
         sampled = (self.flags & _REASONS) == 0
         before = np.zeros(len(sampled), bool)
         before[1:] = np.logical_or.accumulate(sampled)[:-1]
-        return before
+        return before | self.known.started
 
     def _moved(self) -> tuple[Floats, Floats]:
         """Return how far [m] each sample is from the last plausible one, and the time that the handle had [s]."""
-        n, T = self.run.count, self.run.period
+        known, T = self.known, self.run.period
+        plausible, counted = self._plausible()
+        place, when = _latest(plausible), _latest(counted)
+        origin = np.broadcast_to(np.zeros(2) if known.place is None else known.place, (self.count, 2))
+        before = np.where((place >= 0)[:, None], self.position[np.maximum(place, 0)], origin)
+        has_place = (place >= 0) | (known.place is not None)
+        moved = np.where((self._started() & has_place)[:, None], self.position - before, 0.0)
+        tick = np.where(when >= 0, self.tick[np.maximum(when, 0)], known.tick)
+        aged = np.where(plausible[np.maximum(when, 0)], self.age[np.maximum(when, 0)], 0.0)
+        age = np.where(when >= 0, aged, known.age)
+        time = np.maximum(self.tick - tick, 1) * T + np.maximum(age - self.age, 0.0)
+        return length(moved), time
+
+    def _plausible(self) -> tuple[Mask, Mask]:
+        """Return which samples were plausible, and which count as the last one."""
         seen = (self.flags & (NOT_FINITE | STALE | IMPLAUSIBLE)) == 0
         reasonless = (self.flags & NOT_FINITE != 0) & np.isfinite(self.position).all(axis=1)
         plausible = seen | reasonless | self._beyond_sensor()
-        counted = plausible | ((self.flags & IMPLAUSIBLE) != 0)
-        place, when = _latest(plausible), _latest(counted)
-        moved = np.where(
-            (self._started() & (place >= 0))[:, None], self.position - self.position[np.maximum(place, 0)], 0.0
-        )
-        tick = np.where(when >= 0, self.tick[np.maximum(when, 0)], -1)
-        age = np.where((when >= 0) & plausible[np.maximum(when, 0)], self.age[np.maximum(when, 0)], 0.0)
-        time = np.maximum(self.tick - tick, 1) * T + np.maximum(age - self.age, 0.0)
-        return length(moved) if n else np.zeros(0), time
+        return plausible, plausible | ((self.flags & IMPLAUSIBLE) != 0)
+
+    def after(self) -> _Known:
+        """Return what is known of the samples after the window."""
+        plausible, counted = self._plausible()
+        known = _Known(**vars(self.known))
+        known.started = bool(known.started or ((self.flags & _REASONS) == 0).any())
+        if plausible.any():
+            known.place = self.position[np.flatnonzero(plausible)[-1]]
+        if counted.any():
+            last = np.flatnonzero(counted)[-1]
+            known.tick, known.age = int(self.tick[last]), float(self.age[last]) if plausible[last] else 0.0
+        return known
 
     def _beyond_sensor(self) -> Mask:
         """Return where a sample was implausible for its force alone: its position was trusted."""
         if self.run.impedance:
-            return np.zeros(self.run.count, bool)
+            return np.zeros(self.count, bool)
         beyond = length(self.force) > float(self.run.sheet("max_force")) * CLOCK_ROUNDING
         still = length(self.velocity) <= float(self.run.limit("plausible_speed"))
         return np.asarray(((self.flags & IMPLAUSIBLE) != 0) & beyond & still)
@@ -106,23 +150,28 @@ def _latest(where: Mask) -> NDArray[np.int64]:
     return before
 
 
-def check_samples(run: Recorded, findings: Findings) -> None:
-    """Check that samples were refused where the rules say so, and nowhere else."""
-    samples = _Samples(run)
-    samples.judge()
-    flags, expected = samples.flags, samples.expected
-    of_output = (expected == 0) & ((flags == NOT_FINITE) | ((flags == ASTRAY) & run.in_motion))
-    wrong = (flags != expected) & ~samples.doubtful & ~of_output
-    findings.where(
-        "sample",
-        run.tick,
-        wrong,
-        lambda k: f"the sample was {_said(int(flags[k]))}, by the rules it is {_said(int(expected[k]))}",
-    )
-    said = np.flatnonzero(of_output & (flags == NOT_FINITE))
-    if len(said):
+class Samples:
+    """Checks samples from window to window."""
+
+    def __init__(self) -> None:
+        self._known = _Known()
+
+    def check(self, run: Window, findings: Findings) -> None:
+        """Check that samples were refused where the rules say so, and nowhere else."""
+        samples = _Samples(run, self._known)
+        samples.judge()
+        self._known = samples.after()
+        flags, expected = samples.flags, samples.expected
+        of_output = (expected == 0) & ((flags == NOT_FINITE) | ((flags == ASTRAY) & run.in_motion[run.skip :]))
+        wrong = (flags != expected) & ~samples.doubtful & ~of_output
+        findings.where(
+            "sample",
+            samples.tick,
+            wrong,
+            lambda k: f"the sample was {_said(int(flags[k]))}, by the rules it is {_said(int(expected[k]))}",
+        )
         words = "the element's output is said to have been no finite number, which the rows cannot show"
-        findings.lack("sample", f"{words} ({len(said)} ticks).", int(run.tick[said[0]]))
+        findings.lack_where("sample", samples.tick, of_output & (flags == NOT_FINITE), words)
 
 
 def _said(flag: int) -> str:
@@ -137,9 +186,10 @@ def _said(flag: int) -> str:
     return words.get(flag, f"refused with the flags {flag:#x}")
 
 
-def check_safe_output(run: Recorded, history: History, findings: Findings) -> None:
+def check_safe_output(run: Window, history: History, findings: Findings) -> None:
     """Check that ticks without a usable sample sent the safe output, and that the element waited at rest."""
     bad = np.flatnonzero(~run.good)
+    bad = bad[bad >= run.skip]
     if not len(bad):
         return
     ticks, last = run.tick[bad], run.last[bad] if run.impedance else run.reference[bad]
@@ -152,7 +202,7 @@ def check_safe_output(run: Recorded, history: History, findings: Findings) -> No
     else:
         safe, words = last, "the safe output is the last reference"
         before = run.column("command")[np.maximum(bad - 1, 0)]
-        unborn = np.isnan(command) & (np.isnan(before) | (bad == 0)[:, None])  # there is no reference yet
+        unborn = np.isnan(command) & (np.isnan(before) | (bad + run.first == 0)[:, None])  # there is no reference yet
         command, safe = np.where(unborn, 0.0, command), np.where(unborn, 0.0, safe)
     findings.where("safe output", ticks, (command != safe).any(axis=1), f"{words}, but another command was sent")
     own = (run.status[bad] & ENVELOPE) != (run.status[bad] & UNUSABLE)

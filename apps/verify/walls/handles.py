@@ -19,10 +19,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from apps.verify.facts import EPS, ROUNDINGS
-from apps.verify.recorded import AT_ONCE
 from apps.verify.walls.solids import depth_in
 
 Floats = NDArray[np.float64]
+
+_AT_ONCE = 20_000
 
 
 @dataclass
@@ -91,8 +92,33 @@ class WallNumbers:
         return cls(table, *(float(table[key]) for key in ("stiffness_n_per_m", "damping_ns_per_m", "friction")))
 
 
+@dataclass
+class Touch:
+    """How a handle touched walls before some ticks.
+
+    Attributes
+    ----------
+    place : (2,) array or None
+        Where it was; None at the beginning.
+    touched : dict
+        Number of a wall to whether it was touched.
+    stretch : dict
+        Number of a wall to the stretch of the spring along it [m].
+    """
+
+    place: Floats | None = None
+    touched: dict[int, bool] = field(default_factory=dict)
+    stretch: dict[int, float] = field(default_factory=dict)
+
+
 def on_a_handle(
-    tables: Sequence[dict[str, Any]], place: Floats, velocity: Floats, anew: NDArray[np.bool_], period: float
+    tables: Sequence[dict[str, Any]],
+    place: Floats,
+    velocity: Floats,
+    anew: NDArray[np.bool_],
+    period: float,
+    touch: Touch,
+    total: int,
 ) -> Walls:
     """Return what walls do to the handle of an impedance device.
 
@@ -106,41 +132,47 @@ def on_a_handle(
         Where a sample was refused just before, so that contacts begin anew.
     period : float
         Time between two ticks [s].
+    touch : Touch
+        How it touched the walls before; afterwards how it does after the last tick.
+    total : int
+        Ticks of the whole recording, in which errors add up.
     """
     found = Walls(len(place))
-    way = np.diff(place, axis=0, prepend=place[:1])
-    for wall in map(WallNumbers.of, tables):
+    way = np.diff(place, axis=0, prepend=place[:1] if touch.place is None else touch.place[None])
+    touch.place = place[-1]
+    for number, wall in enumerate(map(WallNumbers.of, tables)):
         depth, g = depths(wall, place)
         size = np.hypot(g[:, 0], g[:, 1])
         touched = (depth > 0.0) & (size > 0.0)
         rate, elastic = (g * velocity).sum(axis=1), wall.stiffness * depth
         push = np.where(touched, np.maximum(0.0, np.minimum(elastic + wall.damping * rate, 2.0 * elastic)), 0.0)
         tangent = np.stack((-g[:, 1], g[:, 0]), axis=1) / np.where(size > 0.0, size, 1.0)[:, None]
-        begins = touched & (anew | ~np.concatenate(([False], touched[:-1])))
+        begins = touched & (anew | ~np.concatenate(([touch.touched.get(number, False)], touched[:-1])))
         going, speed = (way * tangent).sum(axis=1), np.where(begins, 0.0, (velocity * tangent).sum(axis=1))
-        drag, stretch, slides = _rubbed(wall, touched, begins, going, speed, wall.friction * push * size, period)
+        level, e = wall.friction * push * size, touch.stretch.get(number, 0.0)
+        drag, stretch, slides = _rubbed(wall, touched, begins, going, speed, level, period, e)
+        touch.touched[number], touch.stretch[number] = bool(touched[-1]), float(stretch[-1])
         store = 0.5 * wall.stiffness * (np.where(touched, depth, 0.0) ** 2 + stretch**2)
         found.add(touched, push * size, -push[:, None] * g - drag[:, None] * tangent, store, wall)
         square = np.where(touched, rate**2 + np.where(slides, 0.0, speed**2), 0.0)
         found.springs += wall.stiffness * square
         found.dampers += wall.damping * square
         found.slides |= slides & (drag != 0.0)
-        found.doubt += np.where(touched, blur(wall, place, velocity), 0.0)
+        found.doubt += np.where(touched, blur(wall, place, velocity, total), 0.0)
     return found
 
 
 def depths(wall: WallNumbers, points: Floats) -> tuple[Floats, Floats]:
     """Return depth and gradient at `points`, (n, 2), some at a time: there are many, and each meets all edges."""
-    parts = [depth_in(wall.table, points[k : k + AT_ONCE]) for k in range(0, len(points), AT_ONCE)]
+    parts = [depth_in(wall.table, points[k : k + _AT_ONCE]) for k in range(0, len(points), _AT_ONCE)]
     return np.concatenate([depth for depth, _ in parts]), np.concatenate([g for _, g in parts])
 
 
 def _rubbed(
-    wall: WallNumbers, touched: Any, begins: Any, going: Floats, speed: Floats, level: Floats, period: float
+    wall: WallNumbers, touched: Any, begins: Any, going: Floats, speed: Floats, level: Floats, period: float, e: float
 ) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Return friction [N] and stretch [m] along a wall, and whether it slides, (n,) each."""
+    """Return friction [N] and stretch [m] along a wall, which was `e` before, and whether it slides, (n,) each."""
     drag, stretch, slides = np.zeros(len(going)), np.zeros(len(going)), np.zeros(len(going), bool)
-    e = 0.0
     for k in np.flatnonzero(touched).tolist():
         e = 0.0 if begins[k] else e + going[k]
         sticking = wall.stiffness * e + wall.damping * speed[k]
@@ -152,8 +184,11 @@ def _rubbed(
     return drag, stretch, slides
 
 
-def blur(wall: WallNumbers, place: Floats, velocity: Floats) -> Floats:
-    """Return how far forces may be off by rounding [N]; at the rounding of corners gradients turn quickly."""
+def blur(wall: WallNumbers, place: Floats, velocity: Floats, total: int) -> Floats:
+    """Return how far forces may be off by rounding [N]; at the rounding of corners gradients turn quickly.
+
+    Errors of the spring along the wall add up over the `total` ticks of the recording.
+    """
     size = np.abs(place).max(axis=1) + 0.1
     turned = (wall.stiffness * 0.1 + wall.damping * np.abs(velocity).max(axis=1)) * size / 1e-3
-    return np.asarray(ROUNDINGS * EPS * (wall.stiffness * size * (1.0 + len(place) ** 0.5) + turned))
+    return np.asarray(ROUNDINGS * EPS * (wall.stiffness * size * (1.0 + total**0.5) + turned))

@@ -82,7 +82,9 @@ class _Met:
         return np.asarray(change > _AGREED * (push + np.abs(drag)))
 
 
-def on_a_mass(tables: Sequence[dict[str, Any]], reference: Floats, mass: Mass, share: Floats, period: float) -> Walls:
+def on_a_mass(
+    tables: Sequence[dict[str, Any]], reference: Floats, mass: Mass, share: Floats, period: float, total: int
+) -> Walls:
     """Return what walls do to the mass of an admittance.
 
     Parameters
@@ -97,6 +99,8 @@ def on_a_mass(tables: Sequence[dict[str, Any]], reference: Floats, mass: Mass, s
         How far walls have faded in.
     period : float
         Time between two ticks [s].
+    total : int
+        Ticks of the whole recording.
     """
     found, Z = Walls(len(reference)), period / mass.kilograms
     free = mass.velocity + Z[:, None] * mass.force
@@ -109,7 +113,7 @@ def on_a_mass(tables: Sequence[dict[str, Any]], reference: Floats, mass: Mass, s
         after = one.depth + period * (one.g * velocity).sum(axis=1)
         store = 0.5 * one.wall.stiffness * np.maximum(after, 0.0) ** 2
         found.add((one.push > 0.0) | (after > 0.0), one.push * one.size, one.force, store, one.wall)
-        found.doubt += np.where(one.push > 0.0, blur(one.wall, reference, free), 0.0)
+        found.doubt += np.where(one.push > 0.0, blur(one.wall, reference, free, total), 0.0)
         touched += one.push > 0.0
     found.doubt += np.where(touched > 1, 100.0 * _AGREED * found.normal, 0.0)
     found.force = (velocity - free) / Z[:, None]

@@ -11,27 +11,65 @@ from numpy.typing import NDArray
 from apps.verify.envelope.admittance import braking
 from apps.verify.envelope.history import History
 from apps.verify.findings import Findings
-from apps.verify.recorded import Recorded, Stretch
-from apps.verify.walls.handles import Walls, on_a_handle
+from apps.verify.recorded import Stretch, Window
+from apps.verify.walls.handles import Touch, Walls, on_a_handle
 from apps.verify.walls.masses import Mass, on_a_mass
 from apps.verify.walls.solids import on_the_surface
 
 Floats = NDArray[np.float64]
 
 
-def walls_in(run: Recorded, history: History, findings: Findings) -> Walls:
-    """Return what the walls of scenes did in every tick; nothing in bad ticks and without walls."""
-    found, versions = Walls(run.count), run.column("settings_version")
-    good = np.flatnonzero(run.good & ~run.in_motion)
-    tables = {version: tables_of(run.journal.get(version, {})) for version in np.unique(versions).tolist()}
-    changes = (np.flatnonzero(np.diff(versions[good])) + 1).tolist()
-    begins = [k for k in changes if tables[versions[good[k]]] != tables[versions[good[k - 1]]]]
-    for rows in np.split(good, begins):
-        walls = tables[versions[rows[0]]] if len(rows) else []
-        if walls:
-            _enter(run, history, walls, rows, found)
-    _check_normal(run, good, found, findings)
-    return found
+class Touching:
+    """Follows what walls do from window to window."""
+
+    def __init__(self) -> None:
+        self._tables: list[dict[str, Any]] = []
+        self._touch = Touch()
+        self._last: Walls | None = None
+
+    def walls(self, run: Window, history: History, findings: Findings) -> Walls:
+        """Return what the walls of scenes did in every tick of a window; nothing in bad ticks and without walls."""
+        found, versions = Walls(run.count), run.column("settings_version")
+        if self._last is not None:
+            _continued(found, self._last, run.skip)
+        good = np.flatnonzero(run.good & ~run.in_motion)
+        good = good[good >= run.skip]
+        tables = {version: tables_of(run.journal.get(version, {})) for version in np.unique(versions).tolist()}
+        changes = (np.flatnonzero(np.diff(versions[good])) + 1).tolist()
+        begins = [k for k in changes if tables[versions[good[k]]] != tables[versions[good[k - 1]]]]
+        for rows in np.split(good, begins):
+            if len(rows):
+                self._enter(run, history, tables[versions[rows[0]]], rows, found)
+        _check_normal(run, good, found, findings)
+        self._last = found
+        return found
+
+    def _enter(
+        self, run: Window, history: History, walls: list[dict[str, Any]], rows: NDArray[np.int64], found: Walls
+    ) -> None:
+        """Enter what `walls` did in some rows."""
+        if walls != self._tables:
+            self._tables, self._touch = walls, Touch()
+        if not walls:
+            return
+        if run.impedance:
+            anew = (history.after_bad[rows] > 0) | history.fresh[rows]
+            anew[0] |= self._touch.place is None
+            place, velocity = run.column("position")[rows], run.column("velocity")[rows]
+            met = on_a_handle(walls, place, velocity, anew, run.period, self._touch, run.total)
+        else:
+            met = _on_an_arm(run, history, walls, rows)
+        for one in fields(Walls):
+            if one.name != "count":
+                getattr(found, one.name)[rows] = getattr(met, one.name)
+
+
+def _continued(walls: Walls, last: Walls, count: int) -> None:
+    """Let the first `count` ticks be the last ones of the window before."""
+    if count:
+        for one in fields(Walls):
+            if one.name != "count":
+                getattr(walls, one.name)[:count] = getattr(last, one.name)[-count:]
 
 
 def tables_of(settings: dict[str, Any]) -> list[dict[str, Any]]:
@@ -40,29 +78,16 @@ def tables_of(settings: dict[str, Any]) -> list[dict[str, Any]]:
     return list(scene.get("walls", [])) if isinstance(scene, dict) else []
 
 
-def _enter(run: Recorded, history: History, walls: list[dict[str, Any]], rows: NDArray[np.int64], found: Walls) -> None:
-    """Enter what `walls` did in some rows."""
-    if run.impedance:
-        anew = (history.after_bad[rows] > 0) | history.fresh[rows]
-        anew[0] = True
-        met = on_a_handle(walls, run.column("position")[rows], run.column("velocity")[rows], anew, run.period)
-    else:
-        met = _on_an_arm(run, history, walls, rows)
-    for one in fields(Walls):
-        if one.name != "count":
-            getattr(found, one.name)[rows] = getattr(met, one.name)
-
-
-def _on_an_arm(run: Recorded, history: History, walls: list[dict[str, Any]], rows: NDArray[np.int64]) -> Walls:
+def _on_an_arm(run: Window, history: History, walls: list[dict[str, Any]], rows: NDArray[np.int64]) -> Walls:
     heard = np.where(braking(history, slice(0, run.count)), 1.0, history.share)
     before = np.concatenate((np.zeros((1, 2)), run.column("friction_force")[:-1]))
     through_a_spring = (run.parameter("stiffness") > 0.0) & ~history.fresh & (history.after_bad == 0)
     force = heard[:, None] * run.column("force") - np.where(through_a_spring[:, None], before, 0.0)
     mass = Mass(run.parameter("mass")[rows], run.last[rows], force[rows], float(run.limit("max_acceleration")))
-    return on_a_mass(walls, run.reference[rows], mass, heard[rows], run.period)
+    return on_a_mass(walls, run.reference[rows], mass, heard[rows], run.period, run.total)
 
 
-def _check_normal(run: Recorded, good: NDArray[np.int64], met: Walls, findings: Findings) -> None:
+def _check_normal(run: Window, good: NDArray[np.int64], met: Walls, findings: Findings) -> None:
     """Compare the normal force with the recorded one, where there are walls."""
     walled = [version for version, entry in run.journal.items() if tables_of(entry)]
     rows = good[np.isin(run.column("settings_version")[good], walled)]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from apps.verify.walls.handles import on_a_handle
+from apps.verify.walls.handles import Touch, on_a_handle
 from apps.verify.walls.masses import Mass, on_a_mass
 from apps.verify.walls.solids import depth_in, on_the_surface
 from haptics import Coulomb
@@ -44,7 +44,7 @@ def test_the_force_on_a_handle_is_the_same_by_two_ways(shape: Shape, seed: int) 
     rows, stored = dragged(path, walls)
     anew = np.zeros(len(path), bool)
     anew[0] = True
-    found = on_a_handle(tables(*walls), path, rows["velocity"], anew, T)
+    found = on_a_handle(tables(*walls), path, rows["velocity"], anew, T, Touch(), len(path))
     assert found.normal.max() > 1.0
     assert (np.abs(rows["normal_force"] - found.normal) <= found.doubt + 1e-300).all()
     off = np.abs(rows["command_unlimited"] - found.force).max(axis=1)
@@ -65,7 +65,7 @@ def test_the_force_on_a_mass_is_the_same_by_two_ways(shape: Shape, stiffness: fl
     moved = (rows["command"] - reference) / T  # what the envelope has left of the velocity
     before = np.concatenate((np.zeros((1, 2)), moved[:-1]))
     meeting = Mass(np.full(len(hand), 2.0), before, hand, ADMITTANCE.max_acceleration)
-    found = on_a_mass(tables(wall), reference, meeting, np.ones(len(hand)), T)
+    found = on_a_mass(tables(wall), reference, meeting, np.ones(len(hand)), T, len(hand))
     assert found.normal.max() > 1.0
     assert (np.abs(rows["normal_force"] - found.normal) <= found.doubt + 1e-8).all()
     balance = 2.0 * (rows["sliding_velocity"] - before) / T - hand - found.force
@@ -81,7 +81,7 @@ def test_several_walls_at_once_are_solved_together() -> None:
     reference = np.concatenate((np.zeros((1, 2)), rows["command"][:-1]))
     before = np.concatenate((np.zeros((1, 2)), ((rows["command"] - reference) / T)[:-1]))
     meeting = Mass(np.full(len(hand), 2.0), before, hand, ADMITTANCE.max_acceleration)
-    found = on_a_mass(tables(*walls), reference, meeting, np.ones(len(hand)), T)
+    found = on_a_mass(tables(*walls), reference, meeting, np.ones(len(hand)), T, len(hand))
     deep = np.sum([wall.depth(reference) > 0.0 for wall in walls], axis=0)
     assert (deep > 1).sum() > 50
     assert (np.abs(rows["normal_force"] - found.normal) <= found.doubt + 1e-8).all()
