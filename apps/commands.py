@@ -217,15 +217,15 @@ def _show(recording: Recording, options: Namespace) -> Answer:
 
     result = {
         "recording": str(recording.folder),
-        "ticks": len(recording.rows),
+        "ticks": len(recording),
         "state": recording.metadata.get("state"),
     }
     obstacle = None if options.headless else why_no_window()
     if options.headless or obstacle:
         picture = draw(recording)
         why = f"\nno window: {obstacle}." if obstacle else ""
-        return Answer({**result, "picture": picture}, f"{len(recording.rows)} ticks; picture: {picture}{wrapped(why)}")
+        return Answer({**result, "picture": picture}, f"{len(recording)} ticks; picture: {picture}{wrapped(why)}")
     from apps.view.replay import run as show
 
-    show(recording.rows, recording.metadata, options.theme)
+    show(recording, recording.metadata, options.theme)
     return Answer(result)

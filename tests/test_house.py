@@ -27,6 +27,8 @@ CALLED_FROM_OUTSIDE = {
     *(
         "print_help",
         "_check_value",
+        "mousePressEvent",
+        "mouseMoveEvent",
         "sizeHint",
         "hasHeightForWidth",
         "boundingRect",

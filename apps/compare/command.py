@@ -92,7 +92,7 @@ def _side(recording: Recording) -> Side:
 
     law = recording.metadata.get("configuration", {}).get("law", {})
     title = f"model {recording.metadata.get('model', '?')}, {law.get('name', '?')} ({recording.folder.name})"
-    return Side(title, recording.rows, recording.metadata)
+    return Side(title, recording, recording.metadata)
 
 
 def _show(first: Side, second: Side, words: str, theme: str) -> None:

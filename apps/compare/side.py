@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from haptics.recording.recording import Recording
 from haptics.records import Rows
 
 OPEN_LOOP = "LOOP OPEN: answers to the samples of A; no hand has felt them"
@@ -20,7 +21,7 @@ class Side:
     ----------
     title : str
         What it is.
-    rows : structured array
+    source : Recording or structured array
         Its ticks.
     metadata : mapping
         As for `apps.view.replay.run`.
@@ -29,6 +30,6 @@ class Side:
     """
 
     title: str
-    rows: Rows
+    source: Recording | Rows
     metadata: Mapping[str, Any]
     open_loop: bool = False

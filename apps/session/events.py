@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.trace import Ring
 
 BEFORE = -1

@@ -11,7 +11,8 @@ from devices.faults import create_faulty, parse_fault
 from haptics.clock import Clock
 from haptics.errors import ConfigurationError, HapticError
 from haptics.recording.ending import Ending, not_written
-from haptics.recording.recording import Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import Recording
 from haptics.servo.loop import AT_ONCE
 from haptics.servo.servo import Servo
 from haptics.shared import SharedFile

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from apps.settings.scenes import scene_table
 from haptics.errors import ConfigurationError
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 
 if TYPE_CHECKING:
     from apps.settings.config import SessionConfig

@@ -121,9 +121,10 @@ def millijoules(energy: float, limit: float | None = None) -> str:
 
 
 def clock(seconds: float) -> str:
-    """Write a duration [s] as ``0:12.3``."""
+    """Write a duration [s] as ``0:12.3``, from an hour on as ``1:02:03.4``."""
     tenths = int(10 * max(seconds, 0.0) + 0.5)
-    return f"{tenths // 600}:{tenths // 10 % 60:02d}.{tenths % 10}"
+    minutes, rest = tenths // 600, f"{tenths // 10 % 60:02d}.{tenths % 10}"
+    return f"{minutes}:{rest}" if minutes < 60 else f"{minutes // 60}:{minutes % 60:02d}:{rest}"
 
 
 def grouped(count: int) -> str:

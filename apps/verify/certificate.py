@@ -147,7 +147,7 @@ class _Values:
     """The finite values of a column of durations, times 10^6: quantiles and histogram."""
 
     MOST = 1 << 18
-    TOGETHER = 1 << 17
+    TOGETHER = 1 << 16
     """Different values that a recorder tells apart."""
 
     def __init__(self, column: str) -> None:

@@ -255,6 +255,8 @@ class Dashboard(QtWidgets.QWidget):
         elapsed = clock(counts.time)
         if self._info.duration is not None:
             elapsed += f" of {clock(self._info.duration)}"
+        if not feed.counted:
+            return "\u2002·\u2002".join((rate, elapsed, "counting what there was before ..."))
         parts = [rate, elapsed, f"{grouped(counts.ticks)} ticks", f"{grouped(counts.late)} late"]
         parts.append(f"{grouped(counts.skipped)} skipped")
         if feed.unseen:

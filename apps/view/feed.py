@@ -1,14 +1,15 @@
-"""Where the panels get their rows from: a running trace or a recorded array. No Qt."""
+"""Where the panels get their rows from: a running trace or a recording. No Qt."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
-import numpy as np
-
 from apps.view.counts import Counts, Durations, RateMeter
 from apps.view.history import History
+from apps.view.overview import STEP, Overview, Table, row_of
 from haptics.device import Causality
+from haptics.recording.recording import Recording
+from haptics.recording.tick_file import TableInMemory
 from haptics.records import Rows
 from haptics.trace import Reader, Ring
 
@@ -22,6 +23,10 @@ KEPT = 120_000
 """Rows that the live view keeps to scrub through: two minutes at 1 kHz, some 50 MB."""
 
 
+_COUNTED = ("tick", "time", "status", "injected_energy", "period_error", "tick_time")
+"""Columns that are counted."""
+
+
 class Feed:
     """What the panels read: the last seconds as a history, and what was counted since the start.
 
@@ -33,6 +38,11 @@ class Feed:
         Of the device; decides which force is drawn as a vector.
     kept : int
         Rows to keep, if these are more than the longest of `SPANS` has.
+
+    Attributes
+    ----------
+    counted : bool
+        Whether counts and durations are those of the whole run up to the newest row; else of what is shown.
     """
 
     def __init__(self, rate: float, causality: str = Causality.IMPEDANCE, kept: int = 0) -> None:
@@ -43,6 +53,7 @@ class Feed:
         self.tick_times = Durations()
         self.measured_rate: float | None = None
         self.unseen = 0
+        self.counted = True
 
     def show_span(self, seconds: float) -> None:
         """Show so many seconds from now on."""
@@ -51,6 +62,9 @@ class Feed:
     def take(self, rows: Rows, unseen: int = 0) -> None:
         """Add rows, oldest first; `unseen` rows between these and the last ones were lost to this reader."""
         self.history.append(rows)
+        self._add(rows, unseen)
+
+    def _add(self, rows: Rows, unseen: int = 0) -> None:
         self.counts.add(rows, unseen)
         self.lateness.add(1e6 * rows["period_error"])
         self.tick_times.add(1e6 * rows["tick_time"])
@@ -81,32 +95,102 @@ class LiveFeed(Feed):
         return len(rows)
 
 
+def table_of(source: Recording | Rows) -> Table:
+    """Return the table of ticks of a recording, or of rows in memory."""
+    return source.table if isinstance(source, Recording) else TableInMemory(source)
+
+
 class ReplayFeed(Feed):
-    """Shows a recorded array as it was when one of its rows was the newest.
+    """Shows a recording as it was when one of its rows was the newest; no more of it is in memory than is shown.
+
+    Parameters
+    ----------
+    source : Recording or structured array
+        What is shown.
+    rate : float
+        Nominal rate [Hz].
+    causality : str
+        Of the device.
+    overview : Overview, optional
+        Knows what had been counted until when; without it going to another place counts from the beginning.
 
     Attributes
     ----------
     index : int
         The newest row shown; -1 before the first `seek`.
+    end : float
+        Time of the last row [s].
     """
 
-    def __init__(self, rows: Rows, rate: float, causality: str = Causality.IMPEDANCE) -> None:
+    def __init__(
+        self,
+        source: Recording | Rows,
+        rate: float,
+        causality: str = Causality.IMPEDANCE,
+        overview: Overview | None = None,
+    ) -> None:
         super().__init__(rate, causality)
-        self.rows = rows
-        self.times = np.ascontiguousarray(rows["time"])
+        self._table, self._overview = table_of(source), overview
         self.index = -1
+        self.newest: Rows = self._table.read(0, 0)
+        self.end = float(self._table.read(len(self) - 1, columns=("time",))["time"][0]) if len(self) else 0.0
+
+    def __len__(self) -> int:
+        return len(self._table)
+
+    @property
+    def time(self) -> float:
+        """Time of the newest row shown [s]."""
+        return float(self.newest["time"][0])
+
+    @property
+    def tick(self) -> int:
+        """Its tick."""
+        return int(self.newest["tick"][0])
+
+    def index_at(self, time: float) -> int:
+        """Return the last row that is not later than `time` [s]."""
+        return row_of(self._table, "time", time)
 
     def seek(self, index: int) -> None:
-        """Make row `index` the newest; going on is cheap, going back counts afresh."""
-        index = min(max(index, 0), len(self.rows) - 1)
-        if index < self.index:
-            self._restart()
-        self.take(self.rows[self.index + 1 : index + 1])
+        """Make row `index` the newest."""
+        index = min(max(index, 0), len(self) - 1)
+        if self.counted and 0 <= index - self.index <= self.history.capacity:
+            rows = self._table.read(self.index + 1, index + 1)
+            self.take(rows)
+            self.newest = rows[-1:] if len(rows) else self.newest
+            self.index = index
+        else:
+            self._go_to(index)
+
+    def show_span(self, seconds: float) -> None:
+        """Show so many seconds from now on."""
+        super().show_span(seconds)
+        if self.index >= 0 and self.history.oldest > max(self.history.count - self.history.capacity, 0):
+            self._show(self.index)
+
+    def _go_to(self, index: int) -> None:
+        self._show(index)
+        self._count(index)
         self.index = index
 
-    def _restart(self) -> None:
+    def _show(self, index: int) -> None:
+        """Show the rows up to `index`."""
+        first = max(index + 1 - self.history.capacity, 0)
+        rows = self._table.read(first, index + 1)
         self.history.clear()
-        self.counts.clear()
-        self.lateness.clear()
-        self.tick_times.clear()
-        self.index = -1
+        self.history.count = first
+        self.history.append(rows)
+        self.newest = rows[-1:]
+
+    def _count(self, index: int) -> None:
+        """Count the rows up to `index`; where it is not known what there was before, only those that are shown."""
+        known = self._overview.counted_until(index + 1) if self._overview is not None else None
+        if known is None and index + 1 <= 2 * STEP:
+            known = 0, Counts(), Durations(), Durations()
+        self.counted = known is not None
+        if known is None:
+            known = max(index + 1 - self.history.capacity, 0), Counts(), Durations(), Durations()
+        first, self.counts, self.lateness, self.tick_times = known
+        for rows in self._table.chunks(_COUNTED, start=first, stop=index + 1):
+            self._add(rows)

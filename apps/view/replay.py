@@ -1,4 +1,4 @@
-"""The panels over a recorded array, with a slider to scrub through it."""
+"""The panels over a recording, with a slider and a strip to go through it."""
 
 from __future__ import annotations
 
@@ -6,19 +6,26 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
-from apps.view.feed import ReplayFeed
+from apps.view.feed import ReplayFeed, table_of
+from apps.view.overview import Looking, Overview
 from apps.view.panels.charts import Panel
+from apps.view.panels.strip import OverviewStrip
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, px
 from apps.view.window import LEAST
 from haptics.errors import RecordingError
+from haptics.recording.recording import Recording
 from haptics.records import Rows
 
 FRAME_MS = 33
+
+_GROWING_MS = 200
+"""The strip shows this often what has been found in the recording."""
+
+_SAMPLE = 60_000
+"""Rows from which is guessed what a recording does not say of itself."""
 
 _RESULT = ("rate_hz", "force_n", "stick_fraction")
 """What a recording says of a whole run besides its certificate."""
@@ -46,7 +53,16 @@ def _about(info: RunInfo) -> QtWidgets.QWidget:
 
 
 class ReplayWindow(QtWidgets.QWidget):
-    """A window that plays recorded rows (dtype `haptics.records.ROW`) back.
+    """A window that plays a recording back.
+
+    Parameters
+    ----------
+    source : Recording or structured array
+        What is shown: a recording of any length, or rows in memory.
+    metadata : mapping
+        See `run`.
+    theme : Theme
+        Its colours.
 
     Attributes
     ----------
@@ -54,18 +70,23 @@ class ReplayWindow(QtWidgets.QWidget):
         The row shown as the newest.
     """
 
-    def __init__(self, rows: Rows, metadata: Mapping[str, Any], theme: Theme) -> None:
+    def __init__(self, source: Recording | Rows, metadata: Mapping[str, Any], theme: Theme) -> None:
         super().__init__()
-        if not len(rows):
+        table = table_of(source)
+        if not len(table):
             raise RecordingError("the recording holds no ticks, so there is nothing to replay")
-        info = from_metadata(metadata, rows)
-        self._feed = ReplayFeed(rows, info.rate, info.causality)
+        info = from_metadata(metadata, table.read(0, _SAMPLE))
+        overview = Overview(table, info.causality)
+        self._looking = Looking(overview, source if isinstance(source, Recording) else None)
+        self._looking.start()
+        self._feed = ReplayFeed(source, info.rate, info.causality, overview)
+        self.strip = OverviewStrip(overview, len(table), info.rate)
         self._per_second = max(round(info.rate), 1)
         self._now = 0.0
         self._stamp = 0.0
         self.theme = theme
         self.playing = False
-        self.dashboard = Dashboard(len(rows))
+        self.dashboard = Dashboard(len(table))
         self.transport = self.dashboard.transport
         self._lay_out(info)
         self.dashboard.configure(info)
@@ -74,12 +95,18 @@ class ReplayWindow(QtWidgets.QWidget):
         self.dashboard.show_values({p.key: p.value for p in info.parameters})
         self.transport.moved.connect(self.seek)
         self.transport.play_asked.connect(self.toggle)
+        self.transport.mark_asked.connect(self.go_to_mark)
+        self.strip.moved.connect(self.seek)
+        self._growing = QtCore.QTimer(self)
+        self._growing.setInterval(_GROWING_MS)
+        self._growing.timeout.connect(self._grow)
+        self._growing.start()
         self._timer = QtCore.QTimer(self)
         self._timer.setTimerType(QtCore.Qt.TimerType.PreciseTimer)
         self._timer.timeout.connect(self._play_on)
         self._keys = KeyFilter(self._key, repeats=True, parent=self)
         self.apply(theme)
-        self.seek(len(rows) - 1)
+        self.seek(len(table) - 1)
 
     def _lay_out(self, info: RunInfo) -> None:
         self.theme_button = QtWidgets.QPushButton()
@@ -96,6 +123,7 @@ class ReplayWindow(QtWidgets.QWidget):
         row.setSpacing(8)
         row.addLayout(side)
         row.addWidget(self.dashboard, 1)
+        self.transport.add_strip(self.strip)
         self.setMinimumSize(*LEAST)
         fit(self, 1340, 800)
         self.setWindowTitle(f"haptics: replay of {info.title}")
@@ -120,23 +148,48 @@ class ReplayWindow(QtWidgets.QWidget):
         self.theme_button.setText("Light theme" if theme.name == "dark" else "Dark theme")
         dress(self, theme)
         self.dashboard.apply(theme)
+        self.strip.apply(theme)
+        self.transport.show_legend(self.strip.legend())
         if self._feed.index >= 0:
             self._show()
 
     def seek(self, index: int) -> None:
         """Show row `index` as the newest one."""
         self._feed.seek(index)
-        self._now = float(self._feed.times[self._feed.index])
+        self._now = self._feed.time
         self._show()
 
     def _show(self) -> None:
-        self.dashboard.refresh(self._feed, everything=not self.playing)
-        row = self._feed.rows[self._feed.index]
-        self.transport.show_place(self._feed.index, int(row["tick"]), float(row["time"]), float(self._feed.times[-1]))
+        feed = self._feed
+        self.dashboard.refresh(feed, everything=not self.playing)
+        self.transport.show_place(feed.index, feed.tick, feed.time, feed.end)
+        self.strip.show_place(feed.index, feed.history.capacity)
+
+    def _grow(self) -> None:
+        """Show what has been found in the recording since the last time."""
+        over = self._looking.over
+        self.strip.refresh()
+        self.transport.show_legend(self.strip.legend())
+        if over:
+            self._growing.stop()
+        if over and not self._feed.counted:
+            self.seek(self.index)
+
+    def go_to_mark(self, direction: int) -> None:
+        """Go to the next mark, or with -1 to the one before; there it is in the middle of what is shown."""
+        ahead = self._feed.history.capacity // 2
+        last = len(self._feed) - 1
+        rows = sorted({min(mark.row + ahead, last) for mark in self._looking.overview.marks})
+        if direction > 0:
+            rows = [row for row in rows if row > self.index]
+        else:
+            rows = [row for row in reversed(rows) if row < self.index]
+        if rows:
+            self.seek(rows[0])
 
     def toggle(self) -> None:
         """Play, or pause; from the end play begins anew."""
-        if not self.playing and self.index == len(self._feed.rows) - 1:
+        if not self.playing and self.index == len(self._feed) - 1:
             self.seek(0)
         self._set_playing(not self.playing)
 
@@ -158,10 +211,9 @@ class ReplayWindow(QtWidgets.QWidget):
     def advance(self, seconds: float) -> None:
         """Go on by `seconds` of the clock on the wall, times the chosen speed; stop at the end."""
         self._now += seconds * self.transport.factor
-        index = int(np.searchsorted(self._feed.times, self._now, side="right")) - 1
-        self._feed.seek(max(index, self.index))
+        self._feed.seek(max(self._feed.index_at(self._now), self.index))
         self._show()
-        if self.index == len(self._feed.rows) - 1:
+        if self.index == len(self._feed) - 1:
             self._set_playing(False)
 
     def _key(self, key: QtCore.Qt.Key, modifiers: QtCore.Qt.KeyboardModifier) -> bool:
@@ -173,10 +225,12 @@ class ReplayWindow(QtWidgets.QWidget):
             keys.Key_PageUp: self.index - self._per_second,
             keys.Key_PageDown: self.index + self._per_second,
             keys.Key_Home: 0,
-            keys.Key_End: len(self._feed.rows) - 1,
+            keys.Key_End: len(self._feed) - 1,
         }
         if key == keys.Key_Space:
             self.toggle()
+        elif key in (keys.Key_N, keys.Key_P):
+            self.go_to_mark(1 if key == keys.Key_N else -1)
         elif key in targets:
             self.seek(targets[key])
         else:
@@ -186,17 +240,19 @@ class ReplayWindow(QtWidgets.QWidget):
     def closeEvent(self, event: QtGui.QCloseEvent) -> None:  # noqa: N802
         """Stop playing (Qt calls this)."""
         self._timer.stop()
+        self._growing.stop()
+        self._looking.stop()
         self._keys.remove()
         super().closeEvent(event)
 
 
-def run(rows: Rows, metadata: Mapping[str, Any], theme: str = "auto") -> None:
-    """Show `rows` in a window until it is closed.
+def run(source: Recording | Rows, metadata: Mapping[str, Any], theme: str = "auto") -> None:
+    """Show a recording in a window until it is closed.
 
     Parameters
     ----------
-    rows : structured array
-        Ticks, dtype `haptics.records.ROW`.
+    source : Recording or structured array
+        The recording, or ticks in memory.
     metadata : mapping
         The recording's ``recording.json``. Used are ``device`` (a table with ``name``, ``workspace_min`` and
         ``workspace_max``), ``model``, ``causality``, ``rate_hz``, ``hand``, ``parameters``, ``limits`` and
@@ -207,9 +263,9 @@ def run(rows: Rows, metadata: Mapping[str, Any], theme: str = "auto") -> None:
     Raises
     ------
     RecordingError
-        When there are no rows.
+        When there are no ticks.
     """
     app = application()
-    window = ReplayWindow(rows, metadata, desktop_theme(theme))
+    window = ReplayWindow(source, metadata, desktop_theme(theme))
     window.show()
     app.exec()

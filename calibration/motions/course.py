@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from haptics.errors import DeviceFault
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.records import Permission, Rows
 from haptics.rendering.envelope import UNUSABLE
 from haptics.rendering.motion import Motion

@@ -18,7 +18,8 @@ from calibration.motions.present import Present
 from calibration.motions.stage import Stage
 from haptics.device import DeviceSpec
 from haptics.errors import ConfigurationError
-from haptics.recording.recording import Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import Recording
 from haptics.rendering.envelope import Limits
 from haptics.rendering.motion import Motion
 

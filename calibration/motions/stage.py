@@ -11,7 +11,7 @@ from calibration.motions.mover import Mover
 from calibration.motions.present import Present
 from haptics.device import DeviceSpec
 from haptics.recording.ending import Ending
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.rendering.envelope import Limits
 
 COMPLETED, STOPPED, INTERRUPTED = "completed", "stopped", "interrupted"

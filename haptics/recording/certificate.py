@@ -37,7 +37,7 @@ SUMMARY_COLUMNS = ("tick", "status", "sticking", "command", "force", *_DURATIONS
 NOT_PRINTED = ("late_ticks", "histograms")
 """Parts of a certificate that are for the recording only."""
 
-MOST_VALUES = 1 << 17
+MOST_VALUES = 1 << 16
 """Different values of a duration that are told apart."""
 
 _FINEST = 1e-9

@@ -14,7 +14,7 @@ from typing import Any
 from haptics.device import Causality
 from haptics.errors import DeviceFault, HapticError, RecordingError, ServoLost
 from haptics.recording.fitness import Fitness
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.trace import Trace
 
 FAULT = "fault"

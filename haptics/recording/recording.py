@@ -20,28 +20,14 @@ events.jsonl       one line per event: keys that a person pressed, and the end o
 
 from __future__ import annotations
 
-import contextlib
-import errno
-import json
-import os
-import shutil
-import tempfile
-import threading
-import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from haptics.errors import ConfigurationError, RecordingError
-from haptics.recording.certificate import RunSummary
-from haptics.recording.columns import columns_with, units_with
-from haptics.recording.json_files import append_line, parsed_json, small_text, whole_lines, write_json
-from haptics.recording.tick_file import CHUNK_ROWS, TableInMemory, TickFile, TickTable, read_ticks
+from haptics.recording.json_files import parsed_json, small_text, whole_lines
+from haptics.recording.tick_file import CHUNK_ROWS, TableInMemory, TickTable
 from haptics.records import Rows
-from haptics.trace import Reader
 
 if TYPE_CHECKING:
     import pandas
@@ -63,157 +49,6 @@ ORIGIN, ORIGIN_UTC = "origin_monotonic_ns", "origin_utc"
 
 _TABLES = ("device", "limits", "configuration", "certificate", "versions", "columns")
 """Parts of a description that are tables, where it has them."""
-
-_USUAL_RATE = 1000.0
-_UNBORN = ".haptics-new-"
-_ABANDONED = 3600.0
-
-
-class Recorder:
-    """Writes one recording, from before the first tick to its end.
-
-    Parameters
-    ----------
-    folder : Path
-        A folder that does not exist yet.
-    metadata : dict
-        What `recording.json` shall say besides the columns; the channels in its table ``device`` become columns.
-
-    Attributes
-    ----------
-    metadata : dict
-        The present content of ``recording.json``.
-    summary : RunSummary
-        What the rows that are written say of the run: its certificate is known as soon as the last of them is.
-    """
-
-    def __init__(self, folder: Path, metadata: dict[str, Any]) -> None:
-        self.folder = folder
-        channels = metadata.get("device", {}).get("channels", ())
-        self.metadata: dict[str, Any] = {"format": FORMAT, "state": "running", **metadata}
-        self.metadata["columns"] = units_with(channels)
-        self._ticks = _begin(folder, self.metadata, columns_with(channels))
-        self.summary = RunSummary(1.0 / metadata.get("rate_hz", _USUAL_RATE))
-        self._reader: Reader | None = None
-        self._noting = threading.Lock()
-
-    def note(self, **facts: Any) -> None:
-        """Add facts to ``recording.json``; those that are no JSON are a `ValueError` and leave everything as it was."""
-        json.dumps(facts, allow_nan=False)
-        with self._noting:
-            self.metadata |= facts
-            write_json(self.folder / METADATA, self.metadata)
-
-    def follow(self, reader: Reader) -> None:
-        """Record what `reader` gives from now on."""
-        self._reader = reader
-
-    @property
-    def count(self) -> int:
-        """Rows that are written."""
-        return self._ticks.count
-
-    def drain(self) -> None:
-        """Write what the trace has gained since the last call, and with the first rows the instant of tick 0."""
-        if self._reader is not None:
-            rows = self._reader.read()
-            self._ticks.append(rows)
-            self.summary.add(rows)
-            if self._ticks.count and ORIGIN not in self.metadata and (origin := _origin(self._reader)):
-                with contextlib.suppress(OSError):  # rows come first; whatever is noted next says it too
-                    self.note(**origin)
-
-    def rows(self) -> Rows:
-        """Map every row recorded so far."""
-        return read_ticks(self.folder / PART)
-
-    def require_rows(self) -> None:
-        """Raise `RecordingError` if the rows that were written are not in their place any more."""
-        found = len(TickTable(self.folder / PART))
-        if found != self.count:
-            raise RecordingError(f"{self.folder / PART} has {found} ticks; {self.count} were written to it.")
-
-    def journal_settings(self, version: int, parameters: dict[str, Any]) -> None:
-        """Write down parameters before they come into force as `version`."""
-        append_line(self.folder / SETTINGS, {"version": version, **parameters})
-
-    def journal_event(self, event: str, **facts: Any) -> None:
-        """Write down that something has happened."""
-        append_line(self.folder / EVENTS, {"event": event, **facts})
-
-    def close(self, result: dict[str, Any], *, complete: bool) -> None:
-        """End the recording with its `result`.
-
-        A run that was not closed in order (`complete` false) keeps its ``.part`` name; nothing else is missing.
-        """
-        digest = self._ticks.close()
-        self.note(state="complete" if complete else "interrupted", **{ROWS_SHA256: digest}, **result)
-        if complete:
-            os.replace(self.folder / PART, self.folder / TICKS)
-
-
-def _origin(reader: Reader) -> dict[str, Any]:
-    """Return when tick 0 was, as a description says it; nothing where nobody has said it."""
-    monotonic, utc = reader.origin
-    if not monotonic:
-        return {}
-    instant = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=utc // 1000)
-    return {ORIGIN: monotonic, ORIGIN_UTC: instant.isoformat(timespec="microseconds")}
-
-
-def _begin(folder: Path, metadata: dict[str, Any], columns: np.dtype[Any]) -> TickFile:
-    """Make a new recording without ticks under a hidden name, then give it its own."""
-    if os.path.lexists(folder):  # an empty folder would be replaced
-        raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder))
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(folder.parent)
-    with tempfile.TemporaryDirectory(prefix=_UNBORN, dir=folder.parent) as hidden:
-        unborn = Path(hidden) / folder.name
-        unborn.mkdir()
-        write_json(unborn / METADATA, metadata)
-        ticks = TickFile(unborn / PART, columns)
-        try:
-            os.rename(unborn, folder)
-        except OSError as error:
-            ticks.close()
-            if error.errno in (errno.EEXIST, errno.ENOTEMPTY, errno.ENOTDIR):  # another process was faster
-                raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(folder)) from error
-            raise
-    return ticks
-
-
-def _sweep(parent: Path) -> None:
-    """Remove what is left of recordings whose makers were killed before they had a name; that takes milliseconds."""
-    for left in parent.glob(f"{_UNBORN}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - left.stat().st_mtime > _ABANDONED:
-                shutil.rmtree(left)
-
-
-def salvage(folder: Path, reader: Reader | None) -> None:
-    """Complete the recording of an application that died, from what its trace still holds, and say so in its metadata.
-
-    Parameters
-    ----------
-    folder : Path
-        The recording.
-    reader : Reader or None
-        Reads the trace from its beginning; None if the application died before the trace could be had.
-    """
-    metadata = parsed_json((folder / METADATA).read_text(encoding="utf-8"))
-    part = folder / PART
-    facts: dict[str, Any] = {"state": "interrupted", "reason": "application lost"}
-    if reader is not None and part.exists():
-        facts |= _origin(reader)
-        ticks = TickFile(part, append=True)
-        rows = reader.read()
-        newest = int(read_ticks(part)["tick"][-1]) if ticks.count else -1
-        ticks.append(rows[rows["tick"] > newest])
-        facts[ROWS_SHA256] = ticks.close()
-    if metadata["state"] == "running":
-        write_json(folder / METADATA, {**metadata, **facts})
-    elif metadata["state"] == "complete" and part.exists():  # it died between its last entry and the renaming
-        os.replace(part, folder / TICKS)
 
 
 def stated_hash(metadata: Mapping[str, Any]) -> str:
@@ -281,7 +116,7 @@ class Recording:
     @rows.setter
     def rows(self, rows: Rows) -> None:
         """Look at other rows from now on; nothing is written."""
-        self.table, self._rows = TableInMemory(self.table, rows), rows
+        self.table, self._rows = TableInMemory(rows, self.table), rows
 
     @property
     def events(self) -> list[dict[str, Any]]:

@@ -231,18 +231,18 @@ class TickTable:
 
 
 class TableInMemory:
-    """Rows in memory in place of those of a table on the disk, with the same methods as `TickTable`.
+    """Rows in memory with the methods of a `TickTable`.
 
     Parameters
     ----------
-    table : TickTable
-        The table on the disk; path and hashes remain those of it.
     rows : structured array
         The rows.
+    table : TickTable or TableInMemory, optional
+        The table in whose place they are: path and hashes remain those of it.
     """
 
-    def __init__(self, table: TickTable | TableInMemory, rows: Rows) -> None:
-        self.path: Path = table.path
+    def __init__(self, rows: Rows, table: TickTable | TableInMemory | None = None) -> None:
+        self.path: Path = table.path if table is not None else Path()
         self.dtype: np.dtype[Any] = rows.dtype
         self._table, self._rows = table, rows
 
@@ -268,12 +268,12 @@ class TableInMemory:
         return self._rows
 
     def sha256(self) -> str:
-        """Return the hash of the rows on the disk."""
-        return self._table.sha256()
+        """Return the hash of the rows on the disk; empty where there are none."""
+        return self._table.sha256() if self._table is not None else ""
 
     def file_sha256(self) -> str:
-        """Return the hash of the file on the disk."""
-        return self._table.file_sha256()
+        """Return the hash of the file on the disk; empty where there is none."""
+        return self._table.file_sha256() if self._table is not None else ""
 
 
 def _selected(rows: Rows, columns: Sequence[str], path: Path) -> Rows:

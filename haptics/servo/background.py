@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NoReturn
 
 from haptics.errors import ServoLost
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.servo.process import ServoProcess
 
 RECORD_EVERY = 0.02

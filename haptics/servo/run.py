@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 from haptics.errors import DeviceFault, HapticError, ServoLost
 from haptics.recording.ending import FAULT, Ending, not_written
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.servo.background import RECORD_AT_ONCE, RECORD_EVERY, Background, FrozenWatch
 from haptics.servo.job import SILENCE, Job
 from haptics.servo.loop import End

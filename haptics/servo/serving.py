@@ -21,7 +21,8 @@ from haptics.clock import Clock, WallClock
 from haptics.errors import DeviceFault, HapticError, RecordingError
 from haptics.kernel_cache import COMPILATION
 from haptics.recording.json_files import append_line
-from haptics.recording.recording import EVENTS, salvage
+from haptics.recording.recorder import salvage
+from haptics.recording.recording import EVENTS
 from haptics.servo.arrivals import Arrivals
 from haptics.servo.job import CONTROL, SILENCE, Job
 from haptics.servo.lane import Lane

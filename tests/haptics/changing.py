@@ -10,7 +10,8 @@ from typing import Any
 from haptics.clock import Clock
 from haptics.device import State
 from haptics.elements.tables import make_element
-from haptics.recording.recording import Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import Recording
 from haptics.rendering.envelope import Limits
 from haptics.rendering.programs import parameters_of
 from haptics.rendering.rendering import Rendering

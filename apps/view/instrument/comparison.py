@@ -5,7 +5,7 @@ from __future__ import annotations
 from apps.compare.side import OPEN_LOOP, Side
 from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
-from apps.view.feed import ReplayFeed
+from apps.view.feed import ReplayFeed, table_of
 from apps.view.panels.charts import Box, Panel
 from apps.view.panels.transport import Transport
 from apps.view.plots.displacement import DisplacementPanel
@@ -17,6 +17,9 @@ from apps.view.plots.spectrum import SpectrumPanel
 from apps.view.plots.speed import SpeedPanel
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label
 from apps.view.window import FRAME_MS, LEAST
+
+_SAMPLE = 60_000
+"""Rows from which is guessed what a recording does not say of itself."""
 
 PLOTS: tuple[type[Plot], ...] = (
     SpeedPanel,
@@ -51,8 +54,8 @@ class Column(QtWidgets.QWidget):
 
     def __init__(self, letter: str, side: Side, warned: bool) -> None:
         super().__init__()
-        self.info: RunInfo = from_metadata(side.metadata, side.rows)
-        self.feed = ReplayFeed(side.rows, self.info.rate, self.info.causality)
+        self.info: RunInfo = from_metadata(side.metadata, table_of(side.source).read(0, _SAMPLE))
+        self.feed = ReplayFeed(side.source, self.info.rate, self.info.causality)
         self._values = {parameter.key: parameter.value for parameter in self.info.parameters}
         head = Panel()
         self.title = label(f"{letter}\u2002{side.title}", 11, bold=True)
@@ -107,7 +110,7 @@ class CompareWindow(QtWidgets.QWidget):
         self.theme = theme
         warned = any(side.open_loop for side in sides)
         self.columns = [Column(letter, side, warned) for letter, side in zip("AB", sides, strict=True)]
-        self.transport = Transport(max(len(side.rows) for side in sides))
+        self.transport = Transport(max(len(side.source) for side in sides))
         self.words = label(words, 10)
         self._lay_out()
         for place in (0, 1):
@@ -175,9 +178,8 @@ class CompareWindow(QtWidgets.QWidget):
             column.feed.show_span(float(self.transport.span.currentData()))
             column.feed.seek(index)
         self._draw()
-        longest = max((column.feed for column in self.columns), key=lambda feed: len(feed.rows))
-        row = longest.rows[longest.index]
-        self.transport.show_place(index, int(row["tick"]), float(row["time"]), float(longest.times[-1]))
+        longest = max((column.feed for column in self.columns), key=len)
+        self.transport.show_place(index, longest.tick, longest.time, longest.end)
         if index == self.transport.slider.maximum() and self._timer.isActive():
             self.toggle()
 

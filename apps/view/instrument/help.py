@@ -27,6 +27,7 @@ REPLAY_KEYS = (
     ("\u2190 \u2192", "one tick; with Shift 0.1 s"),
     ("Page", "one second back or on"),
     ("Home, End", "the beginning, the end"),
+    ("N, P", "the next mark on the strip, the one before"),
 )
 
 _TEXT = """<h3>Keys</h3><table cellpadding='3'>{keys}</table>

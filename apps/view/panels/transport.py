@@ -33,6 +33,8 @@ class Transport(Panel):
         The whole range is wanted in all plots.
     help_asked : signal
         Help is wanted.
+    mark_asked : signal (direction)
+        The next mark of a recording is wanted, or with -1 the one before.
     """
 
     moved = QtCore.Signal(int)
@@ -41,6 +43,7 @@ class Transport(Panel):
     cursors_asked = QtCore.Signal(bool)
     home_asked = QtCore.Signal()
     help_asked = QtCore.Signal()
+    mark_asked = QtCore.Signal(int)
 
     def __init__(self, rows: int = 0) -> None:
         super().__init__()
@@ -63,6 +66,9 @@ class Transport(Panel):
         self.cursors.setCheckable(True)
         self.home = self._tool("Fit", "show the whole range of every plot again (F4); of one: double click")
         self.help = self._tool("?", "keys, and what each panel shows (F1)")
+        self.previous = self._tool("◂", "the mark before (P)")
+        self.next = self._tool("▸", "the next mark (N)")
+        self.legend = label("", 10)
         self._fill()
         self._connect()
 
@@ -91,8 +97,14 @@ class Transport(Panel):
         for widget in (self.speed, self.span, self.cursors, self.home, self.help):
             self.head.addWidget(widget)
         if self._past:
-            help_text = "space: play or pause    ← →: one tick    Shift ← →: 0.1 s    Page: 1 s    Home, End"
-            self.body.addWidget(label(help_text, 10, faint=True))
+            help_text = "space: play or pause   ← →: tick   Shift ← →: 0.1 s   Page: 1 s   Home, End   N, P: marks"
+            foot = QtWidgets.QHBoxLayout()
+            foot.addWidget(label(help_text, 10, faint=True))
+            foot.addStretch(1)
+            foot.addWidget(self.legend)
+            for widget in (self.previous, self.next):
+                foot.addWidget(widget)
+            self.body.addLayout(foot)
 
     def _connect(self) -> None:
         self.slider.valueChanged.connect(self.moved)
@@ -101,6 +113,18 @@ class Transport(Panel):
         self.cursors.toggled.connect(self.cursors_asked)
         self.home.clicked.connect(self.home_asked)
         self.help.clicked.connect(self.help_asked)
+        self.previous.clicked.connect(lambda: self.mark_asked.emit(-1))
+        self.next.clicked.connect(lambda: self.mark_asked.emit(1))
+
+    def add_strip(self, strip: QtWidgets.QWidget) -> None:
+        """Put the strip of the whole recording below the slider."""
+        self.body.insertWidget(1, strip)
+
+    def show_legend(self, words: str) -> None:
+        """Say what the marks on the strip are; without any there is nothing to go to."""
+        self.legend.setText(words)
+        for widget in (self.previous, self.next):
+            widget.setEnabled(bool(words))
 
     @property
     def factor(self) -> float:

@@ -20,7 +20,8 @@ from apps.session.outcome import Outcome
 from apps.session.run import Session
 from haptics.errors import ConfigurationError, DeviceFault, ServoLost
 from haptics.recording.ending import Ending
-from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.replay import verify
 from haptics.records import ROW, Permission
 from haptics.trace import Reader, Trace

@@ -22,7 +22,8 @@ from apps.session.run import Session
 from apps.session.service import Service
 from apps.settings.config import complete
 from haptics.errors import DeviceFault
-from haptics.recording.recording import ORIGIN, Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import ORIGIN, Recording
 from haptics.records import ROW, Status
 from haptics.servo.job import KEY_LASTS
 from haptics.trace import Trace

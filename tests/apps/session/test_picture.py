@@ -20,7 +20,8 @@ from apps.shared.theme import LIGHT
 from haptics.device import Causality
 from haptics.recording.certificate import certificate
 from haptics.recording.fitness import Fitness
-from haptics.recording.recording import Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import Recording
 from haptics.records import ROW, Status
 from haptics.trace import Reader, Trace
 from tests.haptics.doubles import make_spec

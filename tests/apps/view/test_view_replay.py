@@ -19,7 +19,7 @@ from apps.view.replay import ReplayWindow
 from apps.view.screenshot import grab
 from apps.view.screenshot import main as screenshot
 from haptics.errors import RecordingError
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.records import ROW, Status
 from haptics.trace import Reader, Trace
 from tests.apps.view.summaries import REASONS, UNFIT
@@ -226,3 +226,73 @@ def test_no_picture_of_what_is_no_recording(capsys, tmp_path: Path) -> None:
 def test_a_picture_that_cannot_be_written_is_told(qapp, rows, tmp_path: Path) -> None:
     with pytest.raises(RecordingError, match="could not be written"):
         grab(rows[:100], view_rows.METADATA, tmp_path / "no" / "such" / "folder.png")
+
+
+# --- the strip of the whole recording -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def marked(qtbot, rows):
+    """A replay with three markers and a stretch of stale samples, shown over one second."""
+    rows = rows.copy()
+    rows["marker"][2000:], rows["marker"][4000:] = 1, 2
+    rows["status"][5000:5050] |= int(Status.STALE)
+    shown = ReplayWindow(rows, view_rows.METADATA, DARK)
+    qtbot.addWidget(shown)
+    shown.show()
+    shown.transport.span.setCurrentText("1 s")
+    qtbot.waitUntil(lambda: shown._looking.over and not shown._growing.isActive())
+    yield shown
+    shown.close()
+
+
+def test_keys_go_from_mark_to_mark(marked) -> None:
+    keys = QtCore.Qt.Key
+    marked.seek(0)
+    for code, row in ((keys.Key_N, 2000), (keys.Key_N, 4000), (keys.Key_N, 5000), (keys.Key_P, 4000)):
+        press(marked, code)
+        assert marked.index == row + 500  # it is in the middle of what is shown
+    marked.transport.previous.click()
+    assert marked.index == 2500
+    marked.transport.next.click()
+    assert marked.index == 4500
+
+
+def test_strip_goes_where_it_is_clicked_and_dragged(marked) -> None:
+    strip = marked.strip
+    width, y = strip.width(), strip.height() // 2
+    QtTest.QTest.mouseClick(strip, QtCore.Qt.MouseButton.LeftButton, pos=QtCore.QPoint(width // 2, y))
+    assert marked.index == pytest.approx(3250, abs=10)
+    QtTest.QTest.mousePress(strip, QtCore.Qt.MouseButton.LeftButton, pos=QtCore.QPoint(width - 1, y))
+    assert marked.index == 6499
+    assert marked.transport.slider.value() == 6499
+
+
+def test_strip_draws_extremes_marks_and_place(marked) -> None:
+    def colours() -> set[str]:
+        picture = marked.strip.grab().toImage()
+        return {picture.pixelColor(x, y).name() for x in range(picture.width()) for y in range(picture.height())}
+
+    marked.seek(100)
+    found = colours()
+    assert {DARK.force, DARK.motion, DARK.stop, DARK.text} <= found
+    assert "unusable" in marked.transport.legend.text()
+    assert "trial" in marked.transport.legend.text()
+    marked.apply(LIGHT)
+    assert {LIGHT.force, LIGHT.motion} <= colours()
+
+
+def test_without_marks_there_is_nothing_to_go_to(window, qtbot) -> None:
+    qtbot.waitUntil(lambda: window._looking.over and not window._growing.isActive())
+    assert not window.transport.next.isEnabled()
+    press(window, QtCore.Qt.Key.Key_N)
+    assert window.index in (0, 6499)  # the end is one
+
+
+def test_place_in_a_long_recording_is_told_in_hours(qtbot, rows) -> None:
+    rows = rows.copy()
+    rows["time"] += 3723.4 - rows["time"][0]
+    shown = ReplayWindow(rows, view_rows.METADATA, DARK)
+    qtbot.addWidget(shown)
+    shown.seek(0)
+    assert "1:02:03.4 of 1:02:09.9" in shown.transport.place.text()

@@ -8,7 +8,7 @@ import pytest
 from calibration.data.columns import UNITS, Column, parse_column
 from calibration.data.reading import read_joint_recordings
 from haptics.errors import ConfigurationError
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.records import ROW
 from tests.calibration.hand_moved import DEGREE
 from tests.calibration.measured import Array, idle, swinging, write_csv, write_idle

@@ -9,7 +9,8 @@ import pytest
 from haptics.errors import RecordingError
 from haptics.recording.checks import check_recording
 from haptics.recording.json_files import LARGEST_JSON
-from haptics.recording.recording import EVENTS, Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import EVENTS, Recording
 
 
 @pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haptics.errors import RecordingError
-from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recorder, Recording, salvage
+from haptics.recording.recorder import Recorder, salvage
+from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.tick_file import TickFile
 from haptics.records import COLUMNS, ROW
 from haptics.trace import Reader, Trace

@@ -9,7 +9,7 @@ import pytest
 from haptics.device import Causality
 from haptics.recording import certificate as module
 from haptics.recording.certificate import BIN_EDGES_US, Distribution, RunSummary
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.recording.tick_file import TickFile, TickTable
 from haptics.records import ROW, Rows, Status
 from haptics.trace import Reader, Trace

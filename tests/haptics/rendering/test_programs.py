@@ -14,7 +14,8 @@ from haptics.clock import Clock
 from haptics.device import Causality, State
 from haptics.elements.tables import make_element
 from haptics.errors import RecordingError
-from haptics.recording.recording import Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from haptics.records import Status
 from haptics.rendering.envelope import Limits

@@ -17,7 +17,8 @@ import pytest
 from haptics import ConfigurationError, Coulomb, DeviceFault, InertialImpedance, MasslessImpedance, Stribeck
 from haptics.clock import Clock
 from haptics.errors import ServoLost
-from haptics.recording.recording import EVENTS, Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import EVENTS, Recording
 from haptics.records import Permission
 from haptics.servo.job import Job, Paths
 from haptics.servo.process import ServoProcess
@@ -210,7 +211,7 @@ def test_a_silent_application_counts_as_lost(start: Start, recorder: Recorder) -
 DESERTER = """
 import functools, sys
 from pathlib import Path
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.records import Permission
 from haptics.trace import Reader
 from tests.haptics.servo.test_process import ServoProcess, await_message, make_bench, make_job

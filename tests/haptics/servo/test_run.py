@@ -12,7 +12,8 @@ import pytest
 from haptics.clock import Clock
 from haptics.device import Causality
 from haptics.errors import ConfigurationError, HapticError
-from haptics.recording.recording import Recorder, Recording
+from haptics.recording.recorder import Recorder
+from haptics.recording.recording import Recording
 from haptics.servo.job import SILENCE
 from haptics.servo.run import NeverStarted, Run
 from tests.haptics.doubles import BenchDevice

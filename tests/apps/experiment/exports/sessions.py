@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from apps.experiment.journal import Journal, SessionFolder
-from haptics.recording.recording import Recorder
+from haptics.recording.recorder import Recorder
 from haptics.records import NEUTRAL, Rows
 from haptics.trace import Reader, Trace
 from tests.apps.experiment.journal.records import HEADER, begin_block, end, place, response, run_trial, start

@@ -1,0 +1,346 @@
+"""The whole of a recording at a glance: extremes for a strip, marks to jump to, and what had been counted until when.
+
+One pass over the recording in a thread finds all of it, while the window can be used already. It is kept beside the
+recording, in a file that may be deleted. No Qt.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import os
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from apps.view.counts import FLAGS, Counts, Durations
+from haptics.device import Causality
+from haptics.errors import HapticError, RecordingError
+from haptics.reading import read_npz
+from haptics.recording.recording import Recording, stated_hash
+from haptics.recording.tick_file import TableInMemory, TickTable
+from haptics.records import UNUSABLE, Rows, Status
+
+CACHE = "overview.npz"
+"""In the folder of a recording: what one pass over its ticks has found."""
+
+BINS = 4096
+"""Parts of a recording of which the extremes are known: more than a window has pixels."""
+
+STEP = 65_536
+"""After so many rows it is known what had been counted until then."""
+
+WORTH_KEEPING = 4 * STEP
+"""The overview of a shorter recording is not kept: it is found in no time."""
+
+MOST_MARKS = 2000
+"""Marks of a kind that are kept."""
+
+_FORMAT = 1
+_LIMITS = int(Status.ENERGY | Status.SPEED | Status.WORKSPACE | Status.PASSIVITY)
+
+KINDS = {
+    "unusable": "no usable sample",
+    "limit": "the envelope took force away: energy, speed, workspace or passivity",
+    "skipped": "deadlines were missed",
+    "trial": "another marker",
+    "settings": "other settings",
+    "key": "a key",
+    "end": "the end",
+}
+"""What is marked, in the order in which marks are drawn over each other."""
+
+_NAMES = tuple(KINDS)
+_IN_ROWS = _NAMES[:5]
+
+Table = TickTable | TableInMemory
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A place in a recording that one may want to look at.
+
+    Attributes
+    ----------
+    row : int
+        Its number among the rows.
+    kind : str
+        Which of `KINDS`.
+    words : str
+        What is there.
+    """
+
+    row: int
+    kind: str
+    words: str
+
+
+class Overview:
+    """What one pass over a recording finds, as far as it has come.
+
+    Parameters
+    ----------
+    table : TickTable or TableInMemory
+        The ticks.
+    causality : str
+        Of the device: the force is its command, or the measured one.
+
+    Attributes
+    ----------
+    done : int
+        Rows that have been looked at.
+    force, speed : (BINS, 2) array
+        Least and largest norm in each part of the recording [N, m/s]; nan where nothing is known yet.
+    """
+
+    def __init__(self, table: Table, causality: str = Causality.IMPEDANCE) -> None:
+        self._table = table
+        self._vector = "command" if causality == Causality.IMPEDANCE else "force"
+        self.done = 0
+        self.force = np.full((BINS, 2), np.nan, np.float32)
+        self.speed = np.full((BINS, 2), np.nan, np.float32)
+        self._marks: dict[str, list[tuple[int, int]]] = {kind: [] for kind in _IN_ROWS}
+        self._states: list[tuple[Counts, Durations, Durations]] = [(Counts(), Durations(), Durations())]
+        self._before: dict[str, int] = {}
+        self._other: list[Mark] = []
+
+    @property
+    def complete(self) -> bool:
+        """Whether every row has been looked at."""
+        return self.done >= len(self._table)
+
+    @property
+    def marks(self) -> list[Mark]:
+        """The marks found so far, in their order."""
+        found = [Mark(row, kind, _words(kind, value)) for kind in _IN_ROWS for row, value in self._marks[kind]]
+        return sorted([*found, *self._other], key=lambda mark: mark.row)
+
+    def counted_until(self, rows: int) -> tuple[int, Counts, Durations, Durations] | None:
+        """Return what had been counted up to a row not after `rows`: its number, counts, start delays, computation.
+
+        None where that is not known yet to within `STEP` rows.
+        """
+        number = rows // STEP
+        if number >= len(self._states):
+            return None
+        return (number * STEP, *copy.deepcopy(self._states[number]))
+
+    def look(self, stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Look at all rows, until it is `stopped`; tell whether all have been looked at."""
+        columns = (
+            *("tick", "time", "status", self._vector, "velocity", "marker", "settings_version"),
+            *("period_error", "tick_time", "injected_energy"),
+        )
+        for rows in self._table.chunks(columns, STEP, start=self.done):
+            if stopped():
+                return False
+            self._take(rows)
+        return True
+
+    def _take(self, rows: Rows) -> None:
+        places = np.arange(self.done, self.done + len(rows)) * BINS // len(self._table)
+        for extremes, name in ((self.force, self._vector), (self.speed, "velocity")):
+            norms = np.nan_to_num(np.hypot(rows[name][:, 0], rows[name][:, 1]), nan=0.0, posinf=0.0)
+            starts = np.flatnonzero(np.diff(places, prepend=-1))
+            parts = places[starts]
+            extremes[parts, 0] = np.fmin(extremes[parts, 0], np.minimum.reduceat(norms, starts))
+            extremes[parts, 1] = np.fmax(extremes[parts, 1], np.maximum.reduceat(norms, starts))
+        status = rows["status"]
+        self._rises("unusable", (status & UNUSABLE) != 0)
+        self._rises("limit", (status & _LIMITS) != 0)
+        self._rises("skipped", (status & int(Status.AFTER_SKIP)) != 0)
+        self._changes("trial", rows["marker"])
+        self._changes("settings", rows["settings_version"])
+        counts, lateness, computation = copy.deepcopy(self._states[-1])
+        counts.add(rows)
+        lateness.add(1e6 * rows["period_error"])
+        computation.add(1e6 * rows["tick_time"])
+        self._states.append((counts, lateness, computation))
+        self.done += len(rows)
+
+    def _rises(self, kind: str, flags: NDArray[np.bool_]) -> None:
+        """Mark where flags begin; those within a second or so of the last mark belong to it."""
+        begins = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=np.int8(self._before.get(kind, 0))) > 0)
+        self._before[kind] = int(flags[-1])
+        apart = max(len(self._table) // MOST_MARKS, 1000)
+        marks = self._marks[kind]
+        for row in (begins + self.done).tolist():
+            if not marks or row - marks[-1][0] >= apart:
+                marks.append((row, 0))
+
+    def _changes(self, kind: str, values: NDArray[np.int64]) -> None:
+        """Mark where a number changes."""
+        before = self._before.get(kind, int(values[0]))
+        for place in np.flatnonzero(np.diff(values, prepend=before))[: MOST_MARKS - len(self._marks[kind])].tolist():
+            self._marks[kind].append((self.done + place, int(values[place])))
+        self._before[kind] = int(values[-1])
+
+    def mark_events(self, events: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> None:
+        """Mark the keys that were pressed, and how the run ended."""
+        last = len(self._table) - 1
+        if last < 0:
+            return
+        found: list[Mark] = []
+        for event in events:
+            tick = event.get("tick")
+            if event.get("event") == "key" and event.get("down") and type(tick) is int and len(found) < MOST_MARKS:
+                row = min(max(tick, 0), last)
+                if self._table.read(row, row + 1, ("tick",))["tick"][0] != tick:  # deadlines were skipped before
+                    row = row_of(self._table, "tick", tick)
+                found.append(Mark(row, "key", f"key {str(event.get('name'))[:20]}"))
+        reason = metadata.get("error") or metadata.get("reason")
+        if reason:
+            found.append(Mark(last, "end", f"the end: {str(reason)[:200]}"))
+        self._other = found
+
+    # --- kept beside the recording
+
+    def save(self, folder: Path, seal: str) -> None:
+        """Keep what was found, in the folder of a recording with this hash; where that is not possible it is not."""
+        arrays: dict[str, Any] = {
+            "format": np.array([_FORMAT, len(self._table)]),
+            "seal": np.frombuffer(seal.encode(), np.uint8),
+            "force": self.force,
+            "speed": self.speed,
+            **{f"marks_{kind}": np.array(marks, np.int64).reshape(-1, 2) for kind, marks in self._marks.items()},
+            **_packed(self._states),
+        }
+        unborn = folder / f".{CACHE}.{os.getpid()}"
+        with contextlib.suppress(OSError):
+            try:
+                with open(unborn, "xb") as file:
+                    np.savez_compressed(file, allow_pickle=False, **arrays)
+                os.replace(unborn, folder / CACHE)
+            finally:
+                unborn.unlink(missing_ok=True)
+
+    def load(self, folder: Path, seal: str) -> bool:
+        """Take what was kept of a recording with this hash; tell whether there was any that can be used."""
+        path = folder / CACHE
+        if path.is_symlink() or not path.is_file():
+            return False
+        try:
+            arrays = read_npz(path)
+            if arrays["format"].tolist() != [_FORMAT, len(self._table)] or arrays["seal"].tobytes() != seal.encode():
+                return False
+            force, speed = (_checked(arrays[name], (BINS, 2)) for name in ("force", "speed"))
+            marks = {kind: _checked(arrays[f"marks_{kind}"], (-1, 2)).astype(np.int64) for kind in _IN_ROWS}
+            states = _unpacked(arrays, 1 - (-len(self._table) // STEP))
+            if any(((one[:, 0] < 0) | (one[:, 0] >= len(self._table))).any() for one in marks.values()):
+                return False
+        except (HapticError, KeyError, ValueError, OverflowError):
+            return False
+        self.force, self.speed, self._states = force.astype(np.float32), speed.astype(np.float32), states
+        self._marks = {kind: [(row, value) for row, value in one[:MOST_MARKS].tolist()] for kind, one in marks.items()}
+        self.done = len(self._table)
+        return True
+
+
+class Looking:
+    """Looks at a recording in a thread.
+
+    Parameters
+    ----------
+    overview : Overview
+        What is filled; it may be read at any time.
+    recording : Recording, optional
+        Where its cache is.
+
+    Attributes
+    ----------
+    over : bool
+        Whether nothing more will be found.
+    """
+
+    def __init__(self, overview: Overview, recording: Recording | None = None) -> None:
+        self.overview, self._recording = overview, recording
+        self._stopped = threading.Event()
+        self.over: bool = False
+        self._thread = threading.Thread(target=self._look, name="haptics overview", daemon=True)
+
+    def start(self) -> None:
+        """Begin; what the cache has is there at once."""
+        seal = self._seal()
+        if self._recording is not None and seal:
+            self.overview.load(self._recording.folder, seal)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End it, whether or not it has come to the end."""
+        self._stopped.set()
+        if self._thread.is_alive():
+            self._thread.join()
+
+    def _seal(self) -> str:
+        return stated_hash(self._recording.metadata) if self._recording is not None else ""
+
+    def _look(self) -> None:
+        overview, recording, seal = self.overview, self._recording, self._seal()
+        with contextlib.suppress(RecordingError):  # the window says so where it needs the rows
+            if not overview.complete and overview.look(self._stopped.is_set):
+                if recording is not None and seal and overview.done >= WORTH_KEEPING:
+                    overview.save(recording.folder, seal)
+            if recording is not None:
+                overview.mark_events(recording.events, recording.metadata)
+        self.over = True
+
+
+def row_of(table: Table, column: str, value: float) -> int:
+    """Return the last row in which an increasing column is not greater than `value`; 0 without any."""
+    low, high = 0, len(table)
+    while low < high:
+        middle = (low + high) // 2
+        if table.read(middle, middle + 1, (column,))[column][0] <= value:
+            low = middle + 1
+        else:
+            high = middle
+    return max(low - 1, 0)
+
+
+def _words(kind: str, value: int) -> str:
+    if kind == "trial":
+        return f"marker {value}"
+    return f"settings {value}" if kind == "settings" else KINDS[kind]
+
+
+def _checked(array: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
+    """Return a table of numbers; `ValueError` if it has another shape."""
+    if array.ndim != 2 or array.shape[1] != shape[1] or (shape[0] >= 0 and array.shape[0] != shape[0]):
+        raise ValueError(f"an array of the shape {array.shape}")
+    return array
+
+
+_NUMBERS = ("ticks", "late", "skipped", "time", "newest", "largest_energy", "_previous_tick")
+
+
+def _packed(states: list[tuple[Counts, Durations, Durations]]) -> dict[str, NDArray[Any]]:
+    return {
+        "counts": np.array([[float(getattr(counts, name)) for name in _NUMBERS] for counts, *_ in states]),
+        "flags": np.array([counts.flags for counts, *_ in states]),
+        "last": np.array([counts.last for counts, *_ in states]),
+        "durations": np.array([np.concatenate((one.counts, two.counts)) for _, one, two in states]),
+        "maxima": np.array([(one.maximum, two.maximum) for _, one, two in states]),
+    }
+
+
+def _unpacked(arrays: Mapping[str, NDArray[Any]], count: int) -> list[tuple[Counts, Durations, Durations]]:
+    bins = len(Durations.EDGES) - 1
+    numbers = _checked(arrays["counts"], (count, len(_NUMBERS)))
+    flags, last = (_checked(arrays[name], (count, len(FLAGS))) for name in ("flags", "last"))
+    durations, maxima = _checked(arrays["durations"], (count, 2 * bins)), _checked(arrays["maxima"], (count, 2))
+    states = []
+    for k in range(count):
+        counts, one, two = Counts(), Durations(), Durations()
+        for name, value in zip(_NUMBERS, numbers[k].tolist(), strict=True):
+            setattr(counts, name, value if name in ("time", "largest_energy") else int(value))
+        counts.newest = Status(int(counts.newest) & sum(int(flag) for flag in Status))
+        counts.flags, counts.last = flags[k].astype(np.int64), last[k].astype(np.float64)
+        one.counts, two.counts = durations[k, :bins].astype(np.int64), durations[k, bins:].astype(np.int64)
+        one.maximum, two.maximum = (float(value) for value in maxima[k])
+        states.append((counts, one, two))
+    return states

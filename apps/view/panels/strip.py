@@ -1,0 +1,157 @@
+"""The whole of a recording as a strip: force above, speed below, marks between them; a click goes there."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from apps.shared.scale import clock
+from apps.shared.theme import DARK, Theme
+from apps.view.overview import BINS, KINDS, Mark, Overview
+from apps.view.panels.charts import brush
+from apps.view.qt import QtCore, QtGui, QtWidgets, font, px
+
+_HEIGHT = 44
+_NEAR = 5
+"""A tool tip is about marks that are not farther away than this [pixel]."""
+
+
+class OverviewStrip(QtWidgets.QWidget):
+    """The strip.
+
+    Parameters
+    ----------
+    overview : Overview
+        What is drawn; it may still be growing.
+    rate : float
+        Nominal rate of the recording [Hz].
+
+    Attributes
+    ----------
+    moved : signal (row)
+        A person wants to go to this row.
+    """
+
+    moved = QtCore.Signal(int)
+
+    def __init__(self, overview: Overview, rows: int, rate: float) -> None:
+        super().__init__()
+        self._overview, self._rows, self._rate = overview, max(rows, 1), rate
+        self._theme: Theme = DARK
+        self._place, self._span = 0, 1
+        self._marks: list[Mark] = []
+        self.setFixedHeight(px(_HEIGHT))
+        self.setMouseTracking(True)
+        self.setFocusPolicy(QtCore.Qt.FocusPolicy.NoFocus)
+        self.setCursor(QtCore.Qt.CursorShape.PointingHandCursor)
+        self.setAccessibleName("overview of the recording")
+
+    def apply(self, theme: Theme) -> None:
+        """Take the colours of `theme`."""
+        self._theme = theme
+        self.update()
+
+    def show_place(self, row: int, span: int) -> None:
+        """Show that the `span` rows up to `row` are shown."""
+        self._place, self._span = row, span
+        self.update()
+
+    def refresh(self) -> None:
+        """Draw what has been found since the last time."""
+        self._marks = self._overview.marks
+        self.update()
+
+    @property
+    def colours(self) -> dict[str, str]:
+        """The colour of each kind of mark."""
+        theme = self._theme
+        return {
+            "unusable": theme.stop,
+            "limit": theme.stick,
+            "skipped": theme.faint,
+            "trial": theme.motion,
+            "settings": theme.friction,
+            "key": theme.text,
+            "end": theme.text,
+        }
+
+    def legend(self) -> str:
+        """Return the kinds of marks that there are, each in its colour, as rich text."""
+        there = {mark.kind for mark in self._marks} - {"end"}
+        names = {"unusable": "unusable", "limit": "limited", "skipped": "skipped"}
+        return "\u2002".join(
+            f"<span style='color:{self.colours[kind]}'>\u25ae</span>\u00a0{names.get(kind, kind)}"
+            for kind in KINDS
+            if kind in there
+        )
+
+    # --- drawing
+
+    def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
+        """Draw the strip (Qt calls this)."""
+        painter = QtGui.QPainter(self)
+        height, tall = self.height(), px(8)
+        painter.fillRect(self.rect(), QtGui.QColor(self._theme.ground))
+        half = (height - tall) // 2
+        self._draw_extremes(painter, self._overview.force, self._theme.force, 0, half)
+        self._draw_extremes(painter, self._overview.speed, self._theme.motion, half + tall, height - half - tall)
+        for kind, colour in self.colours.items():
+            painter.setPen(QtGui.QPen(QtGui.QColor(colour), 2))
+            for mark in self._marks:
+                if mark.kind == kind:
+                    x = self._x_of(mark.row)
+                    painter.drawLine(x, half, x, half + tall)
+        first = self._x_of(max(self._place - self._span, 0))
+        last = max(self._x_of(self._place), first + 1)
+        painter.fillRect(first, 0, last - first, height, brush(self._theme.text, 0.18))
+        painter.setPen(QtGui.QPen(QtGui.QColor(self._theme.text), 1))
+        painter.drawLine(last, 0, last, height)
+        painter.setFont(font(8))
+        for words, top in (("force", 0), ("speed", height - half)):
+            room = QtCore.QRect(0, top, painter.fontMetrics().horizontalAdvance(words) + px(6), half)
+            painter.fillRect(room, brush(self._theme.panel, 0.8))
+            painter.setPen(QtGui.QColor(self._theme.text))
+            painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, words)
+
+    def _draw_extremes(self, painter: QtGui.QPainter, extremes: np.ndarray, colour: str, top: int, height: int) -> None:
+        """Draw for each pixel a line from the least to the largest value of its part of the recording."""
+        width = max(self.width(), 1)
+        edges = np.arange(width + 1) * BINS // width
+        starts = edges[:-1]
+        with np.errstate(invalid="ignore"):
+            low = np.fmin.reduceat(extremes[:, 0], np.minimum(starts, BINS - 1))
+            high = np.fmax.reduceat(extremes[:, 1], np.minimum(starts, BINS - 1))
+        known = np.isfinite(low) & np.isfinite(high)
+        if not known.any():
+            return
+        most = max(float(high[known].max()), 1e-9)
+        bottom = top + height
+        lines = [
+            QtCore.QLineF(x, bottom - height * float(low[x]) / most, x, bottom - height * float(high[x]) / most - 0.5)
+            for x in np.flatnonzero(known).tolist()
+        ]
+        painter.setPen(QtGui.QPen(QtGui.QColor(colour), 1))
+        painter.drawLines(lines)
+
+    def _x_of(self, row: int) -> int:
+        return int(row * (self.width() - 1) / self._rows)
+
+    # --- mouse
+
+    def _row_at(self, x: float) -> int:
+        return min(max(round(x * self._rows / max(self.width() - 1, 1)), 0), self._rows - 1)
+
+    def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
+        """Go to where a button was pressed (Qt calls this)."""
+        self.moved.emit(self._row_at(event.position().x()))
+
+    def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
+        """Follow the mouse, or say what is below it (Qt calls this)."""
+        x = event.position().x()
+        if event.buttons():
+            self.moved.emit(self._row_at(x))
+            return
+        near = [mark for mark in self._marks if abs(self._x_of(mark.row) - x) <= px(_NEAR)]
+        lines = [clock(self._row_at(x) / self._rate)]
+        lines += [f"{clock(mark.row / self._rate)}  {mark.words}" for mark in near[:8]]
+        lines += [f"and {len(near) - 8} more"] if len(near) > 8 else []
+        QtWidgets.QToolTip.showText(event.globalPosition().toPoint(), "\n".join(lines), self)
