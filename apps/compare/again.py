@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,7 +41,7 @@ def twice(recording: Recording, assignments: Sequence[str], folder: Path) -> tup
         If a setting is not allowed, or the recording does not say how it was made.
     """
     tables = _configuration(recording)
-    tables["session"] |= {"clock": "off", "duration": len(recording.rows) / tables["session"]["rate"], "faults": []}
+    tables["session"] |= {"clock": "off", "duration": len(recording) / tables["session"]["rate"], "faults": []}
     device = tables["device"]
     if not has_simulated_hand(device["name"], device) or device.get("hand", {}).get("name") == "mouse":
         folder.mkdir(parents=True, exist_ok=True)
@@ -51,31 +51,38 @@ def twice(recording: Recording, assignments: Sequence[str], folder: Path) -> tup
     return first, second
 
 
-def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Rows, SessionConfig]:
+def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Iterator[Rows], SessionConfig]:
     """Return the rows of a recording as another element would have answered its samples, and that configuration.
 
-    Nothing of it was felt: had the other element been there, the hand would have moved differently.
+    Nothing of it was felt: had the other element been there, the hand would have moved differently. The rows come in
+    pieces.
 
     Raises
     ------
     ConfigurationError
         If a setting is not allowed, or the samples are not finite.
     """
-    from haptics.elements.simulation import simulate
-
     config = _changed(_configuration(recording), assignments)
-    rows = completed(recording.rows)
-    impedance = config.causality is Causality.IMPEDANCE
-    answer = simulate(config.built_element, rows["velocity" if impedance else "force"])
-    rows["friction_force"], rows["displacement"] = answer.friction_force, answer.displacement
-    rows["sticking"] = answer.sticking
-    rows["proxy"] = rows["position"] - answer.displacement
-    rate = config.session.rate
-    stretching = np.diff(answer.displacement, axis=0, prepend=np.zeros((1, 2))) * rate
-    rows["sliding_velocity"] = rows["velocity"] - stretching if impedance else answer.velocity
-    for name in ("command", "command_unlimited", "injected_energy"):
-        rows[name] = 0.0
-    return rows, config
+    return _answered(recording, config), config
+
+
+def _answered(recording: Recording, config: SessionConfig) -> Iterator[Rows]:
+    from haptics.elements.simulation import Following
+
+    impedance, rate = config.causality is Causality.IMPEDANCE, config.session.rate
+    following, before = Following(config.built_element), np.zeros((1, 2))
+    for piece in recording.chunks(rows=20_000):
+        rows = completed(piece)
+        answer = following.simulate(rows["velocity" if impedance else "force"])
+        rows["friction_force"], rows["displacement"] = answer.friction_force, answer.displacement
+        rows["sticking"] = answer.sticking
+        rows["proxy"] = rows["position"] - answer.displacement
+        stretching = np.diff(answer.displacement, axis=0, prepend=before) * rate
+        rows["sliding_velocity"] = rows["velocity"] - stretching if impedance else answer.velocity
+        for name in ("command", "command_unlimited", "injected_energy"):
+            rows[name] = 0.0
+        before = answer.displacement[-1:]
+        yield rows
 
 
 def _configuration(recording: Recording) -> Table:
@@ -101,9 +108,11 @@ def _changed(tables: Table, assignments: Sequence[str]) -> SessionConfig:
 
 def _follow_path(tables: Table, recording: Recording, path: Path) -> None:
     """Put a hand into the tables that repeats the recorded path of the handle, which is written to a file."""
-    rows = recording.rows
-    columns = np.column_stack((rows["time"] - rows["time"][0], rows["position"]))
-    np.savetxt(path, columns, delimiter=",", header="t,x,y", comments="", fmt="%.9g")
+    begin = float(recording.read(0, 1, ("time",))["time"][0])
+    with open(path, "w", encoding="utf-8") as file:
+        file.write("t,x,y\n")
+        for rows in recording.chunks(("time", "position"), 10_000):
+            np.savetxt(file, np.column_stack((rows["time"] - begin, rows["position"])), delimiter=",", fmt="%.9g")
     causality = Causality(recording.metadata.get("causality") or recording.metadata["device"]["causality"])
     hand = {"name": "recorded", "file": str(path), "centre": False}
     tables["device"] = {"name": _VIRTUAL[causality], "hand": hand}

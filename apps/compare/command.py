@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 from argparse import Namespace
+from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from apps.shared.answer import Answer
@@ -13,6 +15,8 @@ from haptics.errors import ConfigurationError
 if TYPE_CHECKING:
     from apps.compare.side import Side
     from haptics.recording.recording import Recording
+    from haptics.recording.tick_file import TickTable
+    from haptics.records import Rows
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -75,16 +79,33 @@ def _open_loop(recording: Recording, options: Namespace) -> Answer:
     from apps.compare.again import open_loop
     from apps.compare.comparison import described, figures, in_a_line
     from apps.compare.side import OPEN_LOOP, Side
+    from haptics.recording.recording import TICKS
 
-    rows, config = open_loop(recording, options.changes)
-    both = figures(recording.rows, rows)
-    words = f"A  {recording.folder}\nB  {', '.join(options.changes)}\n   {OPEN_LOOP}\n\n{described(both)}"
-    if options.show:
-        metadata = {**recording.metadata, "model": config.session.model, "configuration": config.as_dict()}
-        title = f"model {config.session.model}, {config.law['name']}: {', '.join(options.changes)}"
-        _show(_side(recording), Side(title, rows, metadata, open_loop=True), in_a_line(both), options.theme)
+    pieces, config = open_loop(recording, options.changes)
+    with TemporaryDirectory(prefix="haptics-compare-") as folder:
+        answers = _spooled(pieces, Path(folder) / TICKS)
+        both = figures(recording, answers)
+        words = f"A  {recording.folder}\nB  {', '.join(options.changes)}\n   {OPEN_LOOP}\n\n{described(both)}"
+        if options.show:
+            metadata = {**recording.metadata, "model": config.session.model, "configuration": config.as_dict()}
+            title = f"model {config.session.model}, {config.law['name']}: {', '.join(options.changes)}"
+            sides = _side(recording), Side(title, answers, metadata, open_loop=True)
+            _show(*sides, in_a_line(both), options.theme)
     named: list[dict[str, Any]] = [{"name": name, "unit": unit, "a": a, "b": b} for name, unit, a, b in both]
     return Answer({"a": str(recording.folder), "open_loop": options.changes, "figures": named}, words)
+
+
+def _spooled(pieces: Iterator[Rows], path: Path) -> TickTable:
+    """Put rows into a file, where they may be as many as they like."""
+    from haptics.recording.tick_file import TickFile, TickTable
+
+    file = TickFile(path)
+    try:
+        for rows in pieces:
+            file.append(rows)
+    finally:
+        file.close()
+    return TickTable(path)
 
 
 def _side(recording: Recording) -> Side:

@@ -2,25 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality
 from haptics.errors import ConfigurationError
+from haptics.recording.certificate import Distribution
 from haptics.recording.columns import column
 from haptics.recording.recording import Recording
+from haptics.recording.tick_file import TableInMemory, TickTable
 from haptics.records import ROW_UNITS, Rows
 
 COMPARED = ("position", "velocity", "force", "command", "friction_force", "proxy", "hand_force")
 """Columns that are compared tick by tick; hand and device are in the first, the rendering in the others."""
 
 _SIDES = ("a", "b")
-
-Figure = tuple[str, str, Callable[[Rows], float | None]]
 
 Figures = list[tuple[str, str, float | None, float | None]]
 """Name, unit, and the number of each of two runs."""
@@ -81,15 +82,16 @@ class Comparison:
             If one of them has no ticks.
         """
         for recording in (first, second):
-            if not len(recording.rows):
+            if not len(recording):
                 raise ConfigurationError(f"{recording.folder} has no ticks: there is nothing to compare.")
-        _, one, other = np.intersect1d(first.rows["tick"], second.rows["tick"], return_indices=True)
-        pairs = first.rows[one], second.rows[other]
         units = {**ROW_UNITS, "command": "N" if _is_impedance(first) else "m"}
-        differences = [_difference(name, units[name], *pairs) for name in COMPARED]
-        return cls(
-            (first, second), figures(first.rows, second.rows), len(one), differences, _other_settings(first, second)
-        )
+        found, count = {name: _Difference(name, units[name]) for name in COMPARED}, 0
+        for one, other in _pairs(first, second):
+            count += len(one)
+            for difference in found.values():
+                difference.add(one, other)
+        differences = [difference.result() for difference in found.values()]
+        return cls((first, second), figures(first, second), count, differences, _other_settings(first, second))
 
     def as_dict(self) -> dict[str, Any]:
         """Return all of it as plain values."""
@@ -113,9 +115,10 @@ class Comparison:
         return "\n".join(lines)
 
 
-def figures(first: Rows, second: Rows) -> Figures:
+def figures(first: Recording | TickTable | Rows, second: Recording | TickTable | Rows) -> Figures:
     """Return what the ticks of two runs come down to."""
-    return [(name, unit, number(first), number(second)) for name, unit, number in _FIGURES]
+    one, other = (_Run.of(run).figures() for run in (first, second))
+    return [(name, unit, number, other[k][2]) for k, (name, unit, number) in enumerate(one)]
 
 
 def described(found: Figures) -> str:
@@ -157,16 +160,150 @@ def _is_impedance(recording: Recording) -> bool:
     return bool(recording.metadata.get("device", {}).get("causality") == Causality.IMPEDANCE)
 
 
-def _difference(name: str, unit: str, one: Rows, other: Rows) -> Difference:
-    a, b = (np.asarray(column(rows, name), float) for rows in (one, other))
-    same = (a == b) | (np.isnan(a) & np.isnan(b))
-    unlike = np.flatnonzero(~same.all(axis=1))
-    if not len(unlike):
-        return Difference(name, unit, 0.0, 0.0, None)
-    distance = np.linalg.norm(a - b, axis=1)
-    distance = distance[np.isfinite(distance)]
-    rms, largest = (float(np.sqrt(np.mean(distance**2))), float(distance.max())) if len(distance) else (None, None)
-    return Difference(name, unit, rms, largest, int(one["tick"][unlike[0]]))
+def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
+    """Yield the rows of the ticks that both recordings have, piece by piece.
+
+    Ticks increase; a row whose tick is not later than all before it is left out.
+    """
+    columns = ("tick", *COMPARED)
+    pieces = [_increasing(recording.chunks(columns)) for recording in (first, second)]
+    empty = first.read(0, 0, columns)
+    held = [empty, empty]
+    while True:
+        for side in (0, 1):
+            if not len(held[side]):
+                held[side] = next(pieces[side], empty)
+        if not (len(held[0]) and len(held[1])):
+            return
+        upto = min(int(rows["tick"][-1]) for rows in held)
+        parts = []
+        for side in (0, 1):
+            count = int(np.searchsorted(held[side]["tick"], upto, side="right"))
+            parts.append(held[side][:count])
+            held[side] = held[side][count:]
+        _, one, other = np.intersect1d(parts[0]["tick"], parts[1]["tick"], assume_unique=True, return_indices=True)
+        yield parts[0][one], parts[1][other]
+
+
+def _increasing(pieces: Iterator[Rows]) -> Iterator[Rows]:
+    """Yield copies of pieces without the rows whose tick is not later than all before."""
+    latest = -1
+    for rows in pieces:
+        ticks = rows["tick"]
+        highest = np.maximum.accumulate(np.concatenate(([latest], ticks)))
+        kept = rows[ticks > highest[:-1]]
+        latest = int(highest[-1])
+        if len(kept):
+            yield kept
+
+
+class _Difference:
+    """By how much a column differs, from pairs of rows that come piece by piece."""
+
+    def __init__(self, name: str, unit: str) -> None:
+        self._name, self._unit = name, unit
+        self._first: int | None = None
+        self._squares, self._count, self._largest = 0.0, 0, 0.0
+
+    def add(self, one: Rows, other: Rows) -> None:
+        """Take further rows."""
+        a, b = (np.asarray(rows[self._name], float) for rows in (one, other))
+        unlike = np.flatnonzero(~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))
+        if self._first is None and len(unlike):
+            self._first = int(one["tick"][unlike[0]])
+        with np.errstate(invalid="ignore"):  # of two numbers that are not finite
+            distance = np.linalg.norm(a - b, axis=1)
+        distance = distance[np.isfinite(distance)]
+        self._squares += float(np.sum(distance**2))
+        self._count += len(distance)
+        self._largest = float(np.max(distance, initial=self._largest))
+
+    def result(self) -> Difference:
+        """Return what was found."""
+        if self._first is None:
+            return Difference(self._name, self._unit, 0.0, 0.0, None)
+        if not self._count:
+            return Difference(self._name, self._unit, None, None, self._first)
+        rms = math.sqrt(self._squares / self._count)
+        return Difference(self._name, self._unit, rms, self._largest, self._first)
+
+
+class _Run:
+    """What the rows of a run come down to, from pieces."""
+
+    COLUMNS = (
+        *("position", "velocity", "friction_force", "sticking", "injected_energy"),
+        *("period_error", "tick_time", "sample_age"),
+    )
+    DURATIONS: ClassVar = {
+        "start delay, p99": "period_error",
+        "computation time, p99": "tick_time",
+        "sample age, p99": "sample_age",
+    }
+
+    def __init__(self) -> None:
+        self._count = self._stuck = self._steps = self._sliding = 0
+        self._place: Rows | None = None
+        self._path = self._mean = self._spread = 0.0
+        self._fastest = self._strongest = self._energy = -math.inf
+        self._durations = {name: Distribution() for name in self.DURATIONS}
+
+    @classmethod
+    def of(cls, source: Recording | TickTable | Rows) -> Self:
+        """Return it for a recording, its table of ticks, or rows in memory."""
+        table = source.table if isinstance(source, Recording) else source
+        table = TableInMemory(table) if isinstance(table, np.ndarray) else table
+        found = cls()
+        for rows in table.chunks(cls.COLUMNS):
+            found._add(rows)
+        return found
+
+    def _add(self, rows: Rows) -> None:
+        if not len(rows):
+            return
+        self._count += len(rows)
+        place = rows["position"].copy()
+        before = place[:1] if self._place is None else self._place
+        steps = np.hypot(*np.diff(place, axis=0, prepend=before).T)[self._place is None :]
+        steps = steps[np.isfinite(steps)]
+        self._path, self._steps, self._place = self._path + float(steps.sum()), self._steps + len(steps), place[-1:]
+        self._fastest = _larger(self._fastest, norm_of(rows, "velocity"))
+        force = norm_of(rows, "friction_force")
+        self._strongest = _larger(self._strongest, force)
+        self._energy = _larger(self._energy, rows["injected_energy"])
+        self._stuck += int(np.count_nonzero(rows["sticking"]))
+        self._add_sliding(force[rows["sticking"] == 0])
+        for name, distribution in self._durations.items():
+            distribution.add(rows[self.DURATIONS[name]])
+
+    def _add_sliding(self, force: NDArray[np.float64]) -> None:
+        """Join mean and sum of squared deviations with those of further values (Chan et al. 1983)."""
+        force = force[np.isfinite(force)]
+        if not len(force):
+            return
+        mean, count = float(np.mean(force)), self._sliding + len(force)
+        apart = mean - self._mean
+        self._spread += float(np.sum((force - mean) ** 2)) + apart * apart * self._sliding * len(force) / count
+        self._mean += apart * len(force) / count
+        self._sliding = count
+
+    def figures(self) -> list[tuple[str, str, float | None]]:
+        """Return name, unit and number of each."""
+        slid = self._sliding > 0
+        numbers: list[tuple[str, str, float | None]] = [
+            ("ticks", "", self._count),
+            ("path of the end effector", "m", self._path if self._steps else None),
+            ("largest speed", "m/s", _known(self._fastest)),
+            ("share of sticking", "", self._stuck / self._count if self._count else math.nan),
+            ("friction while sliding, mean", "N", self._mean if slid else None),
+            ("friction while sliding, std", "N", math.sqrt(self._spread / self._sliding) if slid else None),
+            ("friction, largest", "N", _known(self._strongest)),
+            ("injected energy, largest", "J", _known(self._energy)),
+        ]
+        for name, distribution in self._durations.items():
+            value = distribution.percentile(99.0)
+            numbers.append((name, "us", None if value is None else 1e6 * value))
+        return numbers
 
 
 def norm_of(rows: Rows, name: str) -> NDArray[np.float64]:
@@ -174,34 +311,12 @@ def norm_of(rows: Rows, name: str) -> NDArray[np.float64]:
     return np.asarray(np.hypot(*np.asarray(column(rows, name), float).T))
 
 
-def _sliding(rows: Rows) -> NDArray[np.float64]:
-    """Return the friction force while it slides."""
-    return np.asarray(norm_of(rows, "friction_force")[rows["sticking"] == 0])
+def _larger(largest: float, values: NDArray[np.float64]) -> float:
+    return float(np.max(values[np.isfinite(values)], initial=largest))
 
 
-def _finite(number: Callable[[NDArray[np.float64]], Any], values: NDArray[np.float64]) -> float | None:
-    values = values[np.isfinite(values)]
-    return float(number(values)) if len(values) else None
-
-
-def _microseconds(name: str) -> Callable[[Rows], float | None]:
-    return lambda rows: _finite(lambda values: 1e6 * np.percentile(values, 99.0), np.asarray(rows[name]))
-
-
-_FIGURES: tuple[Figure, ...] = (
-    ("ticks", "", len),
-    ("path of the end effector", "m", lambda rows: _finite(np.sum, np.hypot(*np.diff(rows["position"], axis=0).T))),
-    ("largest speed", "m/s", lambda rows: _finite(np.max, norm_of(rows, "velocity"))),
-    ("share of sticking", "", lambda rows: float(np.mean(rows["sticking"] != 0))),
-    ("friction while sliding, mean", "N", lambda rows: _finite(np.mean, _sliding(rows))),
-    ("friction while sliding, std", "N", lambda rows: _finite(np.std, _sliding(rows))),
-    ("friction, largest", "N", lambda rows: _finite(np.max, norm_of(rows, "friction_force"))),
-    ("injected energy, largest", "J", lambda rows: _finite(np.max, np.asarray(rows["injected_energy"]))),
-    ("start delay, p99", "us", _microseconds("period_error")),
-    ("computation time, p99", "us", _microseconds("tick_time")),
-    ("sample age, p99", "us", _microseconds("sample_age")),
-)
-"""What a recording comes down to: name, unit, and the function of its rows."""
+def _known(largest: float) -> float | None:
+    return largest if math.isfinite(largest) else None
 
 
 # --- settings -----------------------------------------------------------------------------------------------------

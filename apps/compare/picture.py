@@ -38,7 +38,7 @@ def draw(comparison: Comparison, path: Path) -> None:
     grid = figure.add_gridspec(2, 2)
     over_time, speed, stretch = (figure.add_subplot(place) for place in (grid[0, :], grid[1, 0], grid[1, 1]))
     for letter, recording, style in zip("AB", comparison.recordings, _STYLES, strict=True):
-        _one(over_time, speed, stretch, f"{letter}: {_title(recording)}", recording.rows, style)
+        _one(over_time, speed, stretch, f"{letter}: {_title(recording)}", _thinned(recording), style)
     _label(over_time, "time [s]", "friction force [N]")
     _label(speed, "sliding speed [mm/s]", "friction force [N]")
     _label(stretch, "along the motion [mm]", "friction along it [N]")
@@ -52,7 +52,6 @@ def draw(comparison: Comparison, path: Path) -> None:
 
 def _one(over_time: Axes, speed: Axes, stretch: Axes, name: str, rows: Rows, style: tuple[str, str, float]) -> None:
     colour, line, width = style
-    rows = rows[:: max(1, -(-len(rows) // _MOST_POINTS))]
     force = norm_of(rows, "friction_force")
     over_time.plot(rows["time"], force, line, color=colour, linewidth=width, label=name)
     sliding = rows["sticking"] == 0
@@ -60,6 +59,16 @@ def _one(over_time: Axes, speed: Axes, stretch: Axes, name: str, rows: Rows, sty
     speed.plot(milli, force[sliding], ".", color=colour, markersize=2.0, alpha=0.5)
     axis = _main_axis(rows)
     stretch.plot(1e3 * rows["position"] @ axis, rows["friction_force"] @ axis, line, color=colour, linewidth=0.9)
+
+
+def _thinned(recording: Recording) -> Rows:
+    """Return every so-many-th row, at most `_MOST_POINTS` of them."""
+    columns = ("time", "position", "friction_force", "sliding_velocity", "sticking")
+    every, place, kept = max(1, -(-len(recording) // _MOST_POINTS)), 0, [recording.read(0, 0, columns)]
+    for rows in recording.chunks(columns):
+        kept.append(rows[-place % every :: every].copy())
+        place += len(rows)
+    return np.concatenate(kept)
 
 
 def _main_axis(rows: Rows) -> NDArray[np.float64]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from haptics.recording.recording import Recording
+from haptics.recording.tick_file import TableInMemory, TickTable
 from haptics.records import Rows
 
 OPEN_LOOP = "LOOP OPEN: answers to the samples of A; no hand has felt them"
@@ -21,7 +22,7 @@ class Side:
     ----------
     title : str
         What it is.
-    source : Recording or structured array
+    source : Recording, table or structured array
         Its ticks.
     metadata : mapping
         As for `apps.view.replay.run`.
@@ -30,6 +31,6 @@ class Side:
     """
 
     title: str
-    source: Recording | Rows
+    source: Recording | TickTable | TableInMemory | Rows
     metadata: Mapping[str, Any]
     open_loop: bool = False

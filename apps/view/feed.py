@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
+
 from apps.view.counts import Counts, Durations, RateMeter
 from apps.view.history import History
 from apps.view.overview import STEP, Overview, Table, row_of
@@ -95,9 +97,15 @@ class LiveFeed(Feed):
         return len(rows)
 
 
-def table_of(source: Recording | Rows) -> Table:
-    """Return the table of ticks of a recording, or of rows in memory."""
-    return source.table if isinstance(source, Recording) else TableInMemory(source)
+Source = Recording | Table | Rows
+"""What can be shown: a recording of any length, its table of ticks, or rows in memory."""
+
+
+def table_of(source: Source) -> Table:
+    """Return the table of ticks of what is to be shown."""
+    if isinstance(source, Recording):
+        return source.table
+    return TableInMemory(source) if isinstance(source, np.ndarray) else source
 
 
 class ReplayFeed(Feed):
@@ -105,7 +113,7 @@ class ReplayFeed(Feed):
 
     Parameters
     ----------
-    source : Recording or structured array
+    source : Recording, table or structured array
         What is shown.
     rate : float
         Nominal rate [Hz].
@@ -124,7 +132,7 @@ class ReplayFeed(Feed):
 
     def __init__(
         self,
-        source: Recording | Rows,
+        source: Source,
         rate: float,
         causality: str = Causality.IMPEDANCE,
         overview: Overview | None = None,

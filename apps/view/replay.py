@@ -9,7 +9,7 @@ from typing import Any
 from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
-from apps.view.feed import ReplayFeed, table_of
+from apps.view.feed import ReplayFeed, Source, table_of
 from apps.view.overview import Looking, Overview
 from apps.view.panels.charts import Panel
 from apps.view.panels.strip import OverviewStrip
@@ -17,7 +17,6 @@ from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, deskt
 from apps.view.window import LEAST
 from haptics.errors import RecordingError
 from haptics.recording.recording import Recording
-from haptics.records import Rows
 
 FRAME_MS = 33
 
@@ -57,8 +56,8 @@ class ReplayWindow(QtWidgets.QWidget):
 
     Parameters
     ----------
-    source : Recording or structured array
-        What is shown: a recording of any length, or rows in memory.
+    source : Recording, table or structured array
+        What is shown: a recording of any length, its table of ticks, or rows in memory.
     metadata : mapping
         See `run`.
     theme : Theme
@@ -70,7 +69,7 @@ class ReplayWindow(QtWidgets.QWidget):
         The row shown as the newest.
     """
 
-    def __init__(self, source: Recording | Rows, metadata: Mapping[str, Any], theme: Theme) -> None:
+    def __init__(self, source: Source, metadata: Mapping[str, Any], theme: Theme) -> None:
         super().__init__()
         table = table_of(source)
         if not len(table):
@@ -246,13 +245,13 @@ class ReplayWindow(QtWidgets.QWidget):
         super().closeEvent(event)
 
 
-def run(source: Recording | Rows, metadata: Mapping[str, Any], theme: str = "auto") -> None:
+def run(source: Source, metadata: Mapping[str, Any], theme: str = "auto") -> None:
     """Show a recording in a window until it is closed.
 
     Parameters
     ----------
-    source : Recording or structured array
-        The recording, or ticks in memory.
+    source : Recording, table or structured array
+        What is shown.
     metadata : mapping
         The recording's ``recording.json``. Used are ``device`` (a table with ``name``, ``workspace_min`` and
         ``workspace_max``), ``model``, ``causality``, ``rate_hz``, ``hand``, ``parameters``, ``limits`` and

@@ -86,18 +86,36 @@ def simulate(element: Element, inputs: ArrayLike) -> Simulation:
     ConfigurationError
         If `inputs` has another shape or holds a value that is not finite.
     """
-    if not isinstance(element, Element):
-        raise ConfigurationError(f"element = {element!r}: must be an element such as RigidAdmittance(law, mass).")
-    try:
-        array = np.array(inputs, dtype=np.float64, ndmin=2)
-    except (TypeError, ValueError):
-        raise ConfigurationError(f"inputs of type {type(inputs).__name__}: must be (n, 2) finite numbers.") from None
-    array = array.reshape(0, 2) if array.size == 0 else array
-    if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
-        raise ConfigurationError(f"inputs of shape {array.shape}: must be (n, 2) finite numbers.")
-    results: NDArray[Any] = np.zeros(len(array), RESULT)
-    run_element(element.copy_record(), array, results)
-    columns = {name: np.ascontiguousarray(results[name]) for name in ("output", "friction_force", "displacement")}
-    return Simulation(
-        **columns, velocity=np.ascontiguousarray(results["velocity"]), sticking=results["sticking"].astype(bool)
-    )
+    return Following(element).simulate(inputs)
+
+
+class Following:
+    """An element that is run through inputs which come piece by piece, each from where the last one has ended.
+
+    Parameters
+    ----------
+    element : Element
+        Its state is where the first piece begins; the element itself is left as it is.
+    """
+
+    def __init__(self, element: Element) -> None:
+        if not isinstance(element, Element):
+            raise ConfigurationError(f"element = {element!r}: must be an element such as RigidAdmittance(law, mass).")
+        self._record = element.copy_record()
+
+    def simulate(self, inputs: ArrayLike) -> Simulation:
+        """Run the element through the next inputs; see `simulate`."""
+        try:
+            array = np.array(inputs, dtype=np.float64, ndmin=2)
+        except (TypeError, ValueError):
+            kind = type(inputs).__name__
+            raise ConfigurationError(f"inputs of type {kind}: must be (n, 2) finite numbers.") from None
+        array = array.reshape(0, 2) if array.size == 0 else array
+        if array.ndim != 2 or array.shape[1] != 2 or not np.isfinite(array).all():
+            raise ConfigurationError(f"inputs of shape {array.shape}: must be (n, 2) finite numbers.")
+        results: NDArray[Any] = np.zeros(len(array), RESULT)
+        run_element(self._record, array, results)
+        columns = {name: np.ascontiguousarray(results[name]) for name in ("output", "friction_force", "displacement")}
+        return Simulation(
+            **columns, velocity=np.ascontiguousarray(results["velocity"]), sticking=results["sticking"].astype(bool)
+        )

@@ -89,13 +89,16 @@ class Distribution:
 
         Between two of the ordered values they are interpolated linearly, as NumPy does.
         """
+        wanted = {"p50": 50.0, "p99": 99.0} | ({"p999": 99.9} if p999 else {}) | {"max": 100.0}
+        found = {name: self.percentile(percent) for name, percent in wanted.items()}
+        return {name: round(value * scale, 3) for name, value in found.items() if value is not None}
+
+    def percentile(self, percent: float) -> float | None:
+        """Return the percentile [s]; None without any duration."""
         self._merge()
         if not len(self._values):
-            return {}
-        wanted = {"p50": 50.0, "p99": 99.0} | ({"p999": 99.9} if p999 else {})
-        upto = np.cumsum(self._counts)
-        found = {name: self._interpolated(upto, percent / 100.0) for name, percent in wanted.items()}
-        return {name: round(value * scale, 3) for name, value in (found | {"max": self._largest}).items()}
+            return None
+        return self._largest if percent == 100.0 else self._interpolated(np.cumsum(self._counts), percent / 100.0)
 
     def histogram(self) -> list[int]:
         """Return how many durations lie in each bin of `BIN_EDGES_US`; what is beyond the last edge is in the last."""

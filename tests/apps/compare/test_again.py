@@ -45,14 +45,16 @@ def test_what_a_mouse_did_is_repeated_along_its_path(recording: Recording, tmp_p
 
 
 def test_with_the_same_settings_the_open_loop_gives_what_was_recorded(recording: Recording) -> None:
-    rows, _ = open_loop(recording, [])
+    pieces, _ = open_loop(recording, [])
+    rows = np.concatenate(list(pieces))
     assert rows["friction_force"] == pytest.approx(recording.rows["friction_force"], abs=1e-12)
     assert rows["proxy"] == pytest.approx(recording.rows["proxy"], abs=1e-12)
     assert (rows["command"] == 0.0).all(), "nothing of it was sent"
 
 
 def test_the_open_loop_answers_the_same_motion_with_another_law(recording: Recording) -> None:
-    rows, config = open_loop(recording, ["law.name=coulomb-viscous", "law.force=2", "law.viscosity=4"])
+    pieces, config = open_loop(recording, ["law.name=coulomb-viscous", "law.force=2", "law.viscosity=4"])
+    rows = np.concatenate(list(pieces))
     assert config.law["name"] == "coulomb-viscous"
     assert (rows["position"] == recording.rows["position"]).all()
     speed, force = (np.hypot(*rows[name].T) for name in ("sliding_velocity", "friction_force"))
