@@ -143,6 +143,9 @@ def _commands(settings: Settings, duration: float, folder: Path) -> Iterator[tup
         out = folder / f"exported.{kind}"
         yield f"export --to {kind}", ["export", str(one), "--to", kind, "--out", str(out)]
         out.unlink()
+    yield "pack", ["pack", str(one)]
+    yield "verify, packed", ["verify", str(one)]
+    yield "export --to csv, packed", ["export", str(one), "--to", "csv", "--out", str(folder / "packed.csv")]
 
 
 def _needed(name: str, arguments: list[str]) -> Need:

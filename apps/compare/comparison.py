@@ -15,7 +15,7 @@ from haptics.errors import ConfigurationError
 from haptics.recording.certificate import Distribution
 from haptics.recording.columns import column
 from haptics.recording.recording import Recording
-from haptics.recording.tick_file import TableInMemory, TickTable
+from haptics.recording.tick_file import Table, TableInMemory
 from haptics.records import ROW_UNITS, Rows
 
 COMPARED = ("position", "velocity", "force", "command", "friction_force", "proxy", "hand_force")
@@ -115,7 +115,7 @@ class Comparison:
         return "\n".join(lines)
 
 
-def figures(first: Recording | TickTable | Rows, second: Recording | TickTable | Rows) -> Figures:
+def figures(first: Recording | Table | Rows, second: Recording | Table | Rows) -> Figures:
     """Return what the ticks of two runs come down to."""
     one, other = (_Run.of(run).figures() for run in (first, second))
     return [(name, unit, number, other[k][2]) for k, (name, unit, number) in enumerate(one)]
@@ -249,7 +249,7 @@ class _Run:
         self._durations = {name: Distribution() for name in self.DURATIONS}
 
     @classmethod
-    def of(cls, source: Recording | TickTable | Rows) -> Self:
+    def of(cls, source: Recording | Table | Rows) -> Self:
         """Return it for a recording, its table of ticks, or rows in memory."""
         table = source.table if isinstance(source, Recording) else source
         table = TableInMemory(table) if isinstance(table, np.ndarray) else table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from haptics.recording.recording import Recording
-from haptics.recording.tick_file import TableInMemory, TickTable
+from haptics.recording.tick_file import Table
 from haptics.records import Rows
 
 OPEN_LOOP = "LOOP OPEN: answers to the samples of A; no hand has felt them"
@@ -31,6 +31,6 @@ class Side:
     """
 
     title: str
-    source: Recording | TickTable | TableInMemory | Rows
+    source: Recording | Table | Rows
     metadata: Mapping[str, Any]
     open_loop: bool = False

@@ -8,10 +8,10 @@ import numpy as np
 
 from apps.view.counts import Counts, Durations, RateMeter
 from apps.view.history import History
-from apps.view.overview import STEP, Overview, Table, row_of
+from apps.view.overview import STEP, Overview, row_of
 from haptics.device import Causality
 from haptics.recording.recording import Recording
-from haptics.recording.tick_file import TableInMemory
+from haptics.recording.tick_file import Table, TableInMemory
 from haptics.records import Rows
 from haptics.trace import Reader, Ring
 
@@ -158,7 +158,7 @@ class ReplayFeed(Feed):
 
     def index_at(self, time: float) -> int:
         """Return the last row that is not later than `time` [s]."""
-        return row_of(self._table, "time", time)
+        return row_of(self._table, "time", time, self.index)
 
     def seek(self, index: int) -> None:
         """Make row `index` the newest."""

@@ -23,7 +23,7 @@ from haptics.device import Causality
 from haptics.errors import HapticError, RecordingError
 from haptics.reading import read_npz
 from haptics.recording.recording import Recording, stated_hash
-from haptics.recording.tick_file import TableInMemory, TickTable
+from haptics.recording.tick_file import Table
 from haptics.records import UNUSABLE, Rows, Status
 
 CACHE = "overview.npz"
@@ -58,8 +58,6 @@ KINDS = {
 _NAMES = tuple(KINDS)
 _IN_ROWS = _NAMES[:5]
 
-Table = TickTable | TableInMemory
-
 
 @dataclass(frozen=True)
 class Mark:
@@ -85,7 +83,7 @@ class Overview:
 
     Parameters
     ----------
-    table : TickTable or TableInMemory
+    table : Table
         The ticks.
     causality : str
         Of the device: the force is its command, or the measured one.
@@ -290,15 +288,34 @@ class Looking:
         self.over = True
 
 
-def row_of(table: Table, column: str, value: float) -> int:
-    """Return the last row in which an increasing column is not greater than `value`; 0 without any."""
-    low, high = 0, len(table)
+def row_of(table: Table, column: str, value: float, near: int = 0) -> int:
+    """Return the last row in which an increasing column is not greater than `value`; 0 without any.
+
+    It is looked for around the row `near` first, in steps that double: a place far away takes long to read in a table
+    that is packed.
+    """
+
+    def is_later(row: int) -> bool:
+        return bool(table.read(row, row + 1, (column,))[column][0] > value)
+
+    low, high, step = 0, len(table), 1
+    near = min(max(near, 0), high - 1)
+    if high and is_later(near):
+        high = near
+        while high - step > 0 and is_later(high - step):
+            high, step = high - step, 2 * step
+        low = max(high - step, 0)
+    elif high:
+        low = near + 1
+        while low + step < high and not is_later(low + step):
+            low, step = low + step + 1, 2 * step
+        high = min(low + step, high)
     while low < high:
         middle = (low + high) // 2
-        if table.read(middle, middle + 1, (column,))[column][0] <= value:
-            low = middle + 1
-        else:
+        if is_later(middle):
             high = middle
+        else:
+            low = middle + 1
     return max(low - 1, 0)
 
 

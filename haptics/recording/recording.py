@@ -12,6 +12,7 @@ recording.json     configuration, versions, device, columns with units; written 
                    with the result and the timing certificate
 ticks.npy.part     every tick as a NumPy structured array, appended to; a valid ``.npy`` file at every moment
 ticks.npy          the same, renamed when the run was closed in order
+ticks.npz          the same in less room, if somebody has packed it
 settings.jsonl     one line per change of parameters: version and the parameters in force from then on
 events.jsonl       one line per event: keys that a person pressed, and the end of the run; what, which tick, when
                    (monotonic clock, ns)
@@ -26,7 +27,8 @@ from typing import TYPE_CHECKING, Any
 
 from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.json_files import parsed_json, small_text, whole_lines
-from haptics.recording.tick_file import CHUNK_ROWS, TableInMemory, TickTable
+from haptics.recording.packed import PackedTable
+from haptics.recording.tick_file import CHUNK_ROWS, Table, TableInMemory, TickTable
 from haptics.records import Rows
 
 if TYPE_CHECKING:
@@ -35,6 +37,8 @@ if TYPE_CHECKING:
 METADATA = "recording.json"
 TICKS = "ticks.npy"
 PART = "ticks.npy.part"
+PACKED = "ticks.npz"
+"""In place of ``ticks.npy`` where a recording was packed (`haptics.recording.packed`)."""
 SETTINGS = "settings.jsonl"
 EVENTS = "events.jsonl"
 
@@ -65,7 +69,7 @@ class Recording:
         Where it is.
     metadata : dict
         The content of ``recording.json``.
-    table : TickTable
+    table : Table
         The recorded ticks on the disk, with the columns of the file: those of `haptics.records.COLUMNS` as far as its
         format had them, the channels of its device, and others that it may have besides (`haptics.recording.columns`).
     settings : list of dict
@@ -82,7 +86,8 @@ class Recording:
                 f"{folder} is not a readable recording: {error}. Give the folder that holds {METADATA}."
             ) from error
         self._require_known()
-        self.table: TickTable | TableInMemory = TickTable(self.ticks)
+        path = self.ticks
+        self.table: Table = PackedTable(path) if path.name == PACKED else TickTable(path)
         self._rows: Rows | None = None
 
     def __len__(self) -> int:
@@ -94,7 +99,7 @@ class Recording:
     ) -> Iterator[Rows]:
         """Yield the recorded ticks in pieces, in constant memory; a piece is valid until the next is asked for.
 
-        See `haptics.recording.tick_file.TickTable.chunks` for the parameters.
+        See `haptics.recording.tick_file.Table.chunks` for the parameters.
         """
         return self.table.chunks(columns, rows, start=start, stop=stop)
 
@@ -104,7 +109,7 @@ class Recording:
 
     @property
     def rows(self) -> Rows:
-        """Every recorded tick, as a read-only array that is mapped from the file.
+        """Every recorded tick, as an array that must not be written to: mapped from the file, unless it is packed.
 
         Convenient for short recordings. What is looked at stays in memory, as long as there is enough of it, and an
         hour at 8 kHz takes 7.5 GB of addresses: programs for recordings of any length use `chunks` and `read`.
@@ -158,8 +163,8 @@ class Recording:
     @property
     def ticks(self) -> Path:
         """The file that the rows are in."""
-        complete = self.folder / TICKS
-        return complete if complete.exists() else self.folder / PART
+        complete, packed = self.folder / TICKS, self.folder / PACKED
+        return complete if complete.exists() else packed if packed.exists() else self.folder / PART
 
     def _require_known(self) -> None:
         """Raise `RecordingError` unless the description has a form, and is of a format, that this version knows."""

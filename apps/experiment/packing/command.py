@@ -17,8 +17,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def run(options: argparse.Namespace) -> Answer:
     """Pack every recording of every session, once what was felt in it is known, or unpack it."""
     from apps.experiment.journal import sessions_below
-    from apps.experiment.packing.packed import pack, unpack
     from apps.experiment.packing.sessions import know_stimuli, recordings_of
+    from apps.pack.packing import pack, unpack
     from apps.shared.scale import grouped
 
     count = changed = 0

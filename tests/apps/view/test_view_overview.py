@@ -192,7 +192,8 @@ def test_no_more_is_read_than_is_shown(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_row_at_a_time_is_found_without_reading_all(time: float) -> None:
     rows = made()
     expected = max(int(np.searchsorted(rows["time"], time, side="right")) - 1, 0)
-    assert row_of(TableInMemory(rows), "time", time) == expected
+    for near in (0, 1, 2999, 3001, 10_000, 10_004, COUNT - 1, COUNT, -1):
+        assert row_of(TableInMemory(rows), "time", time, near) == expected
 
 
 # --- kept beside the recording ------------------------------------------------------------------------------------

@@ -11,12 +11,13 @@ import pytest
 
 from apps.cli import main
 from apps.experiment.journal import SessionFolder, trial_rows
-from apps.experiment.packing import packed
-from apps.experiment.packing.packed import PACKED, pack, unpack
 from apps.experiment.stimulus import measure
+from apps.pack import packing
+from apps.pack.packing import pack, unpack
 from haptics.errors import RecordingError
-from haptics.recording.recording import TICKS, Recording
+from haptics.recording.recording import PACKED, TICKS, Recording
 from haptics.recording.replay import verify
+from haptics.recording.tick_file import Table, TableInMemory
 from tests.apps.experiment.design.designs import changed
 from tests.apps.experiment.engine.running import simulate
 
@@ -69,10 +70,17 @@ def test_ticks_that_were_changed_are_not_packed(place: SessionFolder) -> None:
 
 def test_nothing_is_removed_that_does_not_come_back(place: SessionFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     block, before = place.recording(1), ticks(place)
-    monkeypatch.setattr(packed, "_joined", lambda path: b"another")
+    write = packing.write_packed
+
+    def wrong(table: Table, path: Path) -> None:
+        rows = table.read()
+        rows["time"][3] += 1e-9
+        write(TableInMemory(rows), path)
+
+    monkeypatch.setattr(packing, "write_packed", wrong)
     with pytest.raises(RecordingError, match="nothing was removed"):
         pack(block)
-    assert ticks(place) == before
+    assert ticks(place) == before and not list(block.glob("*npz*"))
 
 
 @pytest.mark.few(1)

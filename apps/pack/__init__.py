@@ -1,0 +1,1 @@
+"""``haptics pack``: recordings take less room, and are read as they are."""
