@@ -97,7 +97,7 @@ def _rendered(recording: Recording, conversion: Conversion, measured: Motion) ->
     from calibration.hysteresis import Motion
     from calibration.rendering import middle
 
-    rows, device = recording.rows, recording.metadata["device"]
+    rows, device = recording.read(columns=("position", "velocity", "friction_force")), recording.metadata["device"]
     usable = np.isfinite(rows["position"]).all(axis=1) & np.isfinite(rows["friction_force"]).all(axis=1)
     if not usable.any():
         raise ConfigurationError(f"{recording.folder}: has no tick with a position and a friction force.")

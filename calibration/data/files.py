@@ -87,18 +87,17 @@ def read_columns(path: str, names: Mapping[str, str]) -> RawColumns:
     """
     file = Path(path)
     if file.is_dir():
-        columns, data, device = _recording(file)
-    elif file.suffix.lower() == ".npz":
-        columns, data, device = _npz(path), _bytes(path), ""
+        columns, file, device = _recording(file)
     else:
-        columns, data, device = _csv(path), _bytes(path), ""
-    source = Source(path, hashlib.sha256(data).hexdigest(), device)
+        columns, device = (_npz if file.suffix.lower() == ".npz" else _csv)(path), ""
+    source = Source(path, _sha256(file), device)
     return RawColumns(source, _renamed(path, columns, names))
 
 
-def _bytes(path: str) -> bytes:
+def _sha256(path: Path) -> str:
     try:
-        return Path(path).read_bytes()
+        with open(path, "rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise ConfigurationError(f"{path}: cannot be read ({error.strerror or error}).") from error
 
@@ -132,8 +131,11 @@ def _numbered(name: str, column: int) -> str:
     return f"{column + 1}.{name}" if parse_column(name) is not None else f"{name}:{column}"
 
 
-def _recording(folder: Path) -> tuple[Columns, bytes, str]:
-    """Return both axes of a recording, made on a device that takes forces and whose handle nobody held."""
+def _recording(folder: Path) -> tuple[Columns, Path, str]:
+    """Return both axes of a recording, made on a device that takes forces and whose handle nobody held.
+
+    Only the columns that are needed are in memory. With them come the file of the ticks and the name of the device.
+    """
     from haptics.device import Causality
     from haptics.recording.recording import Recording
 
@@ -144,15 +146,20 @@ def _recording(folder: Path) -> tuple[Columns, bytes, str]:
             f"{folder}: was made on {device.get('name', 'no device')}, whose motor forces are not recorded; friction "
             "can be identified from recordings of impedance devices only."
         )
-    rows = recording.rows
-    columns: Columns = {"time_s": np.array(rows["time"])}
-    for number, axis in enumerate("xy"):
-        # A joint gives minus what moves it: what reaches its mass is that less the friction.
-        columns[f"{axis}.force_n"] = -np.array(rows["command"][:, number] + rows["force"][:, number])
-        columns[f"{axis}.velocity_m_per_s"] = np.array(rows["velocity"][:, number])
-        columns[f"{axis}.position_m"] = np.array(rows["position"][:, number])
+    names = ["time_s", *(f"{axis}.{name}" for axis in "xy" for name in ("force_n", "velocity_m_per_s", "position_m"))]
+    columns: Columns = {name: np.empty(len(recording)) for name in names}
+    place = 0
+    for rows in recording.chunks(("time", "command", "force", "velocity", "position")):
+        part = slice(place, place + len(rows))
+        columns["time_s"][part] = rows["time"]
+        for number, axis in enumerate("xy"):
+            # A joint gives minus what moves it: what reaches its mass is that less the friction.
+            columns[f"{axis}.force_n"][part] = -(rows["command"][:, number] + rows["force"][:, number])
+            columns[f"{axis}.velocity_m_per_s"][part] = rows["velocity"][:, number]
+            columns[f"{axis}.position_m"][part] = rows["position"][:, number]
+        place += len(rows)
     name = f"{device.get('name', '')} {device.get('identity', '')}".strip()
-    return columns, _bytes(str(recording.ticks)), name
+    return columns, recording.ticks, name
 
 
 def _renamed(path: str, columns: Columns, names: Mapping[str, str]) -> Columns:

@@ -176,7 +176,7 @@ def _push(
     present = Present()
     pusher = Pusher(seen.axes, person, request.push_level, seen.full_scale, _looker(seen, present), mover.period)
     recording = drive(mover, pusher.repeat(before) if before else pusher.explore(), folder, facts, present=present)
-    quantum = math.gcd(seen.quantum, seen.steps(recording.rows["position"]))
+    quantum = math.gcd(seen.quantum, seen.steps(recording.read(columns=("position",))["position"]))
     assert pusher.response is not None
     return _Pushed(pusher.pushes, quantum, pusher.level, pusher.response)
 

@@ -89,7 +89,7 @@ def _whole_rounds(recording: Recording) -> list[list[Rows]]:
 
 def _rounds_by_tick(recording: Recording, parts: Any) -> list[list[Rows]]:
     """Return the rounds of a recording that has their first ticks and those after them, as older versions wrote it."""
-    rows = recording.rows
+    rows = recording.read()
     ticks = rows["tick"]
     try:
         pairs = [[(int(begin), int(end)) for begin, end in rounds] for rounds in parts]

@@ -113,13 +113,13 @@ def _sealed(folder: Path) -> str:
 def _measured(folder: Path, axis: str) -> dict[str, dict[str, Any]]:
     """Measure every interval of a recording."""
     recording = Recording(folder)
-    rows, own = recording.rows, residual_of(folder, recording.metadata)
-    markers = np.array(rows["marker"])
+    own = residual_of(folder, recording.metadata)
+    markers = recording.read(columns=("marker",))["marker"]
     edges = [0, *(np.flatnonzero(np.diff(markers)) + 1).tolist(), len(markers)]
     found = {}
     for begin, end in itertools.pairwise(edges):
         if end > begin and markers[begin] % 10:
-            found[str(int(markers[begin]))] = _interval(recording, np.array(rows[begin:end]), axis, own)
+            found[str(int(markers[begin]))] = _interval(recording, recording.read(begin, end), axis, own)
     return found
 
 
