@@ -49,7 +49,7 @@ _TOOLS = {
     "doctor": "check this machine for 1 kHz, and print the commands that fix what is missing",
     "experiment": "psychophysics: run an experiment from one file, resume it, report and export what it found",
     "export": "write a recording as CSV, Parquet, MATLAB or MCAP file",
-    "pack": "recordings in less room, without loss; every command reads them as they are",
+    "pack": "compress recordings without loss; all commands read packed recordings",
     "reproduce": "reproduce figures and tables of the papers, with the papers' numbers beside ours",
     "sweep": "parameter studies: many simulated sessions, on all processors or on a cluster",
     "verify": "check a recording by the equations, independently of what made it, with one verdict",

@@ -1,8 +1,8 @@
-"""The benchmark ``hours``: what the commands on a recording need, against the length of the recording.
+"""The benchmark ``hours``: peak memory and time of all commands as a function of the length of the recording.
 
-Sessions without a clock are recorded, a sixtieth, a sixth and the whole of the duration long, and every command is
-given each of them in a process of its own. What counts is the peak of its memory for the longest one over that for the
-middle one: 1 where memory does not depend on the length.
+Offline sessions of 1/60, 1/6 and 1/1 of the duration are recorded, and each command processes them in a separate
+process. The main result is the ratio of the peak memory for the longest recording to that for 1/6 of its length, which
+is 1 if memory does not depend on the length.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from haptics.settings import bounded, build, check, documented, string
 TITLE = "memory and time of every command against the length of a recording (only if named; up to an hour by default)"
 
 LARGEST = 300.0
-"""Memory that a command may have at most [MB]."""
+"""Limit of the peak memory of a command [MB]."""
 
 FLAT = 1.1
-"""How much larger the peak may be for the longest recording than for one of a sixth of its length."""
+"""Limit of the ratio of peak memory between the longest recording and 1/6 of its length."""
 
 _PARTS = (60, 6, 1)
 _WHERE = "bench hours"
 _SPARE = 4.0
-"""So much room must there be, in parts of the size of the longest recording: two of them, and what is exported."""
+"""Required disk space relative to the longest recording: two recordings and one export."""
 
 
 @documented
 @dataclass(frozen=True)
 class Settings:
-    """What can be asked of the benchmark."""
+    """Settings of the benchmark."""
 
     duration: float = bounded(3600.0, minimum=60.0, maximum=1e5, unit="s", doc="length of the longest session")
     rate: float = bounded(1000.0, minimum=100.0, maximum=8000.0, unit="Hz", doc="servo rate")
     device: str = string("virtual-joystick", allowed="the name of a virtual device", doc="device, as for haptics run")
     model: str = string("", allowed="the name of a model", doc="model, as for haptics run")
-    record: str = string("", allowed="a folder", doc="folder for the recordings, which are removed; if empty a new one")
+    record: str = string("", allowed="a folder", doc="folder for temporary recordings; a new temporary folder if empty")
 
     def __post_init__(self) -> None:
         check(self, _WHERE)
@@ -56,7 +56,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Need:
-    """What a command needed: peak of its memory [MB], time by the clock and of the processor [s]."""
+    """Resources used by a command: peak memory [MB], wall time and processor time [s]."""
 
     memory_mb: float
     time_s: float
@@ -64,7 +64,7 @@ class Need:
 
 
 def run(progress: Progress, **options: Any) -> Outcome:
-    """Record the sessions and give them to the commands."""
+    """Run the benchmark."""
     settings = build(Settings, options, _WHERE)
     needs: dict[str, dict[int, Need]] = {}
     with _folder(settings) as folder:
@@ -86,7 +86,7 @@ def run(progress: Progress, **options: Any) -> Outcome:
 
 
 def failures(result: dict[str, Any]) -> list[str]:
-    """Return which commands need too much memory, or more for a longer recording, in sentences."""
+    """Return a sentence for each command that exceeds a limit."""
     found = []
     for name, one in result["commands"].items():
         peak, ratio = one["lengths"][-1]["memory_mb"], one["memory_ratio"]
@@ -113,7 +113,7 @@ def _as_dict(of_length: dict[int, Need]) -> dict[str, Any]:
 
 @contextmanager
 def _folder(settings: Settings) -> Iterator[Path]:
-    """Make a folder for what is recorded and exported, and remove it again."""
+    """Create a temporary folder for recordings and exports."""
     if settings.record:
         Path(settings.record).mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(prefix="haptics-bench-", dir=settings.record or None) as made:
@@ -126,7 +126,7 @@ def _folder(settings: Settings) -> Iterator[Path]:
 
 
 def _commands(settings: Settings, duration: float, folder: Path) -> Iterator[tuple[str, list[str]]]:
-    """Yield the name and the arguments of each command; the first two record what the others work on."""
+    """Yield name and arguments of each command; the first two create the recordings for the others."""
     asked = ["--device", settings.device, "--clock", "off", "--duration", f"{duration:g}", "--headless"]
     asked += ["--rate", f"{settings.rate:g}", *(["--model", settings.model] if settings.model else [])]
     first, second = folder / "first", folder / "second"
@@ -149,7 +149,7 @@ def _commands(settings: Settings, duration: float, folder: Path) -> Iterator[tup
 
 
 def _needed(name: str, arguments: list[str]) -> Need:
-    """Run a command in a process of its own and return what it needed."""
+    """Run a command in a separate process and return its resource usage."""
     begun = time.monotonic()
     with tempfile.TemporaryFile() as said:
         process = os.posix_spawn(
@@ -175,7 +175,7 @@ def _error_in(answer: bytes) -> str:
     try:
         return str(json.loads(answer)["error"])
     except (ValueError, KeyError):
-        return "it ended without a word; it may have run out of memory."
+        return "it failed without an error message; it may have run out of memory."
 
 
 def _text(result: dict[str, Any]) -> str:

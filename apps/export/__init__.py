@@ -1,1 +1,1 @@
-"""``haptics export``: a recording as a file that other programs read. The recording itself stays what it is."""
+"""``haptics export``: convert recordings to CSV, Parquet, MATLAB and MCAP files."""

@@ -1,4 +1,4 @@
-"""What is exported: flat columns, piece by piece, and what is known about them."""
+"""Flat columns of a recording for export, read in chunks."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ from haptics.recording.flat import flatten
 from haptics.recording.recording import ORIGIN_UTC, Recording
 
 Piece = dict[str, NDArray[Any]]
-"""Some rows of a table: name of a column to (n,) array."""
+"""Chunk of rows: column name to (n,) array."""
 
 _EPOCH = datetime.datetime(1970, 1, 1, tzinfo=datetime.UTC)
 
 
 @dataclass(frozen=True)
 class Table:
-    """Columns of any length, ready to be written.
+    """Flat columns of a recording or of data in memory.
 
     Attributes
     ----------
     columns : dict
-        Name with unit (`haptics.recording.flat.flat_columns`) to the type of the column.
+        Column name with unit (`haptics.recording.flat.flat_columns`) to dtype.
     length : int
         Number of rows.
     description : str
-        The recording's own description, as JSON.
+        Content of ``recording.json``.
     origin_ns : int
-        When tick 0 was: nanoseconds since 1970 in UTC; 0 where the recording does not say it.
+        UTC time of tick 0 in nanoseconds since 1970; 0 if unknown.
     pieces : callable
-        Takes a number of rows and yields the rows in order, that many at a time, in memory of their own.
+        Takes the number of rows per chunk and yields the chunks in order. Each chunk owns its memory.
     """
 
     columns: dict[str, np.dtype[Any]]
@@ -46,7 +46,7 @@ class Table:
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Return the table of a recording, which is read while the table is written."""
+        """Return the table of a recording. The ticks are read while the chunks are consumed."""
         metadata = recording.metadata
         causality = str(metadata.get("device", {}).get("causality", ""))
         known = metadata.get("columns", {})
@@ -63,7 +63,7 @@ class Table:
 
     @classmethod
     def of_columns(cls, columns: Mapping[str, NDArray[Any]], description: str = "") -> Self:
-        """Return a table of columns that are in memory."""
+        """Return a table of columns in memory."""
         length = len(next(iter(columns.values()), ()))
 
         def pieces(rows: int) -> Iterator[Piece]:
@@ -74,7 +74,7 @@ class Table:
 
 
 def _instant(description: dict[str, Any]) -> int:
-    """Return the instant of tick 0 [ns]; 0 if the description has none that can be read."""
+    """Return the UTC time of tick 0 [ns since 1970], or 0 if it is missing or invalid."""
     try:
         instant = datetime.datetime.fromisoformat(description[ORIGIN_UTC])
         return (instant - _EPOCH) // datetime.timedelta(microseconds=1) * 1000

@@ -1,6 +1,6 @@
-"""The files of ``haptics export``. Each is written beside its place and put there whole, or not at all.
+"""Writers of the export formats. Files are written to a temporary folder and moved to their destination on success.
 
-Every writer takes the rows piece by piece, so that its memory does not depend on the length of the recording.
+All writers process the rows in chunks; their memory does not depend on the length of the recording.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ ROWS_PER_GROUP = 32_768
 _ROWS_AT_ONCE = 16_384
 _THREADS = 2
 _FEW = 20_000
-"""A table with fewer rows is written sooner than pyarrow is imported."""
+"""Below this number of rows, importing pyarrow takes longer than writing the file without it."""
 
 
 def write(table: Table, kind: str, path: Path) -> None:
@@ -61,10 +61,10 @@ def write(table: Table, kind: str, path: Path) -> None:
 
 
 def write_csv(table: Table, path: Path) -> None:
-    """Write comma-separated values: a line of names, a line a tick; what is not a number is left blank.
+    """Write comma-separated values with one header line; non-finite values are empty cells.
 
-    Numbers have the fewest digits that read back to the same number. pyarrow writes long tables, in two threads, if it
-    is installed; the text is the same without it.
+    Floats are written with the shortest decimal representation that reads back to the same value. If pyarrow is
+    installed, it formats long tables in two threads; the text is the same without pyarrow.
     """
     text_of: Callable[[Piece], bytes] = _text_of
     if table.length >= _FEW:
@@ -82,7 +82,7 @@ def write_csv(table: Table, path: Path) -> None:
 
 
 def _text_by_pyarrow() -> Callable[[Piece], bytes]:
-    """Return a function that writes the lines of a piece; `ImportError` without pyarrow."""
+    """Return a function that formats a chunk as CSV lines; raise `ImportError` without pyarrow."""
     import pyarrow
     from pyarrow import csv
 
@@ -103,7 +103,7 @@ def _text_by_pyarrow() -> Callable[[Piece], bytes]:
 
 
 def _text_of(piece: Piece) -> bytes:
-    """Return the lines of a piece, as pyarrow writes them."""
+    """Format a chunk as CSV lines in the same way as pyarrow."""
     columns = []
     for values in piece.values():
         if values.dtype.kind == "f":
@@ -114,7 +114,7 @@ def _text_of(piece: Piece) -> bytes:
 
 
 def _shortest(number: float) -> str:
-    """Return the fewest digits that read back to `number`: with an exponent below 1e-6 and from 1e10 on."""
+    """Format a float with the fewest digits; use an exponent below 1e-6 and from 1e10."""
     if not math.isfinite(number):
         return ""
     if number == 0.0:
@@ -139,7 +139,7 @@ def _shortest(number: float) -> str:
 
 
 def write_parquet(table: Table, path: Path) -> None:
-    """Write Apache Parquet; the recording's description is in ``attrs['recording']`` of the frame that pandas reads."""
+    """Write Apache Parquet. pandas restores the content of ``recording.json`` as ``attrs['recording']``."""
     pandas, pyarrow, parquet = _package("pandas"), _package("pyarrow"), _package("pyarrow.parquet")
     empty = pandas.DataFrame({name: np.empty(0, kind) for name, kind in table.columns.items()})
     schema = pyarrow.Table.from_pandas(empty, preserve_index=False).schema
@@ -161,17 +161,17 @@ _MATLAB = {
     "<i8": (14, 12),
     "<u8": (15, 13),
 }
-"""Class of a MATLAB array and type of its data, by the type of NumPy (MAT-File Format, tables 1-1 and 1-3)."""
+"""MATLAB array class and data type of NumPy types (MAT-File Format, tables 1-1 and 1-3)."""
 
 _LARGEST_VARIABLE = 1 << 31
-"""MATLAB reads no larger variable from a file of version 5 [bytes]."""
+"""Size limit of a variable in MATLAB 5 files [bytes]."""
 
 
 def write_mat(table: Table, path: Path) -> None:
-    """Write a MATLAB 5 file: a column vector for each column, and the description as the text ``recording``.
+    """Write a MATLAB 5 file with one column vector per column and ``recording.json`` as the string ``recording``.
 
-    The file has one variable after the other, each compressed as a whole. So all are compressed at the same time, into
-    files of their own, which are then put together.
+    MATLAB 5 files store compressed variables one after the other. All variables are compressed in parallel to temporary
+    files, which are concatenated at the end.
     """
     from scipy.io import savemat
 
@@ -182,7 +182,7 @@ def write_mat(table: Table, path: Path) -> None:
             "choose --to parquet or --to csv."
         )
     text = {"recording": table.description}
-    if table.length < 8:  # MATLAB 5 has another form for data of four bytes and less
+    if table.length < 8:  # MATLAB 5 uses a different element format up to four bytes
         columns = next(table.pieces(8), {name: np.empty(0, kind) for name, kind in table.columns.items()})
         savemat(path, text | columns, long_field_names=True, do_compression=True, oned_as="column")
         return
@@ -201,7 +201,7 @@ def write_mat(table: Table, path: Path) -> None:
 
 
 class _Compressed:
-    """A variable of a MATLAB 5 file: an (n, 1) array."""
+    """Compressed variable of shape (n, 1) of a MATLAB 5 file."""
 
     def __init__(self, file: Any, name: str, kind: np.dtype[Any], length: int) -> None:
         array_class, data_type = _MATLAB[kind.str]
@@ -219,11 +219,11 @@ class _Compressed:
         self.add(struct.pack("<II", 14, len(head) + size + len(self._padding)) + head)
 
     def add(self, data: bytes) -> None:
-        """Add the next data."""
+        """Compress the next bytes of the array."""
         self._file.write(self._compressor.compress(data))
 
     def put_into(self, file: Any) -> None:
-        """Write the whole variable, which has all its data, to the end of `file`."""
+        """Finish the variable and append it to `file`."""
         self.add(self._padding)
         self._file.write(self._compressor.flush())
         file.write(struct.pack("<II", 15, self._file.tell()))
@@ -232,14 +232,14 @@ class _Compressed:
 
 
 def _element(kind: int, data: bytes) -> bytes:
-    """Return a data element of a MATLAB 5 file, padded to eight bytes; four bytes and less have their own form."""
+    """Return a padded data element of a MATLAB 5 file, in the small format up to four bytes."""
     if len(data) <= 4:
         return struct.pack("<I", len(data) << 16 | kind) + data.ljust(4, b"\0")
     return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
 
 
 def write_mcap(table: Table, path: Path) -> None:
-    """Write MCAP: a JSON message a tick, stamped with the time at which the tick was due."""
+    """Write MCAP with one JSON message per tick, stamped with the nominal time of the tick."""
     writing = _package("mcap.writer")
     with path.open("wb") as file:
         writer = writing.Writer(file)
@@ -261,7 +261,7 @@ _WRITERS: dict[str, Callable[[Table, Path], None]] = {
 
 
 def _package(name: str) -> Any:
-    """Return a module of a package that only exports need."""
+    """Import an optional package."""
     try:
         return importlib.import_module(name)
     except ImportError as error:
@@ -272,7 +272,7 @@ def _package(name: str) -> Any:
 
 
 def _messages(table: Table) -> Iterator[tuple[int, bytes]]:
-    """Yield when each tick was due [ns] and its numbers as JSON, in which null stands for what is not a number."""
+    """Yield the nominal time of each tick [ns] and its values as JSON; non-finite values are null."""
     names = list(table.columns)
     for piece in table.pieces(4096):
         times = piece.get("time_s")

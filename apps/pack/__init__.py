@@ -1,1 +1,1 @@
-"""``haptics pack``: recordings take less room, and are read as they are."""
+"""``haptics pack``: lossless compression of recordings."""

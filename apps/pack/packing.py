@@ -1,4 +1,4 @@
-"""Packing a recording, and making it as it was again, to the last byte. At no moment is there less than one of both."""
+"""Pack and unpack recordings. At any moment, at least one of the two files is complete."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from haptics.recording.tick_file import Table, TickTable
 
 
 def pack(folder: Path) -> int:
-    """Pack a recording that was closed in order; return how many bytes that saves, 0 where it is packed already.
+    """Pack a completed recording. Return the number of bytes saved, 0 if it is already packed or was not completed.
 
-    Its ticks are removed only when what was written has been read back and is the same.
+    The original file is removed after the packed file has been read back and its hash verified.
 
     Raises
     ------
     RecordingError
-        If the ticks are not those of its description, or what was written is not the same.
+        If the ticks do not match the stored hash, or the packed file does not.
     OSError
-        If it cannot be written.
+        If the file cannot be written.
     """
     ticks, packed = folder / TICKS, folder / PACKED
     if not ticks.exists():
@@ -43,14 +43,14 @@ def pack(folder: Path) -> int:
 
 
 def unpack(folder: Path) -> int:
-    """Make a recording as it was; return how many bytes that takes, 0 where it is so already.
+    """Restore a packed recording. Return the number of bytes added, 0 if it is not packed.
 
     Raises
     ------
     RecordingError
-        If what was packed is not what the description says.
+        If the packed ticks do not match the stored hash.
     OSError
-        If it cannot be written.
+        If the file cannot be written.
     """
     packed, ticks = folder / PACKED, folder / TICKS
     if ticks.exists() or not packed.exists():
@@ -74,9 +74,9 @@ def unpack(folder: Path) -> int:
 
 @contextlib.contextmanager
 def _unborn(folder: Path, name: str) -> Iterator[Path]:
-    """Give the path of a file that is not there yet; what is left of it after an error is removed."""
+    """Provide a temporary path and remove the file after an error."""
     path = folder / f".{name}.part"
-    path.unlink(missing_ok=True)  # of somebody who was killed
+    path.unlink(missing_ok=True)  # left by a killed process
     try:
         yield path
     finally:
@@ -86,7 +86,7 @@ def _unborn(folder: Path, name: str) -> Iterator[Path]:
 def _require_same(folder: Path, table: Table) -> None:
     if not _is_same(folder, table):
         raise RecordingError(
-            f"{table.path} is not what {folder / METADATA} says of its ticks: it was changed, or not closed."
+            f"{table.path} does not match the hash in {folder / METADATA}: it was changed, or not closed."
         )
 
 

@@ -1,7 +1,7 @@
-"""The whole of a recording at a glance: extremes for a strip, marks to jump to, and what had been counted until when.
+"""Overview of a recording: extremes for the overview strip, marks for navigation, and cumulative counts.
 
-One pass over the recording in a thread finds all of it, while the window can be used already. It is kept beside the
-recording, in a file that may be deleted. No Qt.
+A background thread computes it in one pass over the ticks and stores it in a cache file in the recording's folder. The
+cache may be deleted at any time. No Qt.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ from haptics.recording.tick_file import Table
 from haptics.records import UNUSABLE, Rows, Status
 
 CACHE = "overview.npz"
-"""In the folder of a recording: what one pass over its ticks has found."""
+"""Name of the cache file in the folder of a recording."""
 
 BINS = 4096
-"""Parts of a recording of which the extremes are known: more than a window has pixels."""
+"""Number of bins of the extremes, larger than the width of a window in pixels."""
 
 STEP = 65_536
-"""After so many rows it is known what had been counted until then."""
+"""Number of rows between two stored states of the counters."""
 
 WORTH_KEEPING = 4 * STEP
-"""The overview of a shorter recording is not kept: it is found in no time."""
+"""Minimum number of rows for which a cache file is written."""
 
 MOST_MARKS = 2000
-"""Marks of a kind that are kept."""
+"""Maximum number of marks of each kind."""
 
 _FORMAT = 1
 _LIMITS = int(Status.ENERGY | Status.SPEED | Status.WORKSPACE | Status.PASSIVITY)
@@ -53,7 +53,7 @@ KINDS = {
     "key": "a key",
     "end": "the end",
 }
-"""What is marked, in the order in which marks are drawn over each other."""
+"""Kinds of marks with their descriptions, in drawing order."""
 
 _NAMES = tuple(KINDS)
 _IN_ROWS = _NAMES[:5]
@@ -61,16 +61,16 @@ _IN_ROWS = _NAMES[:5]
 
 @dataclass(frozen=True)
 class Mark:
-    """A place in a recording that one may want to look at.
+    """Event in a recording.
 
     Attributes
     ----------
     row : int
-        Its number among the rows.
+        Index of the row.
     kind : str
-        Which of `KINDS`.
+        One of `KINDS`.
     words : str
-        What is there.
+        Description for the user.
     """
 
     row: int
@@ -79,21 +79,21 @@ class Mark:
 
 
 class Overview:
-    """What one pass over a recording finds, as far as it has come.
+    """Extremes, marks and counts of a recording, filled by `scan`.
 
     Parameters
     ----------
     table : Table
-        The ticks.
+        Table of ticks.
     causality : str
-        Of the device: the force is its command, or the measured one.
+        Causality of the device: the force is the command (impedance) or the measured force (admittance).
 
     Attributes
     ----------
     done : int
-        Rows that have been looked at.
+        Number of rows processed.
     force, speed : (BINS, 2) array
-        Least and largest norm in each part of the recording [N, m/s]; nan where nothing is known yet.
+        Minimum and maximum norm per bin [N, m/s]; nan for bins without data.
     """
 
     def __init__(self, table: Table, causality: str = Causality.IMPEDANCE) -> None:
@@ -109,27 +109,27 @@ class Overview:
 
     @property
     def complete(self) -> bool:
-        """Whether every row has been looked at."""
+        """Whether all rows have been processed."""
         return self.done >= len(self._table)
 
     @property
     def marks(self) -> list[Mark]:
-        """The marks found so far, in their order."""
+        """Marks found so far, sorted by row."""
         found = [Mark(row, kind, _words(kind, value)) for kind in _IN_ROWS for row, value in self._marks[kind]]
         return sorted([*found, *self._other], key=lambda mark: mark.row)
 
     def counted_until(self, rows: int) -> tuple[int, Counts, Durations, Durations] | None:
-        """Return what had been counted up to a row not after `rows`: its number, counts, start delays, computation.
+        """Return the last stored state before row `rows`: number of rows, counts, start delays, computation times.
 
-        None where that is not known yet to within `STEP` rows.
+        Returns None if the scan has not come that far.
         """
         number = rows // STEP
         if number >= len(self._states):
             return None
         return (number * STEP, *copy.deepcopy(self._states[number]))
 
-    def look(self, stopped: Callable[[], bool] = lambda: False) -> bool:
-        """Look at all rows, until it is `stopped`; tell whether all have been looked at."""
+    def scan(self, stopped: Callable[[], bool] = lambda: False) -> bool:
+        """Process the remaining rows; return False if `stopped` returned True before the end."""
         columns = (
             *("tick", "time", "status", self._vector, "velocity", "marker", "settings_version"),
             *("period_error", "tick_time", "injected_energy"),
@@ -162,7 +162,7 @@ class Overview:
         self.done += len(rows)
 
     def _rises(self, kind: str, flags: NDArray[np.bool_]) -> None:
-        """Mark where flags begin; those within a second or so of the last mark belong to it."""
+        """Add marks at rising edges; edges that follow closely on a mark are merged with it."""
         begins = np.flatnonzero(np.diff(flags.astype(np.int8), prepend=np.int8(self._before.get(kind, 0))) > 0)
         self._before[kind] = int(flags[-1])
         apart = max(len(self._table) // MOST_MARKS, 1000)
@@ -172,14 +172,14 @@ class Overview:
                 marks.append((row, 0))
 
     def _changes(self, kind: str, values: NDArray[np.int64]) -> None:
-        """Mark where a number changes."""
+        """Add marks where a value changes."""
         before = self._before.get(kind, int(values[0]))
         for place in np.flatnonzero(np.diff(values, prepend=before))[: MOST_MARKS - len(self._marks[kind])].tolist():
             self._marks[kind].append((self.done + place, int(values[place])))
         self._before[kind] = int(values[-1])
 
     def mark_events(self, events: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> None:
-        """Mark the keys that were pressed, and how the run ended."""
+        """Add marks for key presses and for the end of the run."""
         last = len(self._table) - 1
         if last < 0:
             return
@@ -188,7 +188,7 @@ class Overview:
             tick = event.get("tick")
             if event.get("event") == "key" and event.get("down") and type(tick) is int and len(found) < MOST_MARKS:
                 row = min(max(tick, 0), last)
-                if self._table.read(row, row + 1, ("tick",))["tick"][0] != tick:  # deadlines were skipped before
+                if self._table.read(row, row + 1, ("tick",))["tick"][0] != tick:  # skipped deadlines have no row
                     row = row_of(self._table, "tick", tick)
                 found.append(Mark(row, "key", f"key {str(event.get('name'))[:20]}"))
         reason = metadata.get("error") or metadata.get("reason")
@@ -196,10 +196,10 @@ class Overview:
             found.append(Mark(last, "end", f"the end: {str(reason)[:200]}"))
         self._other = found
 
-    # --- kept beside the recording
+    # --- cache file
 
     def save(self, folder: Path, seal: str) -> None:
-        """Keep what was found, in the folder of a recording with this hash; where that is not possible it is not."""
+        """Write the cache file for the recording with the hash `seal`. Errors of the file system are ignored."""
         arrays: dict[str, Any] = {
             "format": np.array([_FORMAT, len(self._table)]),
             "seal": np.frombuffer(seal.encode(), np.uint8),
@@ -218,7 +218,7 @@ class Overview:
                 unborn.unlink(missing_ok=True)
 
     def load(self, folder: Path, seal: str) -> bool:
-        """Take what was kept of a recording with this hash; tell whether there was any that can be used."""
+        """Load the cache file if it is valid and belongs to the hash `seal`; return True on success."""
         path = folder / CACHE
         if path.is_symlink() or not path.is_file():
             return False
@@ -239,37 +239,37 @@ class Overview:
         return True
 
 
-class Looking:
-    """Looks at a recording in a thread.
+class OverviewScan:
+    """Background thread that fills an overview.
 
     Parameters
     ----------
     overview : Overview
-        What is filled; it may be read at any time.
+        Overview to fill. It may be read at any time.
     recording : Recording, optional
-        Where its cache is.
+        Recording whose folder holds the cache file.
 
     Attributes
     ----------
     over : bool
-        Whether nothing more will be found.
+        Whether the scan has finished.
     """
 
     def __init__(self, overview: Overview, recording: Recording | None = None) -> None:
         self.overview, self._recording = overview, recording
         self._stopped = threading.Event()
         self.over: bool = False
-        self._thread = threading.Thread(target=self._look, name="haptics overview", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="haptics overview", daemon=True)
 
     def start(self) -> None:
-        """Begin; what the cache has is there at once."""
+        """Load the cache file if there is one, and start the thread."""
         seal = self._seal()
         if self._recording is not None and seal:
             self.overview.load(self._recording.folder, seal)
         self._thread.start()
 
     def stop(self) -> None:
-        """End it, whether or not it has come to the end."""
+        """Stop the thread and wait for its end."""
         self._stopped.set()
         if self._thread.is_alive():
             self._thread.join()
@@ -277,10 +277,10 @@ class Looking:
     def _seal(self) -> str:
         return stated_hash(self._recording.metadata) if self._recording is not None else ""
 
-    def _look(self) -> None:
+    def _run(self) -> None:
         overview, recording, seal = self.overview, self._recording, self._seal()
-        with contextlib.suppress(RecordingError):  # the window says so where it needs the rows
-            if not overview.complete and overview.look(self._stopped.is_set):
+        with contextlib.suppress(RecordingError):  # reported by the window when it reads the rows
+            if not overview.complete and overview.scan(self._stopped.is_set):
                 if recording is not None and seal and overview.done >= WORTH_KEEPING:
                     overview.save(recording.folder, seal)
             if recording is not None:
@@ -289,10 +289,9 @@ class Looking:
 
 
 def row_of(table: Table, column: str, value: float, near: int = 0) -> int:
-    """Return the last row in which an increasing column is not greater than `value`; 0 without any.
+    """Return the index of the last row with ``column <= value`` for an increasing column, or 0.
 
-    It is looked for around the row `near` first, in steps that double: a place far away takes long to read in a table
-    that is packed.
+    The search starts at the row `near` with doubling steps, because reading distant rows of a packed table is slow.
     """
 
     def is_later(row: int) -> bool:
@@ -326,7 +325,7 @@ def _words(kind: str, value: int) -> str:
 
 
 def _checked(array: NDArray[Any], shape: tuple[int, int]) -> NDArray[Any]:
-    """Return a table of numbers; `ValueError` if it has another shape."""
+    """Validate the shape of a two-dimensional array; raise `ValueError` otherwise."""
     if array.ndim != 2 or array.shape[1] != shape[1] or (shape[0] >= 0 and array.shape[0] != shape[0]):
         raise ValueError(f"an array of the shape {array.shape}")
     return array

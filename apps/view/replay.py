@@ -10,7 +10,7 @@ from apps.front_ends.run import RunInfo, from_metadata
 from apps.shared.theme import Theme, other
 from apps.view.dashboard import Dashboard
 from apps.view.feed import ReplayFeed, Source, table_of
-from apps.view.overview import Looking, Overview
+from apps.view.overview import Overview, OverviewScan
 from apps.view.panels.charts import Panel
 from apps.view.panels.strip import OverviewStrip
 from apps.view.qt import KeyFilter, QtCore, QtGui, QtWidgets, application, desktop_theme, dress, fit, label, px
@@ -21,10 +21,10 @@ from haptics.recording.recording import Recording
 FRAME_MS = 33
 
 _GROWING_MS = 200
-"""The strip shows this often what has been found in the recording."""
+"""Interval at which the strip shows the progress of the scan [ms]."""
 
 _SAMPLE = 60_000
-"""Rows from which is guessed what a recording does not say of itself."""
+"""Rows used to guess properties that the recording does not state."""
 
 _RESULT = ("rate_hz", "force_n", "stick_fraction")
 """What a recording says of a whole run besides its certificate."""
@@ -76,8 +76,8 @@ class ReplayWindow(QtWidgets.QWidget):
             raise RecordingError("the recording holds no ticks, so there is nothing to replay")
         info = from_metadata(metadata, table.read(0, _SAMPLE))
         overview = Overview(table, info.causality)
-        self._looking = Looking(overview, source if isinstance(source, Recording) else None)
-        self._looking.start()
+        self._scan = OverviewScan(overview, source if isinstance(source, Recording) else None)
+        self._scan.start()
         self._feed = ReplayFeed(source, info.rate, info.causality, overview)
         self.strip = OverviewStrip(overview, len(table), info.rate)
         self._per_second = max(round(info.rate), 1)
@@ -165,8 +165,8 @@ class ReplayWindow(QtWidgets.QWidget):
         self.strip.show_place(feed.index, feed.history.capacity)
 
     def _grow(self) -> None:
-        """Show what has been found in the recording since the last time."""
-        over = self._looking.over
+        """Update the strip with the progress of the scan."""
+        over = self._scan.over
         self.strip.refresh()
         self.transport.show_legend(self.strip.legend())
         if over:
@@ -175,10 +175,10 @@ class ReplayWindow(QtWidgets.QWidget):
             self.seek(self.index)
 
     def go_to_mark(self, direction: int) -> None:
-        """Go to the next mark, or with -1 to the one before; there it is in the middle of what is shown."""
+        """Seek to the next mark (1) or the previous mark (-1) and centre it in the plots."""
         ahead = self._feed.history.capacity // 2
         last = len(self._feed) - 1
-        rows = sorted({min(mark.row + ahead, last) for mark in self._looking.overview.marks})
+        rows = sorted({min(mark.row + ahead, last) for mark in self._scan.overview.marks})
         if direction > 0:
             rows = [row for row in rows if row > self.index]
         else:
@@ -240,7 +240,7 @@ class ReplayWindow(QtWidgets.QWidget):
         """Stop playing (Qt calls this)."""
         self._timer.stop()
         self._growing.stop()
-        self._looking.stop()
+        self._scan.stop()
         self._keys.remove()
         super().closeEvent(event)
 

@@ -1,7 +1,6 @@
-"""The timing certificate of a run, its forces and its share of sticking, all from its rows.
+"""Timing certificate, force statistics and status flag counts of a run.
 
-`RunSummary` takes the rows piece by piece, while they are recorded or when they are read again; what it keeps does not
-grow with the length of the run.
+`RunSummary` accumulates them from chunks of rows, during a run or from a file, in constant memory.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ NOT_PRINTED = ("late_ticks", "histograms")
 """Parts of a certificate that are for the recording only."""
 
 MOST_VALUES = 1 << 16
-"""Different values of a duration that are told apart."""
+"""Largest number of distinct values stored per duration."""
 
 _FINEST = 1e-9
-"""Values are rounded to this [s] where there are more of them."""
+"""Resolution to which values are rounded first if `MOST_VALUES` is exceeded [s]."""
 
 _STAGED = 4096
-"""Rows that are put together before they are looked at: a live recorder comes with twenty at a time."""
+"""Rows buffered before they are processed: a live recorder delivers about twenty at a time."""
 
 
 def quantiles(values: NDArray[np.float64], *, scale: float, p999: bool = False) -> dict[str, float]:
@@ -55,17 +54,18 @@ def quantiles(values: NDArray[np.float64], *, scale: float, p999: bool = False) 
 
 
 class Distribution:
-    """How often each value of a duration occurred: its quantiles and its histogram, in bounded memory.
+    """Empirical distribution of a duration: quantiles and histogram in bounded memory.
 
-    Durations are as a rule whole nanoseconds, so that there are few different values, and the quantiles are exact
-    however many there are in all. Where there are more than `MOST_VALUES` different ones, all are rounded to 1 ns, and
-    put together in pairs of neighbours as often as it takes. A quantile is then off by at most half of `resolution`,
-    which does not depend on the pieces that the durations came in. Histogram and largest value are always exact.
+    Distinct values are counted. Clocks have a resolution of 1 ns, so the number of distinct values is usually small and
+    the quantiles are exact for any number of samples. If there are more than `MOST_VALUES` distinct values, they are
+    rounded to 1 ns and then merged in pairs until the limit is met; the error of a quantile is at most
+    ``resolution / 2``. The result does not depend on the order or the chunks of the input. Histogram and maximum are
+    always exact.
 
     Attributes
     ----------
     resolution : float
-        How far values may be apart that are taken for one [s]; 0 where all are told apart.
+        Width of the bins in which values are counted [s]; 0 if every distinct value is counted separately.
     """
 
     def __init__(self) -> None:
@@ -78,30 +78,30 @@ class Distribution:
         self._histogram = np.zeros(len(BIN_EDGES_US) - 1, np.int64)
 
     def add(self, durations: NDArray[np.float64]) -> None:
-        """Take further durations [s], (n,); those that are not finite are left out."""
+        """Add durations [s], shape (n,). Non-finite values are ignored."""
         self._pending.append(durations[np.isfinite(durations)])  # a copy
         self._waiting += len(self._pending[-1])
         if self._waiting > max(16 * _STAGED, len(self._values)):
             self._merge()
 
     def quantiles(self, *, scale: float, p999: bool = False) -> dict[str, float]:
-        """Return ``p50``, ``p99``, (``p999``,) and ``max``, times `scale`; empty without any duration.
+        """Return ``p50``, ``p99``, (``p999``,) and ``max``, multiplied by `scale`; empty without samples.
 
-        Between two of the ordered values they are interpolated linearly, as NumPy does.
+        Quantiles are interpolated linearly between order statistics, as by `numpy.percentile`.
         """
         wanted = {"p50": 50.0, "p99": 99.0} | ({"p999": 99.9} if p999 else {}) | {"max": 100.0}
         found = {name: self.percentile(percent) for name, percent in wanted.items()}
         return {name: round(value * scale, 3) for name, value in found.items() if value is not None}
 
     def percentile(self, percent: float) -> float | None:
-        """Return the percentile [s]; None without any duration."""
+        """Return a percentile [s], or None without samples."""
         self._merge()
         if not len(self._values):
             return None
         return self._largest if percent == 100.0 else self._interpolated(np.cumsum(self._counts), percent / 100.0)
 
     def histogram(self) -> list[int]:
-        """Return how many durations lie in each bin of `BIN_EDGES_US`; what is beyond the last edge is in the last."""
+        """Return the number of durations per bin of `BIN_EDGES_US`; larger ones are counted in the last bin."""
         self._merge()
         return [int(count) for count in self._histogram]
 
@@ -116,7 +116,7 @@ class Distribution:
         return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
 
     def _merge(self) -> None:
-        """Count what has been added since the last time."""
+        """Merge pending values into the counts."""
         if not self._waiting:
             return
         values: NDArray[Any]
@@ -141,7 +141,7 @@ def _in_nanoseconds(durations: NDArray[np.float64]) -> NDArray[np.int64]:
 
 
 def _counted(values: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[Any], NDArray[np.int64]]:
-    """Return the different ones of `values`, the smallest first, and how many there are of each."""
+    """Return the sorted distinct values and the sum of the counts of each."""
     order = np.argsort(values, kind="stable")
     values, counts = values[order], counts[order]
     first = np.flatnonzero(np.concatenate(([True], values[1:] != values[:-1])))
@@ -149,7 +149,7 @@ def _counted(values: NDArray[Any], counts: NDArray[np.int64]) -> tuple[NDArray[A
 
 
 class RunSummary:
-    """Certificate, forces and flags of a run, from rows that come piece by piece.
+    """Accumulate certificate, force statistics and flag counts of a run from chunks of rows.
 
     Parameters
     ----------
@@ -159,7 +159,7 @@ class RunSummary:
     Attributes
     ----------
     count : int
-        Rows that were added.
+        Number of rows added.
     """
 
     def __init__(self, period: float) -> None:
@@ -174,7 +174,7 @@ class RunSummary:
         self._norms = {name: _Norms() for name in ("command", "force")}
 
     def add(self, rows: Rows) -> Self:
-        """Take the next rows, which have `SUMMARY_COLUMNS` at least; they are not kept."""
+        """Add the next rows, which must have at least the `SUMMARY_COLUMNS`; the array may be reused afterwards."""
         self.count += len(rows)
         if len(rows) < _STAGED:
             self._staged.append(rows.copy())
@@ -193,7 +193,7 @@ class RunSummary:
     def _take(self, rows: Rows) -> None:
         if not len(rows):
             return
-        status = np.array(rows["status"])  # in one piece: rows are long, and each look at a column reads through all
+        status = np.array(rows["status"])  # contiguous: each access to a column of a structured array reads all rows
         late = rows["tick"][(status & _LATE) != 0]
         self._late_count += len(late)
         self._late_ticks += [int(tick) for tick in late[: LATE_TICKS_KEPT - len(self._late_ticks)]]
@@ -224,10 +224,10 @@ class RunSummary:
         -------
         dict
             ``ticks``, ``skipped``, ``lost_ticks``, ``overruns``, ``period_error_us`` and ``tick_us`` as the command
-            prints them; ``sample_age_us`` and ``write_us``, how old samples were and how long after the start of its
-            tick a command had been handed to the device; ``longest_gap_us``: the longest time between two ticks, whose
+            prints them; ``sample_age_us`` and ``write_us``, the age of samples and the time from the start of a tick
+            until its command was handed to the device; ``longest_gap_us``: the longest time between two ticks, whose
             lateness alone says nothing of the deadlines skipped before it; ``unusable_ticks``, with the safe output
-            because no sample could be trusted; where quantiles are not exact, ``resolution_us`` by their names
+            because no sample could be trusted; ``resolution_us``, the resolution of quantiles that are not exact
             (`Distribution`); ``late_ticks``, the numbers of the first late ones; and ``histograms``
             of all durations, ticks per bin of ``edges_us``, what lies beyond in the last bin.
         """
@@ -276,7 +276,7 @@ class RunSummary:
 
 
 class _Norms:
-    """Mean and maximum of the norms of vectors; those that are not finite are left out."""
+    """Mean and maximum of vector norms. Non-finite norms are ignored."""
 
     def __init__(self) -> None:
         self._sum, self._count, self._largest = 0.0, 0, -math.inf

@@ -74,7 +74,7 @@ def check_recording(recording: Recording, scan: Scan | None = None) -> Iterator[
     recording : Recording
         The recording.
     scan : Scan, optional
-        What a pass over its rows has found, if there was one already.
+        Result of an earlier scan of the same recording.
     """
     scan = scan or Scan.of(recording)
     whole = True
@@ -202,7 +202,7 @@ def _versions(recording: Recording, scan: Scan) -> Iterator[Finding]:
 
 
 class Scan:
-    """One pass over the rows of a recording: their order, and what each must be in itself.
+    """Consistency checks of the rows of a recording, accumulated in one pass.
 
     Attributes
     ----------
@@ -232,7 +232,7 @@ class Scan:
 
     @classmethod
     def of(cls, recording: Recording) -> Self:
-        """Return the result for a recording; without a rate nothing can be said about its times."""
+        """Scan a recording. Times are not checked if the rate is missing."""
         rate: Any = recording.metadata.get("rate_hz")
         period = 1.0 / rate if isinstance(rate, int | float) and rate > 0.0 else np.nan
         scan = cls(period, str(recording.metadata.get("limits", {}).get("dead_man", "none")))
@@ -241,7 +241,7 @@ class Scan:
         return scan
 
     def take(self, rows: Rows) -> None:
-        """Look at the next rows."""
+        """Process the next rows."""
         ticks, status = np.array(rows["tick"]), np.array(rows["status"])
         before = np.concatenate(([self._tick], ticks[:-1]))
         self._order(ticks, before, (status & _AFTER_SKIP) != 0, first=not self._started)
@@ -252,7 +252,7 @@ class Scan:
         self._tick, self._started = int(ticks[-1]), True
 
     def findings(self) -> Iterator[Finding]:
-        """Yield a finding for every rule that a row breaks."""
+        """Yield a finding for each violated rule."""
         for (rule, words), (count, tick) in sorted(self._broken.items(), key=lambda one: _RULES.index(one[0])):
             yield Finding(rule, VIOLATED, f"{words}, first in tick {tick} ({count} ticks).", tick)
 
@@ -328,7 +328,7 @@ _RULES = (
     *(TIME, LATENESS, HANDED_OVER, STARTED_LATE, ENDED_LATE, AFTER_SKIP, UNDEFINED_FLAG, GATE),
     *(UNDEFINED_BIT, WENT_ON, NO_DEAD_MAN, BUTTON),
 )
-"""Name and words of every rule about single rows, in the order in which they are told."""
+"""Name and description of the rules for single rows, in the order of their findings."""
 
 
 def _flagged(status: NDArray[np.uint32], flag: int, expected: NDArray[np.bool_]) -> NDArray[np.bool_]:

@@ -1,11 +1,11 @@
-"""The ticks of a recording in less room: blocks of rows, each of which can be read without the others.
+"""Lossless compression of the ticks of a recording, in blocks of rows with random access.
 
-Neighbouring rows differ little. In each block every row but the first is replaced by the bits in which it differs from
-the one before (exclusive or), and bytes of the same place in a row come together before they are compressed, so that
-most of them are zero. Nothing is rounded. ``ticks.npz`` is a file of NumPy's: ``head`` is the header of ``ticks.npy``,
-``rows`` the number of rows in a block, and ``block0``, ``block1`` ... have a line for each byte of a row.
+Consecutive rows are similar. Within a block each row except the first is replaced by its exclusive or with the previous
+row, and the bytes are transposed so that bytes at the same position of a row are adjacent; most of them are zero and
+compress well. ``ticks.npz`` is a NumPy archive: ``head`` is the header of ``ticks.npy``, ``rows`` the number of rows in
+a block, and ``block0``, ``block1``, ... are arrays of shape (bytes per row, rows).
 
-Older versions put the whole of each column into an array of its own (``column0`` ...); such files are read as a whole.
+Older versions stored one array per column for all rows (``column0``, ...). Such files are read into memory as a whole.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ BLOCK_ROWS = 32_768
 _LARGEST_BLOCK = 1 << 26
 _LARGEST_HEADER = 1 << 16
 _LARGEST_OLD = 1 << 30
-"""Packed ticks of an older version that are larger are not read, for that takes all of them at once [bytes]."""
+"""Size limit of files packed by older versions, which are unpacked in memory [bytes]."""
 
 _KEPT = 2
-"""Blocks that are kept in memory: who looks around reads the same ones again."""
+"""Number of decompressed blocks kept in memory for repeated access."""
 
 _DAMAGED = (
     *(OSError, ValueError, LookupError, EOFError, zipfile.BadZipFile, zlib.error),
@@ -46,7 +46,7 @@ _DAMAGED = (
 
 
 class PackedTable(Table):
-    """The rows in a ``ticks.npz``.
+    """Rows of a packed recording (``ticks.npz``).
 
     Parameters
     ----------
@@ -56,7 +56,7 @@ class PackedTable(Table):
     Raises
     ------
     RecordingError
-        If it cannot be read, or holds anything but packed ticks.
+        If the file cannot be read or is not a valid packed recording.
     """
 
     def __init__(self, path: Path) -> None:
@@ -87,7 +87,7 @@ class PackedTable(Table):
         return self._count
 
     def header(self) -> bytes:
-        """Return the header of the file that was packed."""
+        """Return the header of the original ``.npy`` file."""
         return self._header
 
     def _pieces(self, first: int, last: int, size: int) -> Iterator[Rows]:
@@ -110,7 +110,7 @@ class PackedTable(Table):
             raise self._damaged(error) from error
 
     def _rows_of(self, archive: zipfile.ZipFile, number: int) -> Rows:
-        """Return the rows of a block."""
+        """Return the rows of a block, from the cache if possible."""
         rows = self._blocks.get(number)
         if rows is None:
             count = min(self._block, self._count - number * self._block)
@@ -118,15 +118,15 @@ class PackedTable(Table):
             if planes.dtype != np.uint8 or planes.shape != (self.dtype.itemsize, count):
                 raise ValueError(f"block {number} has the shape {planes.shape}")
             rows = _rows_of_planes(planes).view(self.dtype)
-            kept = list(self._blocks.items())[1 - _KEPT :]  # another thread may read the same table
+            kept = list(self._blocks.items())[1 - _KEPT :]  # rebound, not mutated: other threads read the same table
             self._blocks = dict([*kept, (number, rows)])
         return rows
 
     def _unpacked_columns(self, archive: zipfile.ZipFile) -> Rows:
-        """Return all rows of a file in which each column is an array of its own."""
+        """Return all rows of a file of an older version, with one array per column."""
         size = self.dtype.itemsize
         if self._count * size > _LARGEST_OLD:
-            raise ValueError("an older version packed them, and they are too large: unpack them with --undo")
+            raise ValueError("packed by an older version and too large to be read; unpack them with --undo")
         raw, number = np.zeros((self._count, size), np.uint8), 0
         for kind, start in ((one[0], one[1]) for one in (self.dtype.fields or {}).values()):
             width = kind.base.itemsize
@@ -143,7 +143,7 @@ class PackedTable(Table):
 
 
 def write_packed(table: Table, path: Path) -> None:
-    """Write the rows of a table as a new file, which is on the disk when this returns."""
+    """Write the rows of a table to a new packed file and flush it to the disk."""
     rows = max(min(BLOCK_ROWS, _LARGEST_BLOCK // table.dtype.itemsize), 1)
     with open(path, "xb") as file:
         with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
@@ -157,11 +157,11 @@ def write_packed(table: Table, path: Path) -> None:
 
 
 def _planes_of_rows(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return a line for each byte of a row, (bytes, rows): its bits that differ from those in the row before."""
+    """Return the transposed differences of consecutive rows, shape (bytes per row, rows)."""
     count, size = rows.shape
     padded = np.zeros((count, -(-size // 8) * 8), np.uint8)
     padded[:, :size] = rows
-    words = np.ascontiguousarray(padded.view(np.uint64).T)  # eight bytes at a time: many times faster
+    words = np.ascontiguousarray(padded.view(np.uint64).T)  # eight bytes at a time is several times faster
     changed = words.copy()
     changed[:, 1:] ^= words[:, :-1]
     planes = changed.view(np.uint8).reshape(len(words), count, 8).transpose(0, 2, 1)
@@ -169,7 +169,7 @@ def _planes_of_rows(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
 
 
 def _rows_of_planes(planes: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    """Return the bytes of the rows one after the other, (bytes times rows,), from the lines of `_planes_of_rows`."""
+    """Invert `_planes_of_rows`; return the bytes of all rows in order, shape (bytes per row * rows,)."""
     size, count = planes.shape
     padded = np.zeros((-(-size // 8) * 8, count), np.uint8)
     padded[:size] = planes
@@ -187,7 +187,7 @@ def _write(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
 
 
 def _member(archive: zipfile.ZipFile, name: str, largest: int) -> NDArray[Any]:
-    """Return an array of bytes, or of whole numbers, of at most `largest` bytes."""
+    """Return a member array of type uint8 or int64 with at most `largest` bytes."""
     with archive.open(f"{name}.npy") as member:
         data = member.read(largest + _LARGEST_HEADER + 1)
     if len(data) > largest + _LARGEST_HEADER:

@@ -1,8 +1,9 @@
-"""The table of ticks of a recording: a ``.npy`` file that is appended to, and may be read at every moment.
+"""Tables of ticks: ``.npy`` files that grow during a run and are valid at every moment.
 
-Who reads one may have got it from anybody. So what the file says of itself is judged column by column
-(`haptics.recording.columns`): ours must be as this version writes them, others plain numbers of bounded size. The
-file's own description never becomes the format of the memory that is looked at.
+Recordings may come from untrusted sources. The header is therefore validated column by column
+(`haptics.recording.columns`): known columns must have their exact type, other columns must be plain numbers of bounded
+size. A table may be larger than the memory: `Table.chunks` and `Table.read` use buffers of bounded size, and only
+`Table.map` loads or maps all rows.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ MOST_ROWS = 100_000_000
 """Rows that a recording may have: 27 hours at 1 kHz."""
 
 CHUNK_ROWS = 65_536
-"""Rows in a chunk by default: about 17 MB."""
+"""Default number of rows per chunk (about 18 MB)."""
 
 _BUFFER_SIZE = 1 << 25
-"""Largest buffer of a chunk [bytes]; rows of a table with many columns come in smaller chunks."""
+"""Size limit of a chunk [bytes]; tables with many columns are read in chunks of fewer rows."""
 
 _AT_ONCE = 1 << 20
 
@@ -83,7 +84,7 @@ class TickFile:
         if self._file.closed:
             return ""
         self._file.flush()
-        self._file.truncate(self._data_offset + self.count * self._columns.itemsize)  # what a failed write has left
+        self._file.truncate(self._data_offset + self.count * self._columns.itemsize)  # remains of failed writes
         os.fsync(self._file.fileno())
         self._hash.update(os.pread(self._file.fileno(), self._data_offset, 0))
         self._file.close()
@@ -105,14 +106,14 @@ class TickFile:
 
 
 class Table(ABC):
-    """Rows of ticks, of which no more is in memory than is asked for.
+    """Table of ticks with sequential and random access.
 
     Attributes
     ----------
     path : Path
-        Where they are.
+        File of the table.
     dtype : dtype
-        The columns.
+        Row type.
     """
 
     path: Path
@@ -124,33 +125,33 @@ class Table(ABC):
 
     @abstractmethod
     def _pieces(self, first: int, last: int, size: int) -> Iterator[Rows]:
-        """Yield the rows from `first` to `last`, at most `size` at a time; a piece is valid until the next."""
+        """Yield the rows from `first` to `last` in chunks of `size`; a chunk may be overwritten by the next."""
 
     @abstractmethod
     def header(self) -> bytes:
-        """Return the header of the ``.npy`` file that these rows are, or were, in."""
+        """Return the header of the ``.npy`` file of the table."""
 
     def chunks(
         self, columns: Sequence[str] | None = None, rows: int = CHUNK_ROWS, *, start: int = 0, stop: int | None = None
     ) -> Iterator[Rows]:
-        """Yield the rows from `start` to `stop` in pieces of at most `rows`.
+        """Iterate over the rows from `start` to `stop` in chunks of at most `rows`.
 
-        A piece is valid until the next is asked for: all may be views of one buffer. Who keeps one copies it.
+        Chunks may be views of one buffer that is overwritten by the next chunk. Copy rows that are needed longer.
 
         Parameters
         ----------
         columns : sequence of str, optional
-            The columns that are wanted, in this order; by default all. A column of ours that the table does not have,
-            because its format is older, is filled with its neutral value.
+            Names of the columns, in this order; all by default. Columns that the file lacks because its format is older
+            are filled with their neutral value.
         rows : int
-            Largest number of rows in a piece.
+            Maximum number of rows per chunk.
         start, stop : int
-            As in a slice.
+            Range of rows, as in a slice.
 
         Raises
         ------
         RecordingError
-            If there is no such column, or the rows cannot be read.
+            If a column does not exist or the file cannot be read.
         """
         first, last, _ = slice(start, stop).indices(len(self))
         size = max(min(rows, _BUFFER_SIZE // self.dtype.itemsize, last - first), 1)
@@ -165,7 +166,7 @@ class Table(ABC):
             yield selected[: len(piece)]
 
     def read(self, start: int = 0, stop: int | None = None, columns: Sequence[str] | None = None) -> Rows:
-        """Return the rows from `start` to `stop` in memory of their own; see `chunks`."""
+        """Return a copy of the rows from `start` to `stop`; see `chunks`."""
         first, last, _ = slice(start, stop).indices(len(self))
         wanted = self.dtype if columns is None else _format_of(self.dtype, columns, self.path)
         found, place = np.empty(max(last - first, 0), wanted), 0
@@ -175,14 +176,14 @@ class Table(ABC):
         return found
 
     def map(self) -> Rows:
-        """Return all rows as an array, which must not be written to."""
+        """Return all rows as an array that must not be modified."""
         return self.read()
 
     def sha256(self) -> str:
-        """Return the SHA-256 of the rows as they are in the file, followed by its header.
+        """Return the SHA-256 of the raw rows followed by the file header.
 
-        The header says how many rows there are, so that it is known last; in this order a recorder can compute the hash
-        while it writes.
+        The header contains the number of rows and is final only at the end of a run. With this order the recorder can
+        update the hash during the run.
         """
         found = hashlib.sha256()
         for piece in self.chunks():
@@ -191,7 +192,7 @@ class Table(ABC):
         return found.hexdigest()
 
     def file_sha256(self) -> str:
-        """Return the SHA-256 of the whole ``.npy`` file, which recordings of older versions state."""
+        """Return the SHA-256 of the complete ``.npy`` file, as stored by older versions."""
         found = hashlib.sha256(self.header())
         for piece in self.chunks():
             found.update(piece.tobytes())
@@ -199,17 +200,17 @@ class Table(ABC):
 
 
 class TickTable(Table):
-    """The rows of a ``.npy`` file.
+    """Table of ticks in a ``.npy`` file.
 
     Parameters
     ----------
     path : Path
-        The file. Of one that was cut short the whole rows count that are left.
+        The file. If it is truncated, the table has the complete rows that are left.
 
     Raises
     ------
     RecordingError
-        If it cannot be read, or is anything but a table of ticks of ours.
+        If the file cannot be read or is not a table of ticks.
     """
 
     def __init__(self, path: Path) -> None:
@@ -250,8 +251,8 @@ class TickTable(Table):
             view = view[length:]
 
     def map(self) -> Rows:
-        """Return all rows as a read-only array that is mapped from the file."""
-        if not self._count:  # an empty file cannot be mapped
+        """Return all rows as a read-only memory map."""
+        if not self._count:  # mmap fails for empty files
             return np.zeros(0, self.dtype)
         try:
             return np.asarray(np.memmap(self.path, self.dtype, "r", self._offset, (self._count,)))
@@ -267,7 +268,7 @@ class TickTable(Table):
             raise RecordingError(f"{self.path} cannot be read: {error.strerror or error}.") from error
 
     def sha256(self) -> str:
-        """Return the SHA-256 of the rows, followed by the header; see `Table.sha256`."""
+        """Return the SHA-256 of rows and header; see `Table.sha256`."""
         found = hashlib.sha256()
         try:
             with open(self.path, "rb") as file:
@@ -277,7 +278,7 @@ class TickTable(Table):
                     found.update(piece)
                     left -= len(piece)
                 found.update(header)
-                found.update(file.read(1))  # a byte behind the last row is none of the recording
+                found.update(file.read(1))  # trailing bytes must change the hash
         except OSError as error:
             raise RecordingError(f"{self.path} cannot be read: {error.strerror or error}.") from error
         return found.hexdigest()
@@ -288,14 +289,14 @@ class TickTable(Table):
 
 
 class TableInMemory(Table):
-    """Rows in memory.
+    """Table of ticks in memory.
 
     Parameters
     ----------
     rows : structured array
         The rows.
     table : Table, optional
-        The table in whose place they are: path, header and hashes remain those of it.
+        Table that the rows replace; it provides path, header and hashes.
     """
 
     def __init__(self, rows: Rows, table: Table | None = None) -> None:
@@ -311,11 +312,11 @@ class TableInMemory(Table):
             yield self._rows[begin : min(begin + size, last)]
 
     def map(self) -> Rows:
-        """Return the rows themselves."""
+        """Return the rows without copying."""
         return self._rows
 
     def header(self) -> bytes:
-        """Return the header of the table in whose place they are, or that of a file of these rows."""
+        """Return the header of the replaced table, or of a new file with these rows."""
         if self._table is not None:
             return self._table.header()
         file = io.BytesIO()
@@ -323,21 +324,21 @@ class TableInMemory(Table):
         return file.getvalue()
 
     def sha256(self) -> str:
-        """Return the hash of the table in whose place they are, or of these rows."""
+        """Return the hash of the replaced table, or of these rows."""
         return self._table.sha256() if self._table is not None else super().sha256()
 
     def file_sha256(self) -> str:
-        """Return the hash of the file in whose place they are, or of these rows."""
+        """Return the file hash of the replaced table, or of these rows."""
         return self._table.file_sha256() if self._table is not None else super().file_sha256()
 
 
 def copy_rows(source: Rows, target: Rows) -> None:
-    """Copy rows as bytes: NumPy would copy them column by column, which takes seven times as long."""
+    """Copy rows as bytes; NumPy copies structured arrays field by field, which is several times slower."""
     target.view(np.uint8)[:] = np.ascontiguousarray(source).view(np.uint8)
 
 
 def _format_of(own: np.dtype[Any], columns: Sequence[str], path: Path) -> np.dtype[Any]:
-    """Return the type of a row with these columns only, of rows of the type `own`."""
+    """Return the row type with the selected columns of the row type `own`."""
     ours = NEUTRAL.dtype
     unknown = [name for name in columns if name not in (own.names or ()) and name not in (COLUMNS.names or ())]
     if unknown:

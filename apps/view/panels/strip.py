@@ -1,4 +1,4 @@
-"""The whole of a recording as a strip: force above, speed below, marks between them; a click goes there."""
+"""Overview strip of a recording: force and speed over the whole time, with marks. Clicking seeks."""
 
 from __future__ import annotations
 
@@ -12,23 +12,25 @@ from apps.view.qt import QtCore, QtGui, QtWidgets, font, px
 
 _HEIGHT = 44
 _NEAR = 5
-"""A tool tip is about marks that are not farther away than this [pixel]."""
+"""Distance within which marks are listed in the tool tip [pixel]."""
 
 
 class OverviewStrip(QtWidgets.QWidget):
-    """The strip.
+    """Overview strip.
 
     Parameters
     ----------
     overview : Overview
-        What is drawn; it may still be growing.
+        Data to draw. It may still be incomplete.
+    rows : int
+        Number of rows of the recording.
     rate : float
         Nominal rate of the recording [Hz].
 
     Attributes
     ----------
     moved : signal (row)
-        A person wants to go to this row.
+        Emitted when the user selects a row.
     """
 
     moved = QtCore.Signal(int)
@@ -46,23 +48,23 @@ class OverviewStrip(QtWidgets.QWidget):
         self.setAccessibleName("overview of the recording")
 
     def apply(self, theme: Theme) -> None:
-        """Take the colours of `theme`."""
+        """Set the colour theme."""
         self._theme = theme
         self.update()
 
     def show_place(self, row: int, span: int) -> None:
-        """Show that the `span` rows up to `row` are shown."""
+        """Show the current row and the visible span."""
         self._place, self._span = row, span
         self.update()
 
     def refresh(self) -> None:
-        """Draw what has been found since the last time."""
+        """Update the marks and redraw."""
         self._marks = self._overview.marks
         self.update()
 
     @property
     def colours(self) -> dict[str, str]:
-        """The colour of each kind of mark."""
+        """Colour of each kind of mark."""
         theme = self._theme
         return {
             "unusable": theme.stop,
@@ -75,7 +77,7 @@ class OverviewStrip(QtWidgets.QWidget):
         }
 
     def legend(self) -> str:
-        """Return the kinds of marks that there are, each in its colour, as rich text."""
+        """Return a legend of the kinds of marks present, as rich text."""
         there = {mark.kind for mark in self._marks} - {"end"}
         names = {"unusable": "unusable", "limit": "limited", "skipped": "skipped"}
         return "\u2002".join(
@@ -87,7 +89,7 @@ class OverviewStrip(QtWidgets.QWidget):
     # --- drawing
 
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
-        """Draw the strip (Qt calls this)."""
+        """Draw the strip (Qt event handler)."""
         painter = QtGui.QPainter(self)
         height, tall = self.height(), px(8)
         painter.fillRect(self.rect(), QtGui.QColor(self._theme.ground))
@@ -113,7 +115,7 @@ class OverviewStrip(QtWidgets.QWidget):
             painter.drawText(room, QtCore.Qt.AlignmentFlag.AlignCenter, words)
 
     def _draw_extremes(self, painter: QtGui.QPainter, extremes: np.ndarray, colour: str, top: int, height: int) -> None:
-        """Draw for each pixel a line from the least to the largest value of its part of the recording."""
+        """Draw a vertical line from minimum to maximum for each pixel column."""
         width = max(self.width(), 1)
         edges = np.arange(width + 1) * BINS // width
         starts = edges[:-1]
@@ -141,11 +143,11 @@ class OverviewStrip(QtWidgets.QWidget):
         return min(max(round(x * self._rows / max(self.width() - 1, 1)), 0), self._rows - 1)
 
     def mousePressEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
-        """Go to where a button was pressed (Qt calls this)."""
+        """Seek to the clicked position (Qt event handler)."""
         self.moved.emit(self._row_at(event.position().x()))
 
     def mouseMoveEvent(self, event: QtGui.QMouseEvent) -> None:  # noqa: N802
-        """Follow the mouse, or say what is below it (Qt calls this)."""
+        """Seek while dragging, otherwise show a tool tip (Qt event handler)."""
         x = event.position().x()
         if event.buttons():
             self.moved.emit(self._row_at(x))

@@ -13,7 +13,7 @@ import pytest
 from apps.view import overview as module
 from apps.view.counts import Counts, Durations
 from apps.view.feed import ReplayFeed
-from apps.view.overview import BINS, CACHE, Looking, Overview, row_of
+from apps.view.overview import BINS, CACHE, Overview, OverviewScan, row_of
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import Recording
 from haptics.recording.tick_file import TableInMemory, TickTable
@@ -46,7 +46,7 @@ def made(count: int = COUNT) -> Rows:
 
 def looked_at(rows: Rows) -> Overview:
     found = Overview(TableInMemory(rows))
-    assert found.look()
+    assert found.scan()
     return found
 
 
@@ -156,7 +156,7 @@ def test_what_is_not_known_yet_is_said_and_not_made_up() -> None:
     feed.show_span(1.0)
     feed.seek(15_000)
     assert not feed.counted
-    assert overview.look()
+    assert overview.scan()
     feed.seek(15_000)
     assert feed.counted
     assert feed.counts.ticks == 15_001
@@ -214,11 +214,11 @@ def recording(tmp_path: Path) -> Recording:
 
 
 def run(recording: Recording) -> Overview:
-    looking = Looking(Overview(recording.table), recording)
-    looking.start()
-    looking._thread.join()
-    assert looking.over
-    return looking.overview
+    scan = OverviewScan(Overview(recording.table), recording)
+    scan.start()
+    scan._thread.join()
+    assert scan.over
+    return scan.overview
 
 
 def told(overview: Overview) -> list[Any]:
@@ -303,9 +303,9 @@ def test_recording_that_nobody_closed_or_cannot_be_written_beside_keeps_nothing(
 
 @pytest.mark.usefixtures("steps")
 def test_look_that_is_stopped_keeps_nothing(recording: Recording) -> None:
-    looking = Looking(Overview(recording.table), recording)
-    looking._stopped.set()
-    looking.start()
-    looking.stop()
-    assert not looking.overview.complete
+    scan = OverviewScan(Overview(recording.table), recording)
+    scan._stopped.set()
+    scan.start()
+    scan.stop()
+    assert not scan.overview.complete
     assert not (recording.folder / CACHE).exists()

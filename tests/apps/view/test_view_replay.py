@@ -241,7 +241,7 @@ def marked(qtbot, rows):
     qtbot.addWidget(shown)
     shown.show()
     shown.transport.span.setCurrentText("1 s")
-    qtbot.waitUntil(lambda: shown._looking.over and not shown._growing.isActive())
+    qtbot.waitUntil(lambda: shown._scan.over and not shown._growing.isActive())
     yield shown
     shown.close()
 
@@ -283,7 +283,7 @@ def test_strip_draws_extremes_marks_and_place(marked) -> None:
 
 
 def test_without_marks_there_is_nothing_to_go_to(window, qtbot) -> None:
-    qtbot.waitUntil(lambda: window._looking.over and not window._growing.isActive())
+    qtbot.waitUntil(lambda: window._scan.over and not window._growing.isActive())
     assert not window.transport.next.isEnabled()
     press(window, QtCore.Qt.Key.Key_N)
     assert window.index in (0, 6499)  # the end is one
