@@ -1,8 +1,7 @@
-"""The timing certificate, the forces and the counts of flags of a recording, made once more from its rows.
+"""Recomputation of the timing certificate, force statistics and flag counts of a recording from its rows.
 
-The rows are read in pieces. Quantiles are exact: of each duration the different values are counted, of which there are
-few where they are whole nanoseconds; where there are too many, the ones that are wanted are found by passes over the
-rows, each of which settles two more bytes of them.
+The rows are read in chunks. Quantiles are exact: distinct values are counted, which are few for times with a resolution
+of 1 ns. If there are too many, the order statistics are found by radix selection, in four passes over the rows.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def check_certificate(run: Recorded, findings: Findings) -> None:
 
 
 class _Rows:
-    """What the rows add up to.
+    """Statistics of all rows.
 
     Attributes
     ----------
@@ -94,7 +93,7 @@ class _Rows:
 
     @classmethod
     def of(cls, run: Recorded) -> _Rows:
-        """Return it for a recording."""
+        """Process a recording."""
         found = cls(run)
         for rows in run.source.chunks(cls.COLUMNS):
             found.take(rows)
@@ -103,7 +102,7 @@ class _Rows:
         return found
 
     def take(self, rows: NDArray[Any]) -> None:
-        """Take the next rows."""
+        """Process the next rows."""
         status, tick = rows["status"].astype(np.int64), rows["tick"].copy()
         late = tick[(status & (STARTED_LATE | ENDED_LATE)) != 0]
         self.late_count += len(late)
@@ -132,9 +131,9 @@ class _Rows:
         return {"mean": self._force / self._forces, "max": self._largest} if self._forces else {}
 
     def resolution(self, name: str, told: Mapping[str, Any]) -> float:
-        """Return how far a certificate's quantiles may be off because values were put together in it [us].
+        """Return the resolution of quantiles stated in the certificate [us].
 
-        It says so itself; that is believed only where there are so many different values that it has to.
+        It is accepted only if the number of distinct values requires rounding.
         """
         stated = told.get("resolution_us")
         resolution = stated.get(name, 0.0) if isinstance(stated, dict) and name in self.durations else 0.0
@@ -144,11 +143,11 @@ class _Rows:
 
 
 class _Values:
-    """The finite values of a column of durations, times 10^6: quantiles and histogram."""
+    """Finite values of a duration column [us]: quantiles and histogram."""
 
     MOST = 1 << 18
     TOGETHER = 1 << 16
-    """Different values that a recorder tells apart."""
+    """Number of distinct values that a recorder stores."""
 
     def __init__(self, column: str) -> None:
         self.column, self.count = column, 0
@@ -160,7 +159,7 @@ class _Values:
         self.coarsest = 0.0
 
     def take(self, values: NDArray[np.float64]) -> None:
-        """Take the values of the next rows."""
+        """Add the values of the next rows."""
         values = values[np.isfinite(values)]
         self.count += len(values)
         if not len(values):
@@ -178,7 +177,7 @@ class _Values:
                 self._values, self._counts = None, np.empty(0, np.int64)
 
     def finish(self, run: Recorded) -> None:
-        """Find the values at the places that quantiles need."""
+        """Determine the order statistics required for the quantiles."""
         wanted = sorted({place for share in _SHARES.values() for place in self._between(share)[:2]})
         different = self.MOST if self._values is None else len(self._values)
         if different > self.TOGETHER:
@@ -212,7 +211,7 @@ class _Values:
         return low, max(min(low + 1, self.count - 1), 0), place - low
 
     def _select(self, run: Recorded, place: int) -> float:
-        """Return the value that is at a place in their order: two bytes of it are found in each of four passes."""
+        """Return the order statistic with index `place` by radix selection, 16 bits per pass."""
         key = 0
         for shift in (48, 32, 16, 0):
             counts = np.zeros(1 << 16, np.int64)
@@ -232,7 +231,7 @@ class _Values:
 
 
 def _ordered(values: NDArray[np.float64]) -> NDArray[np.uint64]:
-    """Return whole numbers in the order of the values: their bits, the sign turned round."""
+    """Map floats to unsigned integers with the same order."""
     bits = np.ascontiguousarray(values + 0.0).view(np.uint64)
     sign = np.uint64(1 << 63)
     return np.where(bits & sign, ~bits, bits | sign)

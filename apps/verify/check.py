@@ -95,7 +95,7 @@ class _Physics:
 
     def check(self, run: Window, findings: Findings) -> None:
         """Check the ticks of the next window."""
-        self._follower = self._follower or Follower(run)
+        self._follower = self._follower or Follower(run.whole)
         history = self._follower.follow(run)
         with np.errstate(all="ignore"):
             findings.begin(self._number, 0)

@@ -1,7 +1,7 @@
-"""What a verification finds: rules that are broken, what could not be checked, and the largest residuals.
+"""Findings of a verification: violated rules, checks that were not possible, and the largest residuals.
 
-A recording is looked at window by window. What is found of a rule in several windows is one finding: it names the first
-tick and says how many there are in all. Findings come out in the order of the checks, whatever the windows were.
+Recordings are verified in windows. Violations of a rule in several windows are merged into one finding with the first
+tick and the total number of ticks. The order of findings is that of the checks and does not depend on the windows.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 OK, VIOLATED, INCOMPLETE = "ok", "violated", "incomplete"
 
 MOST_MARKERS = 100_000
-"""Markers of violated ticks that are listed."""
+"""Maximum number of markers of violated ticks in the result."""
 
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
@@ -71,7 +71,7 @@ class Residual:
 
 @dataclass
 class _Entry:
-    """A finding while it is counted."""
+    """Finding with its number of ticks so far."""
 
     place: _Place
     rule: str
@@ -80,7 +80,7 @@ class _Entry:
     count: int
 
     def finding(self, *, always: bool) -> Finding:
-        """Return it with the number of its ticks, if there are several or it is `always` said."""
+        """Return the finding; its number of ticks is appended if it is greater than 1, or `always`."""
         if self.count > 1 or (always and self.count):
             end = "." if always else ""
             return Finding(self.rule, self.tick, f"{self.words.removesuffix('.')} ({self.count} ticks){end}")
@@ -112,21 +112,21 @@ class Findings:
         self._at: _Place = ()
         self._calls = 0
 
-    # --- what was found
+    # --- results
 
     @property
     def violations(self) -> list[Finding]:
-        """Rules that are broken, in the order of the checks."""
+        """Violated rules, in the order of the checks."""
         return [*self._said(self._violations, always=False), *self._taken[True]]
 
     @property
     def missing(self) -> list[Finding]:
-        """What could not be checked, in the order of the checks."""
+        """Checks that were not possible, in the order of the checks."""
         return [*self._said(self._missing, always=True), *self._taken[False]]
 
     @property
     def residuals(self) -> dict[str, Residual]:
-        """The largest residual of each equation, by its name, in the order of the checks."""
+        """Largest residual of each equation by name, in the order of the checks."""
         ordered = sorted(self._residuals.items(), key=lambda one: one[1][0])
         return {name: residual for name, (_, residual) in ordered}
 
@@ -138,16 +138,16 @@ class Findings:
         return INCOMPLETE if self._missing or self._taken[False] else OK
 
     def add(self, other: Findings, where: str) -> None:
-        """Take over what was found in another recording, and say `where`."""
+        """Add the findings of another recording, with the prefix `where`."""
         for violated, found in ((True, other.violations), (False, other.missing)):
             self._taken[violated] += [Finding(one.rule, one.tick, f"{where}{one.words}") for one in found]
         for name, residual in other.residuals.items():
             self._keep(name, residual)
 
-    # --- where it is found
+    # --- position
 
     def look_at(self, window: Window | None) -> None:
-        """Go on with another window; None after the last one."""
+        """Set the current window, or None after the last one."""
         if self._window is not None and self._broken:
             ticks = np.unique(np.concatenate(self._broken))
             self.violated_ticks += len(ticks)
@@ -157,7 +157,7 @@ class Findings:
         self._window, self._broken = window, []
 
     def begin(self, *place: int) -> None:
-        """Begin a check: findings come out in the order of these numbers."""
+        """Set the position of the following findings in the order of the results."""
         self._at, self._calls = place, 0
 
     # --- entries
@@ -171,10 +171,9 @@ class Findings:
         self._missing.setdefault((rule, words), _Entry(self._place(), rule, tick, words, 0))
 
     def where(self, rule: str, ticks: Any, broken: Mask, words: str | Callable[[int], str]) -> None:
-        """Enter a violation of the first of the `ticks`, (n,), that are `broken`, and how many there are.
+        """Add a violation of the first of the `ticks`, (n,), that are `broken`, and count the ticks.
 
-        Of the ticks of the present window only those count that it is about, not those before that it has to look back
-        to.
+        Look-back rows of the current window are ignored.
         """
         place = self._place()
         broken = self._own(ticks, broken)
@@ -187,7 +186,7 @@ class Findings:
         self._count(self._violations, (self._at, rule, about), place, rule, words, k, int(ticks[k]), count)
 
     def lack_where(self, rule: str, ticks: Any, unknown: Mask, words: str) -> None:
-        """Enter that something could not be checked in the `ticks`, (n,), that are `unknown`."""
+        """Add a check that was not possible in the `ticks`, (n,), that are `unknown`."""
         place = self._place()
         unknown = self._own(ticks, unknown)
         count = int(np.count_nonzero(unknown))
@@ -237,12 +236,12 @@ class Findings:
             self._count(self._violations, key, place, rule, said, k, int(ticks[k]), count)
 
     def _place(self) -> _Place:
-        """Return where a finding of the present call belongs."""
+        """Return the sort key of the current call."""
         self._calls += 1
         return (*self._at, self._calls)
 
     def _own(self, ticks: Any, mask: Mask) -> Mask:
-        """Return a mask over ticks without those that the present window only looks back to."""
+        """Return the mask without the look-back rows of the current window."""
         if self._window is None or ticks is not self._window.tick or not self._window.skip:
             return mask
         own = mask.copy()
@@ -266,7 +265,7 @@ class Findings:
 
     @staticmethod
     def _said(entries: dict[Hashable, _Entry], *, always: bool) -> list[Finding]:
-        """Return entries in their order; of two in the same words the first."""
+        """Return the findings in order, without duplicates."""
         found: dict[tuple[str, str], Finding] = {}
         for entry in sorted(entries.values(), key=lambda one: one.place):
             finding = entry.finding(always=always)

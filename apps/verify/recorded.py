@@ -1,7 +1,7 @@
-"""A recording as this verification reads it: the tables of its description, and windows of ticks with their stretches.
+"""Access to a recording for the verification: metadata, and windows of ticks with their stretches.
 
-A recording may be larger than the memory, so its ticks are looked at in windows. A window also has the ticks before it
-as far as any rule looks back; what reaches further is kept by the checks.
+A recording may be larger than the memory, so its ticks are verified in windows. Each window includes `LOOK_BACK`
+earlier rows; checks that depend on older rows keep their own state.
 
 The reader of recordings is the only part of the program that is used: it is proof against hostile files.
 """
@@ -26,10 +26,10 @@ from haptics.recording.recording import Recording
 Array = NDArray[Any]
 
 WINDOW = 50_000
-"""Ticks that are looked at together: an hour of them at once would need gigabytes."""
+"""Number of rows per window."""
 
 LOOK_BACK = 520
-"""Ticks before a window that it has, too: more than the commands that an energy ledger remembers."""
+"""Number of earlier rows in a window; must exceed the number of commands stored by the energy ledger."""
 
 _NEUTRAL: dict[str, Any] = {"gate": 1.0, "marker": 0, "region": -1, "normal_force": math.nan}
 """What columns stand for that the first formats did not have."""
@@ -106,7 +106,7 @@ class Recorded:
 
     @cached_property
     def order(self) -> Order:
-        """What the numbers of the ticks say."""
+        """Order of the tick numbers."""
         return Order.of(self.source)
 
     @property
@@ -120,7 +120,7 @@ class Recorded:
         return self.gap
 
     def windows(self) -> Iterator[Window]:
-        """Yield windows of the rows that can be looked at, in order."""
+        """Iterate over windows of the rows before the first gap."""
         segment, version = 0, None
         for start in range(0, self.count, WINDOW):
             begin = max(start - LOOK_BACK, 0)
@@ -134,19 +134,19 @@ class Recorded:
 
 @dataclass
 class Order:
-    """What the numbers of the ticks say.
+    """Order of the tick numbers of a recording.
 
     Attributes
     ----------
     gap : int
-        Index of the first row before which a tick is missing without a word, comes twice or goes back; the number of
-        rows where there is none.
+        Index of the first row with a repeated or decreasing tick, or after missing ticks that are not flagged as
+        skipped; the number of rows if there is none.
     gap_tick : int
-        The tick of that row.
+        Tick of that row.
     back : (int, int) or None
-        The first tick that is not later than the one before: that one, and itself.
+        First pair of consecutive ticks that do not increase.
     last : int
-        The last tick of all; -1 without any.
+        Last tick, -1 without rows.
     """
 
     gap: int = 0
@@ -156,7 +156,7 @@ class Order:
 
     @classmethod
     def of(cls, source: Recording) -> Order:
-        """Return it for a recording."""
+        """Determine the order of a recording."""
         found, whole = cls(), True
         for rows in source.chunks(("tick", "status")):
             ticks = rows["tick"].copy()
@@ -177,14 +177,14 @@ class Order:
 
 
 class Window(Recorded):
-    """Some ticks of a recording, after those that they look back to.
+    """Window of consecutive rows, preceded by look-back rows.
 
     Attributes
     ----------
     first : int
-        The row of the recording that is the first of the arrays.
+        Index in the recording of the first row of the arrays.
     skip : int
-        How many of the arrays' rows are there to look back to.
+        Number of look-back rows at the beginning of the arrays.
     """
 
     def __init__(self, run: Recorded, rows: Array, first: int, skip: int, segment: int) -> None:
@@ -194,18 +194,23 @@ class Window(Recorded):
         self.__dict__.update(period=run.period, impedance=run.impedance, journal=run.journal, order=run.order)
 
     @property
+    def whole(self) -> Recorded:
+        """The recording that the window belongs to."""
+        return self._run
+
+    @property
     def total(self) -> int:
-        """Rows of all windows together."""
+        """Number of rows of all windows."""
         return self._run.count
 
     @property
     def is_last(self) -> bool:
-        """Whether no window comes after it."""
+        """Whether this is the last window."""
         return self.first + len(self._rows) >= self._run.count
 
     @property
     def count(self) -> int:
-        """Length of the arrays."""
+        """Number of rows, including look-back rows."""
         return len(self._rows)
 
     def column(self, name: str, start: int = 0, stop: int | None = None) -> Array:

@@ -85,14 +85,14 @@ class History:
         self.after_bad, self.bad = np.zeros(n, np.int64), np.zeros(n, np.int64)
 
     def continue_from(self, last: History, count: int) -> None:
-        """Take the first `count` ticks from the end of the `last` window."""
+        """Copy the look-back rows from the end of the `last` window."""
         if count:
             for one in fields(self):
                 if one.name != "count":
                     getattr(self, one.name)[:count] = getattr(last, one.name)[-count:]
 
     def rest(self, rows: slice) -> None:
-        """Enter ticks in which nothing is remembered: the output is let through whole."""
+        """Set rows in which the envelope is fully faded in."""
         self.before[rows] = self.share[rows] = self.gain[rows] = 1.0
 
 
@@ -116,7 +116,7 @@ class _Memory:
 
     @property
     def is_quiet(self) -> bool:
-        """Whether nothing is remembered that a tick in which nothing happens would change."""
+        """Whether a quiet tick leaves the state unchanged."""
         return self.gain == 1.0 and self.ease == 0.0 and self.bad == 0 and not (self.changed or self.fresh)
 
     def take(self, version: int) -> None:
@@ -160,7 +160,7 @@ class _Memory:
 
 
 class Follower:
-    """Follows what the envelope remembers from window to window."""
+    """Reconstructs the state of the envelope, window by window."""
 
     def __init__(self, run: Recorded) -> None:
         self._memory = _Memory(run)
@@ -168,7 +168,7 @@ class Follower:
         self._before_gate = 1.0
 
     def follow(self, run: Window) -> History:
-        """Return what the envelope remembered in every tick of the next window."""
+        """Return the state of the envelope in every tick of the next window."""
         found, memory, skip = History(run.count), self._memory, run.skip
         if self._last is not None:
             found.continue_from(self._last, skip)
@@ -203,7 +203,7 @@ class Follower:
     def _begin_tick(
         self, found: History, run: Window, k: int, tick: int, sampled: bool, version: int, command: Floats
     ) -> tuple[float, float]:
-        """Enter what is remembered at the beginning of a tick; return the last command, if there was one."""
+        """Update the state at the beginning of a tick; return the previous command or zeros."""
         memory = self._memory
         memory.take(version)
         found.after_bad[k] = memory.bad
@@ -216,7 +216,7 @@ class Follower:
         return last
 
     def _quiet(self, run: Window, sampled: Mask, status: Any, permission: Any, gate: Any, version: Any) -> Mask:
-        """Return in which ticks nothing happens that the envelope remembers, if it does not remember anything yet."""
+        """Return the ticks that do not change the state of an envelope that is fully faded in."""
         quiet = sampled & ((status & UNUSABLE) == 0) & (permission == 0) & (gate == 1.0)
         quiet[1:] &= (gate[:-1] == 1.0) & (version[1:] == version[:-1])
         quiet &= np.maximum(np.diff(run.tick, prepend=-1), 1) * run.period <= self._memory.watchdog
@@ -227,7 +227,7 @@ class Follower:
 
 
 def _ends_of(quiet: Mask) -> NDArray[np.int64]:
-    """Return for each tick where the stretch of quiet ticks ends that it is in."""
+    """Return for each quiet tick the end of its run of quiet ticks."""
     index = np.where(quiet, len(quiet), np.arange(len(quiet)))
     return np.asarray(np.minimum.accumulate(index[::-1])[::-1])
 
