@@ -10,7 +10,13 @@ from apps.view.overview import BINS, KINDS, Mark, Overview
 from apps.view.panels.charts import brush
 from apps.view.qt import QtCore, QtGui, QtWidgets, font, px
 
-_HEIGHT = 44
+_HEIGHT, _AXIS = 56, 13
+_STEPS = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 14_400, 28_800, 43_200, 86_400)
+"""Distances of the labels on the time axis [s]."""
+
+_APART = 90
+"""Minimum distance of the labels [pixel]."""
+
 _NEAR = 5
 """Distance within which marks are listed in the tool tip [pixel]."""
 
@@ -91,8 +97,9 @@ class OverviewStrip(QtWidgets.QWidget):
     def paintEvent(self, event: QtGui.QPaintEvent) -> None:  # noqa: N802
         """Draw the strip (Qt event handler)."""
         painter = QtGui.QPainter(self)
-        height, tall = self.height(), px(8)
-        painter.fillRect(self.rect(), QtGui.QColor(self._theme.ground))
+        height, tall = self.height() - px(_AXIS), px(8)
+        painter.fillRect(0, 0, self.width(), height, QtGui.QColor(self._theme.ground))
+        self._draw_axis(painter, height)
         half = (height - tall) // 2
         self._draw_extremes(painter, self._overview.force, self._theme.force, 0, half)
         self._draw_extremes(painter, self._overview.speed, self._theme.motion, half + tall, height - half - tall)
@@ -133,6 +140,23 @@ class OverviewStrip(QtWidgets.QWidget):
         ]
         painter.setPen(QtGui.QPen(QtGui.QColor(colour), 1))
         painter.drawLines(lines)
+
+    def labels(self) -> list[tuple[int, str]]:
+        """Return row and text of the labels on the time axis, in h:min:s."""
+        duration = self._rows / self._rate
+        room = px(_APART) * duration / max(self.width(), 1)
+        step = next((step for step in _STEPS if step >= room), _STEPS[-1])
+        seconds = range(0, int(duration) + 1, step)
+        return [(round(time * self._rate), clock(time).removesuffix(".0")) for time in seconds]
+
+    def _draw_axis(self, painter: QtGui.QPainter, top: int) -> None:
+        painter.setPen(QtGui.QColor(self._theme.faint))
+        painter.setFont(font(8))
+        for row, words in self.labels():
+            x, width = self._x_of(row), painter.fontMetrics().horizontalAdvance(words)
+            painter.drawLine(x, top, x, top + px(3))
+            left = min(max(x - width // 2, 0), self.width() - width)
+            painter.drawText(QtCore.QPoint(left, top + px(_AXIS) - 1), words)
 
     def _x_of(self, row: int) -> int:
         return int(row * (self.width() - 1) / self._rows)

@@ -15,11 +15,14 @@ from PySide6 import QtCore, QtGui, QtTest, QtWidgets
 
 from apps.shared.theme import DARK, LIGHT
 from apps.view import replay
+from apps.view.overview import Overview
+from apps.view.panels.strip import OverviewStrip
 from apps.view.replay import ReplayWindow
 from apps.view.screenshot import grab
 from apps.view.screenshot import main as screenshot
 from haptics.errors import RecordingError
 from haptics.recording.recorder import Recorder
+from haptics.recording.tick_file import TableInMemory
 from haptics.records import ROW, Status
 from haptics.trace import Reader, Trace
 from tests.apps.view.summaries import REASONS, UNFIT
@@ -296,3 +299,20 @@ def test_place_in_a_long_recording_is_told_in_hours(qtbot, rows) -> None:
     qtbot.addWidget(shown)
     shown.seek(0)
     assert "1:02:03.4 of 1:02:09.9" in shown.transport.place.text()
+
+
+@pytest.mark.parametrize(
+    ("seconds", "labels"),
+    [
+        (6.5, ["0:00", "0:01", "0:02", "0:03", "0:04", "0:05", "0:06"]),
+        (3600.0, ["0:00", "10:00", "20:00", "30:00", "40:00", "50:00", "1:00:00"]),
+        (4 * 3600.0, ["0:00", "30:00", "1:00:00", "1:30:00", "2:00:00", "2:30:00", "3:00:00", "3:30:00", "4:00:00"]),
+    ],
+)
+def test_time_axis_of_the_strip_is_in_hours_minutes_and_seconds(qtbot, seconds: float, labels: list[str]) -> None:
+    rows = round(1000.0 * seconds)
+    strip = OverviewStrip(Overview(TableInMemory(np.zeros(1, ROW))), rows, 1000.0)
+    qtbot.addWidget(strip)
+    strip.resize(round(strip.devicePixelRatio() * 1000), strip.height())
+    assert [words for _, words in strip.labels()] == labels
+    assert strip.labels()[-1][0] <= rows
