@@ -168,7 +168,7 @@ def salvage(folder: Path, reader: Reader | None) -> None:
         facts |= _origin(reader)
         ticks = TickFile(part, append=True)
         rows = reader.read()
-        newest = int(read_ticks(part)["tick"][-1]) if ticks.count else -1
+        newest = int(TickTable(part).read(ticks.count - 1, columns=("tick",))["tick"][-1]) if ticks.count else -1
         ticks.append(rows[rows["tick"] > newest])
         facts[ROWS_SHA256] = ticks.close()
     if metadata["state"] == "running":

@@ -265,4 +265,4 @@ def test_commands_that_are_not_finite_never_reach_the_service(server):
         with pytest.raises(DeviceFault, match="finite"):
             device.write(np.array((np.nan, 0.0)))
         exercise(device)
-        assert np.isfinite([entry.told for entry in one.log]).all()
+        assert np.isfinite([entry.told for entry in list(one.log)]).all()
