@@ -216,6 +216,7 @@ def _share(image: Mapping[str, Any], places: Floats, border: float) -> Floats:
     (x, y), (width, height) = image["corner_m"], image["size_m"]
     dx, dy = float(width) / columns, float(height) / rows
     grey = _averaged(_averaged(grey, border, dx).T, border, dy).T
+    places = np.nan_to_num(places)  # positions of unusable samples, whose result is not used
     u = np.clip((places[:, 0] - x) / dx - 0.5, 0.0, columns - 1.0)
     v = np.clip((y + height - places[:, 1]) / dy - 0.5, 0.0, rows - 1.0)
     j, i = np.floor(u).astype(int), np.floor(v).astype(int)

@@ -110,6 +110,12 @@ def test_changes_in_mid_run_gates_skips_and_faults_on_scenes_raise_no_alarm(mode
     ]
 
 
+@pytest.mark.parametrize("model", "CD")
+def test_unusable_samples_on_an_image_raise_no_alarm(model: str, tmp_path: Path) -> None:
+    recording = sound(make(tmp_path / "run", plan(model, SCENES["image"], faults=("nan@0.2+0.02",))))
+    assert np.isnan(recording.rows["position"]).any()
+
+
 def test_a_run_may_come_onto_a_scene(tmp_path: Path) -> None:
     begun = plan("C", {}, changes={400: {"scene": "border"}})
     del begun.tables["scene"]
