@@ -37,6 +37,7 @@ def test_a_deadline_more_or_less_is_no_failure() -> None:
         ({"skipped": 12}, "3600002 deadlines"),
         ({"skipped": 8}, "3599998 deadlines"),
         ({"lost_ticks": 2}, "2 ticks are missing"),
+        ({"end_s": 0.41}, "complete 0.41 s after its last tick"),
         ({"memory": {"servo": {"growth_kib": 9000}}}, "the servo has 9000 KiB more"),
         ({"replay": {"ticks": 3_599_990, "mismatches": 1, "error": None}}, "1 of 3599990 ticks differ"),
         ({"replay": {"ticks": 5, "mismatches": 0, "error": None}}, "0 of 5 ticks"),
@@ -51,6 +52,7 @@ def test_everything_else_is_a_failure(change: dict[str, Any], sentence: str) -> 
 @pytest.fixture
 def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    monkeypatch.setattr(soak, "LONGEST_END", 60.0)  # a busy machine is no failure of these tests
     (tmp_path / "temporary").mkdir()
     return tmp_path / "temporary"
 
