@@ -30,6 +30,7 @@ def draw(comparison: Comparison, path: Path) -> None:
     ConfigurationError
         If it cannot be written.
     """
+    from matplotlib import rc_context
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -45,7 +46,8 @@ def draw(comparison: Comparison, path: Path) -> None:
     over_time.legend(loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=2, fontsize=9, frameon=False)
     speed.set_ylim(bottom=0.0)
     try:
-        figure.savefig(path, format="png")
+        with rc_context({"agg.path.chunksize": 2000}):  # bounds the memory of long lines to and fro
+            figure.savefig(path, format="png")
     except OSError as error:
         raise ConfigurationError(f"--out = {str(path)!r}: cannot be written ({error.strerror or error}).") from error
 
