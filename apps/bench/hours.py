@@ -55,7 +55,7 @@ class Settings:
 
 
 @dataclass(frozen=True)
-class Need:
+class Usage:
     """Resources used by a command: peak memory [MB], wall time and processor time [s]."""
 
     memory_mb: float
@@ -66,13 +66,13 @@ class Need:
 def run(progress: Progress, **options: Any) -> Outcome:
     """Run the benchmark."""
     settings = build(Settings, options, _WHERE)
-    needs: dict[str, dict[int, Need]] = {}
+    needs: dict[str, dict[int, Usage]] = {}
     with _folder(settings) as folder:
         for number, part in enumerate(_PARTS):
             ticks = round(settings.duration / part * settings.rate)
             for name, command in _commands(settings, settings.duration / part, folder):
                 progress((number + 0.5) / len(_PARTS), f"{name}: {ticks} ticks")
-                needs.setdefault(name, {})[ticks] = _needed(name, command)
+                needs.setdefault(name, {})[ticks] = _measure(command)
             for left in folder.iterdir():
                 shutil.rmtree(left) if left.is_dir() else left.unlink()
     result: dict[str, Any] = {
@@ -97,7 +97,7 @@ def failures(result: dict[str, Any]) -> list[str]:
     return found
 
 
-def _as_dict(of_length: dict[int, Need]) -> dict[str, Any]:
+def _as_dict(of_length: dict[int, Usage]) -> dict[str, Any]:
     lengths = [
         {
             "ticks": ticks,
@@ -148,7 +148,7 @@ def _commands(settings: Settings, duration: float, folder: Path) -> Iterator[tup
     yield "export --to csv, packed", ["export", str(one), "--to", "csv", "--out", str(folder / "packed.csv")]
 
 
-def _needed(name: str, arguments: list[str]) -> Need:
+def _measure(arguments: list[str]) -> Usage:
     """Run a command in a separate process and return its resource usage."""
     begun = time.monotonic()
     with tempfile.TemporaryFile() as said:
@@ -168,7 +168,7 @@ def _needed(name: str, arguments: list[str]) -> Need:
         answer = said.read()
     if status:
         raise HapticError(f"haptics {' '.join(arguments)}: {_error_in(answer)}")
-    return Need(used.ru_maxrss * 1024.0 / 1e6, taken, used.ru_utime + used.ru_stime)
+    return Usage(used.ru_maxrss * 1024.0 / 1e6, taken, used.ru_utime + used.ru_stime)
 
 
 def _error_in(answer: bytes) -> str:

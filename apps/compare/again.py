@@ -54,8 +54,8 @@ def twice(recording: Recording, assignments: Sequence[str], folder: Path) -> tup
 def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Iterator[Rows], SessionConfig]:
     """Return the rows of a recording as another element would have answered its samples, and that configuration.
 
-    Nothing of it was felt: had the other element been there, the hand would have moved differently. The rows come in
-    pieces.
+    Nothing of it was felt: had the other element been there, the hand would have moved differently. The rows are
+    yielded in chunks.
 
     Raises
     ------
@@ -67,13 +67,13 @@ def open_loop(recording: Recording, assignments: Sequence[str]) -> tuple[Iterato
 
 
 def _answered(recording: Recording, config: SessionConfig) -> Iterator[Rows]:
-    from haptics.elements.simulation import Following
+    from haptics.elements.simulation import ElementRunner
 
     impedance, rate = config.causality is Causality.IMPEDANCE, config.session.rate
-    following, before = Following(config.built_element), np.zeros((1, 2))
+    runner, before = ElementRunner(config.built_element), np.zeros((1, 2))
     for piece in recording.chunks(rows=20_000):
         rows = completed(piece)
-        answer = following.simulate(rows["velocity" if impedance else "force"])
+        answer = runner.simulate(rows["velocity" if impedance else "force"])
         rows["friction_force"], rows["displacement"] = answer.friction_force, answer.displacement
         rows["sticking"] = answer.sticking
         rows["proxy"] = rows["position"] - answer.displacement

@@ -96,7 +96,7 @@ def _open_loop(recording: Recording, options: Namespace) -> Answer:
 
 
 def _spooled(pieces: Iterator[Rows], path: Path) -> TickTable:
-    """Put rows into a file, where they may be as many as they like."""
+    """Write chunks of rows to a table of ticks on disk."""
     from haptics.recording.tick_file import TickFile, TickTable
 
     file = TickFile(path)

@@ -161,10 +161,7 @@ def _is_impedance(recording: Recording) -> bool:
 
 
 def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
-    """Yield the rows of the ticks that both recordings have, piece by piece.
-
-    Ticks increase; a row whose tick is not later than all before it is left out.
-    """
+    """Yield chunks of the rows whose ticks are in both recordings. Rows with decreasing ticks are ignored."""
     columns = ("tick", *COMPARED)
     pieces = [_increasing(recording.chunks(columns)) for recording in (first, second)]
     empty = first.read(0, 0, columns)
@@ -186,7 +183,7 @@ def _pairs(first: Recording, second: Recording) -> Iterator[tuple[Rows, Rows]]:
 
 
 def _increasing(pieces: Iterator[Rows]) -> Iterator[Rows]:
-    """Yield copies of pieces without the rows whose tick is not later than all before."""
+    """Yield copies of the chunks without rows whose tick does not increase."""
     latest = -1
     for rows in pieces:
         ticks = rows["tick"]
@@ -198,7 +195,7 @@ def _increasing(pieces: Iterator[Rows]) -> Iterator[Rows]:
 
 
 class _Difference:
-    """By how much a column differs, from pairs of rows that come piece by piece."""
+    """Accumulate the difference of a column from chunks of paired rows."""
 
     def __init__(self, name: str, unit: str) -> None:
         self._name, self._unit = name, unit
@@ -206,7 +203,7 @@ class _Difference:
         self._squares, self._count, self._largest = 0.0, 0, 0.0
 
     def add(self, one: Rows, other: Rows) -> None:
-        """Take further rows."""
+        """Add a chunk of paired rows."""
         a, b = (np.asarray(rows[self._name], float) for rows in (one, other))
         unlike = np.flatnonzero(~((a == b) | (np.isnan(a) & np.isnan(b))).all(axis=1))
         if self._first is None and len(unlike):
@@ -219,7 +216,7 @@ class _Difference:
         self._largest = float(np.max(distance, initial=self._largest))
 
     def result(self) -> Difference:
-        """Return what was found."""
+        """Return the difference of all rows."""
         if self._first is None:
             return Difference(self._name, self._unit, 0.0, 0.0, None)
         if not self._count:
@@ -229,7 +226,7 @@ class _Difference:
 
 
 class _Run:
-    """What the rows of a run come down to, from pieces."""
+    """Accumulate the summary figures of a run from chunks of rows."""
 
     COLUMNS = (
         *("position", "velocity", "friction_force", "sticking", "injected_energy"),
@@ -250,7 +247,7 @@ class _Run:
 
     @classmethod
     def of(cls, source: Recording | Table | Rows) -> Self:
-        """Return it for a recording, its table of ticks, or rows in memory."""
+        """Process a recording, a table of ticks, or rows in memory."""
         table = source.table if isinstance(source, Recording) else source
         table = TableInMemory(table) if isinstance(table, np.ndarray) else table
         found = cls()
@@ -277,7 +274,7 @@ class _Run:
             distribution.add(rows[self.DURATIONS[name]])
 
     def _add_sliding(self, force: NDArray[np.float64]) -> None:
-        """Join mean and sum of squared deviations with those of further values (Chan et al. 1983)."""
+        """Update mean and sum of squared deviations with further values (Chan et al. 1983)."""
         force = force[np.isfinite(force)]
         if not len(force):
             return

@@ -13,7 +13,7 @@ from apps.verify.contact.check import Contact
 from apps.verify.envelope import admittance, impedance
 from apps.verify.envelope.energy import Ledger
 from apps.verify.envelope.gate import Gate
-from apps.verify.envelope.history import Follower
+from apps.verify.envelope.history import EnvelopeTracker
 from apps.verify.envelope.passivity import Controller
 from apps.verify.envelope.samples import Samples, check_safe_output
 from apps.verify.findings import Findings
@@ -89,13 +89,13 @@ class _Physics:
 
     def __init__(self, findings: Findings, number: int) -> None:
         self._number = number
-        self._follower: Follower | None = None
+        self._follower: EnvelopeTracker | None = None
         self._samples, self._contact = Samples(), Contact(findings)
         self._controller, self._ledger = Controller(), Ledger()
 
     def check(self, run: Window, findings: Findings) -> None:
         """Check the ticks of the next window."""
-        self._follower = self._follower or Follower(run.whole)
+        self._follower = self._follower or EnvelopeTracker(run.whole)
         history = self._follower.follow(run)
         with np.errstate(all="ignore"):
             findings.begin(self._number, 0)

@@ -98,18 +98,18 @@ class LiveFeed(Feed):
 
 
 Source = Recording | Table | Rows
-"""What can be shown: a recording of any length, its table of ticks, or rows in memory."""
+"""Data that can be replayed: a recording, a table of ticks, or rows in memory."""
 
 
 def table_of(source: Source) -> Table:
-    """Return the table of ticks of what is to be shown."""
+    """Return the table of ticks of a source."""
     if isinstance(source, Recording):
         return source.table
     return TableInMemory(source) if isinstance(source, np.ndarray) else source
 
 
 class ReplayFeed(Feed):
-    """Shows a recording as it was when one of its rows was the newest; no more of it is in memory than is shown.
+    """Feed for a recording. Only the visible rows are in memory.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ class ReplayFeed(Feed):
         return int(self.newest["tick"][0])
 
     def index_at(self, time: float) -> int:
-        """Return the last row that is not later than `time` [s]."""
+        """Return the index of the last row at or before `time` [s]."""
         return row_of(self._table, "time", time, self.index)
 
     def seek(self, index: int) -> None:
@@ -192,7 +192,7 @@ class ReplayFeed(Feed):
         self.newest = rows[-1:]
 
     def _count(self, index: int) -> None:
-        """Count the rows up to `index`; where it is not known what there was before, only those that are shown."""
+        """Set the counts for the rows up to `index`, or for the visible rows if the overview is incomplete."""
         known = self._overview.counted_until(index + 1) if self._overview is not None else None
         if known is None and index + 1 <= 2 * STEP:
             known = 0, Counts(), Durations(), Durations()

@@ -86,16 +86,16 @@ def simulate(element: Element, inputs: ArrayLike) -> Simulation:
     ConfigurationError
         If `inputs` has another shape or holds a value that is not finite.
     """
-    return Following(element).simulate(inputs)
+    return ElementRunner(element).simulate(inputs)
 
 
-class Following:
-    """An element that is run through inputs which come piece by piece, each from where the last one has ended.
+class ElementRunner:
+    """Simulation of an element for inputs in consecutive chunks; the state is kept between chunks.
 
     Parameters
     ----------
     element : Element
-        Its state is where the first piece begins; the element itself is left as it is.
+        Provides the initial state. The element is not modified.
     """
 
     def __init__(self, element: Element) -> None:
@@ -104,7 +104,7 @@ class Following:
         self._record = element.copy_record()
 
     def simulate(self, inputs: ArrayLike) -> Simulation:
-        """Run the element through the next inputs; see `simulate`."""
+        """Simulate the next chunk of inputs; see `simulate`."""
         try:
             array = np.array(inputs, dtype=np.float64, ndmin=2)
         except (TypeError, ValueError):

@@ -295,21 +295,6 @@ class _Norms:
         return {"mean": round(self._sum / self._count, 6), "max": round(self._largest, 6)}
 
 
-def certificate(rows: Rows, executed: int, planned: int | None, period: float) -> dict[str, Any]:
-    """Return the timing certificate of a run whose recorded ticks are all in `rows` (`RunSummary.certificate`)."""
-    return RunSummary(period).add(rows).certificate(executed, planned)
-
-
-def felt(rows: Rows, causality: Causality) -> dict[str, Any]:
-    """Return what the hand felt in `rows` (`RunSummary.felt`)."""
-    return RunSummary(1.0).add(rows).felt(causality)
-
-
-def flags_seen(rows: Rows) -> dict[str, int]:
-    """Return how many ticks of `rows` carried each status flag, for those that occurred."""
-    return RunSummary(1.0).add(rows).flags_seen()
-
-
 def real_time_factor(simulated: float, used: dict[str, Any]) -> float | None:
     """Return how many times faster than a clock a run was that did not follow one.
 

@@ -17,12 +17,12 @@ from apps.verification import examine
 from devices import create_device
 from haptics.clock import Clock
 from haptics.errors import HapticError, RecordingError
-from haptics.recording.certificate import certificate, felt, flags_seen
 from haptics.recording.columns import FORMATS
 from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.tick_file import TickTable
 from haptics.servo.servo import Servo
 from haptics.trace import Reader, Trace
+from tests.certificates import certificate, felt, flags_seen
 
 PERIOD = 1e-3
 TICKS_RUN = 600

@@ -40,7 +40,7 @@ FLAT = 8192.0
 bytes in every tick add up to in an hour."""
 
 LONGEST_END = 0.3
-"""A session has its certificate at most so long after its last tick, however long it was [s]."""
+"""Limit of the time from the last tick to the certificate [s]."""
 
 _WHERE = "bench soak"
 _SERVO = "haptics servo"
@@ -174,19 +174,19 @@ def _result(
 
 
 def _peak_memory() -> float:
-    """Return the largest resident memory that this process has had [MiB]."""
+    """Return the peak resident memory of this process [MiB]."""
     return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024.0, 1)
 
 
 def _time_since_last_tick(recording: Path, ended: float) -> float | None:
-    """Return how long after its last tick a session had its certificate [s]; None of a recording without a tick.
+    """Return the time from the last tick to the certificate [s], or None without ticks.
 
     Parameters
     ----------
     recording : Path
         The recording.
     ended : float
-        When it was complete [s, monotonic].
+        Monotonic time at which the certificate was complete [s].
     """
     found = Recording(recording)
     origin = found.metadata.get(ORIGIN)

@@ -159,7 +159,7 @@ class _Memory:
         self.ease = 0.0
 
 
-class Follower:
+class EnvelopeTracker:
     """Reconstructs the state of the envelope, window by window."""
 
     def __init__(self, run: Recorded) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from apps.bench import hours
-from apps.bench.hours import Need
+from apps.bench.hours import Usage
 from haptics.errors import ConfigurationError, HapticError
 
 
@@ -27,7 +27,7 @@ def test_too_much_memory_and_growing_memory_are_failures(peak: float, ratio: flo
 
 
 def test_ratio_is_that_of_the_longest_to_the_middle_one() -> None:
-    found = hours._as_dict({10: Need(50.0, 1.0, 1.0), 100: Need(80.0, 2.0, 1.5), 600: Need(100.0, 4.0, 3.0)})
+    found = hours._as_dict({10: Usage(50.0, 1.0, 1.0), 100: Usage(80.0, 2.0, 1.5), 600: Usage(100.0, 4.0, 3.0)})
     assert found["memory_ratio"] == 1.25
     assert found["lengths"][-1] == {
         "ticks": 600,
@@ -47,7 +47,7 @@ def test_no_room_is_said_before_anything_is_recorded(tmp_path: Path, monkeypatch
 
 def test_command_that_fails_is_named_with_its_error() -> None:
     with pytest.raises(HapticError, match=r"haptics verify /nowhere: /nowhere is not a readable recording"):
-        hours._needed("verify", ["verify", "/nowhere"])
+        hours._measure(["verify", "/nowhere"])
 
 
 @pytest.mark.slow

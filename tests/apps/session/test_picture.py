@@ -18,12 +18,12 @@ from matplotlib.text import Text
 from apps.shared.picture import _Cells, _Run, _Spans, draw, preloading
 from apps.shared.theme import LIGHT
 from haptics.device import Causality
-from haptics.recording.certificate import certificate
 from haptics.recording.fitness import Fitness
 from haptics.recording.recorder import Recorder
 from haptics.recording.recording import Recording
 from haptics.records import ROW, Status
 from haptics.trace import Reader, Trace
+from tests.certificates import certificate
 from tests.haptics.doubles import make_spec
 
 

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from haptics.device import Causality
-from haptics.recording.certificate import certificate, felt, flags_seen
 from haptics.recording.fitness import Fitness
 from haptics.recording.recording import METADATA, SETTINGS, TICKS
 from haptics.recording.tick_file import TickTable
 from haptics.rendering.envelope import ENVELOPE_FLAGS, UNUSABLE
+from tests.certificates import certificate, felt, flags_seen
 
 Rows = Any
 Choose = np.random.Generator

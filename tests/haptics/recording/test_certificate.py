@@ -4,9 +4,10 @@ import numpy as np
 import pytest
 
 from haptics.device import Causality
-from haptics.recording.certificate import BIN_EDGES_US, certificate, felt, flags_seen, quantiles
+from haptics.recording.certificate import BIN_EDGES_US, quantiles
 from haptics.recording.fitness import Fitness
 from haptics.records import ROW, Status
+from tests.certificates import certificate, felt, flags_seen
 
 
 def rows_of(count: int, skipped_from: int | None = None) -> np.ndarray:
