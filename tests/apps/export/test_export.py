@@ -260,8 +260,15 @@ def test_error_in_the_middle_leaves_no_file(kind: str, long: Recording, tmp_path
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize("kind", ["csv", "mat"])
-def test_memory_does_not_grow_with_the_length(kind: str, folder: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "pyarrow"), [("csv", True), ("csv", False), ("mat", False)])
+def test_memory_does_not_grow_with_the_length(
+    kind: str, pyarrow: bool, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Three times the rows; how many of the chunks in flight are in memory at once depends on the threads."""
+    if pyarrow:
+        pytest.importorskip("pyarrow")
+    monkeypatch.setattr(writers, "_FEW", 0 if pyarrow else 10**9)
+    monkeypatch.setattr(writers, "_ROWS_AT_ONCE", 250)
     short, wanted = Recording(folder).read(), Recording(folder)
 
     def peak(copies: int) -> int:
@@ -273,5 +280,5 @@ def test_memory_does_not_grow_with_the_length(kind: str, folder: Path, tmp_path:
         tracemalloc.stop()
         return found
 
-    peak(30)
-    assert peak(400) < 1.1 * peak(120)
+    peak(2)
+    assert peak(12) < 1.5 * peak(4)
