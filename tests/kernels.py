@@ -1,4 +1,4 @@
-"""Compile the large kernels before the tests, so that no test pays for them within its time limit, and the tests too.
+"""Compile the large kernels before the tests, so that two test processes do not both compile them.
 
 ``./run test`` does it when there is no word that these sources have been compiled. Kernels of which a test alone is the
 user compile in that test.
@@ -67,16 +67,7 @@ def _offline() -> None:
     network.step()
 
 
-def _tests() -> None:
-    """Have pytest rewrite the assertions of all tests and keep that; otherwise each of its processes does it itself.
-
-    What cannot be collected is told by the tests themselves.
-    """
-    command = [sys.executable, "-m", "pytest", "--collect-only", "-q"]
-    subprocess.run(command, cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, check=False)
-
-
-GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline), (_tests,))
+GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline))
 """What each of the processes compiles."""
 
 

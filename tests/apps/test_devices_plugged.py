@@ -318,7 +318,6 @@ def test_the_doctor_knows_a_stick_by_its_descriptor(tmp_path: Path) -> None:
     expect(usb.udev(here, lambda path: False), "problem", "1209:abcd", "doctor --udev")
 
 
-@pytest.mark.slow
 def test_the_command_is_quick_to_load_and_says_all_of_it(tmp_path: Path) -> None:
     code = (
         "import sys; from apps.cli import main; main(['devices', '--json']); "

@@ -13,7 +13,6 @@ from apps.shared.answer import Answer
 from tests.processes import ROOT, program
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("arguments", [("devices",), ("devices", "--json"), ("--help",), ("run", "--help")])
 def test_a_result_that_cannot_be_written_is_status_2_and_one_line(arguments: tuple[str, ...]) -> None:
     with open("/dev/full", "w") as full:
@@ -30,7 +29,6 @@ def test_a_result_that_cannot_be_written_is_status_2_and_one_line(arguments: tup
     assert line == "haptics: the result could not be written to standard output (No space left on device)."
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("arguments", [("devices",), ("devices", "--json"), ("--help",)])
 def test_a_reader_who_has_left_is_no_error(arguments: tuple[str, ...]) -> None:
     read_end, write_end = os.pipe()

@@ -20,8 +20,8 @@ from haptics.device import Causality
 from haptics.errors import ConfigurationError, DeviceFault
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
-from tests.devices.arm.arm_rig import ArmHere, settings
 from tests.haptics.doubles import BenchDevice
+from tests.sampling import sample
 
 Array = np.ndarray[Any, Any]
 
@@ -70,7 +70,6 @@ def test_poses_without_errors_give_everything_back(
     assert found.values == pytest.approx(true, abs=1e-7)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("walk", [0.0, 0.01])
 def test_what_is_found_is_within_the_errors_stated(walk: float) -> None:
     """All deviations of 60 measurements together are beyond the limit once in a thousand times; the seeds are fixed."""
@@ -93,8 +92,7 @@ def test_what_is_found_is_within_the_errors_stated(walk: float) -> None:
     assert np.mean(np.abs(off) > stats.t.isf(0.025, free)) < 0.075
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("walk", [0.0, 0.005, 0.02])
+@pytest.mark.parametrize("walk", sample([0.0, 0.005, 0.02], 1))
 def test_the_errors_stated_are_as_large_as_those_made(walk: float) -> None:
     random, centre, size = np.random.default_rng(3), (0.01, -0.02, 0.05), np.array((1.0, 1.0, 1.0, 0.02, 0.02, 0.02))
     mounting, turns = mounted(0.3, centre, (10.0, 20.0, 30.0), STANDARD_GRAVITY), np.tile(np.linspace(-0.6, 0.6, 12), 2)
@@ -212,8 +210,8 @@ FEW = Poses(columns=3, rows=2, rounds=1, settle=0.2, hold=0.1, speed=0.3)
     ("kind", "asked"),
     [
         ("parallel-link", FEW),
-        pytest.param("parallel-link", Poses(), marks=pytest.mark.slow),
-        pytest.param("five-bar", Poses(), marks=pytest.mark.slow),
+        ("parallel-link", Poses()),
+        ("five-bar", Poses()),
     ],
 )
 def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, asked: Poses, tmp_path: Path) -> None:
@@ -232,29 +230,6 @@ def test_a_virtual_arm_in_a_vertical_plane_tells_all(kind: str, asked: Poses, tm
     assert len(recording.rows) > asked.columns * asked.rows * asked.rounds * (asked.settle + asked.hold) / 1e-3
     assert verify(recording).mismatches == 0
     assert source.device == "virtual-arm virtual, seed 0"
-
-
-@pytest.mark.slow
-def test_a_virtual_arm_in_a_horizontal_plane_tells_what_it_shows_at_rest(tmp_path: Path) -> None:
-    poses, _ = measure_wrenches(mover(), Poses(rounds=1), tmp_path / "poses")
-    found = identify_handle(poses)
-    assert {MASS, *CENTRES} <= set(found.unknown)
-    assert found.resting[2] == pytest.approx(BIAS[2] - 0.3 * STANDARD_GRAVITY, abs=0.05)
-    assert found.values["bias_force_x_n"] == pytest.approx(BIAS[0], abs=0.05)
-
-
-@pytest.mark.slow
-def test_the_driver_of_a_real_arm_tells_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    centre = (0.0, 0.01, 0.05)
-    own = vertical(centre) | {"half_width": 0.04, "half_height": 0.04}
-    poses = Poses(columns=2, rows=2, rounds=1, hold=0.05, settle=0.05, speed=0.25)
-    here = Mover(lambda more, clock: ArmHere(settings(**own)), live=False, clock_of=lambda device: device.clock)
-    found = identify_handle(measure_wrenches(here, poses, tmp_path / "poses")[0])
-    assert not found.unknown
-    off = deviations(found, truth(0.3, centre))
-    assert max(abs(off[name]) for name in (MASS, *CENTRES)) < 6.0
-    assert found.values[MASS] == pytest.approx(0.3, abs=0.1)
 
 
 def test_a_sensor_of_which_nothing_can_be_used_is_a_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

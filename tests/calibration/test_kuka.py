@@ -36,7 +36,6 @@ def published(arrays, joint, velocity):
     return asymmetry + viscous * velocity + coulomb * np.tanh(smoothness * velocity) + a * np.tanh(b * velocity)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("joint", "at_most", "rigid"), [(0, 0.26, 0.37), (1, 0.08, 0.10), (2, 0.08, 0.10)])
 def test_what_the_first_part_shows_predicts_the_rest(arrays, joints, joint, at_most, rigid):
     first, rest = joints[joint].part(0.0, 0.6), joints[joint].part(0.6, 1.0)
@@ -50,7 +49,6 @@ def test_what_the_first_part_shows_predicts_the_rest(arrays, joints, joint, at_m
     assert kinds[RIGID].ratio[2] < 0.92
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("joint", [0, 1, 2])
 def test_the_answer_to_ripple_is_worth_nothing_a_sample_late(joints, joint):
     """So it is a prediction and no compensation."""
@@ -69,7 +67,6 @@ KEPT_BACK = {
 """What the models of joints 1 to 3 left of the torque of two recordings that are not here."""
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kinds", KEPT_BACK)
 def test_the_interval_holds_what_other_recordings_gave(joints, kinds):
     """Those of a bootstrap over 20 blocks held 9 of the 18."""
@@ -78,7 +75,6 @@ def test_the_interval_holds_what_other_recordings_gave(joints, kinds):
         assert score.low < min(errors) < max(errors) < score.high
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("joint", "at_most"), [(0, 0.13), (1, 0.072), (2, 0.042)])
 def test_out_of_sample_the_error_is_less_than_half_of_the_published_models(arrays, joints, joint, at_most):
     seen = joints[joint]
@@ -96,7 +92,6 @@ def test_the_torque_lacks_that_of_the_rotors(arrays, joints):
     assert "| 4 | 488 | 85 to 88 | -492 | -1.01 |" in table(str(RECORDING))
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("joint", [1, 2, 3, 4])
 def test_the_inertia_that_is_chosen_is_minus_the_rotors(arrays, joints, joint):
     rotor = arrays["motor_inertia"][joint] * arrays["gear_ratio"][joint] ** 2
@@ -104,7 +99,6 @@ def test_the_inertia_that_is_chosen_is_minus_the_rotors(arrays, joints, joint):
     assert inertia.values[0] == pytest.approx(-rotor, rel=0.25)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("joint", [0, 1, 2])
 def test_the_terms_of_the_three_big_joints_are_alike(joints, joint):
     model = select_terms(joints[joint]).model

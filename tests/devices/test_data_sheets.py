@@ -21,7 +21,7 @@ from tests.devices.boundaries import (
     least_mass,
     top_speed,
 )
-from tests.devices.data_sheets import LEAST_MASS, STIFFEST, SUBJECTS, Subject, main, stated
+from tests.devices.data_sheets import LEAST_MASS, STIFFEST, SUBJECTS, Subject, stated
 from tests.devices.figures import PERIOD, ages, fastest, hand_over, residual, step, strongest
 from tests.processes import ROOT
 
@@ -140,16 +140,3 @@ def test_the_page_has_what_advice_says_today_beside_the_boundary(
         assert not known or advised_mass(spec) == pytest.approx(limit, rel=0.01)
     assert limit > 0.0
     assert measured.endswith(("N/m", "kg"))
-
-
-@pytest.mark.slow
-def test_the_table_is_made() -> None:
-    lines: list[str] = []
-    main(["virtual-joystick"], lines.append)
-    assert lines[0].startswith("| device |")
-    assert re.fullmatch(r"\n\d+ processors; load average [\d.]+ when it began, [\d.]+ when it ended\.\n", lines.pop())
-    told = {line.split(" | ")[1]: line.rstrip(" |\n").split(" | ")[-1] for line in lines[1:]}
-    figures = "position resolution", "delay", "least friction", "largest force", "largest speed", STIFFEST
-    assert told.keys() == set(figures)
-    assert told.pop("delay") == "not seen from here"  # a run without a clock takes no time
-    assert all(value[0].isdigit() or value.startswith("-") for value in told.values())

@@ -23,7 +23,8 @@ from haptics.parts import call_part, record_at
 from haptics.ports import PORT_FIELDS, port_of
 from haptics.servo.lane import Lane
 from tests.devices.felt import FRICTION, write_own_friction
-from tests.devices.virtual.test_compiled_hands import hand_table
+from tests.sampling import sample
+from tests.system.devices.virtual.test_compiled_hands import hand_table
 
 PERIOD = 1e-3
 PORT = np.dtype(PORT_FIELDS)
@@ -125,9 +126,8 @@ def assert_same(pushing: Pushing, name: str, settings: dict[str, Any]) -> None:
     assert without.tobytes() == with_python.tobytes()
 
 
-@pytest.mark.few(1)
 @both_devices
-@pytest.mark.parametrize("hand", HANDS)
+@pytest.mark.parametrize("hand", sample(HANDS, 1))
 def test_with_every_hand_it_moves_alike(tmp_path: Path, name: str, hand: str) -> None:
     settings = {"hand": hand_table(hand, tmp_path)}
     lane = Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None
@@ -139,7 +139,6 @@ def test_with_every_estimator_it_moves_alike(estimator: str) -> None:
     assert_same(Pushing("virtual-joystick"), "virtual-joystick", {"velocity_estimator": estimator})
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["flatness", "fractional"])
 def test_with_other_servos_it_moves_alike(law: str) -> None:
     assert_same(Pushing("virtual-arm"), "virtual-arm", {"servo": {"law": law}})
@@ -205,7 +204,6 @@ class OwnHand(Hand):
         self._other.restart()
 
 
-@pytest.mark.few(1)
 @both_devices
 @pytest.mark.parametrize("hand", ["minimum-jerk", "mouse"])
 def test_a_hand_in_python_moves_it_alike_but_there_is_no_port(tmp_path: Path, name: str, hand: str) -> None:

@@ -11,12 +11,11 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from haptics import Asymmetric, Elliptic, Law, RigidAdmittance
-from tests.examples import scaled
 
 from .references import EPS, Array, fullness, steepest
 from .strategies import FAMILIES, PHYSICS, log_floats
 
-EACH = settings(PHYSICS, max_examples=scaled(30))
+EACH = settings(PHYSICS, max_examples=7)
 """Enough for tests that try all `REACHES` in each example, once for each family of laws."""
 
 _BESIDE_THE_EDGE = (EPS, 1e-12, 1e-9, 1e-6, 1e-3)

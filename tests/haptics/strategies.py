@@ -28,7 +28,6 @@ from haptics import (
     RigidAdmittance,
     Stribeck,
 )
-from tests.examples import scaled
 
 from .references import Array, fullness, norms, reference_implicit, rubber
 
@@ -51,7 +50,7 @@ PLANAR: dict[str, Law] = {
 }
 """Laws that exist in the plane only."""
 
-PHYSICS = settings(deadline=None, max_examples=scaled(100), derandomize=True)
+PHYSICS = settings(deadline=None, max_examples=25, derandomize=True)
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """Shared memory without a name: others reach it while its maker wants that, and nothing of it stays."""
 
-import functools
 import gc
 import multiprocessing
 import os
@@ -13,15 +12,11 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from haptics.clock import Clock
 from haptics.errors import ConfigurationError
-from haptics.servo.job import Job, Paths
+from haptics.servo.job import Paths
 from haptics.servo.lane import Lane
-from haptics.servo.process import ServoProcess
 from haptics.shared import SharedFile, map_new
 from haptics.trace import Ring
-from tests.haptics.doubles import BenchDevice
-from tests.haptics.servo.test_process import await_message, make_job
 
 PAIR = np.dtype([("number", "<i8"), ("twice", "<i8")])
 
@@ -50,7 +45,6 @@ def file(system: None) -> SharedFile:
     return SharedFile("test")
 
 
-@pytest.mark.few(1)
 def test_another_process_writes_what_this_one_reads(file: SharedFile) -> None:
     ring = Ring.create(file.path, PAIR, 8)
     writer = multiprocessing.get_context("spawn").Process(target=publish, args=(file,))
@@ -104,7 +98,6 @@ def test_no_room_is_said(tmp_path: Path) -> None:
         map_new(tmp_path / "huge", 1 << 62)
 
 
-@pytest.mark.few(1)
 def test_it_is_gone_when_nobody_refers_to_it_any_more(system: None) -> None:
     before = open_descriptors()
     file = SharedFile("test")
@@ -142,25 +135,3 @@ def test_a_maker_that_is_killed_leaves_nothing() -> None:
     assert done.returncode == -9, done.stderr
     for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())):
         assert not list(folder.glob(f"haptics-{int(done.stdout)}-*"))
-
-
-def make_bench(clock: Clock) -> BenchDevice:
-    return BenchDevice(clock)
-
-
-def one_session(folder: Path) -> None:
-    job: Job = make_job(folder, functools.partial(make_bench), 0.05)
-    servo = ServoProcess(job)
-    servo.start()
-    while await_message(servo)[0] != "ended":
-        pass
-    servo.close()
-
-
-@pytest.mark.slow
-def test_sessions_one_after_the_other_leave_no_descriptor_open(tmp_path: Path) -> None:
-    one_session(tmp_path)  # the first one also starts what serves them all
-    before = open_descriptors()
-    one_session(tmp_path)
-    one_session(tmp_path)
-    assert open_descriptors() == before

@@ -1,7 +1,5 @@
 from __future__ import annotations
 
-import json
-
 import pytest
 
 from apps.bench import kernel, simulators
@@ -20,28 +18,12 @@ def test_all_models_are_measured() -> None:
     assert measured == {(model, causality) for model, forms in MODELS.items() for causality in forms}
 
 
-@pytest.mark.slow  # one element is measured below
-def test_a_row_for_every_element_and_law(few_rounds: None, reference: Reference) -> None:
-    shares: list[float] = []
-    outcome = kernel.run(lambda done, words: shares.append(done))
-    rows = outcome.result["rows"]
-    assert {(row["element"], row["law"]) for row in rows} == {(e.model, e.law.name) for e in elements()}
-    for row in (*rows, *outcome.result["classic"]):
-        assert row["ns_per_step"] > 0.0 and row["reference_ns_per_step"] > 0.0 and row["ratio"] > 0.0
-    assert outcome.error == ""
-    assert shares == sorted(shares) and shares[0] == 0.0 and shares[-1] == 1.0
-    assert all(row["element"] in outcome.text for row in (*rows, *outcome.result["classic"]))
-    json.dumps(outcome.result, allow_nan=False)
-
-
-@pytest.mark.slow
 def test_without_a_compiler_the_times_remain(few_rounds: None, no_compiler: None) -> None:
     outcome = kernel.run(_nothing)
     assert "no C compiler" in outcome.text and outcome.error == ""
     assert all(row["ns_per_step"] > 0.0 and row["ratio"] is None for row in outcome.result["rows"])
 
 
-@pytest.mark.slow
 def test_a_classic_model_is_measured_beside_the_plainest_of_its_kind(few_rounds: None, reference: Reference) -> None:
     row = kernel.measured(classic_elements()[0], reference)
     assert row["ratio"] > 0.0

@@ -16,7 +16,6 @@ def _nothing(done: float, words: str) -> None:
     pass
 
 
-@pytest.mark.slow
 def test_a_tick_takes_more_than_its_step_and_a_batch_less_than_the_same_alone(
     few_rounds: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -29,7 +28,6 @@ def test_a_tick_takes_more_than_its_step_and_a_batch_less_than_the_same_alone(
     assert session["real_time_factor"] > 50.0
 
 
-@pytest.mark.slow
 def test_batch_and_alone_are_the_same_sessions() -> None:
     together, alone = sessions.together(0.05)(), sessions.alone(0.05)()
     assert isinstance(together, list) and isinstance(alone, list)

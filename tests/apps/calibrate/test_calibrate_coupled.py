@@ -22,7 +22,6 @@ def write(path: Path, coupling: Coupling, noise: float = 0.02, motors: int = 3) 
     return write_csv(path, **columns)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("name", CASES)
 def test_each_motor_gets_its_own_friction(name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     coupling = COUPLINGS[name]
@@ -37,21 +36,6 @@ def test_each_motor_gets_its_own_friction(name: str, tmp_path: Path, capsys: pyt
         assert joint["checks"]["a.csv"] < 0.05
     file = read_parameter_file(out)
     assert file.coupling is not None and file.coupling.joints == coupling.joints
-
-
-@pytest.mark.slow
-def test_a_coupling_can_come_from_a_file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    torso = COUPLINGS["icub-torso"]
-    mine = Coupling(torso.joints, ("left", "middle", "right"), torso.matrix)
-    text = f"joints = {list(mine.joints)}\nmotors = {list(mine.motors)}\nmatrix = {mine.matrix.tolist()}\n"
-    (tmp_path / "mine.toml").write_text(text, encoding="utf-8")
-    data, out = write(tmp_path / "a.csv", mine), tmp_path / "P.toml"
-    arguments = ("--coupling", tmp_path / "mine.toml", "--data", data, "--out", out, "--model", "coulomb-viscous")
-    answer = calibrate(capsys, "coupled", *arguments, "--report", tmp_path / "R.html")
-    assert [joint["name"] for joint in answer["joints"]] == ["left", "middle", "right"]
-    assert (tmp_path / "R.html").read_text(encoding="utf-8").count("<section>") == 3
-    errors = calibrate(capsys, "check", "--parameters", out, "--data", data)["relative_errors"]["a.csv"]
-    assert set(errors) == {"left", "middle", "right"}
 
 
 def test_a_motor_that_never_moved_alone_is_missed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,7 +1,5 @@
 """The command: friction parameters and a report out of files, checks on other recordings, and every refusal."""
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,6 @@ from calibration.parameters.files import read_parameter_file
 from tests.apps.calibrate.commands import calibrate, refusal
 from tests.calibration.hand_moved import KNEE
 from tests.calibration.measured import idle, write_csv, write_idle
-from tests.processes import ROOT
 
 KEYS = {
     "coulomb": "coulomb_torque_nm",
@@ -28,23 +25,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     write_idle(place / "knee.csv")
     write_idle(place / "again.csv", seed=7, duration=30.0)
     return place
-
-
-@pytest.mark.slow
-def test_one_line_finds_the_knee(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    data, out, report = folder / "knee.csv", folder / "P.toml", folder / "R.html"
-    answer = calibrate(
-        capsys, "friction", "--data", data, "--out", out, "--report", report, "--check", folder / "again.csv"
-    )
-    assert answer["out"] == str(out) and answer["report"] == str(report)
-    (joint,) = answer["joints"]
-    assert joint["friction"]["model"].startswith("stribeck")
-    assert joint["models"]["coulomb-viscous"] > 1.2 * joint["models"]["stribeck"]
-    assert 0.01 < joint["checks"]["again.csv"] < 0.05
-    found = read_parameter_file(out)
-    assert found.provenance.data_files == ("knee.csv",)
-    assert found.joints[0].known_friction().values["coulomb"] == joint["friction"][KEYS["coulomb"]]
-    assert report.read_text(encoding="utf-8").count("<section>") == 1
 
 
 def test_the_parameters_of_the_paper_come_out_within_four_standard_errors(
@@ -112,35 +92,6 @@ def test_velocities_are_made_of_positions(tmp_path: Path, capsys: pytest.Capture
     found = calibrate(capsys, *arguments)["joints"][0]["friction"]
     assert found["static_torque_forward_nm"] == pytest.approx(1.27, abs=0.1)
     assert found["static_torque_backward_nm"] == pytest.approx(1.95, abs=0.1)
-
-
-@pytest.mark.slow
-def test_people_are_told_what_was_found(folder: Path) -> None:
-    arguments = (
-        "friction",
-        "--data",
-        "knee.csv",
-        "--out",
-        "T.toml",
-        "--model",
-        "coulomb-viscous",
-        "--identity",
-        "knee 7",
-    )
-    done = subprocess.run(
-        [sys.executable, "-m", "apps", "calibrate", *arguments],
-        cwd=folder,
-        env={"PYTHONPATH": str(ROOT), "PATH": ""},
-        capture_output=True,
-        text=True,
-        check=True,
-        timeout=100,
-    )
-    assert "joint: coulomb-viscous friction, residual" in done.stdout
-    assert "viscosity_nms_per_rad" in done.stdout and "95 % between" in done.stdout
-    assert "Parameters: T.toml" in done.stdout
-    assert done.stderr == ""
-    assert read_parameter_file(folder / "T.toml").provenance.device == "knee 7"
 
 
 REFUSED: dict[str, tuple[list[str], str]] = {

@@ -8,15 +8,13 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from apps.calibrate.reports.friction_figure import friction_figure
-from apps.calibrate.reports.report import Page, friction_pages, motor_pages, write_report
+from apps.calibrate.reports.report import Page, friction_pages, write_report
 from apps.calibrate.reports.results import provenance
 from calibration.friction import FitSettings
 from calibration.identification import Identified, PredictionError, Wishes, identify
-from calibration.motor.gain import identify_motor
 from calibration.parameters.parameters import ParameterFile
 from haptics.errors import ConfigurationError
-from tests.calibration.measured import driven, friction, idle
+from tests.calibration.measured import idle
 
 
 @pytest.fixture(scope="module")
@@ -82,24 +80,6 @@ def test_words_of_people_cannot_break_the_page(knee: Identified, page: Page, tmp
 def test_a_page_without_doubts_has_no_warnings(knee: Identified, page: Page, tmp_path: Path) -> None:
     assert not page.found.warnings
     assert '<ul class="warnings">' not in written(tmp_path / "R.html", file_of(knee), [page])
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("known", [True, False])
-def test_a_motor_has_a_page(knee: Identified, tmp_path: Path, known: bool) -> None:
-    fit = identify_motor(driven(noise=0.1), friction if known else None)
-    joint = replace(knee.parameters(), motor=fit.found())
-    text = written(tmp_path / "R.html", file_of(knee), motor_pages([fit], [joint]))
-    assert "<h1>knee: motor</h1>" in text
-    assert ("its friction is known" in text) == known
-    assert ('<td class="name">hysteresis</td>' in text) != known
-    assert "N m/%" in text
-    assert len(figures(text)) == 1
-
-
-@pytest.mark.slow
-def test_the_same_data_give_the_same_picture(knee: Identified, page: Page) -> None:
-    assert friction_figure(knee) == page.figure
 
 
 def test_thousands_of_samples_do_not_make_it_long(page: Page) -> None:

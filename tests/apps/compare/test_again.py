@@ -20,18 +20,6 @@ def recording(tmp_path_factory: pytest.TempPathFactory) -> Recording:
     return Recording(record(tmp_path_factory.mktemp("again"), "--model", "C", "--set", "law.force=3"))
 
 
-@pytest.mark.slow
-def test_a_run_again_is_the_same_and_the_other_has_the_other_law(recording: Recording, tmp_path: Path) -> None:
-    first, second = twice(recording, ["law.force=1.5"], tmp_path / "runs")
-    assert (first.rows["position"] == recording.rows["position"]).all()
-    assert (first.rows["command"] == recording.rows["command"]).all()
-    sliding = second.rows["sticking"] == 0
-    assert sliding.sum() > 100
-    force = np.hypot(*second.rows["friction_force"][sliding].T)
-    assert np.median(force) == pytest.approx(1.5)
-    assert len(second.rows) == len(recording.rows)
-
-
 def test_what_a_mouse_did_is_repeated_along_its_path(recording: Recording, tmp_path: Path) -> None:
     recording.metadata["configuration"]["device"]["hand"] = {"name": "mouse"}
     try:

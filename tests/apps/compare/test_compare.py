@@ -38,15 +38,6 @@ def compared(a: Path, b: Path, capsys: pytest.CaptureFixture[str], *more: str) -
     return answer
 
 
-@pytest.mark.slow
-def test_the_same_run_twice_is_the_same(recordings: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
-    answer = compared(recordings["three"], recordings["again"], capsys)
-    assert answer["ticks"] == 1000
-    assert {row["first_tick"] for row in answer["differences"]} == {None}
-    assert answer["settings"] == {}
-
-
-@pytest.mark.slow
 def test_another_force_is_named_and_measured(recordings: dict[str, Path], capsys: pytest.CaptureFixture[str]) -> None:
     answer = compared(recordings["three"], recordings["four"], capsys)
     assert answer["settings"] == {"law.force": {"a": 3.0, "b": 4.0}}

@@ -19,6 +19,7 @@ from haptics.errors import ConfigurationError, RecordingError
 from haptics.recording.flat import flat_columns
 from haptics.recording.recording import Recording
 from haptics.settings import unit_suffix
+from tests.sampling import sample
 
 FORMATS = ("csv", "parquet", "mat", "mcap")
 
@@ -74,8 +75,7 @@ PACKAGES = {"parquet": ("pandas", "pyarrow"), "mcap": ("mcap",)}
 READERS: dict[str, Any] = {"csv": read_csv, "parquet": read_parquet, "mat": read_mat, "mcap": read_mcap}
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("kind", FORMATS)
+@pytest.mark.parametrize("kind", sample(FORMATS, 1))
 def test_what_was_recorded_is_read_back(kind: str, folder: Path, tmp_path: Path) -> None:
     for package in PACKAGES.get(kind, ()):
         pytest.importorskip(package)

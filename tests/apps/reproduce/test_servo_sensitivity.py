@@ -9,6 +9,7 @@ import pytest
 
 from apps.reproduce.arm_tour import LAWS, USUAL, experiment, felt
 from apps.reproduce.servo_sensitivity import NAMES, TRIALS, compared, law_line, of_law, trial_line
+from tests.sampling import sample
 
 PAGE = Path(__file__).parents[3] / "docs" / "reproduction.md"
 
@@ -33,33 +34,22 @@ def as_on_the_page(line: str, name: str) -> None:
     assert numbers(line) == pytest.approx(stated(name), rel=0.12, abs=0.06)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("law", ["pid", "flatness"])
 def test_servo_laws_are_as_the_page_says(law: str) -> None:
     as_on_the_page(law_line(law, of_law(law)), NAMES[law])
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("law", [law for law in LAWS if law not in ("pid", "flatness")])
 def test_other_servo_laws_are_as_the_page_says(law: str) -> None:
     as_on_the_page(law_line(law, of_law(law)), NAMES[law])
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", sample(QUICK, 1))
 def test_what_is_believed_matters_as_the_page_says(name: str) -> None:
     result, times = compared(TRIALS[name])
     as_on_the_page(trial_line(name, result, times), name)
     assert times.closer > 2.0
     assert (times.smoother > 2.0) == (name == "as above")
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", [name for name in TRIALS if name not in QUICK])
-def test_every_other_trial_is_as_the_page_says(name: str) -> None:
-    result, times = compared(TRIALS[name])
-    as_on_the_page(trial_line(name, result, times), name)
-    assert times.closer > 2.0
 
 
 def test_page_has_no_trial_that_is_not_run() -> None:
@@ -68,7 +58,6 @@ def test_page_has_no_trial_that_is_not_run() -> None:
     assert [line.split("|")[1].strip() for line in table.splitlines()[2:]] == list(TRIALS)
 
 
-@pytest.mark.slow
 def test_model_that_breaks_away_below_its_friction_is_noticed() -> None:
     """The tour is that of 6 N: a model of 7 N would have held, one of 5 N would have let go before."""
     run = experiment()

@@ -49,7 +49,6 @@ def test_feedback_is_compared_with_the_same_feed_forward_without_it() -> None:
     assert row.ours < 0.5  # it improves
 
 
-@pytest.mark.slow
 def test_ranking_is_reported_on_both_sides_of_the_right_inertia() -> None:
     ratios = [row.ours for row in weigand_table1.reproduce().rows if "real inertia 1 %" in row.what]
     assert len(ratios) == 2

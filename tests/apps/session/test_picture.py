@@ -25,6 +25,7 @@ from haptics.records import ROW, Status
 from haptics.trace import Reader, Trace
 from tests.certificates import certificate
 from tests.haptics.doubles import make_spec
+from tests.sampling import sample
 
 
 def record(folder: Path, rows: np.ndarray, causality: Causality, result: dict[str, Any] | None = None) -> Recording:
@@ -58,16 +59,14 @@ def circle(count: int) -> np.ndarray:
     return rows
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("causality", list(Causality))
-@pytest.mark.parametrize("count", [1, 2, 3000])
+@pytest.mark.parametrize("causality", sample(list(Causality), 2))
+@pytest.mark.parametrize("count", sample([1, 2, 3000], 2))
 def test_a_picture_is_drawn(tmp_path: Path, causality: Causality, count: int) -> None:
     path = draw(record(tmp_path, circle(count), causality))
     assert path is not None
     assert Path(path).read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
 def test_samples_that_were_no_numbers_do_not_stop_it(tmp_path: Path) -> None:
     rows = circle(2000)
     rows["position"][500:600] = np.nan
@@ -75,7 +74,6 @@ def test_samples_that_were_no_numbers_do_not_stop_it(tmp_path: Path) -> None:
     assert draw(record(tmp_path, rows, Causality.ADMITTANCE)) is not None
 
 
-@pytest.mark.slow
 def test_a_run_that_never_moved_has_a_picture(tmp_path: Path) -> None:
     rows = circle(2000)
     rows["position"] = rows["command"] = rows["friction_force"] = 0.0
@@ -116,7 +114,6 @@ def test_the_picture_names_the_flags_that_occurred(drawn: Callable[..., Figure])
     assert width == pytest.approx([0.1, 0.001])
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize(("peak", "limit_is_drawn"), [(0.4, False), (0.06, False), (80.0, True)])
 def test_no_peak_of_the_energy_is_lost_and_the_limit_is_shown_when_it_is_near(
     drawn: Callable[..., Figure], peak: float, limit_is_drawn: bool
@@ -194,7 +191,6 @@ def test_a_session_draws_its_picture_without_pyplot(tmp_path: Path) -> None:
     assert picture.read_bytes().startswith(b"\x89PNG")
 
 
-@pytest.mark.slow
 def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
     rows = circle(3000)
     assert "no certificate" in words_of(drawn(rows))
@@ -210,7 +206,7 @@ def test_the_picture_has_the_verdict(drawn: Callable[..., Figure]) -> None:
 
 @pytest.mark.parametrize(
     "kind",
-    ["link", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("link to nowhere", "file"))],
+    ["link", "link to nowhere", "file"],
 )
 def test_a_picture_is_never_written_through_a_link_nor_over_a_file_of_somebody_s(tmp_path: Path, kind: str) -> None:
     """A recording may come from anybody; its picture.png may point anywhere."""
@@ -234,7 +230,6 @@ def test_a_picture_is_never_written_through_a_link_nor_over_a_file_of_somebody_s
     assert len([path for path in recording.folder.iterdir() if "picture" in path.name]) == 1
 
 
-@pytest.mark.slow
 def test_friction_has_the_colour_that_it_has_in_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     colours: dict[str, str] = {}
     plot = Axes.plot

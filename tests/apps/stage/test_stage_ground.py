@@ -34,7 +34,6 @@ def test_every_look_of_a_scene_is_known() -> None:
     assert set(LOOKS) == set(SCENE_LOOKS)
 
 
-@pytest.mark.slow
 def test_looks_are_blended_as_the_law_is() -> None:
     ground = ground_of(TWO, WORKSPACE, SIZE)
     points = grid(WORKSPACE, SIZE).reshape(-1, 2)

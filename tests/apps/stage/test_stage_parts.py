@@ -157,7 +157,6 @@ def test_ribbons_are_as_wide_as_asked_and_points_at_rest_are_left_out() -> None:
         assert len(ribbon(short, 4.0, "#ffffff", np.ones(len(short)))) == len(zigzag(short, 4.0, "#ffffff")) == 0
 
 
-@pytest.mark.slow
 def test_the_command_line_knows_the_stage_without_loading_pyglet() -> None:
     code = f"import sys; sys.path[:0] = {sys.path!r}; import apps.cli, apps.stage.launch, apps.stage.process"
     code += "; sys.exit('pyglet' in sys.modules or 'PySide6' in sys.modules)"

@@ -11,7 +11,7 @@ import pytest
 from apps.sweep import running
 from apps.sweep.results import LINES
 from haptics.errors import ConfigurationError
-from tests.apps.sweep.test_sweep import lines_in, ran, require_equal, written
+from tests.system.parallel.apps.sweep.test_sweep import lines_in, ran, require_equal, written
 
 
 def test_a_last_line_that_was_cut_short_is_taken_off_and_its_job_runs_again(tmp_path: Path) -> None:

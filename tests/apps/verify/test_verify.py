@@ -22,8 +22,6 @@ from tests.recordings import KEPT
 A_FEW = (1, 9, 13, 14, 20, 24, 28, 34, 35, 38, 43, 44, 47, 50, 64, 69, 83, 84, 93, 95, 106, 124, 162)
 """Plans of the default run: every model and kind of law, changes of both, hands, gates, skips and faults among them."""
 
-MANY = range(240)
-
 
 @pytest.fixture(scope="module")
 def honest(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
@@ -59,26 +57,11 @@ def test_the_few_recordings_are_of_all_kinds(honest: list[Path]) -> None:
     assert any(one["error"] for one in told)
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("number", range(len(CLASSICS)), ids=lambda number: "-".join(CLASSICS[number]))
 def test_classic_models_raise_no_alarm(number: int, tmp_path: Path) -> None:
     found = sound(make(tmp_path / "run", classic_plan(number)))
     assert "friction force" in found.residuals
     assert max(one.share for one in found.residuals.values()) < 0.5
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_156_runs_of_classic_models_raise_no_alarm(tmp_path: Path) -> None:
-    for number in range(12 * len(CLASSICS)):
-        sound(make(tmp_path / str(number), classic_plan(number)))
-
-
-@pytest.mark.slow
-@pytest.mark.timeout(900)
-def test_240_honest_recordings_raise_no_alarm(tmp_path: Path) -> None:
-    for number in MANY:
-        sound(make(tmp_path / str(number), plan_of(number)))
 
 
 def forged(recordings: list[Path], number: int, name: str, first: int, folder: Path) -> tuple[Expected, Findings]:

@@ -35,7 +35,6 @@ def test_depth_and_gradient_are_the_same_by_two_ways(shape: Shape) -> None:
     assert (wall.depth(on_the_surface(tables(wall), points[~np.isclose(depth, 0.0)]))[:50] < 0.02).all()
 
 
-@pytest.mark.few(5)
 @pytest.mark.parametrize("shape", ALL.values(), ids=ALL)
 @pytest.mark.parametrize("seed", range(4))
 def test_the_force_on_a_handle_is_the_same_by_two_ways(shape: Shape, seed: int) -> None:
@@ -53,7 +52,6 @@ def test_the_force_on_a_handle_is_the_same_by_two_ways(shape: Shape, seed: int) 
     np.testing.assert_allclose(rows["proxy"], on_the_surface(tables(*walls), path), atol=1e-13)
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("shape", ALL.values(), ids=ALL)
 @pytest.mark.parametrize("stiffness", [2000.0, 1e6])
 def test_the_force_on_a_mass_is_the_same_by_two_ways(shape: Shape, stiffness: float) -> None:

@@ -38,7 +38,6 @@ def test_honest_recordings_among_walls_raise_no_alarm(model: str, tmp_path: Path
     assert (rows["normal_force"] == 0.0).mean() > 0.1
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("model", "BD")
 def test_changes_in_mid_run_gates_skips_and_faults_among_walls_raise_no_alarm(model: str, tmp_path: Path) -> None:
     stiffer = scene_table(Scene(Coulomb(0.4), walls=BOX.walls[:2], name="less"))

@@ -5,10 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
 
-
-@pytest.mark.slow
 def test_the_data_side_does_without_qt() -> None:
     modules = (
         "view.counts",

@@ -38,33 +38,10 @@ def answered(motion: Motion, spoil: Callable[[Rows], Rows]) -> Rows:
     return spoil(rows)
 
 
-def good(rows: Rows) -> Rows:
-    return rows
-
-
-def with_a_gap(rows: Rows) -> Rows:
-    """The machine stood still for 5 ms, while the handle was pushed."""
-    middle = int(np.argmax(rows["command"][:, 0] != 0.0)) + 10
-    return np.delete(rows, np.arange(middle, middle + 5))
-
-
 def ending_in_nothing(rows: Rows) -> Rows:
     """The last samples are no numbers: the motion was at its end already."""
     rows["position"][-2:], rows["status"][-2:] = math.nan, Status.NOT_FINITE
     return rows
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("spoil", [good, with_a_gap, ending_in_nothing])
-def test_first_pushes_are_understood_whatever_samples_they_lack(spoil: Callable[[Rows], Rows]) -> None:
-    labels: list[str] = []
-    found = pusher().identify("x")
-    motion = next(found)
-    while not motion.label.startswith("push"):
-        labels.append(motion.label)
-        motion = found.send(answered(motion, spoil))
-    assert labels[0] == "rest x" and labels[1] == "first x 1" and labels[-1] == "centre"
-    assert np.abs(motion.table).max() < 100.0
 
 
 def test_ticks_without_a_sample_have_no_place() -> None:
@@ -88,7 +65,6 @@ def test_pushes_of_which_nothing_is_known_are_told_in_words() -> None:
         fit_plant([unseen], PERIOD, 0.2, 1e-5)
 
 
-@pytest.mark.slow
 def test_one_push_alone_can_be_fitted() -> None:
     force = np.repeat((0.0, 1.0, -1.0, 0.0), 30)
     position = np.append(0.0, np.cumsum(np.cumsum(force[:-1]) * PERIOD / 0.2) * PERIOD)

@@ -22,7 +22,6 @@ def both(seed: int) -> tuple[float, tuple[float, float], tuple[float, float]]:
     return wide.value, (wide.low, wide.high), (narrow.low, narrow.high)
 
 
-@pytest.mark.slow
 def test_the_interval_holds_the_error_of_another_recording() -> None:
     """Blocks taken for independent, and the other recording for endless, miss it in half of the cases."""
     seen = [both(seed) for seed in range(200)]

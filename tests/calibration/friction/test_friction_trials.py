@@ -46,16 +46,6 @@ def test_errors_with_a_long_memory_are_reckoned_with() -> None:
     assert np.mean([list(one.values()) for one in long.held]) > 0.7
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one.model != "auto"], ids=lambda one: one.name)
-def test_what_is_missed_is_hardly_missed_in_silence(scenario: Scenario) -> None:
-    """An interval of 95 % misses now and then; a scenario in which more are missed has warnings."""
-    of = coverage(scenario, 20)
-    silent = [held for held, doubted in zip(of.held, of.doubted, strict=True) if not doubted]
-    missed = sum(not value for held in silent for value in held.values())
-    assert missed <= 0.12 * max(sum(len(held) for held in silent), 1)
-
-
 def test_the_table_has_a_line_for_each_scenario() -> None:
     lines = list(table(SCENARIOS[:1], 2))
     assert len(lines) == 3 and lines[2].startswith(f"| {SCENARIOS[0].name} | ")

@@ -36,7 +36,6 @@ def fit() -> FrictionFit:
     return fit_friction(recorded(), "stribeck-asymmetric", FitSettings(fit_inertia=True))
 
 
-@pytest.mark.slow
 def test_both_minima_are_said_and_intervals_reach_over_them(fit: FrictionFit) -> None:
     (doubt,) = [doubt for doubt in fit.doubts if doubt.code == "two-minima"]
     assert "0.0047" in doubt.message and "0.0158" in doubt.message

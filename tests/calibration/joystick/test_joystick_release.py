@@ -51,7 +51,6 @@ def timed(profile: str, **settings: Any) -> tuple[float, Table]:
         return time_release(stick, known.axes, response_of(table), table.person, 0.3), table
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize("profile", STICKS)
 @pytest.mark.parametrize("duration", [0.2, 0.12])
 def test_the_time_is_that_of_the_stick(profile: str, duration: float) -> None:

@@ -10,7 +10,6 @@ from scipy.integrate import solve_ivp
 
 from calibration.joystick import response
 from calibration.joystick.response import Push, Response, identify
-from tests.examples import scaled
 
 TRUTH = np.array(((30.0, 3.0), (-4.0, -25.0)))
 
@@ -49,8 +48,7 @@ def both(**truth: float) -> list[Push]:
     return [pushed(effect, level, **truth) for effect in (0, 1) for level in (0.03, -0.03)]  # type: ignore[arg-type]
 
 
-@pytest.mark.slow
-@settings(max_examples=scaled(4), deadline=None)
+@settings(max_examples=4, deadline=None)
 @given(drag=st.floats(1.0, 10.0), spring=st.floats(0.0, 60.0), delay=st.sampled_from((0.0, 0.003, 0.009, 0.02)))
 def test_motors_friction_spring_and_delay_are_found(drag: float, spring: float, delay: float) -> None:
     found = identify(both(drag=drag, spring=spring, delay=delay))
@@ -61,7 +59,6 @@ def test_motors_friction_spring_and_delay_are_found(drag: float, spring: float, 
     assert found.misfit < 0.01
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("share", [0.1, 0.3])
 def test_dry_friction_does_not_turn_the_forces(share: float) -> None:
     """As a part of the peak of the push."""
@@ -93,7 +90,6 @@ def test_a_push_that_does_not_fit_is_left_out_unless_it_is_the_only_one(
     assert len(identify(pushes).misfits) == left
 
 
-@pytest.mark.slow
 def test_a_push_that_was_disturbed_is_left_out() -> None:
     pushes = [*both(), *both()]
     late = pushes[0]

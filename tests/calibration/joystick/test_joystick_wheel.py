@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -18,13 +17,13 @@ from haptics.errors import ConfigurationError, DeviceOpenError
 from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from tests.calibration.benches import attempt, bench, left_alone, near, truth_of
+from tests.sampling import sample
 
 WHEEL = "openffboard-wheel"
 METRES, NEWTONS = 0.005, 0.03
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("turn", [90.0, 360.0])
+@pytest.mark.parametrize("turn", sample([90.0, 360.0], 1))
 def test_a_wheel_is_found_to_be_what_it_is(turn: float, tmp_path: Path) -> None:
     table = bench(WHEEL, turn=turn)
     found = attempt(table, tmp_path / "run", turn=turn)
@@ -42,19 +41,6 @@ def test_a_wheel_is_found_to_be_what_it_is(turn: float, tmp_path: Path) -> None:
     assert left_alone(table.stick)
     assert np.abs(Recording(tmp_path / "run_pushes").rows["position"][:, 0]).max() < 0.1, "it is turned a little"
     assert verify(Recording(tmp_path / "run_pushes")).verdict == "ok"
-
-
-@pytest.mark.slow
-def test_a_wheel_whose_firmware_has_the_descriptor_of_a_stick_is_one_all_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    disguised = replace(PROFILES["openffboard"], handle=PROFILES[WHEEL].handle)
-    monkeypatch.setitem(PROFILES, "disguised", disguised)
-    own = attempt(bench("disguised"), tmp_path / "wheel").parameters
-    near(own.axes.counts_to_m, disguised.truths()["axes"]["counts_to_m"], METRES)
-    near(own.force.newton_to_level, disguised.truths()["force"]["newton_to_level"], NEWTONS)
-    with pytest.raises(ConfigurationError, match="are those at"):
-        attempt(bench("disguised"), tmp_path / "stick", rim_radius=None, travel_x=0.2, travel_y=0.16)
 
 
 class Backwards(EmulatedPerson):
@@ -78,7 +64,6 @@ class Idle(EmulatedPerson):
         self._wait(0.01)
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize(
     ("kind", "words"), [(Backwards, "but it did not"), (Askew, "do not fit together"), (Idle, "are those at")]
 )

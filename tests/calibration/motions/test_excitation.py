@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from calibration.motions.excitation import Excitation, Plan, approach, plan
 from haptics.errors import ConfigurationError
-from tests.examples import scaled
 from tests.haptics.doubles import make_spec
 
 PERIOD = 1e-3
@@ -21,7 +20,7 @@ def moving(motion: Plan, axis: int) -> np.ndarray:
     return np.concatenate([motion.velocity[part, axis] for part in motion.parts[axis]])
 
 
-@settings(max_examples=scaled(25))
+@settings(max_examples=6)
 @given(
     slowest=st.floats(1e-4, 0.02),
     fastest=st.floats(0.03, 0.5),

@@ -16,8 +16,6 @@ from calibration.motions import Mover, rows_of
 from calibration.motions.axis_recordings import recorded_axes
 from calibration.motions.excitation import Excitation
 from calibration.motions.handle_motion import excite
-from calibration.motions.trials import HANDLES, Handle, fits_of
-from calibration.motions.trials import held as how_often
 from calibration.parameters.files import write_parameter_file
 from calibration.parameters.parameters import ParameterFile, Provenance
 from haptics import Clock, Coulomb, MasslessImpedance
@@ -68,19 +66,6 @@ def own_file(folder: Path) -> str:
 # --- the closed loop --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("axis", [0, 1])
-@pytest.mark.parametrize("speed", [0.03, 0.1])
-def test_felt_friction_falls_by_more_than_80_percent(own_file: str, axis: int, speed: float) -> None:
-    hand = ToAndFro(axis, speed)
-    ticks = round(8.0 * hand.reach / speed / PERIOD)
-    own, left = (feel(device, device, hand, ticks) for device in (held("", hand), held(own_file, hand)))
-    assert left.work < 0.2 * own.work
-    assert left.work > 0.0  # it is still friction
-    assert max(left.forward, left.backward) < 0.2 * max(own.forward, own.backward)
-
-
-@pytest.mark.few(1)
 @pytest.mark.parametrize("axis", [0, 1])
 def test_one_newton_is_felt_as_one_newton(own_file: str, axis: int) -> None:
     hand = ToAndFro(axis, 0.05)
@@ -110,16 +95,6 @@ def test_the_levels_and_the_mass_are_found(folder: Path) -> None:
             tolerance = 0.03 if name == "stribeck_velocity" else 0.005
             assert found[name] == pytest.approx(truth, rel=tolerance), name
         assert found["inertia"] == pytest.approx(0.2, rel=0.01)
-
-
-@pytest.mark.slow
-def test_forces_come_at_the_time_at_which_they_act(folder: Path) -> None:
-    """Half a millisecond of delay, and half a period since a force holds for one."""
-    rows = dict(rows_of(Recording(folder)))["x 1"]
-    effort = recorded_axes(folder)["x"][0].effort
-    lags = np.arange(4)
-    misfits = [np.sum((rows["command"][10 - lag : -10 - lag, 0] + effort[10:-10]) ** 2) for lag in lags]
-    assert lags[int(np.argmin(misfits))] == 1
 
 
 def test_a_run_is_replayed_bit_by_bit(folder: Path) -> None:
@@ -219,27 +194,9 @@ def test_a_device_that_takes_positions_is_refused(tmp_path: Path) -> None:
 # --- how far to trust it ----------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("handle", HANDLES, ids=lambda handle: handle.model)
-def test_the_noise_of_the_positions_in_the_forces_spoils_nothing(handle: Handle) -> None:
-    """A delay that is taken for that of the noise makes the viscosity 1 % too large."""
-    short = Excitation(speeds=5, rounds=2, strokes=1, stroke_time=0.5)
-    for fit in fits_of(handle, 0, short):
-        assert fit.values["viscosity"] == pytest.approx(1.0, rel=0.003)
-        assert fit.values["inertia"] == pytest.approx(0.2, rel=0.01)
-        assert fit.values.get("coulomb", handle.coulomb) == pytest.approx(handle.coulomb, rel=0.001)
-
-
 def test_an_error_of_the_delay_is_nothing_to_the_instruments() -> None:
     random = np.random.default_rng(0)
     motion = Commanded(*random.standard_normal((4, 200)))
     weights = random.uniform(0.5, 1.0, 200)
     found = motion.without_delay(random.standard_normal((200, 3)), weights)
     np.testing.assert_allclose((motion.force_rate * weights) @ found, 0.0, atol=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("handle", HANDLES, ids=lambda handle: handle.model)
-def test_intervals_hold_the_truth(handle: Handle) -> None:
-    fits = [fit for seed in range(4) for fit in fits_of(handle, seed)]
-    assert min(how_often(handle, fits).values()) >= 0.8

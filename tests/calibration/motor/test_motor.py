@@ -109,19 +109,6 @@ def test_friction_that_is_uncertain_widens_the_intervals() -> None:
     assert width(unsure, "offset") > width(sure, "offset")
 
 
-@pytest.mark.slow
-def test_intervals_hold_the_truth_also_when_noise_has_a_memory() -> None:
-    measurement, hits = driven(), 0
-    for seed in range(100):
-        white = np.random.default_rng(seed).standard_normal(len(measurement) + 50)
-        slow = np.convolve(white, np.ones(30) / 30.0**0.5, mode="valid")[: len(measurement)]
-        low, high = identify_motor(replace(measurement, effort=measurement.effort + 0.1 * slow), friction).intervals[
-            "gain"
-        ]
-        hits += low < 0.05 < high
-    assert 86 <= hits <= 100  # white errors would give 50
-
-
 def test_the_back_emf_is_the_viscosity_that_open_windings_do_not_have() -> None:
     closed = Found("stribeck", {**KNEE, "viscosity": 17.8}, {"viscosity": (17.5, 18.1)})
     opened = Found("stribeck", {**KNEE, "viscosity": 12.0}, {"viscosity": (11.6, 12.4)})

@@ -37,7 +37,6 @@ def says(fit: MotorFit, words: str) -> bool:
     return any(words in warning for warning in fit.found().warnings)
 
 
-@pytest.mark.few(8)
 @pytest.mark.parametrize("scenario", SCENARIOS, ids=lambda scenario: scenario.name)
 def test_the_gain_is_held_or_there_is_a_warning(scenario: Scenario) -> None:
     plain = scenario in SCENARIOS[:2]

@@ -6,9 +6,9 @@ import math
 
 import numpy as np
 import pytest
-from scipy.stats import norm
 
 from calibration.psychometric import criterion, d_prime, detectability, proportion
+from tests.sampling import sample
 
 
 def test_yes_no_is_the_textbooks_example() -> None:
@@ -21,9 +21,8 @@ def test_yes_no_is_the_textbooks_example() -> None:
     assert exact.criterion.value == pytest.approx(-0.294, abs=0.002)
 
 
-@pytest.mark.few(3)
-@pytest.mark.parametrize("d", [0.3, 1.0, 2.5])
-@pytest.mark.parametrize("shift", [-0.4, 0.0, 0.8])
+@pytest.mark.parametrize("d", sample([0.3, 1.0, 2.5], 2))
+@pytest.mark.parametrize("shift", sample([-0.4, 0.0, 0.8], 2))
 def test_rates_of_a_simulated_comparison_give_its_distance_back(d: float, shift: float) -> None:
     rng, n = np.random.default_rng(7), 400_000
     first, second = rng.normal(size=n), rng.normal(size=n)
@@ -44,16 +43,6 @@ def test_nothing_missed_is_large_but_finite_and_wide() -> None:
     assert 3.0 < found.value < 6.0
     assert math.isfinite(found.high)
     assert found.high - found.low > 1.5
-
-
-@pytest.mark.slow
-def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
-    rng, d, hits = np.random.default_rng(3), 1.2, 0
-    for _ in range(200):
-        h, f = rng.binomial(40, norm.cdf(d / 2.0)), rng.binomial(40, norm.cdf(-d / 2.0))
-        found = d_prime(int(h), int(40 - h), int(f), int(40 - f))
-        hits += found.low <= d <= found.high
-    assert 0.91 <= hits / 200 <= 0.99
 
 
 def test_a_proportion_of_none_reaches_zero_and_of_all_one() -> None:

@@ -4,7 +4,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from calibration.fitting.block_fits import BlockFits
@@ -14,7 +14,6 @@ from calibration.terms.selection import SelectionSettings, select_terms
 from calibration.terms.terms import Term, candidate_terms, dahl, make_term
 from haptics.errors import ConfigurationError
 from tests.calibration.simulated_joints import joint, motion, recorded
-from tests.examples import scaled
 
 
 def names(model):
@@ -89,7 +88,6 @@ def test_a_column_of_which_the_fit_sees_nothing_is_left_out_there():
 # --- selection --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_the_terms_of_a_joint_are_found_and_no_others():
     seen = joint(inertia=-8.0)
     offered = (*candidate_terms(seen), make_term("presliding", 1e-3))
@@ -149,7 +147,6 @@ def test_the_model_predicts_another_motion():
     assert error.low < error.value < error.high
 
 
-@pytest.mark.slow
 def test_more_recordings_tell_more():
     few = select_terms(joint(seed=1)).model.of("viscosity")
     many = select_terms([joint(seed=seed) for seed in (1, 2, 3, 4)]).model.of("viscosity")
@@ -216,22 +213,3 @@ def test_a_torque_of_nothing_is_said():
         select_terms(nothing)
     with pytest.raises(ConfigurationError, match="nothing to explain"):
         select_terms(seen).model.error(nothing)
-
-
-@pytest.mark.slow
-@settings(max_examples=scaled(10))
-@given(st.floats(1e-3, 1e3), st.floats(1e-3, 1e3))
-def test_units_do_not_change_the_choice(length, force):
-    seen = joint(inertia=-8.0)
-    scaled = recorded(
-        seen.time,
-        length * seen.velocity,
-        force * seen.friction,
-        length * seen.position,
-        length * seen.acceleration,
-        rotary=False,
-    )
-    plain = recorded(seen.time, seen.velocity, seen.friction, seen.position, seen.acceleration, rotary=False)
-    first, second = select_terms(plain), select_terms(scaled)
-    assert [term.name for term in second.model.terms] == [term.name for term in first.model.terms]
-    assert second.score.value == pytest.approx(first.score.value, rel=1e-6)

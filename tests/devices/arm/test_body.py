@@ -71,7 +71,6 @@ def test_what_is_felt_at_the_handle_is_a_mass(kind, place):
     np.testing.assert_allclose(heavier - alone, np.eye(2), atol=1e-9)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_free_arm_gives_way_to_a_force_as_its_mass_says(kind):
     body = ArmBody(kind=kind, coupling="rigid", kinetic_friction=0.0, static_friction=0.0, viscosity=0.0)
@@ -82,7 +81,6 @@ def test_a_free_arm_gives_way_to_a_force_as_its_mass_says(kind):
     np.testing.assert_allclose(place_of(body, plant), expected, rtol=0.03)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("kind", KINDS)
 def test_joints_hold_up_to_their_friction_whatever_the_coupling(kind):
     for coupling in ("gear", "spring", "impact", "rigid"):

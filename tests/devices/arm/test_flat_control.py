@@ -59,7 +59,6 @@ def test_rigid_feed_forward_is_off_and_excites_the_gearbox():
     assert 1000.0 < oscillation(result) < 2500.0
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("ratio", [0.9, 1.1])
 @pytest.mark.parametrize("law", [ALONE, RIGID])
 def test_wrong_inertia_ruins_both_alike(law, ratio):
@@ -72,7 +71,6 @@ def test_any_stiffness_law_is_followed_if_it_is_the_joint_s_own():
     assert worst(run(ALONE, joint, model=JOINT_1)) > 1e-3  # (11) is not the inverse of (9)
 
 
-@pytest.mark.slow
 def test_model_based_feedback_leaves_the_feed_forward_alone_and_conventional_feedback_does_not():
     alone, model_based = run(ALONE, circumstances=HELD), run(FeedForwardServo(), circumstances=HELD)
     conventional = run(FeedForwardServo(feedback="conventional"), circumstances=HELD)

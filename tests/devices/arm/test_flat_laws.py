@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from devices.arm.flatness.friction import AsymmetricFriction, SmoothCoulomb, SmoothStribeck
 from devices.arm.flatness.stiffness import LostMotion, RampBacklash, SmoothBacklash
 from haptics.errors import ConfigurationError
-from tests.examples import scaled
 
 C, PHI = 8.4225e6, 0.3e-3
 BROKEN = LostMotion(C, C / 10.0, 0.5 * PHI, 0.5 * PHI)
@@ -52,7 +51,7 @@ def test_smooth_stribeck_falls_from_static_to_kinetic():
 
 
 @pytest.mark.parametrize("name", LAWS)
-@settings(deadline=None, max_examples=scaled(100), derandomize=True)
+@settings(deadline=None, max_examples=25, derandomize=True)
 @given(size=st.floats(-6.0, 4.5), sign=st.sampled_from([-1.0, 1.0]))
 def test_twist_and_torque_are_inverse_to_each_other(name, size, sign):
     law, torque = LAWS[name], sign * 10.0**size

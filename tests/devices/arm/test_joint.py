@@ -17,7 +17,6 @@ from devices.arm.mechanics.surface import Surface
 from haptics import Asymmetric, Coulomb, CoulombViscous, Law, Stribeck
 from haptics.errors import ConfigurationError
 from tests.devices.arm.rigs import FLOATING, Rig
-from tests.examples import scaled
 
 SPEEDS = st.floats(-2.0, 2.0)
 INERTIAS = st.floats(0.05, 20.0)
@@ -92,7 +91,7 @@ def holds(laws: tuple[Law, Law | None], torque: float) -> bool:
     return -backward.breakaway_force - 1e-12 <= torque <= forward.breakaway_force + 1e-12
 
 
-@settings(max_examples=scaled(60))
+@settings(max_examples=15)
 @given(st.sampled_from(sorted(WALKS)), PAIRS, PAIRS, st.tuples(st.floats(-30.0, 30.0), st.floats(-30.0, 30.0)))
 def test_both_joints_obey_their_laws_and_newton_at_once(
     name: str, angles: tuple[float, float], speeds: tuple[float, float], torques: tuple[float, float]
@@ -117,8 +116,7 @@ COUPLED = {
 }
 
 
-@pytest.mark.slow
-@settings(max_examples=scaled(60))
+@settings(max_examples=15)
 @given(
     st.sampled_from(sorted(COUPLED)),
     st.sampled_from((0.01, 1.0, 100.0)),
@@ -212,7 +210,6 @@ GEARS: list[Stiffness] = [
 ]
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("gear", GEARS)
 @pytest.mark.parametrize("friction", [None, Stribeck(3.0, 4.0, 0.05, 0.2)])
 def test_a_gearbox_obeys_its_law_at_every_step(gear: Stiffness, friction: Law | None) -> None:
@@ -225,7 +222,6 @@ def test_a_gearbox_obeys_its_law_at_every_step(gear: Stiffness, friction: Law | 
     assert np.abs(twist).max() > 6e-4
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("gear", GEARS)
 @given(st.floats(-1e3, 1e3), st.floats(-2e-3, 2e-3), SPEEDS, SPEEDS, st.floats(1e-5, 1e-2), st.floats(1e-5, 1e-2))
 def test_torque_of_a_gearbox_is_found_from_wherever_the_search_begins(

@@ -14,7 +14,6 @@ from devices.emulators.odrive.firmware import LONGEST_LOG, Firmware
 from devices.emulators.times import FreeTime
 from haptics.errors import ConfigurationError
 from tests.devices.arm.odrive_rig import IDS, alone, let_go_by
-from tests.examples import scaled
 
 ACKNOWLEDGE = 0x8000
 
@@ -176,7 +175,7 @@ def test_speed_control_and_torque_control() -> None:
     assert plant.speeds[1] == pytest.approx(0.5 * 1e-3 / 2e-4 / 6.2832, rel=0.01)
 
 
-@settings(max_examples=scaled(10))
+@settings(max_examples=5)
 @given(st.floats(-5.0, 5.0), st.floats(0.5, 5.0))
 def test_no_command_drives_it_beyond_current_and_speed(position: float, limit: float) -> None:
     inside, plant = alone()

@@ -243,24 +243,6 @@ def test_wrong_settings_are_named(settings: dict[str, object], message: str) -> 
 # --- the tick --------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
-def test_the_motors_follow_position_and_speed() -> None:
-    def reference(now: float) -> tuple[np.ndarray, np.ndarray]:
-        phase = math.tau * 2.0 * now
-        swing = 0.2 * np.array((1.0 - math.cos(phase), math.sin(phase) - phase * math.exp(-40.0 * now)))
-        return HOME + swing, 0.2 * math.tau * 2.0 * np.array((math.sin(phase), math.cos(phase)))
-
-    with armed(integrator_gain=0.0) as (stage, _):
-        start, errors = time.perf_counter(), []
-        while (now := time.perf_counter() - start) < 0.6:
-            command, speeds = reference(now)
-            angles = stage.tick(command, speeds)
-            if now > 0.2:
-                errors.append(angles - reference(stage.sampled - start)[0])
-            go_on(stage)
-        assert np.abs(errors).max() < 0.05  # without the speed it would lag by 0.13 rad
-
-
 def test_position_and_speed_go_out_in_every_round_and_the_watchdogs_are_fed_in_time() -> None:
     with armed(watchdog=0.2) as (stage, board):
         run(stage, 0.02)

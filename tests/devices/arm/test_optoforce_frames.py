@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.arm.sensors.optoforce_frames import Acknowledgement, Decoder, Frame, configuration, status_words
-from tests.examples import scaled
 
 CAPTURE = Path(__file__).resolve().parents[4] / "shared" / "data" / "optoforce" / "omd45_capture.bin"
 EXAMPLE = bytes.fromhex("aa07080a 2d6a 0000 fff7 fffb 0007 0551")
@@ -92,7 +91,7 @@ def test_a_real_recording_in_pieces(capture, whole, longest):
     assert decoded(part, cuts[1:-1]) == (whole if longest > 1 else decoded(part))
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=10)
 @given(cuts=st.lists(st.integers(0, 30_000), max_size=200))
 def test_a_part_of_a_real_recording_in_any_pieces(capture, cuts):
     part = capture[150_000:180_000]

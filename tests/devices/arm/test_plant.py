@@ -19,7 +19,6 @@ from devices.arm.mechanics.plant import PLANT, new_plant, run_plant
 from devices.arm.mechanics.surface import Surface
 from devices.common.linkage import FiveBar
 from haptics import Coulomb, Stribeck
-from tests.examples import scaled
 
 Array = NDArray[Any]
 
@@ -62,7 +61,7 @@ class Held:
 
 @every_linkage
 @given(FORCES)
-@settings(max_examples=scaled(20))
+@settings(max_examples=5)
 def test_a_hand_accelerates_what_it_feels_of_the_arm(links: Links, force: Array) -> None:
     """From rest the end effector gains J H^-1 J^T F T, in the axes of the device whichever way the base is turned."""
     arm = Held(links)

@@ -73,7 +73,6 @@ def swing(settings, encoders, monkeypatch, periods):
     return math.log(after / before) / periods
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("law", "encoders"),
     [("pid", "motor"), ("pid", "both"), ("linearising", "both"), ("fractional", "joint")],

@@ -45,7 +45,6 @@ def loads(joint: ElasticJoint, period: float) -> NDArray[np.float64]:
     return np.array(rows)
 
 
-@pytest.mark.slow
 def test_exact_linearisation_knows_how_friction_changes_along_the_reference() -> None:
     period, smooth = 2e-4, SmoothCoulomb(10.0, 3.0, 5.0)
     free = dataclasses.replace(JOINT, friction=SmoothCoulomb(0.0, 0.0, 1.0))

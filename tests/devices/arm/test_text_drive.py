@@ -76,7 +76,6 @@ def test_the_port_is_the_systems_again_when_the_motors_are_loose() -> None:
         assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
-@pytest.mark.slow
 def test_the_motors_follow_position_and_speed() -> None:
     def reference(now: float) -> tuple[Vector, Vector]:
         return HOME + 0.4 * (1.0 - np.cos(6.0 * now)), np.full(2, 2.4 * np.sin(6.0 * now))

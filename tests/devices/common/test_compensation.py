@@ -16,7 +16,6 @@ from haptics import Clock, Coulomb, MasslessImpedance, Servo, Trace
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from tests.devices.felt import FRICTION, ToAndFro, feel, write_own_friction
-from tests.examples import scaled
 
 SHARE, PERIOD, RESOLUTION = 0.9, 1e-3, 10e-6
 OWN = OwnFriction((AxisFriction(**FRICTION["x"]).laws, AxisFriction(**FRICTION["y"]).laws), 0.0)
@@ -83,7 +82,7 @@ def test_where_the_command_brakes_nothing_more_is_left_than_it_says(velocity: tu
 VELOCITIES = st.lists(st.tuples(st.floats(-0.3, 0.3), st.floats(-0.3, 0.3)), min_size=1, max_size=60)
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=10)
 @given(velocities=VELOCITIES, share=st.floats(0.0, 0.98), gain=st.floats(0.0, 1.0))
 def test_it_is_never_more_than_the_share_of_the_largest_friction_of_that_speed(
     velocities: list[tuple[float, float]], share: float, gain: float
@@ -96,7 +95,7 @@ def test_it_is_never_more_than_the_share_of_the_largest_friction_of_that_speed(
         assert (np.abs(force) <= gain * share * np.array(most)).all()
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=10)
 @given(velocities=VELOCITIES)
 def test_against_a_handle_with_that_friction_it_gives_no_energy(velocities: list[tuple[float, float]]) -> None:
     """Where it drives, it is at most the share of the dry friction at some slower speed, that is of the static one."""

@@ -13,7 +13,6 @@ from haptics.clock import Clock
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
 from tests.devices.felt import FRICTION
-from tests.examples import scaled
 
 PUSHING = {"name": "scripted-force"}
 
@@ -26,7 +25,7 @@ def solved(law: Any, x: float, Z: float) -> Any:
     return _solution(law[0], x, Z)
 
 
-@settings(max_examples=scaled(60))
+@settings(max_examples=15)
 @given(
     coulomb=st.floats(0.0, 5.0),
     more=st.floats(0.0, 2.0),

@@ -64,7 +64,6 @@ def assert_whole_and_in_order(rows: np.ndarray) -> None:
     assert (np.diff(rows[:, 0]) > 0.0).all(), "nothing old comes after something new"
 
 
-@pytest.mark.slow
 def test_a_kernel_never_sees_half_of_what_a_thread_writes() -> None:
     latch, going_on = Latch(SIZE), [True]
 

@@ -105,7 +105,6 @@ def test_jacobian_is_the_derivative_of_the_position(linkage, joints):
     np.testing.assert_allclose(linkage.jacobians([joints])[0], numeric, atol=1e-6)
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("side", [1, -1])
 @pytest.mark.parametrize("shape", SHAPES)
 def test_jacobian_is_right_in_every_region_also_with_the_end_below_both_elbows(shape, side):

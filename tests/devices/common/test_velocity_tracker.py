@@ -12,7 +12,6 @@ from devices.common.velocity.tracker import LARGEST_MISS, REST_RATE, REST_ZONE
 from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb
 from tests.devices.common.test_velocity import COUNT, PERIOD, difference, encoded, estimates, wandering
-from tests.examples import scaled
 
 MEMORY, GAIN = 1.25e-3, 0.3
 """The defaults."""
@@ -33,7 +32,7 @@ def farthest(gain):
     gain=st.sampled_from([0.05, GAIN, 1.0]),
     uneven=st.booleans(),
 )
-@settings(max_examples=scaled(60), deadline=None)
+@settings(max_examples=15, deadline=None)
 def test_velocities_add_up_to_the_displacement_but_for_a_few_counts(seed, step, gain, uneven):
     path = wandering(400, seed, step)
     path = np.vstack([path, np.tile(path[-1], (40, 1))])  # at rest there is no lead

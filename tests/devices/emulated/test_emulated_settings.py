@@ -1,8 +1,5 @@
 """Emulation is put in by the registry: a driver neither knows its settings nor imports what is emulated."""
 
-import json
-import subprocess
-import sys
 from typing import Any
 
 import pytest
@@ -17,28 +14,6 @@ FAULTS = {"pantograph": "unplug@1", "pid-joystick": "unplug@1", "inverse3": "unp
 
 def test_every_driver_of_a_real_device_has_an_emulated_one() -> None:
     assert EMULATED == [info.name for info in devices.describe_backends() if not info.virtual] == list(NOUNS)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("name", EMULATED)
-def test_the_driver_alone_knows_nothing_of_emulation(name: str) -> None:
-    """Asked in a process of its own, where nobody has imported anything before."""
-    module, _, cls = devices.BACKENDS[name].place.partition(":")
-    code = (
-        f"import json, sys, {module} as driver\n"
-        "from haptics.errors import ConfigurationError\n"
-        f"driver.{cls}()\n"
-        "try:\n"
-        f"    driver.{cls}({{'emulated': True}})\n"
-        "except ConfigurationError as error:\n"
-        "    words = str(error)\n"
-        "known = [m for m in sys.modules if m.startswith(('devices.emul', 'devices.virtual', 'devices.faults'))]\n"
-        "print(json.dumps([words, known]))\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True)
-    words, known = json.loads(done.stdout)
-    assert "unknown setting 'device.emulated'" in words
-    assert known == []
 
 
 @pytest.mark.parametrize("name", EMULATED)

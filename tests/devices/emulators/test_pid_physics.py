@@ -25,7 +25,6 @@ from tests.devices.emulators.pid_host import (
     force_of_level,
     push,
 )
-from tests.examples import scaled
 
 every_profile = pytest.mark.parametrize("profile", PROFILES)
 levels = st.tuples(*2 * [st.floats(-1.0, 1.0, allow_subnormal=False)])
@@ -51,7 +50,7 @@ def test_constant_force_moves_the_handle_as_its_mass_says(profile):
 
 
 @every_profile
-@settings(max_examples=scaled(10), deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(levels)
 def test_two_effects_are_two_axes_of_force(profile, level):
     host = Host(profile)
@@ -64,7 +63,7 @@ def test_two_effects_are_two_axes_of_force(profile, level):
 
 @every_profile
 @given(st.floats(0.0, 359.0), st.floats(0.1, 1.0))
-@settings(max_examples=scaled(10), deadline=None)
+@settings(max_examples=5, deadline=None)
 def test_force_comes_from_its_direction(profile, degrees, level):
     host = Host(profile)
     host.constant(degrees, level)
@@ -107,7 +106,7 @@ def test_effects_add_up_to_full_scale_of_each_motor_and_no_more(profile):
 
 
 @every_profile
-@settings(max_examples=scaled(10), deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(duration=st.integers(20, 300), loops=st.integers(0, 4))
 def test_force_ends_with_its_duration_to_the_frame(profile, duration, loops):
     host = Host(profile)
@@ -218,7 +217,7 @@ def test_time_of_an_effect_stands_still_in_a_pause(profile):
 
 
 @every_profile
-@settings(max_examples=scaled(8), deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
 def test_counts_and_truths_give_the_place_of_the_handle(profile, fx, fy):
     host = Host(profile, hand=push(fx, fy))

@@ -11,6 +11,7 @@ import pytest
 from devices.faults import FAULTS
 from haptics.errors import DeviceOpenError
 from tests.devices.rigs import PERIOD, RAISING, SPOILING, VECTORS, Samples, assert_values, every_device, rig, samples
+from tests.sampling import sample
 
 # --- each in its time -------------------------------------------------------------------------------------------
 
@@ -108,18 +109,16 @@ SIGNS: dict[str, Callable[[Samples, Samples], None]] = {
 }
 
 
-@pytest.mark.few(26)
 @every_device
-@pytest.mark.parametrize("name", SPOILING)
+@pytest.mark.parametrize("name", sample(SPOILING, 26))
 def test_from_its_time_on_a_fault_spoils_the_samples_as_its_name_says(device: str, name: str) -> None:
     good, bad = samples(device), samples(device, f"{name}@0.04")
     assert (bad[:T] == good[:T]).all()
     (SIGNS | {"stale": is_stale(device)})[name](good, bad)
 
 
-@pytest.mark.few(26)
 @every_device
-@pytest.mark.parametrize("name", SPOILING)
+@pytest.mark.parametrize("name", sample(SPOILING, 26))
 def test_when_its_time_is_over_all_is_well_again(device: str, name: str) -> None:
     good, bad = samples(device, ticks=60), samples(device, f"{name}@0.04+0.01", ticks=60)
     assert (bad[T : T + 10] != good[T : T + 10]).any()

@@ -16,12 +16,11 @@ from devices.joystick.hid.descriptor import (
     ReportType,
     parse_descriptor,
 )
-from tests.examples import scaled
 
 from .descriptors import Described, descriptor_of, valid_descriptors
 from .oracle import rows_of, rows_of_hid_tools
 
-MANY = settings(deadline=None, max_examples=scaled(35), suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(deadline=None, max_examples=8, suppress_health_check=[HealthCheck.too_slow])
 FF2 = "sidewinder_ff2"
 IN, OUT, FEATURE = ReportType
 

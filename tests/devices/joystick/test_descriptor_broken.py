@@ -9,14 +9,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from devices.joystick.hid.descriptor import DescriptorError, ReportDescriptor, parse_descriptor
-from tests.examples import scaled
+from tests.sampling import sample
 
 from .descriptors import Described, valid_descriptors
 from .test_descriptor import MANY
 
 
 @given(valid_descriptors())
-@settings(MANY, max_examples=scaled(25))
+@settings(MANY, max_examples=6)
 def test_a_cut_descriptor_is_an_error_or_holds_the_fields_that_come_before_the_cut(described: Described) -> None:
     for length in range(len(described.data)):
         try:
@@ -60,7 +60,7 @@ SHORT_ITEMS = st.builds(
 
 
 @given(st.binary(max_size=200) | st.lists(SHORT_ITEMS, max_size=80).map(b"".join))
-@settings(deadline=None, max_examples=scaled(200))
+@settings(deadline=None, max_examples=50)
 def test_random_bytes_are_refused_or_make_sense(data: bytes) -> None:
     parse_or_refuse(data)
 
@@ -97,8 +97,7 @@ HOSTILE = {
 }
 
 
-@pytest.mark.few(6)
-@pytest.mark.parametrize("name", HOSTILE)
+@pytest.mark.parametrize("name", sample(HOSTILE, 6))
 def test_a_hostile_descriptor_costs_little(name: str) -> None:
     tracemalloc.start()
     try:

@@ -1,4 +1,4 @@
-"""Giving the interface back to the kernel's driver, as far as no kernel is needed for it (`tests.usb` has one)."""
+"""Returning the interface to the kernel driver, without a kernel (`tests.system.usb` uses one)."""
 
 import errno
 import fcntl

@@ -12,11 +12,10 @@ from hypothesis import strategies as st
 from devices.joystick.hid import usages as u
 from devices.joystick.hid.descriptor import DescriptorError, Report, ReportDescriptor, ReportType, parse_descriptor
 from devices.joystick.hid.report import Raw, ReportError, Value, decode, encode
-from tests.examples import scaled
 
 from .descriptors import Described, descriptor_of, valid_descriptors
 
-MANY = settings(deadline=None, max_examples=scaled(30), suppress_health_check=[HealthCheck.too_slow])
+MANY = settings(deadline=None, max_examples=7, suppress_health_check=[HealthCheck.too_slow])
 IN, OUT, FEATURE = ReportType
 STICKS = ("sidewinder_ff2", "openffboard", "arduino")
 
@@ -79,7 +78,7 @@ def test_what_was_encoded_is_decoded(described: Described, data: st.DataObject) 
 
 @pytest.mark.parametrize("name", STICKS)
 @given(data=st.data())
-@settings(deadline=None, max_examples=scaled(10))
+@settings(deadline=None, max_examples=5)
 def test_what_was_encoded_for_a_real_stick_is_decoded(name: str, data: st.DataObject) -> None:
     for report in parse_descriptor(descriptor_of(name)).reports:
         values = draw_values(report, data)

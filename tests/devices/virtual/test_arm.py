@@ -271,7 +271,6 @@ def friction_loop(device, clock, seconds):
     return np.array(rows)
 
 
-@pytest.mark.few(2)
 @pytest.mark.parametrize("law", LAWS)
 def test_default_hand_makes_model_a_stick_and_slip(law):
     device, clock = with_law(law, hand={"name": "minimum-jerk"}, seed=1)

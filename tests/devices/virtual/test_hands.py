@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 from devices.common.workspace import Workspace
 from devices.virtual.hands.registry import HANDS, hand_settings, make_hand, parse_hand
 from haptics.errors import ConfigurationError, HapticError
-from tests.examples import scaled
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))
 ORIGIN = np.zeros(2)
@@ -206,7 +205,7 @@ class TestChoosing:
     def test_default_is_the_tour(self):
         assert parse_hand(None) == parse_hand({"name": "minimum-jerk"})
 
-    @settings(max_examples=scaled(200))
+    @settings(max_examples=50)
     @given(
         name=st.sampled_from([*HANDS, "foot"]),
         table=st.dictionaries(

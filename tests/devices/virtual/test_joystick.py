@@ -17,7 +17,6 @@ from haptics.friction.laws import Coulomb
 from haptics.jit import kernel
 from haptics.servo.lane import Lane
 from tests.contract import VirtualDeviceContract
-from tests.examples import scaled
 
 MASS, DAMPING, SUBSTEP = 0.2, 1.0, 1e-4
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
@@ -244,7 +243,7 @@ def test_grip_swings_at_its_natural_frequency():
     assert np.abs(centred).max() == pytest.approx(2.0 / 400.0, rel=2e-3)
 
 
-@settings(max_examples=scaled(15), deadline=None)
+@settings(max_examples=5, deadline=None)
 @given(
     stiffness=st.floats(0.0, 3000.0),
     damping=st.floats(0.0, 50.0),

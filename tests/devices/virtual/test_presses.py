@@ -17,7 +17,7 @@ from devices.virtual.hands.registry import HANDS, make_hand
 from haptics.clock import Clock
 from haptics.device import DEAD_MAN_BUTTON, Vector
 from haptics.errors import ConfigurationError
-from tests.devices.virtual.test_compiled_hands import hand_table
+from tests.system.devices.virtual.test_compiled_hands import hand_table
 
 TICKS = 250
 MILLISECONDS = st.integers(0, 300).map(lambda number: number * 1e-3)

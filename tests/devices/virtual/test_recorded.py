@@ -13,7 +13,6 @@ from devices.virtual.hands.csv_table import read_table
 from devices.virtual.hands.recorded import assignments
 from devices.virtual.hands.registry import make_hand
 from haptics.errors import ConfigurationError
-from tests.examples import scaled
 
 WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))
 ORIGIN = np.zeros(2)
@@ -61,7 +60,7 @@ def test_path_goes_through_its_samples_and_ends_at_rest(tmp_path):
         np.testing.assert_allclose(position(hand, end), position(hand, end + small), atol=1e-11)
 
 
-@settings(max_examples=scaled(50))
+@settings(max_examples=12)
 @given(
     rows=st.lists(
         st.tuples(st.floats(0.05, 1.0), st.floats(-0.03, 0.03), st.floats(-0.03, 0.03)), min_size=2, max_size=20
@@ -172,19 +171,19 @@ def accept_or_refuse(folder, content):
         assert (np.abs(position(hand, time)) <= np.array(WORKSPACE.upper) * (1.0 + 1e-12)).all()
 
 
-@settings(max_examples=scaled(300), deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(lines=st.lists(LINES, max_size=8))
 def test_any_text_is_accepted_or_refused(tmp_path_factory, lines):
     accept_or_refuse(tmp_path_factory.getbasetemp(), "\n".join(lines).encode("utf-8", "surrogatepass"))
 
 
-@settings(max_examples=scaled(100), deadline=None)
+@settings(max_examples=25, deadline=None)
 @given(content=st.binary(max_size=100))
 def test_any_bytes_are_accepted_or_refused(tmp_path_factory, content):
     accept_or_refuse(tmp_path_factory.getbasetemp(), content)
 
 
-@settings(max_examples=scaled(300), deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(
     header=st.sampled_from(["t,x,y", GEOMETRY + "t,joint1,joint2"]),
     rows=st.lists(st.tuples(*[st.floats(allow_nan=False, allow_infinity=False)] * 3), min_size=2, max_size=5),

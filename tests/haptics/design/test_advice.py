@@ -4,17 +4,13 @@ import json
 import math
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
-from haptics.design import Advice, Handle, PositionServo, Severity, advise, mass_limit, stiffness_limit, suggest
+from haptics.design import Advice, Handle, PositionServo, Severity, advise, mass_limit, stiffness_limit
 from haptics.device import Causality, DeviceSpec
 from haptics.elements.models import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.friction.closed_form import ClosedForm
 from haptics.friction.laws import Coulomb, CoulombViscous, Stribeck
-from tests.examples import scaled
 from tests.haptics.doubles import make_spec
-from tests.haptics.strategies import log_floats
 
 HANDLE = Handle(0.2, 1.0, 0.5e-3, 10e-6)
 JOYSTICK = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, position_resolution=10e-6)
@@ -41,27 +37,6 @@ def model_c(stiffness: float, damping: float = 10.0, force: float = 4.0) -> Elem
 def test_parameters_with_a_margin_need_no_words() -> None:
     assert advise(model_c(4500.0), JOYSTICK) == []
     assert advise(RigidAdmittance(Coulomb(6.0), 2.0), ARM) == []
-
-
-@pytest.mark.slow
-@settings(max_examples=scaled(6))
-@given(
-    mass=log_floats(0.03, 3.0),
-    own=log_floats(0.05, 5.0),
-    delay=st.floats(0.0, 9e-3),
-    resolution=log_floats(1e-6, 3e-4),
-    force=log_floats(0.3, 9.0),
-)
-def test_what_is_suggested_deserves_no_warning(
-    mass: float, own: float, delay: float, resolution: float, force: float
-) -> None:
-    spec = make_spec(mass=mass, damping=own, delay=delay, position_resolution=resolution)
-    found = suggest(Handle(mass, own, delay, resolution), force)
-    advice = advise(model_c(0.999 * found.stiffness, found.damping, force), spec)
-    assert [one.text for one in advice if one.severity is Severity.WARNING] == []
-    assert {one.bound for one in advice} <= {"settling", "presliding"}, "notes on what the device does not allow"
-    soft = [one for one in advice if one.bound == "presliding"]
-    assert bool(soft) is (force / (0.999 * found.stiffness) > 1e-3)
 
 
 def test_a_contact_that_gives_way_far_or_swings_long_is_warned_of_with_a_better_coupling() -> None:
@@ -107,7 +82,6 @@ def test_a_stiffness_without_damping_cannot_be_held_and_the_limit_says_so() -> N
     assert "change element.damping" in advice.text
 
 
-@pytest.mark.slow
 def test_an_encoder_is_judged_by_half_of_the_friction() -> None:
     coarse = make_spec(position_resolution=100e-6, mass=5.0, damping=20.0)
     assert said(model_c(6000.0, force=3.1), coarse)["encoder"].severity is Severity.WARNING

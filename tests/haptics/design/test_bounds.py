@@ -36,7 +36,6 @@ from haptics.design import (
 from haptics.elements.models import CompliantAdmittance, Element, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import Coulomb, CoulombViscous, GaussianStribeck, Stribeck
-from tests.examples import scaled
 from tests.haptics.design.plants import decays, held_path
 from tests.haptics.strategies import log_floats
 
@@ -132,7 +131,7 @@ def handles() -> st.SearchStrategy[Handle]:
     return st.builds(Handle, log_floats(0.05, 5.0), own, st.floats(0.0, 4e-3))
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=10)
 @given(handle=handles(), damping=log_floats(0.3, 100.0), below=st.floats(0.01, 0.999), above=st.floats(1.001, 100.0))
 def test_every_stiffness_below_the_limit_is_stable_and_none_above(
     handle: Handle, damping: float, below: float, above: float
@@ -146,8 +145,7 @@ def test_every_stiffness_below_the_limit_is_stable_and_none_above(
         assert growth(stuck_matrix(Coupling(above * limit, damping), handle)) > 1.0
 
 
-@pytest.mark.slow
-@settings(max_examples=scaled(40))
+@settings(max_examples=10)
 @given(handle=handles(), damping=log_floats(0.3, 100.0), more=st.floats(1.05, 3.0))
 def test_own_damping_helps_and_delay_hurts(handle: Handle, damping: float, more: float) -> None:
     assume(handle.damping * T < 0.1 * handle.mass)
@@ -156,7 +154,7 @@ def test_own_damping_helps_and_delay_hurts(handle: Handle, damping: float, more:
     assert stiffness_limit(Handle(handle.mass, handle.damping, handle.delay + more * T), damping) <= limit
 
 
-@settings(max_examples=scaled(30))
+@settings(max_examples=7)
 @given(mass=log_floats(0.05, 5.0), delay=st.floats(0.0, 4e-3), damping=log_floats(0.3, 30.0))
 def test_a_bare_handle_keeps_below_the_rule_of_thumb_and_a_heavy_one_reaches_it(
     mass: float, delay: float, damping: float
@@ -167,7 +165,7 @@ def test_a_bare_handle_keeps_below_the_rule_of_thumb_and_a_heavy_one_reaches_it(
     assert stiffness_limit(heavy, damping) == pytest.approx(rule, rel=2e-3)
 
 
-@settings(max_examples=scaled(20))
+@settings(max_examples=5)
 @given(handle=handles())
 def test_beyond_the_damping_limit_no_stiffness_is_stable(handle: Handle) -> None:
     most = damping_limit(handle)
@@ -220,7 +218,7 @@ def servos(**fixed: object) -> st.SearchStrategy[PositionServo]:
     return st.builds(PositionServo, **(given | {name: st.just(value) for name, value in fixed.items()}))
 
 
-@settings(max_examples=scaled(30))
+@settings(max_examples=7)
 @given(servo=servos(), share=st.floats(0.1, 0.99), more=st.floats(1.01, 50.0))
 def test_a_mass_above_the_limit_is_steady_and_one_below_swings(servo: PositionServo, share: float, more: float) -> None:
     limit = mass_limit(servo)
@@ -229,7 +227,7 @@ def test_a_mass_above_the_limit_is_steady_and_one_below_swings(servo: PositionSe
     assert growth(sliding_matrix(share * limit, servo, T)) > 1.0
 
 
-@settings(max_examples=scaled(20))
+@settings(max_examples=5)
 @given(servo=servos())
 def test_a_fast_rate_comes_to_the_rule_of_thumb(servo: PositionServo) -> None:
     rule = mass_rule(servo)
@@ -239,7 +237,7 @@ def test_a_fast_rate_comes_to_the_rule_of_thumb(servo: PositionServo) -> None:
     assert mass_limit(servo, 2e-5) == pytest.approx(rule, rel=0.02)
 
 
-@settings(max_examples=scaled(20))
+@settings(max_examples=5)
 @given(servo=servos(damping_ratio=1.0), more=st.floats(1.1, 3.0))
 def test_a_stiffer_grip_or_a_slower_servo_needs_more_mass(servo: PositionServo, more: float) -> None:
     limit = mass_limit(servo)
@@ -280,7 +278,7 @@ def prompt_arm(stiffness: tuple[float, float], damping: tuple[float, float]) -> 
     return SampledArm(transition, command, force, T)
 
 
-@settings(max_examples=scaled(20))
+@settings(max_examples=5)
 @given(
     stiffness=st.tuples(log_floats(50.0, 3000.0), log_floats(50.0, 3000.0)),
     damping=st.tuples(log_floats(5.0, 50.0), log_floats(5.0, 50.0)),
@@ -316,7 +314,7 @@ def test_the_parameters_of_the_paper_behind_a_coarse_encoder() -> None:
     assert smallest_force(coupling, handle) == pytest.approx(3.2)
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=10)
 @given(stiffness=log_floats(100.0, 5e4), damping=log_floats(0.5, 100.0), resolution=log_floats(1e-6, 1e-3))
 def test_a_count_slips_a_real_element_exactly_where_the_rule_says(
     stiffness: float, damping: float, resolution: float
@@ -336,7 +334,7 @@ def test_a_count_slips_a_real_element_exactly_where_the_rule_says(
         assert element.sticking is sticks
 
 
-@settings(max_examples=scaled(20))
+@settings(max_examples=5)
 @given(damping=log_floats(0.5, 100.0), resolution=log_floats(1e-6, 1e-3))
 def test_a_flickering_encoder_makes_a_damper_buzz(damping: float, resolution: float) -> None:
     element = MasslessImpedance(Coulomb(1e9), 0.0, damping, T)
@@ -362,7 +360,7 @@ def test_the_smallest_stribeck_velocity_of_a_fall_of_one_newton(element: Element
     assert smallest_stribeck_velocity(element.law, element.mobility) == pytest.approx(speed, rel=0.02)
 
 
-@settings(max_examples=scaled(40))
+@settings(max_examples=10)
 @given(
     kind=st.sampled_from([Stribeck, GaussianStribeck]),
     fall=log_floats(0.01, 10.0),

@@ -15,7 +15,6 @@ from haptics.device import Causality
 from haptics.elements.models import Element, InertialImpedance, MasslessImpedance, RigidAdmittance
 from haptics.errors import ConfigurationError
 from haptics.friction.laws import Coulomb
-from tests.examples import scaled
 from tests.haptics.design.plants import ExactArm, held_path
 from tests.haptics.doubles import make_spec
 from tests.haptics.strategies import log_floats
@@ -31,7 +30,7 @@ def stuck(model: str, coupling: Coupling) -> Element:
     return MasslessImpedance(ALWAYS_STICKS, *parameters)
 
 
-@settings(max_examples=scaled(60))
+@settings(max_examples=15)
 @given(
     model=st.sampled_from("BC"),
     mass=log_floats(0.02, 5.0),
@@ -59,7 +58,7 @@ def test_a_held_handle_moves_as_the_powers_of_its_matrix(
     np.testing.assert_allclose(path, predicted, rtol=1e-6, atol=1e-9 * np.abs(predicted).max())
 
 
-@settings(max_examples=scaled(30))
+@settings(max_examples=7)
 @given(
     mass=log_floats(0.02, 10.0),
     frequency=log_floats(3.0, 100.0),
@@ -150,7 +149,6 @@ def test_a_number_that_is_not_allowed_is_named(make: object, message: str) -> No
         make()  # type: ignore[operator]
 
 
-@pytest.mark.slow
 def test_nothing_is_compiled_for_it() -> None:
     code = (
         "import sys, haptics.design as d\n"

@@ -27,7 +27,6 @@ from haptics.elements.classic.models import CLASSICS, Iwan
 from haptics.elements.models import Element
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
 from haptics.friction.law import Law
-from tests.examples import scaled
 from tests.haptics.strategies import PHYSICS, Array, before, laws, log_floats, norms, wandering
 
 CLASSES = [cls for forms in CLASSICS.values() for cls in forms.values()]
@@ -82,7 +81,6 @@ def test_the_table_leads_to_every_class_by_name_and_causality() -> None:
 # ---- fair comparison: the force of the law
 
 
-@pytest.mark.few(25)
 @every_law
 @pytest.mark.parametrize("cls", IMPEDANCES)
 @pytest.mark.parametrize("direction", [0.0, 2.2])
@@ -121,7 +119,6 @@ def names(cls: type[Element]) -> set[str]:
 # ---- vectors
 
 
-@pytest.mark.few(14)
 @every_class
 @pytest.mark.parametrize("angle", [np.pi, 0.5 * np.pi, 0.7])
 def test_it_turns_with_the_coordinates(cls: type[Element], angle: float) -> None:
@@ -193,7 +190,7 @@ def level_range(law: Law, speed: float) -> float:
     return float(np.max(law(speeds[:, None]))) if speed > 0.0 else 0.0
 
 
-@settings(PHYSICS, max_examples=scaled(300))
+@settings(PHYSICS, max_examples=75)
 @given(elements(), st.integers(0, 10**6), log_floats(1e-4, 1.0))
 def test_any_parameters_give_a_friction_within_the_law(element: Element, seed: int, size: float) -> None:
     scale = 20.0 * size if element.causality is Causality.ADMITTANCE else size

@@ -15,7 +15,6 @@ from haptics.elements.classic.models import Dahl, Elastoplastic, HaywardArmstron
 from haptics.elements.models import Element, write_parameters
 from haptics.errors import ConfigurationError
 from haptics.friction.law import Law
-from tests.examples import scaled
 from tests.haptics.strategies import PHYSICS, Array, laws, norms, wandering
 
 F, K, T = 4.0, 6000.0, 1e-3
@@ -98,7 +97,7 @@ def test_dahls_loop_is_the_exponential_of_the_way_whatever_the_sampling() -> Non
     assert loop[:200].all(), "a bristle that is being loaded slips less than it is moved"
 
 
-@settings(PHYSICS, max_examples=scaled(50))
+@settings(PHYSICS, max_examples=12)
 @given(laws(), st.floats(0.001, 0.5), st.integers(2, 20))
 def test_a_bristle_does_not_care_how_often_it_is_sampled(law: Any, speed: float, times: int) -> None:
     u = np.array([0.6, -0.8]) * speed
@@ -186,7 +185,7 @@ def test_an_elastoplastic_bristle_is_elastic_first_and_when_it_is_released() -> 
     np.testing.assert_allclose(np.diff(run.output[19:, 0]), -0.1 * F, rtol=1e-9)
 
 
-@settings(PHYSICS, max_examples=scaled(60))
+@settings(PHYSICS, max_examples=15)
 @given(st.floats(100.0, 1e5), st.floats(0.5, 8.0), st.integers(0, 10**6))
 def test_hayward_armstrong_without_creep_is_model_c_without_damping(stiffness: float, force: float, seed: int) -> None:
     """Kikuuwe et al. 2006, section III-C, for Coulomb's law; in two dimensions too (section III-F)."""
@@ -230,8 +229,7 @@ def test_the_reset_integrators_force_jumps_when_it_lets_go_and_when_it_turns(sti
 # ---- Iwan
 
 
-@pytest.mark.slow
-@settings(PHYSICS, max_examples=scaled(60))
+@settings(PHYSICS, max_examples=15)
 @given(laws(), st.floats(100.0, 1e5), st.floats(0.0, 300.0), st.floats(0.0, 0.99), st.integers(0, 10**6))
 @pytest.mark.filterwarnings("ignore::haptics.errors.AmbiguousLawWarning")
 def test_one_element_is_model_c_to_the_bit(law: Any, k: float, b: float, spread: float, seed: int) -> None:

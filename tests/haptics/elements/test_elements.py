@@ -22,7 +22,6 @@ from haptics import (
     simulate,
 )
 from haptics.errors import AmbiguousLawWarning, ConfigurationError
-from tests.examples import scaled
 from tests.haptics.references import inclusion_residual, norms, steepest
 from tests.haptics.strategies import (
     KINDS,
@@ -59,7 +58,6 @@ def run_of(kind: str, name: str) -> Run:
 # ---- the constraints
 
 
-@pytest.mark.few(4)
 @every_law
 @every_kind
 def test_every_step_solves_the_equations_of_the_model(kind: str, name: str) -> None:
@@ -71,7 +69,6 @@ def test_every_step_solves_the_equations_of_the_model(kind: str, name: str) -> N
     assert 0.05 < run.sticking.mean() < 0.9, "the input must make the element stick and slide"
 
 
-@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_trajectory_equals_the_independent_reference(kind: str, name: str) -> None:
@@ -81,7 +78,7 @@ def test_trajectory_equals_the_independent_reference(kind: str, name: str) -> No
     np.testing.assert_array_equal(run.sticking, expected.sticking)
 
 
-@settings(PHYSICS, max_examples=scaled(300))
+@settings(PHYSICS, max_examples=75)
 @given(st.data(), st.sampled_from(KINDS), laws())
 def test_any_parameters_solve_the_equations(data: st.DataObject, kind: str, law: Law) -> None:
     grip = Grip(
@@ -111,7 +108,6 @@ def test_mobility_is_how_far_the_velocity_falls_per_newton(kind: str) -> None:
     assert make(kind, LAWS["coulomb"]).mobility == pytest.approx(reference_mobility(kind, GRIP), rel=1e-12)
 
 
-@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_sticking_is_a_velocity_of_exactly_zero(kind: str, name: str) -> None:
@@ -122,7 +118,6 @@ def test_sticking_is_a_velocity_of_exactly_zero(kind: str, name: str) -> None:
 # ---- energy
 
 
-@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_no_energy_comes_from_the_element(kind: str, name: str) -> None:
@@ -181,7 +176,6 @@ def test_undamped_massless_impedance_is_the_clipped_spring() -> None:
         assert norms(element.step(u) - stiffness * spring)[0] <= 1e-12
 
 
-@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_a_turned_input_gives_the_turned_output(kind: str, name: str) -> None:
@@ -191,7 +185,6 @@ def test_a_turned_input_gives_the_turned_output(kind: str, name: str) -> None:
         assert largest(getattr(turned, column) - getattr(run, column) @ turn.T) <= 1e-10
 
 
-@pytest.mark.few(4)
 @every_law
 @every_kind
 def test_one_dimension_stays_one_dimension(kind: str, name: str) -> None:
@@ -249,7 +242,6 @@ def test_admittances_rest_under_tremor(kind: str) -> None:
 # ---- the handling of state
 
 
-@pytest.mark.few(8)
 @every_law
 @every_kind
 def test_simulate_gives_the_same_bits_as_stepping(kind: str, name: str) -> None:

@@ -35,7 +35,6 @@ def test_momentum_changes_by_the_external_impulse_alone(plan: Plan, seed: int) -
     assert_allclose(momentum, start + 1e-3 * np.cumsum(forces.sum(axis=1), axis=0), rtol=0, atol=1e-11)
 
 
-@pytest.mark.slow
 @FEW
 @given(plans())
 def test_what_is_left_alone_loses_energy_until_the_contacts_hold_it(plan: Plan) -> None:
@@ -87,7 +86,6 @@ def test_friction_stays_within_its_level(plan: Plan) -> None:
 # --- symmetries -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 @FEW
 @given(plans(), st.randoms(use_true_random=False))
 def test_the_order_of_building_does_not_matter(plan: Plan, random: Any) -> None:
@@ -133,7 +131,6 @@ def test_a_motion_along_a_line_stays_on_it() -> None:
 # --- against single elements ------------------------------------------------------------------------------------
 
 
-@pytest.mark.slow
 def test_five_thousand_contacts_are_five_thousand_elements() -> None:
     count, steps = 5000, 12
     generator = np.random.default_rng(4)
@@ -204,7 +201,6 @@ def test_figure_14_on_the_right(stiffness: float, signs: int) -> None:
     assert (np.ptp(tail) > 6e-3) == (network.stability_number > 1.0) == (signs == 99)
 
 
-@pytest.mark.slow
 def test_stiff_contacts_tend_to_the_rigid_one() -> None:
     """Ten times the stiffness, a tenth of the period: the motion comes nearer to model A, which has no compliance."""
     duration, errors = 0.6, []

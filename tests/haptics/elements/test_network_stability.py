@@ -14,7 +14,6 @@ from haptics.elements.network.network import Network
 from tests.haptics.networks import FEW, Link, Plan, plans
 
 
-@pytest.mark.few(10)
 @pytest.mark.parametrize("seed", range(40))
 def test_one_mass_is_stable_exactly_below_one(seed: int) -> None:
     """Equation (63): a + 2 b < 4, seen in what the network does."""

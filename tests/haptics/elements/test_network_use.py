@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import copy
-import multiprocessing
 import pickle
-import warnings
 from collections.abc import Callable
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import fields
 from typing import Any
 
@@ -17,8 +14,6 @@ from hypothesis import given
 from numpy.testing import assert_allclose, assert_array_equal
 
 from haptics import (
-    AmbiguousLawWarning,
-    ClosedForm,
     ConfigurationError,
     Coulomb,
     Stribeck,
@@ -26,7 +21,6 @@ from haptics import (
 from haptics.elements.network.network import Network
 from haptics.elements.network.parts import NetworkResult, Node
 from tests.haptics.networks import FEW, Plan, both, plans
-from tests.haptics.references import rubber
 from tests.haptics.strategies import wandering
 
 # --- running ----------------------------------------------------------------------------------------------------
@@ -95,33 +89,6 @@ def test_a_base_moves_as_it_is_told() -> None:
 
 
 # --- elsewhere --------------------------------------------------------------------------------------------------
-
-
-def _rubbing() -> Network:
-    """Two bodies on a base, each on a contact with a law of its own."""
-    network = Network()
-    base = network.base()
-    network.contact(network.body(1.0), base, rubber(static=2.0, kinetic=1.0), 2e4, 100.0)
-    network.contact(network.body(2.0), base, ClosedForm(rubber(static=3.0)), 2e4, 100.0)
-    return network
-
-
-def _slide(network: Network, steps: int) -> NetworkResult:
-    return network.simulate(steps, base_velocity=[(5.0, 0.0)])
-
-
-@pytest.mark.slow
-def test_a_network_goes_on_in_another_process() -> None:
-    """Sliding contacts call the compiled function of a custom law, which lies at another address there."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", AmbiguousLawWarning)
-        network = _rubbing()
-    for _ in range(30):
-        network.step([(5.0, 0.0)])
-    expected = _slide(network, 50)
-    assert not expected.sticking.any()
-    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
-        both(pool.submit(_slide, network, 50).result(), expected, assert_array_equal)
 
 
 @pytest.mark.parametrize("travel", [copy.deepcopy, lambda network: pickle.loads(pickle.dumps(network))])

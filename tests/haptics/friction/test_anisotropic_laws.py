@@ -86,7 +86,6 @@ def test_beside_the_edge_of_stick_sliding_has_a_speed(law: Law) -> None:
         np.testing.assert_array_equal(found.sticking, ~found.velocity.any(axis=1))
 
 
-@pytest.mark.few(3)
 @EACH
 @pytest.mark.parametrize("family", ["coulomb", "viscous", "dead-zone", *PLANAR_FAMILIES])
 @given(st.data(), st.floats(-np.pi, np.pi), st.floats(-6.0, 1.0))
@@ -234,7 +233,6 @@ def test_the_angle_is_that_of_the_strong_axis() -> None:
 # ---- in the four elements
 
 
-@pytest.mark.few(4)
 @every_law
 @every_kind
 def test_elements_solve_their_equations_with_them(kind: str, name: str) -> None:

@@ -108,7 +108,6 @@ def test_in_settings_it_has_a_name_of_its_own() -> None:
 # ---- what it promises
 
 
-@pytest.mark.few(5)
 @EACH
 @every_family
 @given(st.data())
@@ -124,7 +123,6 @@ def test_it_is_continuous(family: str, data: st.DataObject) -> None:
         assert np.all(norms(f - g) <= 1e-9 * (20.0 * norms(f) + 20.0 * steepest * norms(x)))
 
 
-@pytest.mark.few(5)
 @EACH
 @every_family
 @given(st.data())
@@ -147,7 +145,6 @@ def test_sticking_is_a_velocity_of_zero_beside_the_edge() -> None:
         np.testing.assert_array_equal(found.sticking, ~found.velocity.any(axis=1))
 
 
-@pytest.mark.few(8)
 @every_kind
 @pytest.mark.parametrize("name", [*LAWS, *PLANAR])
 def test_no_energy_comes_from_an_element_with_it(kind: str, name: str) -> None:

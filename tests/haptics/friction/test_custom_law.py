@@ -19,7 +19,7 @@ from haptics.elements.tables import make_law
 from haptics.errors import ConfigurationError
 from haptics.friction.law_source import build_interpreted
 from tests.haptics.meetings import Meeting
-from tests.haptics.references import EPS, norms, rubber, sliding_force, steepest
+from tests.haptics.references import EPS, rubber, sliding_force
 from tests.haptics.strategies import KINDS, PHYSICS, largest, log_floats, make, wandering
 
 SLOPE = "def level(speed, force=4.0):\n    return force"
@@ -81,7 +81,6 @@ def test_its_text_is_the_function_alone() -> None:
     assert CustomLaw.from_table(noisy, {}) == law
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize(
     "expression",
     [
@@ -102,23 +101,6 @@ def test_arithmetic_and_functions_of_math(expression: str) -> None:
 
 
 # ---- as exact as any other
-
-
-@pytest.mark.slow
-@PHYSICS
-@given(log_floats(0.1, 50.0), st.floats(1.0, 3.0), log_floats(1e-3, 1.0), st.floats(0.0, 10.0), st.floats(0.01, 0.9))
-def test_written_as_a_stribeck_law_it_is_one(
-    kinetic: float, ratio: float, width: float, viscosity: float, share: float
-) -> None:
-    law = Stribeck(kinetic, kinetic * ratio, width, viscosity)
-    twin = exponential(kinetic=kinetic, static=kinetic * ratio, width=width, viscosity=viscosity)
-    meeting = Meeting(law, 1e-3 / (share * min(1.0, steepest(law))))
-    x = meeting.arguments()
-    expected, found = meeting.answers(x), Meeting(twin, meeting.mass).answers(x)
-    size = np.maximum(law.breakaway_force, norms(expected.force))
-    assert np.all(norms(found.force - expected.force) <= 1e-12 * size)
-    assert np.all(norms(found.velocity - expected.velocity) <= 1e-12 * np.maximum(norms(x), meeting.mobility * size))
-    assert twin.mobility_limit == pytest.approx(law.mobility_limit, rel=1e-3)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -269,7 +251,6 @@ def test_what_no_law_may_do_is_refused_in_one_line(source: str, complaint: str) 
     assert str(caught.value).startswith("law")
 
 
-@pytest.mark.few(3)
 @pytest.mark.parametrize("name", ["abs", "min", "max", "float", "math", "np", "_level", "speed"])
 def test_a_function_may_be_called_like_what_it_calls(name: str) -> None:
     """By its own name it would call itself: without end, or for ever in compiled code."""

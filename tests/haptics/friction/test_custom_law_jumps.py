@@ -19,7 +19,6 @@ def law(source: str, **values: float) -> CustomLaw:
     return CustomLaw.from_table(source, values)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     "source",
     [

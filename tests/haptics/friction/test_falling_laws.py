@@ -89,7 +89,6 @@ def exact_speed(law: Falling, mobility: float, x: float) -> Decimal:
     return high
 
 
-@pytest.mark.few(8)
 @pytest.mark.parametrize("viscosity", [0.0, 3.0])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9, 0.99, 0.999, 1 - 1e-6, 1 - 1e-8, 1 - 1e-12])
 @pytest.mark.parametrize("kind", [Stribeck, GaussianStribeck])

@@ -58,7 +58,6 @@ def test_laws_leave_their_argument_alone_and_answer_afresh(law: Law) -> None:
     assert slow.shape == fast.shape == law(x).shape == (2,)
 
 
-@pytest.mark.few(14)
 @every_law
 @pytest.mark.parametrize("mobility", [0.0, -1.0, NAN, INF, "fast", None, 1j])
 def test_mobilities_that_do_not_exist_are_refused(law: Law, mobility: Any) -> None:
@@ -66,7 +65,6 @@ def test_mobilities_that_do_not_exist_are_refused(law: Law, mobility: Any) -> No
         law.implicit((0.1, 0.0), mobility)
 
 
-@pytest.mark.few(16)
 @every_law
 @pytest.mark.parametrize("bad", [(NAN, 0.0), (0.0, INF), (-INF, NAN), "fast", [[1.0, 2.0], [3.0]], 1j, None, ()])
 def test_velocities_that_are_no_finite_numbers_are_refused(law: Law, bad: Any) -> None:

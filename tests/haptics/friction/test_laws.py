@@ -39,7 +39,6 @@ def scale(law: Law, forces: Array) -> Array:
 # ---- the law itself
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data(), vectors(log_floats(1e-12, 1e6)))
@@ -95,7 +94,6 @@ def test_slopes_enclose_every_slope_of_the_level(family: str, data: st.DataObjec
 # ---- the implicit law: the constraint it solves
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -110,7 +108,6 @@ def test_implicit_law_satisfies_the_inclusion(family: str, data: st.DataObject) 
     assert np.all(left_over <= 1e-13 * np.maximum(norms(x), meeting.mobility * size))
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -122,7 +119,6 @@ def test_implicit_law_equals_an_independent_solution(family: str, data: st.DataO
     assert np.all(norms(found - expected) <= 1e-12 * scale(meeting.law, expected))
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -139,7 +135,6 @@ def test_it_sticks_exactly_where_it_may(family: str, data: st.DataObject) -> Non
     )
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -149,7 +144,6 @@ def test_elements_and_law_give_the_same_force(family: str, data: st.DataObject) 
     np.testing.assert_array_equal(meeting.law.implicit(x, meeting.mobility), meeting.answers(x).force)
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -161,7 +155,6 @@ def test_friction_takes_power(family: str, data: st.DataObject) -> None:
     assert np.all((found.force * x).sum(axis=1) >= 0.0)
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data(), st.floats(-np.pi, np.pi), st.floats(-6.0, 0.5))
@@ -175,7 +168,6 @@ def test_implicit_law_is_nonexpansive(family: str, data: st.DataObject, angle: f
     assert np.all(meeting.mobility * norms(f - g) <= norms(x - y) * (1.0 + 1e-12) + rounding)
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data())
@@ -205,7 +197,6 @@ def test_implicit_law_is_odd(family: str, data: st.DataObject) -> None:
     )
 
 
-@pytest.mark.few(4)
 @EACH
 @every_family
 @given(st.data(), st.floats(-np.pi, np.pi))
@@ -243,7 +234,6 @@ def test_every_dimension_is_the_problem_of_one(family: str, data: st.DataObject,
 # ---- the ends of the scale
 
 
-@pytest.mark.few(56)
 @every_law
 @pytest.mark.parametrize("mobility", [1e-9, 5e-4, 1 / 330, 1 / 16])
 @pytest.mark.parametrize("size", [1e-12, 1e-9, 1e-6, 1e-3, 1.0, 1e3, 1e6])

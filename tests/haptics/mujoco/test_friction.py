@@ -31,7 +31,6 @@ def block(law: Law = LAWS[0], **changes: float) -> RigidAdmittance:
     return RigidAdmittance(law, **{"mass": MASS, "period": PERIOD, **changes})
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
 def test_it_moves_as_model_a_does(law: Law) -> None:
     random = np.random.default_rng(4)

@@ -53,7 +53,6 @@ def test_bad_samples_replay_too(tmp_path: Path, trace: Trace) -> None:
     assert verify(record(tmp_path / "run", trace, "C", spoil)).mismatches == 0
 
 
-@pytest.mark.few(5)
 @pytest.mark.parametrize("column", [*COMPUTED, "position"])
 def test_a_single_changed_bit_is_found(tmp_path: Path, trace: Trace, column: str) -> None:
     recording = record(tmp_path / "run", trace, "C")

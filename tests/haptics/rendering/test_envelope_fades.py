@@ -26,7 +26,6 @@ from haptics.rendering.envelope import (
 )
 from haptics.servo.loop import End
 from haptics.trace import Trace
-from tests.examples import scaled
 from tests.haptics.doubles import BenchDevice
 from tests.haptics.drives import BAD, PERIOD, Begin, Drive, causality_of, every_kind, sample, stiff
 from tests.haptics.strategies import LAWS, make
@@ -86,7 +85,7 @@ def test_a_change_of_parameters_changes_the_force_gradually(begin: Begin, kind: 
     assert forces[250:] == pytest.approx(30.0, rel=1e-2)
 
 
-@settings(max_examples=scaled(50))
+@settings(max_examples=12)
 @given(
     levels=st.tuples(st.floats(0.5, 8.0), st.floats(0.5, 8.0)),
     viscosities=st.tuples(st.floats(0.0, 8.0), st.floats(0.0, 8.0)),

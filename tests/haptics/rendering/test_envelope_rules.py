@@ -30,7 +30,6 @@ from haptics.rendering.envelope import (
     sample_flag,
     without_part_along,
 )
-from tests.examples import scaled
 from tests.haptics.doubles import make_spec
 from tests.haptics.drives import BAD, PERIOD, Array, Begin, Drive, every_kind, sample, stiff
 from tests.haptics.strategies import make
@@ -504,10 +503,9 @@ def story(kind: str, angle: float, seed: int) -> Array:
     return commands
 
 
-@pytest.mark.few(2)
 @every_kind
 @given(angle=st.floats(-math.pi, math.pi), seed=st.integers(0, 3))
-@settings(max_examples=scaled(20))
+@settings(max_examples=5)
 def test_the_envelope_turns_with_the_coordinates(kind: str, angle: float, seed: int) -> None:
     straight = story(kind, 0.0, seed)
     assert story(kind, angle, seed) == pytest.approx(straight, abs=1e-6 * max(1.0, np.abs(straight).max()))

@@ -18,7 +18,6 @@ from haptics.errors import ConfigurationError
 from haptics.rendering.on_scene import OnScene
 from haptics.rendering.programs import parameters_of
 from haptics.scenes import Circle, HalfPlane, Region, Scene, Texture, read_scene
-from tests.examples import scaled
 from tests.haptics.scenery import (
     cross,
     dissipated,
@@ -28,6 +27,7 @@ from tests.haptics.scenery import (
     rendering_of,
     steps_at_the_border,
 )
+from tests.sampling import sample
 
 ONE_AND_SIX = read_scene("border")
 ROUGH = Scene(
@@ -42,15 +42,14 @@ ROUGH = Scene(
 )
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize("model", "ABCD")
+@pytest.mark.parametrize("model", sample("ABCD", 1))
 @given(speed=st.floats(0.01, 0.3), back=st.booleans())
 @example(speed=0.01, back=False)
 @example(speed=0.01, back=True)
 @example(speed=0.3, back=False)
 @example(speed=0.3, back=True)
 @example(speed=0.1, back=True)
-@settings(max_examples=scaled(12))
+@settings(max_examples=5)
 def test_across_a_border_the_force_changes_as_fast_as_the_border_says_and_nothing_is_driven(
     model: str, speed: float, back: bool
 ) -> None:
@@ -69,7 +68,7 @@ def test_across_a_border_the_force_changes_as_fast_as_the_border_says_and_nothin
 
 @pytest.mark.parametrize("stiffness", [800.0, 20000.0])
 @given(mass=st.floats(0.01, 0.5), damping=st.floats(0.5, 20.0), speed=st.floats(0.01, 0.3))
-@settings(max_examples=scaled(15))
+@settings(max_examples=5)
 def test_the_room_for_the_ringing_of_model_b_is_enough(
     stiffness: float, mass: float, damping: float, speed: float
 ) -> None:
@@ -81,7 +80,7 @@ def test_the_room_for_the_ringing_of_model_b_is_enough(
 
 
 @given(stiffness=st.floats(500.0, 50000.0), damping=st.floats(0.1, 50.0), speed=st.floats(0.01, 0.3))
-@settings(max_examples=scaled(15))
+@settings(max_examples=5)
 def test_in_front_of_any_spring_the_border_of_model_c_is_wide_enough(
     stiffness: float, damping: float, speed: float
 ) -> None:
@@ -91,10 +90,9 @@ def test_in_front_of_any_spring_the_border_of_model_c_is_wide_enough(
     assert dissipated(program.element, rows).min() >= -1e-12
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("model", "ABCD")
 @given(seed=st.integers(0, 1000), speed=st.floats(0.02, 0.5))
-@settings(max_examples=scaled(10))
+@settings(max_examples=5)
 def test_whatever_the_hand_does_on_a_rough_scene_the_element_never_gives_power(
     model: str, seed: int, speed: float
 ) -> None:

@@ -24,7 +24,6 @@ from haptics.rendering.programs import keep_motion, parameters_of, read_program,
 from haptics.rendering.rendering import Rendering
 from haptics.servo.servo import Servo
 from haptics.trace import Reader, Trace
-from tests.examples import scaled
 from tests.haptics.changing import ELEMENTS
 from tests.haptics.doubles import BenchDevice
 
@@ -97,7 +96,7 @@ def test_every_tick_comes_out_with_the_same_bits(tmp_path: Path, trace: Trace, m
     assert (found.ticks, found.mismatches, found.verdict) == (300 * len(order), 0, "ok")
 
 
-@settings(max_examples=scaled(5))
+@settings(max_examples=5)
 @given(order=some.text("mhe", min_size=2, max_size=12), model=some.sampled_from(list(OF)))
 def test_whatever_the_order_and_however_often(tmp_path_factory: pytest.TempPathFactory, order: str, model: str) -> None:
     place = tmp_path_factory.mktemp("run")

@@ -36,7 +36,6 @@ def fall(cls: type[_Peaked], numbers: np.ndarray) -> np.ndarray:
     return -(np.diff(level, axis=1) / np.diff(s, axis=1)).min(axis=1)
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("cls", [Stribeck, GaussianStribeck])
 @given(data=st.data())
 def test_no_mixture_of_three_laws_falls_more_steeply_than_the_scene_says(

@@ -28,7 +28,6 @@ from haptics.scenes import (
     write_scene,
 )
 from haptics.scenes.files import line_of
-from tests.examples import scaled
 
 LEVELS = np.arange(12, dtype=np.uint8).reshape(3, 4) * 20
 EVERYTHING = Scene(
@@ -266,7 +265,7 @@ def places(value: object, path: tuple[str | int, ...] = ()) -> list[tuple[str | 
 
 
 @given(data=st.data())
-@settings(max_examples=scaled(300))
+@settings(max_examples=75)
 def test_whatever_is_put_anywhere_into_a_scene_it_is_a_scene_or_refused(data: st.DataObject) -> None:
     table = json.loads(json.dumps(scene_table(EVERYTHING)))
     for _ in range(data.draw(st.integers(1, 3))):

@@ -33,7 +33,6 @@ SCENES = {
 }
 
 
-@pytest.mark.few(4)
 @pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys())
 def test_the_tick_finds_the_numbers_and_the_region_of_the_last_proxy(scene: Scene) -> None:
     program = OnScene(element_of("C", scene.law), scene)

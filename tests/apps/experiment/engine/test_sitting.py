@@ -20,6 +20,7 @@ from haptics.recording.recording import Recording
 from haptics.recording.replay import verify
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.running import simulate
+from tests.sampling import sample
 
 
 @pytest.fixture(scope="module")
@@ -205,8 +206,7 @@ TASKS = {
 }
 
 
-@pytest.mark.few(2)
-@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("task", sample(TASKS, 2))
 def test_every_task_runs(task: str, tmp_path: Path) -> None:
     more, procedure = TASKS[task]
     text = WEBER.split("[response]")[0].replace("{ most_trials = 3 }", "{}").replace('"discrimination"', f'"{task}"')

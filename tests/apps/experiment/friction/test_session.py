@@ -17,7 +17,6 @@ from apps.experiment.journal import SessionFolder, read_journal, trial_rows
 from apps.experiment.stimulus import measure
 from calibration.parameters.files import read_parameter_file
 from haptics.errors import ConfigurationError, DeviceFault, RecordingError
-from haptics.reading import sha256_of
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.running import simulate
 
@@ -75,19 +74,6 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> SessionFolder:
 def event(place: SessionFolder) -> dict[str, Any]:
     (found,) = [one for one in read_journal(place.journal).records if one.get("name") == "own-friction"]
     return dict(found)
-
-
-@pytest.mark.slow
-def test_it_is_measured_before_the_first_block_and_kept(session: SessionFolder) -> None:
-    records, told = read_journal(session.journal).records, event(session)
-    first = next(one for one in records if one["record"] == "block_start")
-    assert told["number"] < first["number"]
-    file = session.folder / "own_friction.toml"
-    assert sha256_of(file) == told["sha256"]
-    for axis in "xy":
-        known = read_parameter_file(file).joint(axis).known_friction()
-        assert known.values["coulomb"] == pytest.approx(0.4, abs=0.01), "the truth of the virtual joystick"
-    assert (session.folder / told["recording"] / "ticks.npy").is_file()
 
 
 def test_a_change_beyond_its_interval_is_told_and_the_other_axis_is_not(session: SessionFolder) -> None:

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 from apps.experiment.journal import Journal, read_journal, reading
 from haptics.errors import RecordingError
 from tests.apps.experiment.journal.records import HEADER, begin_block, place, run_trial
-from tests.examples import scaled
 
 
 @pytest.fixture(scope="module")
@@ -136,7 +135,7 @@ def test_what_is_no_file_is_refused_at_once(tmp_path: Path) -> None:
     assert "no whole record" in refused(tmp_path / "j", b"")
 
 
-@settings(max_examples=scaled(150))
+@settings(max_examples=37)
 @given(st.data())
 def test_damage_anywhere_is_an_error_in_words_or_no_damage(
     tmp_path_factory: pytest.TempPathFactory, lines: list[bytes], data: st.DataObject

@@ -44,7 +44,6 @@ def correct(
     return sum(observer.answer(trial, rng).response == "2" for _ in range(800)) / 800
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("known", [True, False], ids=["hand", "computed"])
 def test_the_increment_of_level_1_is_told_as_often_by_force(known: bool) -> None:
     """Within 4 standard errors and the Weber noise of the comparison, which is the stronger of the two."""

@@ -99,17 +99,6 @@ def test_without_an_effect_nothing_is_found(tmp_path: Path) -> None:
     assert "take more participants or trials" in answer.text
 
 
-@pytest.mark.slow
-def test_many_people_without_a_threshold_are_worth_a_word(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A staircase that settles at 86 % presents little near 80 %."""
-    procedure = 'kind = "staircase"\nstart = 0.5\ndown = 4\nreversals = 8\nsteps = [2.0]'
-    text = 'kind = "quest+"\nminimum = 0.04\nmaximum = 2.0\ncount = 16\nthresholds = 20\ntrials = 30'
-    new = f"{procedure}\nminimum = 0.04\nmaximum = 2.0"
-    monkeypatch.setitem(globals(), "FILE", FILE.replace("[power]", "[power]\nproportion = 0.8"))
-    answer = plan(tmp_path, old=text, new=new)
-    assert answer.result["left_out"] > 3 and "power.proportion" in answer.text.replace("\n", " ")
-
-
 def test_a_plan_of_a_precision(tmp_path: Path) -> None:
     answer = plan(tmp_path, old="[power]", new='[power]\nquestion = "precision"\nfirst = "high"\nprecision = 0.3')
     assert answer.result["truth"] == pytest.approx(math.hypot(0.2, 0.05) / 2.0, rel=0.15)
@@ -122,14 +111,6 @@ def test_threads_come_to_the_same_plan(tmp_path: Path) -> None:
         for more in ((), ("--executor", "threads", "--workers", "2"))
     )
     assert threads == alone
-
-
-@pytest.mark.slow
-def test_the_same_seed_is_the_same_plan(tmp_path: Path) -> None:
-    def rows(*arguments: str) -> list[Any]:
-        return plan(tmp_path, "--people", "20", *arguments).result["power"]
-
-    assert rows("--seed", "3") == rows("--seed", "3") != rows("--seed", "4")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import pytest
 
 from apps.experiment.power.people import Arm, Study, simulate_people
 from apps.experiment.power.pool import simulate_pool
-from apps.shared.workers import workers
 
 QUEST: dict[str, Any] = {"kind": "quest+", "minimum": 0.02, "maximum": 2.0, "trials": 40, "count": 20, "thresholds": 20}
 WEAK = Arm("weak", "discrimination", "law.force", 1.0, 1, QUEST)
@@ -34,14 +33,6 @@ def test_the_results_do_not_depend_on_the_workers() -> None:
     assert (simulate_pool(STUDY, 25) == alone[:25]).all()
 
 
-@pytest.mark.slow
-def test_nor_on_processes() -> None:
-    with workers("processes", 2) as (executor, count):
-        assert count == 2
-        assert (simulate_pool(STUDY, 45, executor=executor) == simulate_pool(STUDY, 45)).all()
-
-
-@pytest.mark.few(1)
 @pytest.mark.parametrize(
     ("procedure", "error"),
     [
@@ -59,7 +50,6 @@ def test_every_procedure_finds_the_thresholds_of_the_people(procedure: dict[str,
     assert np.exp(np.median(found[:, 1])) == pytest.approx(math.hypot(0.1, 0.05), rel=0.15)
 
 
-@pytest.mark.slow
 def test_an_effect_is_found_as_large_as_it_was_made() -> None:
     study = replace(STUDY, arms=(WEAK, replace(WEAK, name="harder", factor=1.5, spread=0.1)))
     found = simulate_people(study, 0, 120)

@@ -72,7 +72,6 @@ def random_settings(rng: np.random.Generator) -> StaircaseSettings:
     )
 
 
-@pytest.mark.slow
 def test_300_random_runs_equal_an_independent_staircase() -> None:
     rng = np.random.default_rng(1998)
     clamped = reversed_at_an_end = 0

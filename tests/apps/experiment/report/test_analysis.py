@@ -24,7 +24,6 @@ def found_in(folder: Path, **settings: Any) -> tuple[Experiment, list[PersonResu
     return experiment, [analyse(experiment, person, chosen) for person in experiment.people]
 
 
-@pytest.mark.slow
 def test_a_weber_function_is_recovered_with_its_truth_beside(weber: Path) -> None:
     experiment, people = found_in(weber)
     assert [one.code for one in people] == ["P01", "P02", "P03"]
@@ -44,7 +43,6 @@ def test_a_weber_function_is_recovered_with_its_truth_beside(weber: Path) -> Non
         assert one.weber.mean.low <= one.weber.mean.value <= one.weber.mean.high
 
 
-@pytest.mark.slow
 def test_only_trials_that_count_are_fitted(weber: Path) -> None:
     experiment, people = found_in(weber)
     for person, result in zip(experiment.people, people, strict=True):
@@ -55,7 +53,6 @@ def test_only_trials_that_count_are_fitted(weber: Path) -> None:
         assert all(one.fit is not None and one.fit.answers.trials == 30 for one in result.conditions)
 
 
-@pytest.mark.slow
 def test_the_procedure_says_the_same_as_in_the_session(weber: Path) -> None:
     _, people = found_in(weber)
     for condition in people[0].conditions:
@@ -67,7 +64,6 @@ def test_the_procedure_says_the_same_as_in_the_session(weber: Path) -> None:
         assert math.log(procedure["estimate"] / fitted.value) == pytest.approx(0.0, abs=1.0)
 
 
-@pytest.mark.slow
 def test_a_difference_has_the_percentage_that_was_asked_for(weber: Path) -> None:
     _, people = found_in(weber, percent=(71.0, 84.0))
     for condition in people[0].conditions:
@@ -117,7 +113,6 @@ def test_adjustments_give_their_spread(tmp_path: Path) -> None:
     assert difference.holds_truth
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize("task", ["detection", "same-different"])
 def test_yes_and_different_have_thresholds_and_detectability(tmp_path: Path, task: str) -> None:
     table = {"kind": "constant", "levels": [0.1, 0.25, 0.5], "repeats": 20}

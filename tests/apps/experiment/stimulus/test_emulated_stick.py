@@ -83,7 +83,6 @@ def stroke(file: Path, level: float, patch: pytest.MonkeyPatch) -> tuple[Rows, D
     return rows[400:], device.spec
 
 
-@pytest.mark.few(1)
 def test_what_is_felt_by_the_model_is_what_the_hand_really_felt(stroked: Stroked) -> None:
     true, found = stroked.truth, stroked.by_model(stroked.own)
     assert (true.source, found.source) == ("truth", "model")

@@ -56,7 +56,6 @@ def ratios(rows: list[dict[str, Any]], name: str) -> np.ndarray:
     return np.array([row[f"{name}_{k}"] - row[f"asked_{k}"] for row in rows for k in (1, 2)])
 
 
-@pytest.mark.slow
 def test_a_compensated_joystick_lets_the_hand_feel_what_was_asked(tmp_path: Path) -> None:
     rows, _ = rows_of(tmp_path, FRICTION + 'friction_parameters = "own.toml"\ncompensation = 0.95\n')
     asked = np.array([row[f"asked_{k}"] for row in rows for k in (1, 2)])
@@ -65,7 +64,6 @@ def test_a_compensated_joystick_lets_the_hand_feel_what_was_asked(tmp_path: Path
     assert (ratios(rows, "delivered") == 0.0).all()
 
 
-@pytest.mark.slow
 def test_what_a_device_has_of_its_own_is_felt_and_not_delivered(tmp_path: Path) -> None:
     rows, _ = rows_of(tmp_path, FRICTION)
     more = ratios(rows, "felt")
@@ -74,7 +72,6 @@ def test_what_a_device_has_of_its_own_is_felt_and_not_delivered(tmp_path: Path) 
     assert (ratios(rows, "delivered") == 0.0).all()
 
 
-@pytest.mark.slow
 def test_without_the_truth_it_is_the_model_of_the_own_friction_with_its_interval(tmp_path: Path) -> None:
     _, folder = rows_of(tmp_path, FRICTION + 'friction_parameters = "own.toml"\ncompensation = 0.95\n')
     block = folder / "blocks" / "block-01"
@@ -94,7 +91,6 @@ def test_without_anything_known_felt_is_blank_and_says_why(tmp_path: Path) -> No
     assert found["felt_1"] is None and "not known" in found["stimulus_missing"]
 
 
-@pytest.mark.few(1)
 @pytest.mark.parametrize(("name", "why"), [("stiffness", "gives back"), ("damping", "less than a millimetre")])
 def test_what_was_felt_of_an_elements_parameter_is_blank_and_says_why(tmp_path: Path, name: str, why: str) -> None:
     _, folder = rows_of(tmp_path, FRICTION)
@@ -142,7 +138,6 @@ def test_a_limited_force_is_delivered_as_less(tmp_path: Path) -> None:
     assert (cut.share, cut.flagged, cut.exact) == (pytest.approx(0.5), 1.0, True)
 
 
-@pytest.mark.slow
 def test_what_was_measured_is_kept_and_made_anew_for_other_ticks(tmp_path: Path) -> None:
     _, folder = rows_of(tmp_path, FRICTION)
     block, start = folder / "blocks" / "block-01", starts(folder)[0]

@@ -17,9 +17,9 @@ from devices.arm.motors.can import codec
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
 from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.can_simple import CanSimple
-from haptics.device import Vector
 from haptics.errors import ConfigurationError, DeviceFault, DeviceOpenError
 from tests.devices.arm.odrive_rig import HOME, PATIENCE, go_on, make_on_can, run, states, states_at_looks, until
+from tests.sampling import sample
 
 pytestmark = pytest.mark.usefixtures("stepped")
 
@@ -62,8 +62,7 @@ def test_nothing_is_compiled_while_a_watchdog_waits() -> None:
     assert states_at_looks(*make_on_can()[:2]) == [[IDLE, IDLE], [CLOSED_LOOP, CLOSED_LOOP]]
 
 
-@pytest.mark.few(1)
-@pytest.mark.parametrize(("version", "told"), [((0, 5, 6), "0.5"), ((0, 6, 10), "0.6.10")])
+@pytest.mark.parametrize(("version", "told"), sample([((0, 5, 6), "0.5"), ((0, 6, 10), "0.6.10")], 1))
 def test_a_drive_of_either_generation_is_opened_armed_and_driven(version: tuple[int, int, int], told: str) -> None:
     with armed(version=version) as (stage, board, _):
         assert stage.facts["firmware"] == told
@@ -192,24 +191,6 @@ def test_a_millisecond_takes_four_frames() -> None:
     assert counted.keys() == {(0, codec.INPUT_POSITION), (1, codec.INPUT_POSITION)}
     assert len(taken) == pytest.approx(2e3 * duration, rel=0.1)
     assert drive.estimates == 1e-3  # and as many come back
-
-
-@pytest.mark.slow
-def test_the_motors_follow_position_and_speed() -> None:
-    def reference(now: float) -> tuple[Vector, Vector]:
-        return HOME + 0.4 * (1.0 - np.cos(6.0 * now)), np.full(2, 2.4 * np.sin(6.0 * now))
-
-    errors = []
-    with armed(reduction_1=2.0, reduction_2=-2.0) as (stage, _, _):
-        start = time.perf_counter()
-
-        def command(now: float) -> Vector:
-            angles = stage.look()
-            errors.append(angles - reference(stage.sampled - start)[0])
-            return reference(now)[0]
-
-        run(stage, 0.6, command)
-    assert np.abs(errors[100:]).max() < 0.05
 
 
 def test_speeds_and_torques_that_a_position_cannot_carry_get_a_frame_of_their_own() -> None:

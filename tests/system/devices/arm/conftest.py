@@ -1,0 +1,3 @@
+from tests.devices.arm.conftest import stepped
+
+__all__ = ["stepped"]

@@ -1,0 +1,113 @@
+"""Hands without Python: the same numbers compiled and interpreted, and a mouse that is written to meanwhile."""
+
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from devices.common.workspace import Workspace
+from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
+from haptics.servo.lane import Lane
+
+WORKSPACE = Workspace((-0.1, -0.08), (0.1, 0.08))
+ROOT = Path(__file__).parents[4]
+
+
+def hand_table(name, folder):
+    """Return the table of a hand of every name, with all that it can do; what it needs lies in `folder`."""
+    if name == "recorded":
+        times = np.linspace(0.0, 3.0, 40)
+        path = np.column_stack((times, 0.05 * np.sin(3.0 * times), 0.02 * np.cos(5.0 * times)))
+        (folder / "path.csv").write_text("t,x,y\n" + "".join(f"{t},{x},{y}\n" for t, x, y in path.tolist()))
+    if name == "mouse":
+        lane = Lane(folder / "target", HAND_TARGET, create=not (folder / "target").exists())
+        lane.publish(np.array(((0.05, -0.2), 1, 0b1000, 0.25), HAND_TARGET))
+    tables = {
+        "minimum-jerk": {"tremor": 0.3, "pause": 0.05, "rest": 0.4, "speed": 0.3},
+        "scripted-force": {"script": [[0.1, 0.0, 2.0], [0.5, 4.0, -1.0], [0.9, 1.0, 1.0]], "repeat": 1.7},
+        "recorded": {"file": str(folder / "path.csv"), "tremor": 0.2},
+        "mouse": {"target": str(folder / "target"), "tremor": 0.2, "smoothing": 0.2},
+    }
+    return {"name": name, "presses": ["1@0.2+0.5", "31@0.3", "1@0.6+0.4"], **tables[name]}
+
+
+def moves(name, folder):
+    """Return what a hand does over four seconds, as bytes."""
+    hand = make_hand(hand_table(name, folder), 5, WORKSPACE)
+    handle = np.array((0.01, -0.02))
+    return np.array([hand.sample(time, handle) for time in np.arange(0.0, 4.0, 1e-2)]).tobytes()
+
+
+def in_another_process(code, **environment):
+    """Return what `code` prints there."""
+    command = [sys.executable, "-c", f"from tests.system.devices.virtual.test_compiled_hands import *\n{code}"]
+    return subprocess.run(
+        command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True
+    ).stdout
+
+
+def test_interpreted_hands_give_the_same_numbers(tmp_path):
+    here = {name: moves(name, tmp_path).hex() for name in HANDS}
+    code = f"for name in HANDS: print(name, moves(name, Path({str(tmp_path)!r})).hex())"
+    there = in_another_process(code, NUMBA_DISABLE_JIT="1")
+    assert dict(line.split() for line in there.splitlines()) == here
+
+
+# --- the mouse --------------------------------------------------------------------------------------------------------
+
+
+def publish(path):
+    """Publish opposite numbers for a second, leisurely: most of the time a value is half written."""
+    lane = Lane(path, HAND_TARGET)
+    lane.record["engaged"] = 1
+    end, k = time.monotonic() + 1.0, 0
+    position = lane.record["position"][0]
+    while time.monotonic() < end:
+        k = (k + 1) % 70
+        lane.sequence[0] += 1
+        position[0] = 1e-3 * k
+        position[1] = -1e-3 * k
+        lane.sequence[0] += 1
+
+
+def test_mouse_is_never_seen_half_moved(tmp_path):
+    path = tmp_path / "target"
+    Lane(path, HAND_TARGET, create=True)
+    hand = make_hand({"name": "mouse", "target": str(path), "smoothing": 1e-3}, 0, WORKSPACE)
+    writer = subprocess.Popen(
+        [
+            sys.executable,
+            "-c",
+            f"from tests.system.devices.virtual.test_compiled_hands import *\npublish(Path({str(path)!r}))",
+        ],
+        cwd=ROOT,
+    )
+    seen = set()
+    now, handle = 0.0, np.zeros(2)
+    while writer.poll() is None:
+        now += 10.0  # the filter has long arrived
+        sample = hand.sample(now, handle)
+        assert sample.x == -sample.y
+        seen.add(sample.x)
+    assert writer.returncode == 0
+    assert len(seen) > 20
+
+
+@pytest.fixture
+def lane(tmp_path):
+    return Lane(tmp_path / "target", HAND_TARGET, create=True)
+
+
+def test_mouse_that_is_half_written_stays_where_it_was(lane):
+    hand = make_hand({"name": "mouse", "target": str(lane.path), "smoothing": 1e-3}, 0, WORKSPACE)
+    lane.publish(np.array(((0.05, 0.02), 1, 0, 0.0), HAND_TARGET))
+    assert hand.sample(1.0, np.zeros(2))[:2] == (0.05, 0.02)
+    lane.sequence[0] += 1
+    lane.record["position"] = (-0.03, 0.02)
+    assert hand.sample(2.0, np.zeros(2))[:2] == (0.05, 0.02)
+    lane.sequence[0] += 1
+    assert hand.sample(3.0, np.zeros(2))[:2] == (-0.03, 0.02)

@@ -1,0 +1,155 @@
+"""Every fault on every device, with every model, in every phase: what must come of it, and the table that says so."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from apps.settings.config import complete
+from devices.faults import FAULTS
+from haptics.device import Causality
+from haptics.records import Status
+from haptics.rendering.envelope import UNUSABLE
+from haptics.servo.loop_kernels import FAULT_AFTER
+from tests.safety_runs import DEVICES, PERIOD, Case, Finding, Passing, find_all, run
+from tests.safety_table import documented, markdown
+
+RAISING = ("read-error", "write-error", "unplug")
+NUMBERS = ("nan", "infinite")
+FATAL = (*RAISING, *NUMBERS, "stale", "jump", "delay-20ms")
+"""Faults after which there is nothing to be rendered any more."""
+
+HARMLESS = ("delay-1ms", "delay-5ms", "duplicate", "late", "out-of-order", "quantisation", "saturation")
+"""Faults with which a run can go on: what a sample says is not far from the truth."""
+
+UNSEEN = ("stuck", "ignored")
+"""Faults that no single sample shows; an arm that moves is noticed not to follow."""
+
+AFTER_ALL = ("dropout", "hang")
+"""Faults that are over before the run is."""
+
+Findings = dict[str, list[Finding]]
+
+
+@pytest.fixture(scope="module")
+def findings(tmp_path_factory: pytest.TempPathFactory) -> Findings:
+    """Every run there is, by its fault."""
+    found = find_all(tmp_path_factory.mktemp("faults"))
+    return {fault: [finding for finding in found if finding.case.fault == fault] for fault in FAULTS}
+
+
+def told_from_the_first_sample_on(case: Case) -> bool:
+    """Tell whether the fault is a lie that nothing contradicts: zeros, where nothing is known of the handle yet."""
+    return (case.fault, case.phase) == ("jump", "start")
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_contact_is_in_the_phase_that_the_table_says(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        assert finding.phase_is_right, finding.case
+        if finding.case.phase != "start" and finding.causality is Causality.IMPEDANCE:
+            force = finding.rows["command"][finding.case.first - 1]
+            assert np.hypot(*force) > 1.0, "there is a force to lose"
+
+
+@pytest.mark.parametrize("fault", FATAL)
+def test_what_cannot_go_on_is_safe_within_two_ticks_and_ends_as_a_fault(findings: Findings, fault: str) -> None:
+    judged = [finding for finding in findings[fault] if not told_from_the_first_sample_on(finding.case)]
+    assert len(judged) >= 8
+    for finding in judged:
+        case, safe_after = finding.case, finding.safe_after
+        assert safe_after is not None
+        assert safe_after <= 2, case
+        late = 8 if (fault, case.phase) == ("delay-20ms", "start") else 0  # so old it must become first
+        assert finding.refused[0] == case.first + late, case
+        assert finding.fault_after == pytest.approx(0.0 if fault in RAISING else FAULT_AFTER, abs=1e-9)
+        assert finding.message.startswith(f"{case.device} failed at tick {finding.refused[-1]}: ")
+
+
+@pytest.mark.parametrize("fault", HARMLESS)
+def test_what_is_not_far_from_the_truth_ends_no_run(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        assert finding.message == ""
+        assert len(finding.refused) == 0, finding.case
+
+
+@pytest.mark.parametrize("fault", UNSEEN)
+def test_what_no_sample_shows_is_noticed_where_an_arm_should_move(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        case, status = finding.case, finding.rows["status"]
+        moves = case.phase == "slip" or (fault, case.phase) == ("ignored", "stick")  # later, it would slide
+        assert bool(finding.message) == (moves and finding.causality is Causality.ADMITTANCE), case
+        if finding.message:
+            spec = complete({"device": {"name": case.device}}).spec
+            assert "does not follow" in finding.message
+            assert finding.safe_after == 1
+            assert finding.fault_after == pytest.approx(FAULT_AFTER, abs=1e-9)
+            ahead = np.hypot(*(finding.rows["proxy"] - finding.rows["position"]).T)
+            assert ahead.max() < spec.max_following_error + PERIOD * spec.max_speed
+            assert not (status & UNUSABLE & ~Status.FOLLOWING_ERROR).any()
+
+
+@pytest.mark.parametrize("fault", AFTER_ALL)
+def test_a_short_fault_is_survived(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        assert finding.message == ""
+        assert len(finding.refused) > 0, finding.case
+        late = finding.rows["time"] > finding.case.start + 0.06
+        assert not (finding.rows["status"][late] & UNUSABLE).any()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_no_command_is_above_the_limits(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        assert np.isfinite(finding.commands).all()
+        if told_from_the_first_sample_on(finding.case) and finding.causality is Causality.ADMITTANCE:
+            # The reference begins where the sample says. No driver may make a zero of a reading that failed.
+            assert not finding.commands[:5].any()
+        else:
+            assert finding.largest <= 1.0 + 1e-9, finding.case
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_refused_sample_leaves_the_element_as_it_was(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        rows = finding.rows
+        refused = np.flatnonzero((rows["status"] & UNUSABLE) != 0)
+        after = refused[refused > 0]
+        kept = (rows["displacement"][after] == rows["displacement"][after - 1]).all(axis=1)
+        let_go = ~rows["displacement"][after].any(axis=1)  # by model D, which is held
+        assert (kept | (let_go if finding.case.model == "D" else False)).all(), finding.case
+        assert not rows["sliding_velocity"][refused].any()
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_recording_is_whole_and_comes_out_with_the_same_bits(findings: Findings, fault: str) -> None:
+    for finding in findings[fault]:
+        rows, told = finding.rows, np.unique(finding.ticks)
+        assert (finding.verification.ticks, finding.verification.mismatches) == (len(rows), 0), finding.case
+        if len(rows):
+            commanded = rows["tick"][np.isfinite(rows["command"]).all(axis=1)]
+            assert np.isin(commanded, told).all()
+            assert told[-1] - rows["tick"][-1] in ((0, 1) if len(commanded) else (0,))
+        else:
+            assert fault in RAISING
+            assert finding.case.phase == "start"
+
+
+def test_the_document_has_the_table_of_this_run(findings: Findings) -> None:
+    table = markdown([finding for group in findings.values() for finding in group])
+    assert documented() == table, "python -m tests.safety_table --write puts it there"
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_the_outcome_is_the_same_where_reading_takes_time(findings: Findings, fault: str, tmp_path: Path) -> None:
+    """The table is made in simulated time, where a reading takes none; nothing in it may depend on that."""
+    said = {finding.case: finding.words() for finding in findings[fault]}
+    for device, models in DEVICES.items():
+        case = Case(fault, device, models[0], "slip")
+        assert run(case, tmp_path / device, Passing).words() == said[case], case
+
+
+def test_every_fault_is_judged() -> None:
+    assert {*FATAL, *HARMLESS, *AFTER_ALL, *UNSEEN} == set(FAULTS)
