@@ -226,7 +226,7 @@ def test_without_the_layer_the_remedy_is_said(monkeypatch: pytest.MonkeyPatch) -
 # --- an experiment ----------------------------------------------------------------------------------------------------
 
 _ONE_TRIAL = 'kind = "constant"\nlevels = [0.5, 1.0]\nrepeats = 1\n'
-_PATIENT = "block = 9\nlate_ticks = 1.0\nlongest_gap = 0.9"
+_PATIENT = "block = 9\nrest = 0.5\nlate_ticks = 1.0\nlongest_gap = 0.9"
 
 
 def short_experiment(folder: Path) -> Path:

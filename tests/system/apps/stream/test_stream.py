@@ -24,7 +24,7 @@ from haptics.recording.recording import Recording
 
 DURATION = 2.0
 
-LONG = 10.0
+LONG = 5.0
 
 
 def free_port(kind: int) -> int:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import pytest
 
 from calibration.friction.trials import SCENARIOS, Scenario, coverage
+from tests.sampling import sample
 
 
-@pytest.mark.parametrize("scenario", [one for one in SCENARIOS if one.model != "auto"], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "scenario", sample([one for one in SCENARIOS if one.model != "auto"], 8), ids=lambda one: one.name
+)
 def test_what_is_missed_is_hardly_missed_in_silence(scenario: Scenario) -> None:
     """An interval of 95 % misses now and then; a scenario in which more are missed has warnings."""
     of = coverage(scenario, 20)

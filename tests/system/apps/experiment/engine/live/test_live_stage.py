@@ -20,7 +20,7 @@ from haptics.recording.replay import verify
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.test_scenes import along_a_wall
 
-CALM = WEBER.replace("block = 5", "block = 4\nlate_ticks = 1.0\nlongest_gap = 0.9").replace(
+CALM = WEBER.replace("block = 5", "block = 4\nrest = 0.5\nlate_ticks = 1.0\nlongest_gap = 0.9").replace(
     "most_trials = 4", "most_trials = 2"
 )
 

@@ -12,7 +12,7 @@ from haptics.recording.recording import Recording
 from tests.apps.experiment.design.designs import changed
 from tests.apps.experiment.engine.live.killed import finish, run
 from tests.apps.screen import WHY_NOT, virtual_screen
-from tests.system.apps.experiment.engine.live.test_live_kills import QUICK
+from tests.system.parallel.apps.experiment.engine.test_live_kills import QUICK
 
 MEASURED = """
 [friction]
