@@ -15,6 +15,7 @@ from types import ModuleType
 
 import pytest
 
+WORKERS = str((os.cpu_count() or 1) + 1)
 SCRIPT = Path(__file__).resolve().parents[2] / "run"
 THIS_VENV_PACKAGE = f"python3.{sys.version_info[1]}-venv"
 
@@ -319,7 +320,7 @@ def test_what_a_step_prints_goes_to_the_log(run: ModuleType, capfd: pytest.Captu
         ("docs", ["serve"], ["-P", "-m", "mkdocs", "serve"]),
         ("python", ["examples/one.py"], ["examples/one.py"]),
         ("test", ["-k", "law"], ["-m", "pytest", "-k", "law"]),
-        ("test", [], ["-m", "pytest", "-n", "auto", "--dist", "worksteal"]),
+        ("test", [], ["-m", "pytest", "-n", WORKERS, "--dist", "worksteal"]),
     ],
 )
 def test_what_is_executed(run: ModuleType, name: str, arguments: list[str], expected: list[str]) -> None:
@@ -355,7 +356,7 @@ def test_every_level_runs_also_after_one_has_failed(run: ModuleType, monkeypatch
 
     monkeypatch.setattr(run.subprocess, "call", call)
     assert run.start("test", ["--all", "-k", "law"]) == 1
-    parallel = ["-n", "auto", "--dist", "worksteal"]
+    parallel = ["-n", WORKERS, "--dist", "worksteal"]
     assert commands == [
         [*parallel, "-k", "law"],
         ["tests/system/parallel", *parallel, "-k", "law"],

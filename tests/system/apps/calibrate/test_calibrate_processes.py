@@ -29,9 +29,8 @@ COMMANDS = {
     "joints": ["friction", "--device=virtual-arm", *QUICK],
     "poses": ["arm", "--device=virtual-arm", "--only=handle"],
     "pushes": ["joystick", *STICK, "--stated-max-force=6"],
-    "weight": ["joystick", *STICK, "--weight=0.2"],
 }
-"""What moves a device by itself. Of the last one the second run counts, in which the stick carries a weight."""
+"""Calibrations that move the device."""
 
 MOVING = 1500
 """Ticks after which each of them is in the middle of a motion."""
@@ -50,8 +49,6 @@ def calibrating(what: str, folder: Path, *more: str) -> Iterator[tuple[Applicati
 
 def moving(what: str, application: Application, place: Path) -> Path:
     """Return the recording once it has so many ticks."""
-    if what == "weight":
-        until(lambda: any(place.glob("*_weight/recording.json")), "nobody carried a weight", 90.0)
     return until_running(application.application, place, MOVING)
 
 
@@ -138,7 +135,7 @@ def test_a_device_that_goes_bad_is_left_safe(what: str, fault: str, words: str, 
             assert (found.rows["command"][first:] == found.rows["command"][first - 1]).all()
 
 
-@pytest.mark.parametrize("what", ["joystick", "poses", "weight"])
+@pytest.mark.parametrize("what", ["joystick", "poses"])
 def test_ctrl_c_ends_it_in_order(what: str, tmp_path: Path) -> None:
     with calibrating(what, tmp_path) as (application, place):
         recording = moving(what, application, place)

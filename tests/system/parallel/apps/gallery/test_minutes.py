@@ -12,9 +12,10 @@ from apps.gallery.registry import DEMONSTRATIONS
 from apps.gallery.showing import Showing
 from tests.apps.gallery.test_minutes import require, shown
 from tests.processes import ROOT
+from tests.sampling import sample
 
 
-@pytest.mark.parametrize("name", DEMONSTRATIONS)
+@pytest.mark.parametrize("name", sample(DEMONSTRATIONS, 4))
 def test_what_it_promises_holds_in_its_whole_length(name: str, tmp_path: Path) -> None:
     result = shown(name, tmp_path, brief=False)
     require(result)
