@@ -53,6 +53,15 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=2))
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print why each rerun test failed before: a rerun must not hide its cause."""
+    reruns = terminalreporter.getreports("rerun")
+    if reruns:
+        terminalreporter.section("failures before a rerun")
+    for report in reruns:
+        terminalreporter.write_line(f"{report.nodeid}\n{report.longreprtext}")
+
+
 def pytest_addoption(pluginmanager: pytest.PytestPluginManager) -> None:
     """Unregister pytest-qt where Qt cannot be loaded: it would end the whole run."""
     if MISSING_QT:

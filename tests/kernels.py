@@ -1,7 +1,7 @@
 """Compile the large kernels before the tests, so that two test processes do not both compile them.
 
-``./run test`` does it when there is no word that these sources have been compiled. Kernels of which a test alone is the
-user compile in that test.
+``./run test`` calls it unless these sources have been compiled before. Kernels that only one test uses are compiled in
+that test.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 
 def _commands(*commands: list[str]) -> None:
-    """Run commands of the project one after the other in a folder of their own, in silence."""
+    """Run commands of the project in a temporary folder, without output."""
     from apps.cli import main
 
     with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(io.StringIO()):
@@ -68,15 +68,15 @@ def _offline() -> None:
 
 
 GROUPS: tuple[tuple[Callable[[], None], ...], ...] = ((_joystick, _drivers, _conformance), (_arm, _offline))
-"""What each of the processes compiles."""
+"""Functions that each process runs to compile its kernels."""
 
 
 PROCESSOR = ("NUMBA_CPU_NAME", "NUMBA_CPU_FEATURES")
-"""What kernels are compiled for, if it is not this machine's processor."""
+"""Environment variables that choose the processor for which kernels are compiled."""
 
 
 def _stamp() -> Path | None:
-    """Return the file that says that these sources have been compiled, where compiled kernels are kept."""
+    """Return the stamp file of these sources in the kernel cache; None without a cache."""
     from haptics import kernel_cache
 
     folder = kernel_cache.find_folder()
@@ -88,7 +88,7 @@ def _stamp() -> Path | None:
 
 
 def _compile_all() -> int:
-    """Compile every group in a process of its own; return an exit status."""
+    """Compile each group in a separate process; return an exit status."""
     start = time.monotonic()
     print("compiling the kernels before the tests: about a minute, once", file=sys.stderr, flush=True)
     children = [

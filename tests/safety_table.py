@@ -18,6 +18,21 @@ from haptics.servo.job import LOOK_EVERY
 from haptics.servo.run import HEARTBEAT_EVERY
 from tests.safety_runs import DEVICES, LASTING, PERIOD, PHASES, Finding, find_all
 
+RAISING = ("read-error", "write-error", "unplug")
+NUMBERS = ("nan", "infinite")
+FATAL = (*RAISING, *NUMBERS, "stale", "jump", "delay-20ms")
+"""Faults that end a run."""
+
+HARMLESS = ("delay-1ms", "delay-5ms", "duplicate", "late", "out-of-order", "quantisation", "saturation")
+"""Faults with small errors of the samples, with which a run goes on."""
+
+UNSEEN = ("stuck", "ignored")
+"""Faults that no single sample shows. An arm that does not follow its reference is detected."""
+
+AFTER_ALL = ("dropout", "hang")
+"""Faults that end before the run."""
+
+
 DOCUMENT = Path(__file__).parents[1] / "docs" / "faults.md"
 BEGIN, END = "<!-- the table is made by python -m tests.safety_table --write -->", "<!-- end of the table -->"
 

@@ -23,7 +23,6 @@ from haptics.parts import call_part, record_at
 from haptics.ports import PORT_FIELDS, port_of
 from haptics.servo.lane import Lane
 from tests.devices.felt import FRICTION, write_own_friction
-from tests.sampling import sample
 from tests.system.devices.virtual.test_compiled_hands import hand_table
 
 PERIOD = 1e-3
@@ -127,7 +126,7 @@ def assert_same(pushing: Pushing, name: str, settings: dict[str, Any]) -> None:
 
 
 @both_devices
-@pytest.mark.parametrize("hand", sample(HANDS, 1))
+@pytest.mark.parametrize("hand", HANDS)
 def test_with_every_hand_it_moves_alike(tmp_path: Path, name: str, hand: str) -> None:
     settings = {"hand": hand_table(hand, tmp_path)}
     lane = Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None

@@ -26,7 +26,6 @@ from haptics.device import Causality
 from haptics.elements.tables import MODELS
 from haptics.errors import ConfigurationError
 from haptics.records import Rows
-from tests.sampling import sample
 
 Array = NDArray[np.float64]
 
@@ -69,7 +68,7 @@ def test_exactly_four_newtons_score_exactly_nothing(cell: Cell) -> None:
     assert passes(row)
 
 
-@pytest.mark.parametrize("grip", sample([cells.LIGHT, FIRM], 1), ids=lambda grip: grip.name)
+@pytest.mark.parametrize("grip", [cells.LIGHT, FIRM], ids=lambda grip: grip.name)
 def test_a_viscous_renderer_scores_as_viscous_damping_must(grip: cells.Grip) -> None:
     (row,) = evaluate(viscous, "viscous", [Cell(grip, 5e-6, 1000.0)])
     total = VISCOSITY + cells.HANDLE_DAMPING + grip.damping

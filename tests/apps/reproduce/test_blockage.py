@@ -9,7 +9,6 @@ from pathlib import Path
 import pytest
 
 from apps.reproduce.blockage import MODELS, RULES, SERVOS, Freed, blockage, line
-from tests.sampling import sample
 
 PAGE = Path(__file__).parents[3] / "docs" / "arm.md"
 
@@ -24,9 +23,9 @@ def numbers(text: str) -> list[float]:
     return [float(number) for number in re.findall(r"-?[0-9.]+", text.strip("|").split("|", 3)[3])]
 
 
-@pytest.mark.parametrize("name", sample(SERVOS, 2))
-@pytest.mark.parametrize("rule", sample(RULES, 2))
-@pytest.mark.parametrize("model", sample(MODELS, 2))
+@pytest.mark.parametrize("name", SERVOS)
+@pytest.mark.parametrize("rule", RULES)
+@pytest.mark.parametrize("model", MODELS)
 def test_line_is_as_the_page_says(model: str, rule: str, name: str) -> None:
     begin = re.escape(f"| {model} | {name} | {rule} |")
     stated = re.search(f"^{begin}.*$", PAGE.read_text(encoding="utf-8"), re.MULTILINE)

@@ -60,7 +60,7 @@ def circle(count: int) -> np.ndarray:
 
 
 @pytest.mark.parametrize("causality", sample(list(Causality), 2))
-@pytest.mark.parametrize("count", sample([1, 2, 3000], 2))
+@pytest.mark.parametrize("count", [1, 2, 3000])
 def test_a_picture_is_drawn(tmp_path: Path, causality: Causality, count: int) -> None:
     path = draw(record(tmp_path, circle(count), causality))
     assert path is not None

@@ -28,7 +28,7 @@ def slider(key: str, *assignments: str) -> Parameter:
 
 
 @pytest.mark.parametrize(("device", "model"), sample(PAIRS, 6))
-@pytest.mark.parametrize("law", sample([*LAWS, "stribeck-closed-form"], 6))
+@pytest.mark.parametrize("law", [*LAWS, "stribeck-closed-form"])
 def test_a_slider_can_be_moved_to_both_of_its_ends(device: str, model: str, law: str) -> None:
     try:
         config = config_of(f"device.name={device}", f"session.model={model}", f"law.name={law}")

@@ -9,7 +9,6 @@ from scipy.signal import lsim
 
 from calibration.servo.response import Response, ServoFit, fit_servo, servo_response
 from haptics.errors import ConfigurationError
-from tests.sampling import sample
 
 Array = NDArray[np.float64]
 
@@ -36,10 +35,8 @@ def found(time: Array, position: Array, sampled: Array, *, knows: bool) -> Servo
     return fit_servo([response], knows_velocity=knows)
 
 
-@pytest.mark.parametrize("knows", sample([True, False], 1))
-@pytest.mark.parametrize(
-    ("natural", "ratio", "delay"), sample([(17.0, 1.4, 4e-3), (50.0, 1.0, 0.0), (6.0, 0.4, 12e-3)], 1)
-)
+@pytest.mark.parametrize("knows", [True, False])
+@pytest.mark.parametrize(("natural", "ratio", "delay"), [(17.0, 1.4, 4e-3), (50.0, 1.0, 0.0), (6.0, 0.4, 12e-3)])
 def test_a_servo_is_found_exactly(natural: float, ratio: float, delay: float, knows: bool) -> None:
     time = PERIOD * np.arange(8000)
     fit = found(time, followed(time, natural, ratio, delay, knows=knows), time, knows=knows)

@@ -25,9 +25,7 @@ from haptics.design import FIRM_GRIP
 from haptics.elements.models import RigidAdmittance
 from haptics.friction.laws import Coulomb
 from haptics.jit import kernel
-from tests.devices.arm.test_servo_sliding import STRAIGHT, holding
-from tests.sampling import sample
-from tests.system.parallel.devices.arm.test_servo_sliding import CALM, LOUD, circling_hand, loudness, warned
+from tests.devices.arm.test_servo_sliding import CALM, LOUD, STRAIGHT, circling_hand, holding, loudness, warned
 
 TICK = 1e-3
 STEPS = round(TICK * RATE)
@@ -154,8 +152,8 @@ def shaking(law: str, mass: float, late: int, hand: dict[str, Any]) -> float:
     return loudness(forces)
 
 
-@pytest.mark.parametrize(("law", "calm"), sample([("pid", 1.15), ("rigid", 1.15), ("flatness", 1.3)], 1))
-@pytest.mark.parametrize("late", sample([7, 16], 1))
+@pytest.mark.parametrize(("law", "calm"), [("pid", 1.15), ("rigid", 1.15), ("flatness", 1.3)])
+@pytest.mark.parametrize("late", [7, 16])
 def test_a_mass_is_warned_of_where_it_shakes_and_not_where_it_is_calm(
     tmp_path: Path, law: str, calm: float, late: int
 ) -> None:

@@ -140,8 +140,8 @@ def test_fields_that_are_no_vectors_pass_too() -> None:
     assert held == [0, 0, 1, 2]
 
 
-@pytest.mark.parametrize("name", sample(SPOILING, 4))
-@pytest.mark.parametrize("device", sample(["virtual-joystick", "virtual-arm"], 4))
+@pytest.mark.parametrize("name", SPOILING)
+@pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm"])
 def test_no_fault_touches_what_the_hand_really_does(device: str, name: str) -> None:
     clock, inner, faulty = rig(device, f"{name}@0.3")
     forces = []

@@ -117,7 +117,7 @@ def test_a_hand_is_held_where_it_stopped_without_swinging_or_drift(profile: str,
     assert drift(held) < 0.5 * data_sheet(profile).position_resolution
 
 
-@pytest.mark.parametrize(("profile", "force"), sample(CASES, 1))
+@pytest.mark.parametrize(("profile", "force"), CASES)
 def test_it_slides_with_its_force_at_the_handle(profile: str, force: float, loop: Loop) -> None:
     found = advised(profile, force)
     rows = loop(profile, {"name": "minimum-jerk"}, force, found.stiffness, found.damping, 3.0)

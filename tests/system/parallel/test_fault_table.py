@@ -14,21 +14,15 @@ from haptics.records import Status
 from haptics.rendering.envelope import UNUSABLE
 from haptics.servo.loop_kernels import FAULT_AFTER
 from tests.safety_runs import DEVICES, PERIOD, Case, Finding, Passing, find_all, run
-from tests.safety_table import documented, markdown
-
-RAISING = ("read-error", "write-error", "unplug")
-NUMBERS = ("nan", "infinite")
-FATAL = (*RAISING, *NUMBERS, "stale", "jump", "delay-20ms")
-"""Faults after which there is nothing to be rendered any more."""
-
-HARMLESS = ("delay-1ms", "delay-5ms", "duplicate", "late", "out-of-order", "quantisation", "saturation")
-"""Faults with which a run can go on: what a sample says is not far from the truth."""
-
-UNSEEN = ("stuck", "ignored")
-"""Faults that no single sample shows; an arm that moves is noticed not to follow."""
-
-AFTER_ALL = ("dropout", "hang")
-"""Faults that are over before the run is."""
+from tests.safety_table import (
+    AFTER_ALL,
+    FATAL,
+    HARMLESS,
+    RAISING,
+    UNSEEN,
+    documented,
+    markdown,
+)
 
 Findings = dict[str, list[Finding]]
 

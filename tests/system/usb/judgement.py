@@ -1,4 +1,4 @@
-"""What must come of the scenes, whoever shows the stick to the driver: `StickScenes` needs a fixture `played`."""
+"""Assertions about the USB scenes, for every way to attach a stick. `StickScenes` needs a fixture `played`."""
 
 from __future__ import annotations
 

@@ -22,7 +22,6 @@ from haptics.recording.recording import Recording
 from haptics.recording.replay import verify as replay
 from tests.apps.experiment.design.designs import WEBER, changed
 from tests.apps.experiment.engine.running import simulate
-from tests.sampling import sample
 
 SPOT = """\
 name = "a rough spot"
@@ -78,7 +77,7 @@ def sound(place: SessionFolder) -> list[Any]:
     return rows
 
 
-@pytest.mark.parametrize("named", sample(['[session]\nscene = "spot.toml"', 'scene = "spot.toml"\n\n[session]'], 1))
+@pytest.mark.parametrize("named", ['[session]\nscene = "spot.toml"', 'scene = "spot.toml"\n\n[session]'])
 def test_a_law_is_judged_beside_a_region(tmp_path: Path, named: str) -> None:
     text = on_a_spot(tmp_path, named).read_text(encoding="utf-8")
     head, _, rest = text.partition('scene = "spot.toml"\n')

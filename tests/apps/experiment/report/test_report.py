@@ -15,7 +15,6 @@ import pytest
 from apps.cli import main
 from apps.experiment.report.words import SIMULATED
 from tests.apps.experiment.report.sittings import design, write_session
-from tests.sampling import sample
 
 
 def report_of(folder: Path, out: Path, capsys: pytest.CaptureFixture[str], *options: str) -> tuple[str, dict[str, Any]]:
@@ -142,14 +141,11 @@ def test_a_report_that_cannot_be_written_is_an_error_in_words(
 
 @pytest.mark.parametrize(
     ("task", "table", "figure"),
-    sample(
-        [
-            ("estimation", {"kind": "estimation", "levels": [0.5, 1.0, 2.0], "repeats": 3}, "Power law"),
-            ("adjustment", {"kind": "adjustment", "starts": [0.5, 1.5], "repeats": 4}, "Values that were set"),
-            ("detection", {"kind": "constant", "levels": [0.1, 0.5], "repeats": 6}, "Psychometric functions"),
-        ],
-        1,
-    ),
+    [
+        ("estimation", {"kind": "estimation", "levels": [0.5, 1.0, 2.0], "repeats": 3}, "Power law"),
+        ("adjustment", {"kind": "adjustment", "starts": [0.5, 1.5], "repeats": 4}, "Values that were set"),
+        ("detection", {"kind": "constant", "levels": [0.1, 0.5], "repeats": 6}, "Psychometric functions"),
+    ],
 )
 def test_every_task_has_its_figure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], task: str, table: dict[str, Any], figure: str

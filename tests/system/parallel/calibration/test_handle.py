@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/test_handle.py."""
+"""Long computations for the topic of tests/calibration/test_handle.py."""
 
 from __future__ import annotations
 

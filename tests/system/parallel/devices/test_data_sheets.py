@@ -1,4 +1,4 @@
-"""Long computations beside tests/devices/test_data_sheets.py."""
+"""Long computations for the topic of tests/devices/test_data_sheets.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/haptics/test_kernel_cache.py."""
+"""Long computations for the topic of tests/haptics/test_kernel_cache.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/bench/test_kernel.py."""
+"""Long computations for the topic of tests/apps/bench/test_kernel.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/calibrate/test_calibrate_tuning.py."""
+"""Long computations for the topic of tests/apps/calibrate/test_calibrate_tuning.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/compare/test_again.py."""
+"""Long computations for the topic of tests/apps/compare/test_again.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/compare/test_compare.py."""
+"""Long computations for the topic of tests/apps/compare/test_compare.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/conformance/test_command.py."""
+"""Long computations for the topic of tests/apps/conformance/test_command.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/test_examples.py."""
+"""Long computations for the topic of tests/apps/experiment/test_examples.py."""
 
 from __future__ import annotations
 

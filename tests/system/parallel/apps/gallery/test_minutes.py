@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/gallery/test_minutes.py."""
+"""Long computations for the topic of tests/apps/gallery/test_minutes.py."""
 
 from __future__ import annotations
 

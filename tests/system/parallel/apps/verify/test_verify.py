@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/verify/test_verify.py."""
+"""Long computations for the topic of tests/apps/verify/test_verify.py."""
 
 from __future__ import annotations
 

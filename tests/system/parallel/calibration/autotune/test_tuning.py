@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/autotune/test_tuning.py."""
+"""Long computations for the topic of tests/calibration/autotune/test_tuning.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/friction/test_friction.py."""
+"""Long computations for the topic of tests/calibration/friction/test_friction.py."""
 
 from __future__ import annotations
 

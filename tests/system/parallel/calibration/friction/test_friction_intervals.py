@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/friction/test_friction_intervals.py."""
+"""Long computations for the topic of tests/calibration/friction/test_friction_intervals.py."""
 
 from __future__ import annotations
 

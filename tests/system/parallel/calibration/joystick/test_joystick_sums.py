@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/joystick/test_joystick_sums.py."""
+"""Long computations for the topic of tests/calibration/joystick/test_joystick_sums.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/motions/test_handle_motion.py."""
+"""Long computations for the topic of tests/calibration/motions/test_handle_motion.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/motor/test_motor.py."""
+"""Long computations for the topic of tests/calibration/motor/test_motor.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/psychometric/test_coverage.py."""
+"""Long computations for the topic of tests/calibration/psychometric/test_coverage.py."""
 
 from __future__ import annotations
 

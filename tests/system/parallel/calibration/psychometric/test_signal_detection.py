@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/psychometric/test_signal_detection.py."""
+"""Long computations for the topic of tests/calibration/psychometric/test_signal_detection.py."""
 
 from __future__ import annotations
 

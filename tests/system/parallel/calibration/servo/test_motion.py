@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/servo/test_motion.py."""
+"""Long computations for the topic of tests/calibration/servo/test_motion.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/servo/test_response.py."""
+"""Long computations for the topic of tests/calibration/servo/test_response.py."""
 
 from __future__ import annotations
 

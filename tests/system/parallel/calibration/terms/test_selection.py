@@ -1,4 +1,4 @@
-"""Long computations beside tests/calibration/terms/test_selection.py."""
+"""Long computations for the topic of tests/calibration/terms/test_selection.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/devices/arm/test_servo_laws.py."""
+"""Long computations for the topic of tests/devices/arm/test_servo_laws.py."""
 
 from __future__ import annotations
 

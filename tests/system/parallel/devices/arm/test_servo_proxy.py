@@ -1,4 +1,4 @@
-"""Long computations beside tests/devices/arm/test_servo_proxy.py."""
+"""Long computations for the topic of tests/devices/arm/test_servo_proxy.py."""
 
 from __future__ import annotations
 

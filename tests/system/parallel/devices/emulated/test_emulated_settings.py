@@ -1,4 +1,4 @@
-"""Long computations beside tests/devices/emulated/test_emulated_settings.py."""
+"""Long computations for the topic of tests/devices/emulated/test_emulated_settings.py."""
 
 from __future__ import annotations
 

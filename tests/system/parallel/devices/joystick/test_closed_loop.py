@@ -1,4 +1,4 @@
-"""Long computations beside tests/devices/joystick/test_closed_loop.py."""
+"""Long computations for the topic of tests/devices/joystick/test_closed_loop.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/devices/joystick/test_own_friction.py."""
+"""Long computations for the topic of tests/devices/joystick/test_own_friction.py."""
 
 from __future__ import annotations
 

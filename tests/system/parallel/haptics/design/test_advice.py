@@ -1,4 +1,4 @@
-"""Long computations beside tests/haptics/design/test_advice.py."""
+"""Long computations for the topic of tests/haptics/design/test_advice.py."""
 
 from __future__ import annotations
 

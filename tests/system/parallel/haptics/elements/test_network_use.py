@@ -1,4 +1,4 @@
-"""Long computations beside tests/haptics/elements/test_network_use.py."""
+"""Long computations for the topic of tests/haptics/elements/test_network_use.py."""
 
 from __future__ import annotations
 

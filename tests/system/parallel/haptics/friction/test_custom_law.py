@@ -1,4 +1,4 @@
-"""Long computations beside tests/haptics/friction/test_custom_law.py."""
+"""Long computations for the topic of tests/haptics/friction/test_custom_law.py."""
 
 from __future__ import annotations
 

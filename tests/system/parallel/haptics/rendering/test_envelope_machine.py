@@ -1,4 +1,4 @@
-"""Long computations beside tests/haptics/rendering/test_envelope_machine.py."""
+"""Long computations for the topic of tests/haptics/rendering/test_envelope_machine.py."""
 
 from haptics.records import Status
 from haptics.rendering.envelope import ENVELOPE_FLAGS

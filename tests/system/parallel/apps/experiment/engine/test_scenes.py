@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/engine/test_scenes.py."""
+"""Long computations for the topic of tests/apps/experiment/engine/test_scenes.py."""
 
 from __future__ import annotations
 

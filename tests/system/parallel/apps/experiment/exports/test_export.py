@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/exports/test_export.py."""
+"""Long computations for the topic of tests/apps/experiment/exports/test_export.py."""
 
 from __future__ import annotations
 

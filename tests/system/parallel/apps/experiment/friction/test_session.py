@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/friction/test_session.py."""
+"""Long computations for the topic of tests/apps/experiment/friction/test_session.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/journal/test_journal.py."""
+"""Long computations for the topic of tests/apps/experiment/journal/test_journal.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/observers/test_in_session.py."""
+"""Long computations for the topic of tests/apps/experiment/observers/test_in_session.py."""
 
 from __future__ import annotations
 

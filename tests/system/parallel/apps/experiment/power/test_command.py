@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/power/test_command.py."""
+"""Long computations for the topic of tests/apps/experiment/power/test_command.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/power/test_planning.py."""
+"""Long computations for the topic of tests/apps/experiment/power/test_planning.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/apps/experiment/power/test_threshold_methods.py."""
+"""Long computations for the topic of tests/apps/experiment/power/test_threshold_methods.py."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Long computations beside tests/devices/arm/can/test_can_stage.py."""
+"""Long computations for the topic of tests/devices/arm/can/test_can_stage.py."""
 
 from __future__ import annotations
 
