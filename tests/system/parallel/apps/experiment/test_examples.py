@@ -17,7 +17,7 @@ from tests.apps.experiment.test_examples import FILES
 from tests.sampling import sample
 
 
-@pytest.mark.parametrize("file", sample(FILES, 3), ids=lambda file: file.stem)
+@pytest.mark.parametrize("file", sample(FILES, 2), ids=lambda file: file.stem)
 def test_it_runs_and_what_is_felt_is_what_was_asked(file: Path, tmp_path: Path) -> None:
     result, place = simulate(file, tmp_path, seed=read_design(file).experiment.seed)
     assert result["reason"] == "completed" and result["repeated"] == 0

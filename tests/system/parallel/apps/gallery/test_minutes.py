@@ -15,7 +15,7 @@ from tests.processes import ROOT
 from tests.sampling import sample
 
 
-@pytest.mark.parametrize("name", sample(DEMONSTRATIONS, 4))
+@pytest.mark.parametrize("name", sample(DEMONSTRATIONS, 2))
 def test_what_it_promises_holds_in_its_whole_length(name: str, tmp_path: Path) -> None:
     result = shown(name, tmp_path, brief=False)
     require(result)

@@ -21,7 +21,7 @@ from haptics.elements.models import MasslessImpedance
 from haptics.friction.laws import Coulomb
 from haptics.recording.recording import Recording
 from tests.haptics.doubles import make_spec
-from tests.system.apps.session.test_run import Script
+from tests.system.parallel.apps.session.test_run import Script
 
 JOYSTICK = make_spec(mass=0.2, damping=1.0, delay=0.5e-3, position_resolution=10e-6)
 
@@ -114,7 +114,7 @@ def test_the_command_warns_in_one_line_and_runs_all_the_same(tmp_path: Path) -> 
     done = subprocess.run(
         [sys.executable, "-m", "apps", *wish.split()],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])},
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[5])},
         capture_output=True,
         text=True,
         timeout=100,

@@ -37,7 +37,7 @@ from tests.haptics.references import Array, rubber
 from tests.haptics.strategies import KINDS, make, wandering
 from tests.processes import NO_PICTURE
 
-ROOT = Path(__file__).parents[4]
+ROOT = Path(__file__).parents[5]
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 

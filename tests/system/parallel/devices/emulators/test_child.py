@@ -58,7 +58,7 @@ def test_its_loop_comes_just_behind_the_one_that_started_it_and_nothing_else_of_
 ) -> None:
     if priority and not may_have_fifo():
         pytest.skip("FIFO scheduling is not granted here")
-    root = str(Path(__file__).parents[4])
+    root = str(Path(__file__).parents[5])
     command = [sys.executable, "-c", STARTS, str(priority)]
     said = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=root, check=True).stdout
     found, of_loop, others = json.loads(said)
@@ -68,7 +68,7 @@ def test_its_loop_comes_just_behind_the_one_that_started_it_and_nothing_else_of_
 
 def shared(*processor: str) -> dict[str, list[int]]:
     """Return which processors an emulator, the thread that started it and one begun by that may use."""
-    root = str(Path(__file__).parents[4])
+    root = str(Path(__file__).parents[5])
     command = [sys.executable, "-c", SHARES, *processor]
     found: dict[str, list[int]] = json.loads(subprocess.run(command, capture_output=True, cwd=root, check=True).stdout)
     return found
@@ -94,6 +94,6 @@ def test_a_loop_that_stays_on_one_processor_leaves_the_others_to_its_emulator() 
 def test_nothing_that_takes_long_is_imported_before_it_has_settled_in(module: str) -> None:
     """Until then it has the priority of the loop that started it."""
     trial = f"import sys, {module}; print('numba' in sys.modules or 'usb' in sys.modules)"
-    root = str(Path(__file__).parents[4])
+    root = str(Path(__file__).parents[5])
     said = subprocess.run([sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=root, check=True).stdout
     assert said == "False\n"

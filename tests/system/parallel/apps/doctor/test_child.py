@@ -10,7 +10,7 @@ import pytest
 
 from apps.doctor.child import NoAnswer, ask
 
-HERE = "tests.system.apps.doctor.test_child"
+HERE = "tests.system.parallel.apps.doctor.test_child"
 
 
 def echo(*arguments: Any) -> Any:

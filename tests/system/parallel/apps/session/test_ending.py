@@ -26,7 +26,7 @@ from haptics.recording.replay import verify
 from haptics.records import ROW, Permission
 from haptics.trace import Reader, Trace
 from tests.processes import ROOT, device_log, program, recordings
-from tests.system.apps.session.test_run import Script, make_session
+from tests.system.parallel.apps.session.test_run import Script, make_session
 
 FULL = "No space left on device"
 

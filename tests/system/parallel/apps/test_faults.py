@@ -31,7 +31,7 @@ def run(folder: Path, *arguments: str) -> tuple[subprocess.CompletedProcess[str]
         str(folder),
         *arguments,
     ]
-    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[3])}
+    environment = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[4])}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=300.0, check=False)
     return done, Recording(Path(json.loads(done.stdout)["recording"]))
 

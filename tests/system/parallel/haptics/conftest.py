@@ -1,0 +1,3 @@
+from tests.haptics.conftest import begin, trace
+
+__all__ = ["begin", "trace"]
