@@ -1,24 +1,21 @@
-"""Recordings of runs in which one law takes over from another."""
+"""Recordings of runs with a change of the law, and hands that move over scenes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict
-from pathlib import Path
-from typing import Any
 
-from haptics.clock import Clock
-from haptics.device import State
-from haptics.elements.tables import make_element
+import numpy as np
+from numpy.typing import NDArray
+
+from haptics import Causality, Clock, Recording, Servo
+from haptics.elements.tables import element_class, make_element
 from haptics.recording.recorder import Recorder
-from haptics.recording.recording import Recording
+from haptics.records import NEUTRAL
 from haptics.rendering.envelope import Limits
 from haptics.rendering.programs import parameters_of
 from haptics.rendering.rendering import Rendering
-from haptics.servo.servo import Servo
-from haptics.trace import Reader, Trace
-
-from .doubles import BenchDevice
+from haptics.trace import Reader
+from tests.haptics.doubles import BenchDevice, make_spec
 
 ELEMENTS: dict[str, dict[str, float]] = {
     "A": {"mass": 2.0},
@@ -30,23 +27,23 @@ ELEMENTS: dict[str, dict[str, float]] = {
 
 
 def record_change(
-    folder: Path,
-    trace: Trace,
-    model: str,
-    laws: Sequence[Mapping[str, Any]],
-    shake: Callable[[State, int], None],
+    folder,
+    trace,
+    model,
+    laws,
+    shake,
     *,
-    at: int,
-    duration: float,
-    limits: dict[str, Any] | None = None,
-    **bench: Any,
-) -> Recording:
+    at,
+    duration,
+    limits=None,
+    **bench,
+):
     """Record a run of `duration` [s] in which the second law takes over in tick `at`; `shake` disturbs the samples."""
     clock = Clock(1e-3)
     elements = [make_element(model, law, ELEMENTS[model], 1e-3) for law in laws]
     device = BenchDevice(clock, elements[0].causality, shake, **bench)
 
-    def change(rendering: Rendering) -> None:
+    def change(rendering):
         if clock.tick == at:
             rendering.configure(parameters_of(elements[1]), 1)
 
@@ -60,3 +57,93 @@ def record_change(
     recorder.drain()
     recorder.close({}, complete=True)
     return Recording(folder)
+
+
+PERIOD = 1e-3
+Floats = NDArray[np.float64]
+
+
+def element_of(model, law, **changes):
+    return element_class(model)(law=law, period=PERIOD, **{**ELEMENTS[model], **changes})
+
+
+def rendering_of(program):
+    wide = {"workspace_min": (-9.0, -9.0), "workspace_max": (9.0, 9.0), "max_force": 1e3, "max_force_rate": 1e7}
+    most = {"max_acceleration": 1e6, "max_speed": 10.0, "max_energy": 1e6, "plausible_speed": 100.0}
+    return Rendering(program, make_spec(program.causality, **wide, **most))
+
+
+def moved(program, path):
+    """Return the rows of an impedance device moved along a path, (n, 2) [m], one point per tick."""
+    rows = np.repeat(NEUTRAL, len(path))
+    rows["tick"] = np.arange(len(path))
+    rows["position"] = path
+    rows["velocity"][1:] = np.diff(path, axis=0) / PERIOD
+    return rendering_of(program).again(rows)
+
+
+def pulled(program, start, target, gain=400.0):
+    """Return the rows of an admittance device pushed by a velocity-controlled hand with `target`, (n, 2) [m/s]."""
+    rendering, rows = rendering_of(program), np.repeat(NEUTRAL, len(target))
+    rows["tick"], rows["position"] = np.arange(len(target)), start
+    for k in range(len(target)):
+        one = rows[k : k + 1]
+        if k:
+            before = rows[k - 1]
+            one["position"] = before["proxy"]
+            speed = (before["proxy"] - (rows["proxy"][k - 2] if k > 1 else start)) / PERIOD
+            one["force"] = before["friction_force"] + gain * (target[k] - speed)
+        rows[k : k + 1] = rendering.again(one)
+    return rows
+
+
+def velocity_of_reference(rows):
+    """Velocity of an admittance's reference in every tick but the first, (n - 1, 2) [m/s]."""
+    return np.diff(rows["proxy"], axis=0) / PERIOD
+
+
+def dissipated(element, rows):
+    """Return the energy dissipated by the element in every tick but the first, (n - 1,) [J]."""
+    if element.causality is Causality.IMPEDANCE:
+        power = (-rows["command_unlimited"] * rows["velocity"]).sum(axis=1)[1:]
+        moving = rows["sliding_velocity"]
+    else:
+        speed = np.vstack((np.zeros((1, 2)), velocity_of_reference(rows)))
+        power = (rows["force"] * speed).sum(axis=1)[1:]
+        moving = speed
+    stiffness, mass = getattr(element, "stiffness", 0.0), getattr(element, "mass", 0.0)
+    stored = 0.5 * stiffness * (rows["displacement"] ** 2).sum(axis=1) + 0.5 * mass * (moving**2).sum(axis=1)
+    return PERIOD * power - np.diff(stored)
+
+
+def cross(program, speed, reach):
+    """Return the rows of a crossing of the line x = 0 from -reach on; the sign of the speed [m/s] is the direction."""
+    way = np.sign(speed)
+    count = int(2.0 * reach / abs(speed) / PERIOD)
+    if program.causality is Causality.IMPEDANCE:
+        x = -way * reach + speed * PERIOD * np.arange(count)
+        return moved(program, np.stack((x, np.zeros(count)), axis=1))
+    return pulled(program, (-way * reach, 0.0), np.tile((speed, 0.0), (count, 1)))
+
+
+def steps_at_the_border(program, rows, speed):
+    """Return the largest changes of friction force and output per tick, as shares of dF v T / border.
+
+    For an impedance v is the speed of the hand, for an admittance the speed of the proxy. Only ticks are used in which
+    the proxy slides near the border, whose full width is 1.5 borders.
+    """
+    proxy = rows["proxy"][:, 0] * np.sign(speed)
+    width = 1.5 * program.surface.border
+    goes_on = rows["sliding_velocity"][:, 0] * np.sign(speed) > 0.0
+    near = (proxy[:-2] > -width) & (proxy[:-2] < 2.0 * width) & goes_on[1:-1] & goes_on[2:]
+    steps = np.abs(np.diff(rows["friction_force"][:, 0]))[1:][near]
+    outputs = np.abs(np.diff(rows["command_unlimited"][:, 0]))[1:][near]
+    difference = 5.0
+    if program.causality is Causality.IMPEDANCE:
+        bound = difference * abs(speed) * PERIOD / program.scene.border
+        return float(steps.max() / bound), float(outputs.max() / bound)
+    ways = np.abs(np.diff(rows["proxy"][:, 0]))
+    bounds = difference * ways[:-1][near] / program.scene.border
+    return float((steps / np.maximum(bounds, 1e-12)).max()), float(
+        steps.max() / (difference * abs(speed) * PERIOD / program.scene.border)
+    )

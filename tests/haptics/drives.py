@@ -9,9 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from haptics import Coulomb, MasslessImpedance
-from haptics.device import Causality, State
-from haptics.elements.models import Element
+from haptics import Causality, Coulomb, MasslessImpedance, State
 from haptics.recording.replay import COMPUTED
 from haptics.records import ROW, Rows
 from haptics.rendering.envelope import ENVELOPE_FLAGS, Limits
@@ -23,22 +21,21 @@ from tests.haptics.strategies import KINDS
 Array = np.ndarray[Any, np.dtype[Any]]
 PERIOD = 1e-3
 BAD = math.nan
-
 every_kind = pytest.mark.parametrize("kind", KINDS)
 
 
-def causality_of(kind: str) -> Causality:
+def causality_of(kind):
     return Causality.ADMITTANCE if kind in "AD" else Causality.IMPEDANCE
 
 
-def sample(x: float = 0.0, y: float = 0.0, vx: float = 0.0, vy: float = 0.0, fx: float = 0.0, fy: float = 0.0) -> State:
+def sample(x=0.0, y=0.0, vx=0.0, vy=0.0, fx=0.0, fy=0.0):
     return State(0.0, np.array((x, y)), np.array((vx, vy)), np.array((fx, fy)))
 
 
 class Drive:
     """A rendering that is given one sample after the other; keeps all rows."""
 
-    def __init__(self, element: Element, tighter: dict[str, Any] | None = None, **facts: Any) -> None:
+    def __init__(self, element, tighter=None, **facts):
         spec = make_spec(element.causality, **{"fade_in": 0.1, **facts})
         self._make = lambda: Rendering(element, spec, Limits.of(spec, tighter))
         self.rendering = self._make()
@@ -46,7 +43,7 @@ class Drive:
         self._rows: list[Rows] = []
         self._tick = 0
 
-    def __call__(self, state: State, age: float = 0.0, permission: int = 0, skipped: int = 0) -> np.void:
+    def __call__(self, state, age=0.0, permission=0, skipped=0):
         """Render `state`, some deadlines after the last."""
         self._tick += skipped
         slots = np.zeros(1, ROW)
@@ -56,21 +53,21 @@ class Drive:
         row: np.void = slots[0]
         return row
 
-    def force(self, state: State, **options: Any) -> float:
+    def force(self, state, **options):
         """Render `state` and return the norm of the command."""
         return float(np.hypot(*self(state, **options)["command"]))
 
-    def change(self, element: Element) -> None:
+    def change(self, element):
         """Put the parameters of `element` in force."""
         version = len(self._parameters)
         self._parameters[version] = parameters_of(element)
         self.rendering.configure(self._parameters[version], version)
 
     @property
-    def rows(self) -> Rows:
+    def rows(self):
         return np.concatenate(self._rows)
 
-    def verify(self) -> None:
+    def verify(self):
         """Compute every tick again, in a rendering that has not seen any, and compare the bits."""
         again = self._make()
         for row in self._rows:
@@ -84,5 +81,14 @@ class Drive:
 Begin = Callable[..., Drive]
 
 
-def stiff(force: float = 4.0, stiffness: float = 6000.0) -> MasslessImpedance:
+def stiff(force=4.0, stiffness=6000.0):
     return MasslessImpedance(Coulomb(force), stiffness, 10.0)
+
+
+def wound_up(begin, **tighter):
+    """Return a drive whose soft spring is stretched by 50 mm along x and drives the handle back with 5 N."""
+    drive = begin(MasslessImpedance(Coulomb(8.0), 100.0, 0.0), {"max_speed": 0.5, **tighter}, max_energy=10.0)
+    for k in range(500):
+        row = drive(sample(x=1e-4 * k, vx=0.1))
+    assert row["command"].tolist() == pytest.approx([-5.0, 0.0])
+    return drive

@@ -1,30 +1,17 @@
-"""The mathematics of the friction laws, written anew for the tests: levels, forces, independent solutions.
+"""Independent mathematics of the friction laws for the tests: levels, forces, solutions.
 
 Nothing here uses the closed forms or the searches of the code under test. Isotropic laws are solved by SciPy's
 bracketed root search for the sliding speed, laws of the plane by one for the *direction* of sliding.
 """
 
-from __future__ import annotations
-
 import math
-from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from scipy.optimize import brentq
 
-from haptics import (
-    Asymmetric,
-    Coulomb,
-    CoulombViscous,
-    CustomLaw,
-    DeadZoneViscous,
-    Elliptic,
-    GaussianStribeck,
-    Law,
-    Stribeck,
-    friction_law,
-)
+from haptics import Asymmetric, CustomLaw, Elliptic, friction_law
+from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
 
 Array = NDArray[np.float64]
 Planar = Elliptic | Asymmetric
@@ -37,7 +24,7 @@ def rubber(speed, static=5.0, kinetic=4.0, width=0.1, viscosity=0.0):
     return kinetic + (static - kinetic) / (1.0 + speed / width) + viscosity * speed
 
 
-def norms(vectors: ArrayLike) -> Array:
+def norms(vectors):
     """Euclidean length of each row."""
     return np.asarray(np.linalg.norm(np.atleast_2d(vectors), axis=1), dtype=float)
 
@@ -45,7 +32,7 @@ def norms(vectors: ArrayLike) -> Array:
 # ---- isotropic laws: a level over the sliding speed
 
 
-def sliding_force(law: Law, speed: Any) -> Any:
+def sliding_force(law, speed):
     """Magnitude of the friction force [N] at a sliding speed [m/s]; at speed 0 its limit, the break-away force."""
     match law:
         case Coulomb(force):
@@ -64,7 +51,7 @@ def sliding_force(law: Law, speed: Any) -> Any:
     raise TypeError(law)
 
 
-def slope(law: Law, speed: float) -> float:
+def slope(law, speed):
     """Derivative of `sliding_force` [N s/m]."""
     match law:
         case Coulomb():
@@ -84,7 +71,7 @@ def slope(law: Law, speed: float) -> float:
     raise TypeError(law)
 
 
-def steepest(law: Law) -> float:
+def steepest(law):
     """Z beyond which (15) fails [m/(N s)]: one over the greatest fall of the level, infinite if it never falls."""
     if isinstance(law, Elliptic | Asymmetric):
         return math.inf
@@ -93,7 +80,7 @@ def steepest(law: Law) -> float:
     return 1.0 / fall if fall > 0.0 else math.inf
 
 
-def reference_speed(law: Law, reach: float, mobility: float) -> float:
+def reference_speed(law, reach, mobility):
     """Solve ``s + Z g(s) = reach`` for the sliding speed s >= 0 by bracketing; 0 in stick."""
     if reach <= mobility * sliding_force(law, 0.0):
         return 0.0
@@ -103,28 +90,28 @@ def reference_speed(law: Law, reach: float, mobility: float) -> float:
 # ---- laws of the plane: a convex set of forces at rest
 
 
-def own_axes(law: Planar) -> Array:
+def own_axes(law):
     """Matrix that turns a vector into the law's own axes."""
     c, s = math.cos(law.angle), math.sin(law.angle)
     return np.array([[c, s], [-s, c]])
 
 
-def semi_axes(law: Planar, along: float) -> Array:
+def semi_axes(law, along):
     """Semi-axes [N] of the set of forces at rest on the side where the first coordinate is `along`."""
     if isinstance(law, Elliptic):
         return np.array([law.force_x, law.force_y])
     return np.array([law.forward_force if along >= 0.0 else law.backward_force, law.sideways_force])
 
 
-def fullness(law: Law, force: Array) -> float:
-    """How much of what rest allows a force (n,) is; more than 1 cannot be had at rest."""
+def fullness(law, force):
+    """Return the size of a force (n,) relative to the set of forces at rest; at most 1 in stick."""
     if not isinstance(law, Elliptic | Asymmetric):
         return float(np.linalg.norm(force) / sliding_force(law, 0.0))
     own = own_axes(law) @ force
     return float(np.linalg.norm(own / semi_axes(law, own[0])))
 
 
-def force_at(law: Law, velocity: Array) -> Array:
+def force_at(law, velocity):
     """Friction force Phi(v) [N] of a velocity (n,) other than zero.
 
     In the plane it is the force of the resting set that takes the most power, and viscosity.
@@ -138,16 +125,16 @@ def force_at(law: Law, velocity: Array) -> Array:
     return np.asarray(own_axes(law).T @ strongest + law.viscosity * velocity)
 
 
-def _planar_implicit(law: Planar, x: Array, mobility: float) -> Array:
+def _planar_implicit(law, x, mobility):
     """Phi_Z of a law of the plane: the one direction of sliding in which x - Z Phi(v) and v are parallel."""
     own = own_axes(law) @ x
     axes, reach = semi_axes(law, own[0]), np.abs(own)
 
-    def strongest(angle: float) -> tuple[Array, Array]:
+    def strongest(angle):
         direction = np.array([math.cos(angle), math.sin(angle)])
         return direction, axes**2 * direction / np.linalg.norm(axes * direction)
 
-    def across(angle: float) -> float:
+    def across(angle):
         direction, force = strongest(angle)
         rest = reach - mobility * force
         return float(direction[0] * rest[1] - direction[1] * rest[0])
@@ -165,7 +152,7 @@ def _planar_implicit(law: Planar, x: Array, mobility: float) -> Array:
 # ---- all laws
 
 
-def reference_implicit(law: Law, x: Array, mobility: float) -> Array:
+def reference_implicit(law, x, mobility):
     """Return Phi_Z(x) of (16), (52), both (n,)."""
     if fullness(law, x / mobility) <= 1.0:
         return np.asarray(x / mobility)
@@ -175,7 +162,7 @@ def reference_implicit(law: Law, x: Array, mobility: float) -> Array:
     return np.asarray(sliding_force(law, reference_speed(law, reach, mobility)) * x / reach, dtype=float)
 
 
-def inclusion_residual(law: Law, velocity: ArrayLike, force: ArrayLike) -> Array:
+def inclusion_residual(law, velocity, force):
     """Distance [N] of each pair from ``f = Phi(v) if v != 0, f in the resting set if v == 0``; (9), (51)."""
     pairs = zip(np.atleast_2d(velocity), np.atleast_2d(force), strict=True)
     return np.array(

@@ -1,8 +1,8 @@
-"""What the friction tests share: elements solved by other means, their constraints, hypothesis strategies.
+"""Reference solutions, constraints and hypothesis strategies for the tests of laws and elements.
 
-The reference never uses the recursions of the paper. It writes the discrete equations of each model as one linear
-system, finds from it how the sliding velocity depends on the friction force, and leaves the friction law to
-`references`. Symbols are those of Kikuuwe et al. 2006, sections III-A to III-D.
+The reference does not use the recursions of the paper. It writes the discrete equations of each model as one linear
+system, derives the dependence of the sliding velocity on the friction force, and solves the friction law with
+`references`. Symbols follow Kikuuwe et al. 2006, sections III-A to III-D.
 """
 
 from __future__ import annotations
@@ -10,29 +10,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
-from haptics import (
-    Asymmetric,
-    CompliantAdmittance,
-    Coulomb,
-    CoulombViscous,
-    DeadZoneViscous,
-    Elliptic,
-    GaussianStribeck,
-    InertialImpedance,
-    Law,
-    MasslessImpedance,
-    RigidAdmittance,
-    Stribeck,
-)
-
-from .references import Array, fullness, norms, reference_implicit, rubber
+from haptics import Asymmetric, Elliptic, Law, Simulation
+from haptics.elements.models import CompliantAdmittance, InertialImpedance, MasslessImpedance, RigidAdmittance
+from haptics.friction.laws import Coulomb, CoulombViscous, DeadZoneViscous, GaussianStribeck, Stribeck
+from tests.haptics.references import EPS, Array, fullness, norms, reference_implicit, rubber, steepest
 
 Element = RigidAdmittance | InertialImpedance | MasslessImpedance | CompliantAdmittance
-
 KINDS = ("A", "B", "C", "D")
 LAWS: dict[str, Law] = {
     "coulomb": Coulomb(4.0),
@@ -43,19 +31,14 @@ LAWS: dict[str, Law] = {
     "custom": rubber(static=5.0, kinetic=4.0, width=0.1, viscosity=3.0),
 }
 """Isotropic laws, one of each kind, that every model of the grip below can solve."""
-
-PLANAR: dict[str, Law] = {
-    "elliptic": Elliptic(5.0, 3.0, 0.4, 2.0),
-    "asymmetric": Asymmetric(5.0, 3.0, 4.0, -0.3, 1.0),
-}
+PLANAR: dict[str, Law] = {"elliptic": Elliptic(5.0, 3.0, 0.4, 2.0), "asymmetric": Asymmetric(5.0, 3.0, 4.0, -0.3, 1.0)}
 """Laws that exist in the plane only."""
-
 PHYSICS = settings(deadline=None, max_examples=25, derandomize=True)
 
 
 @dataclass(frozen=True)
 class Grip:
-    """Mass [kg], stiffness [N/m], damping [N s/m] and period [s] of an element; a model takes what it needs."""
+    """Mass [kg], stiffness [N/m], damping [N s/m] and period [s] of an element; each model uses its own subset."""
 
     mass: float = 0.3
     stiffness: float = 6000.0
@@ -63,7 +46,7 @@ class Grip:
     period: float = 1e-3
 
 
-def make(kind: str, law: Law, grip: Grip | None = None) -> Element:
+def make(kind, law, grip=None):
     """Build the element under test for the paper's model letter `kind`."""
     g = grip or Grip()
     if kind == "A":
@@ -75,36 +58,16 @@ def make(kind: str, law: Law, grip: Grip | None = None) -> Element:
     return CompliantAdmittance(law, g.mass, g.stiffness, g.damping, g.period)
 
 
-@dataclass(frozen=True)
-class Run:
-    """A trajectory: (n, 2) arrays and the (n,) array `sticking`."""
-
-    output: Array
-    friction_force: Array
-    displacement: Array
-    velocity: Array
-    sticking: NDArray[np.bool_]
+def stepped(element, inputs):
+    """Step `element` through `inputs` and collect its state after each step."""
+    rows = [
+        (element.step(value), element.friction_force, element.displacement, element.velocity, element.sticking)
+        for value in inputs
+    ]
+    return Simulation(*map(np.array, zip(*rows, strict=True)))
 
 
-def stepped(element: Element, inputs: Array) -> Run:
-    """Step `element` through `inputs` and collect everything it shows after each step."""
-    rows = []
-    for value in inputs:
-        output = element.step(value)
-        rows.append(
-            (
-                np.array(output),
-                np.array(element.friction_force),
-                np.array(element.displacement),
-                np.array(element.velocity),
-                bool(element.sticking),
-            )
-        )
-    columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return Run(columns[0], columns[1], columns[2], columns[3], columns[4])
-
-
-def _system(kind: str, g: Grip) -> tuple[Array, Array]:
+def _system(kind, g):
     """Return the matrix of the unknowns (v, e, w) and the column of f; w is h for B and u for D, idle otherwise."""
     rate = 1.0 / g.period
     spring = g.stiffness + g.damping * rate
@@ -118,7 +81,7 @@ def _system(kind: str, g: Grip) -> tuple[Array, Array]:
     return np.array([[0, spring, 0], [1, rate, -1], [0, 0, g.mass * rate]]), np.array([1.0, 0, -1])  # (40) (39) (41)
 
 
-def _known(kind: str, g: Grip, state: Array, value: Array) -> Array:
+def _known(kind, g, state, value):
     """Return the right-hand side (3, 2) of `_system` for the last (v, e, w) and this input."""
     rate = 1.0 / g.period
     v, e, w = state
@@ -133,13 +96,13 @@ def _known(kind: str, g: Grip, state: Array, value: Array) -> Array:
     return np.array([memory, rate * e, value + g.mass * rate * w])
 
 
-def reference_mobility(kind: str, grip: Grip) -> float:
+def reference_mobility(kind, grip):
     """How far the sliding velocity falls per newton of friction, Z [m/(N s)], from the linear equations alone."""
     matrix, column = _system(kind, grip)
     return -float(np.linalg.solve(matrix, column)[0])
 
 
-def reference_run(kind: str, law: Law, grip: Grip, inputs: Array, velocity: ArrayLike = (0.0, 0.0)) -> Run:
+def reference_run(kind, law, grip, inputs, velocity=(0.0, 0.0)):
     """Trajectory of model `kind` from rest length and the given initial velocity of its mass."""
     matrix, column = _system(kind, grip)
     inverse = np.linalg.inv(matrix)
@@ -156,17 +119,16 @@ def reference_run(kind: str, law: Law, grip: Grip, inputs: Array, velocity: Arra
             state[0] = 0.0
         output = {"A": state[0], "B": state[2], "C": force, "D": state[2]}[kind]
         rows.append((output, force, state[1], state[0], sticking))
-    columns = [np.array(column) for column in zip(*rows, strict=True)]
-    return Run(columns[0], columns[1], columns[2], columns[3], columns[4])
+    return Simulation(*map(np.array, zip(*rows, strict=True)))
 
 
-def before(rows: Array, initial: Array | None = None) -> Array:
+def before(rows, initial=None):
     """Rows one step earlier."""
     return np.vstack([np.zeros((1, 2)) if initial is None else initial[None], rows[:-1]])
 
 
-def equations(kind: str, g: Grip, inputs: Array, run: Run, v0: Array) -> list[Array]:
-    """Return what is left over of each equation of the model [N or m/s], (n, 2) each, from rest length and `v0`."""
+def equations(kind, g, inputs, run, v0):
+    """Return the residual of each equation of the model [N or m/s], (n, 2) each, from rest length and `v0`."""
     e, f, rate = run.displacement, run.friction_force, 1.0 / g.period
     stretch = (e - before(e)) * rate
     spring = g.stiffness * e + g.damping * stretch
@@ -183,12 +145,20 @@ def equations(kind: str, g: Grip, inputs: Array, run: Run, v0: Array) -> list[Ar
     return [f - spring, pull - (inputs - f), run.output - stretch - run.velocity]  # (40), (41)
 
 
-def largest(rows: Array) -> float:
+def largest(rows):
     """Largest length of the rows."""
     return float(norms(rows).max())
 
 
-def wandering(kind: str, count: int = 3000, seed: int = 1) -> Array:
+def energy_balance(kind, g, inputs, run):
+    """Energy taken in less energy stored after each step, (n,) [J], divided by the stored energy above 1 J."""
+    taken = np.cumsum((inputs * run.output).sum(axis=1)) * g.period
+    mass_velocity = {"A": run.output, "B": run.velocity, "C": 0.0 * inputs, "D": run.output}[kind]
+    held = 0.5 * g.stiffness * norms(run.displacement) ** 2 + 0.5 * g.mass * norms(mass_velocity) ** 2
+    return np.asarray((taken - held) / np.maximum(1.0, held))
+
+
+def wandering(kind, count=3000, seed=1):
     """Random smooth planar input (count, 2) that makes `kind` stick and slide: forces [N] or velocities [m/s]."""
     generator = np.random.default_rng(seed)
     noise = generator.standard_normal((count, 2))
@@ -200,12 +170,12 @@ def wandering(kind: str, count: int = 3000, seed: int = 1) -> Array:
     return np.asarray(scale * envelope[:, None] * smooth + 0.02 * scale * noise)
 
 
-def log_floats(low: float, high: float) -> st.SearchStrategy[float]:
+def log_floats(low, high):
     """Floats whose logarithm is spread over [low, high]."""
     return st.floats(np.log10(low), np.log10(high)).map(lambda exponent: float(10.0**exponent))
 
 
-def vectors(lengths: st.SearchStrategy[float]) -> st.SearchStrategy[Array]:
+def vectors(lengths):
     """Planar vectors of the given lengths in any direction."""
     angles = st.floats(-np.pi, np.pi)
     return st.builds(lambda length, a: length * np.array([np.cos(a), np.sin(a)]), lengths, angles)
@@ -226,6 +196,82 @@ FAMILIES: dict[str, st.SearchStrategy[Law]] = {
 """Isotropic laws by their kind, with parameters of the physical world."""
 
 
-def laws() -> st.SearchStrategy[Law]:
+def laws():
     """Any isotropic law."""
     return st.one_of(*FAMILIES.values())
+
+
+EACH = settings(PHYSICS, max_examples=7)
+"""Enough for tests that try all `REACHES` in each example, once for each family of laws."""
+_BESIDE_THE_EDGE = (EPS, 1e-12, 1e-9, 1e-6, 1e-3)
+REACHES = np.array(
+    [
+        *(0.0, 1e-12, 1e-6, 0.2, 0.7, 0.95),
+        *(1.0 - distance for distance in _BESIDE_THE_EDGE),
+        *(1.0 + distance for distance in _BESIDE_THE_EDGE),
+        *(1.05, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0, 100.0, 1e4, 1e6),
+    ]
+)
+"""How far arguments of Phi_Z reach, from deep stick to fast slip; 1 is the edge of stick."""
+_SHARE, _ANGLE = st.just(1.0) | log_floats(0.1, 1.0), st.floats(-6.2, 6.2)
+_STRONG = log_floats(0.5, 50.0)
+PLANAR_FAMILIES: dict[str, st.SearchStrategy[Law]] = {
+    "elliptic": st.builds(lambda f, q, a, d: Elliptic(f, f * q, a, d), _STRONG, _SHARE, _ANGLE, _VISCOSITY),
+    "upright": st.builds(lambda f, q, d: Elliptic(f * q, f, 0.0, d), _STRONG, _SHARE, _VISCOSITY),
+    "asymmetric": st.builds(
+        lambda f, q, p, a, d: Asymmetric(f * q, f, f * p, a, d), _STRONG, _SHARE, _SHARE, _ANGLE, _VISCOSITY
+    ),
+}
+"""Laws of the plane by their kind; their axes differ by up to ten."""
+ALL_FAMILIES = FAMILIES | PLANAR_FAMILIES
+every_family = pytest.mark.parametrize("family", ALL_FAMILIES)
+isotropic_family = pytest.mark.parametrize("family", FAMILIES)
+planar_family = pytest.mark.parametrize("family", PLANAR_FAMILIES)
+
+
+@dataclass(frozen=True)
+class Contact:
+    """Friction forces (m, 2), sliding velocities (m, 2) and whether they stick (m,)."""
+
+    force: Array
+    velocity: Array
+    sticking: NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """A law and a mass [kg] that slides on it, stepped every millisecond."""
+
+    law: Law
+    mass: float
+
+    @property
+    def mobility(self):
+        """The Z [m/(N s)] with which the mass meets the law."""
+        return 1e-3 / self.mass
+
+    def arguments(self, dimensions=2):
+        """Arguments of Phi_Z [m/s] from deep stick to fast slip, (m, dimensions), the edge of stick included."""
+        directions = np.random.default_rng(1).normal(size=(len(REACHES), dimensions))
+        directions[: 2 * dimensions] = np.vstack([np.eye(dimensions), -np.eye(dimensions)])
+        directions = np.random.default_rng(2).permutation(directions)
+        fullnesses = [fullness(self.law, d) for d in directions]
+        return np.asarray(REACHES[:, None] * self.mobility * directions / np.array(fullnesses)[:, None])
+
+    def answers(self, arguments):
+        """Let a rigid mass meet the law at each of the (m, 2) `arguments`."""
+        element = RigidAdmittance(self.law, self.mass)
+        rows = []
+        for x in arguments:
+            element.reset(velocity=x)
+            element.step((0.0, 0.0))
+            rows.append((element.friction_force, element.velocity, element.sticking))
+        return Contact(*map(np.array, zip(*rows, strict=True)))
+
+
+@st.composite
+def meetings(draw, family, share=0.9):
+    """Draw a law of a `family`, and a mobility up to `share` of the limit of (15)."""
+    law = draw(ALL_FAMILIES[family])
+    ceiling = min(1.0, share * steepest(law))
+    return Meeting(law, 1e-3 / draw(log_floats(min(1e-5, 0.5 * ceiling), ceiling)))

@@ -1,4 +1,4 @@
-"""Compiled kernels are kept under a fingerprint of all that they were made of, and of nothing else."""
+"""Compiled kernels: kept under a fingerprint of their sources, and called as parts with records."""
 
 from __future__ import annotations
 
@@ -9,17 +9,18 @@ import os
 import pkgutil
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from numba.core.dispatcher import Dispatcher
 
 from haptics import kernel_cache
 from haptics.friction import law_source
-from haptics.jit import LEVEL_ARGUMENTS, compile_level
+from haptics.jit import LEVEL_ARGUMENTS, compile_level, kernel
 from haptics.kernel_cache import KernelCache, fingerprint
+from haptics.parts import address_of_part, call_part, float_at, integer_at, record_at, run_part
 
 ROOT = Path(__file__).resolve().parents[2]
 CALLED = """
@@ -63,14 +64,14 @@ made = _made(called)
 class Pair:
     """Two modules on disk: a kernel that calls another one, to be edited."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder):
         self.folder, self.edition = folder, 0
 
-    def fingerprint(self, *edits: tuple[str, str]) -> str:
-        """Write both anew with the `edits`, and return the fingerprint of the caller."""
+    def fingerprint(self, *edits):
+        """Write both modules with the `edits`, and return the fingerprint of the caller."""
         return fingerprint(self.load(*edits).py_func)
 
-    def load(self, *edits: tuple[str, str]) -> Any:
+    def load(self, *edits):
         text = CALLED
         for old, new in edits:
             assert old in text
@@ -91,7 +92,7 @@ class Pair:
 
 
 @pytest.fixture
-def pair(tmp_path: Path) -> Iterator[Pair]:
+def pair(tmp_path):
     yield Pair(tmp_path)
     for name in ("kernel_cache_called", "kernel_cache_caller"):
         sys.modules.pop(name, None)
@@ -109,7 +110,7 @@ def pair(tmp_path: Path) -> Iterator[Pair]:
         ("@kernel\n", "from haptics.jit import inlined_kernel\n@inlined_kernel\n"),
     ],
 )
-def test_what_a_called_kernel_is_made_of_is_in_the_fingerprint_of_its_caller(pair: Pair, edit: tuple[str, str]) -> None:
+def test_fingerprint_covers_called_kernels(pair, edit):
     assert pair.fingerprint() != pair.fingerprint(edit)
 
 
@@ -122,16 +123,16 @@ def test_what_a_called_kernel_is_made_of_is_in_the_fingerprint_of_its_caller(pai
         ("import enum", "import enum\n\nUNUSED = 3"),
     ],
 )
-def test_words_lines_and_what_is_not_used_are_not(pair: Pair, edit: tuple[str, str]) -> None:
+def test_fingerprint_ignores_docstrings_and_unused_names(pair, edit):
     assert pair.fingerprint() == pair.fingerprint(edit)
 
 
-def test_a_global_that_cannot_be_followed_is_refused(pair: Pair) -> None:
+def test_unsupported_global_is_refused(pair):
     with pytest.raises(TypeError, match="list"):
         pair.fingerprint(("np.array([1.0, 2.0])", "[1.0, 2.0]"))
 
 
-def test_every_kernel_of_the_project_can_be_kept() -> None:
+def test_every_kernel_of_the_project_is_cached():
     kernels = 0
     for package in ("haptics", "devices", "calibration", "apps"):
         for module in pkgutil.walk_packages([str(ROOT / package)], f"{package}."):
@@ -145,9 +146,7 @@ def test_every_kernel_of_the_project_can_be_kept() -> None:
     assert kernels > 100
 
 
-def test_a_kept_kernel_is_loaded_and_a_damaged_file_is_compiled_again(
-    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_cached_kernel_is_loaded_and_a_damaged_file_is_recompiled(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     first, second, third = pair.load(), pair.load(), pair.load()
     assert first(1.0) == second(1.0) == 6.0
@@ -159,9 +158,7 @@ def test_a_kept_kernel_is_loaded_and_a_damaged_file_is_compiled_again(
     assert not third.stats.cache_hits
 
 
-def test_a_kernel_that_was_made_with_another_one_is_found_again(
-    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_kernel_made_from_another_one_is_cached(pair, tmp_path, monkeypatch):
     monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     for found in (0, 1):
         pair.load()
@@ -172,18 +169,10 @@ def test_a_kernel_that_was_made_with_another_one_is_found_again(
     assert sys.modules["kernel_cache_caller"].made(1.0) == 5.0
 
 
-def test_a_changed_callee_is_never_served_from_the_old_file(
-    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
-    assert pair.load()(1.0) == 6.0
-    assert pair.load(("GAIN = 2.0", "GAIN = 3.0"))(1.0) == 8.0
-
-
 LAWS = [f"def level(speed, force=2.0):\n    return force / ({term})" for term in ("1 + speed", "1 + speed * speed")]
 
 
-def test_a_law_is_kept_and_is_no_other_law_of_the_same_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_law_is_cached_by_its_source(tmp_path, monkeypatch):
     monkeypatch.setattr("haptics.jit._FOLDER", tmp_path)
     level = ctypes.CFUNCTYPE(ctypes.c_double, *[ctypes.c_double] * LEVEL_ARGUMENTS)
     callback: Any
@@ -194,7 +183,7 @@ def test_a_law_is_kept_and_is_no_other_law_of_the_same_name(tmp_path: Path, monk
             assert callback.cache_hits == found
 
 
-def test_the_least_used_files_go_when_the_folder_is_full(tmp_path: Path) -> None:
+def test_oldest_files_are_removed_from_a_full_cache(tmp_path):
 
     for age in range(5):
         path = tmp_path / f"{age}.nbc"
@@ -205,7 +194,7 @@ def test_the_least_used_files_go_when_the_folder_is_full(tmp_path: Path) -> None
     assert sorted(path.name for path in tmp_path.iterdir()) == ["0.nbc", "1.nbc", "2.nbc", "somebody's.txt"]
 
 
-def test_numba_may_be_imported_before_us(tmp_path: Path) -> None:
+def test_numba_may_be_imported_first(tmp_path):
     program = (
         "import numba, haptics.jit as j, haptics.friction.sliding_kernels as k;"
         "print(type(k.sliding_level._cache).__name__, j._FOLDER)"
@@ -218,3 +207,62 @@ def test_numba_may_be_imported_before_us(tmp_path: Path) -> None:
         check=True,
     )
     assert answer.stdout.split() == ["KernelCache", str(tmp_path / "haptics" / "kernels")]
+
+
+# --- parts
+
+
+SHORT = np.dtype([("count", "<i8"), ("numbers", "<f8", (2,))])
+SIZE = SHORT.itemsize
+LONG = np.dtype([("count", "<i8"), ("numbers", "<f8", (2,)), ("more", "<f8")])
+
+
+@kernel
+def note(s, x, y):
+    s.count += 1
+    s.numbers[0], s.numbers[1] = x, y
+
+
+@kernel
+def note_with(records, address):
+    call_part(address, records[0], 1.0, 2.0)
+
+
+@kernel
+def last_of(table, row):
+    return record_at(table + row * SIZE, SHORT).numbers[1]
+
+
+@kernel
+def loaded(numbers, address):
+    numbers[0] = integer_at(address)
+    numbers[1] = float_at(address + 16)
+
+
+def contents(records):
+    return (int(records["count"][0]), *records["numbers"][0].tolist())
+
+
+def test_part_works_on_its_record():
+    records = np.zeros(1, SHORT)
+    note_with(records, address_of_part(note, SHORT))
+    assert contents(records) == (1, 1.0, 2.0)
+    records = np.zeros(3, SHORT)
+    run_part(address_of_part(note, SHORT), records[1:].ctypes.data, 3.0, 4.0)
+    assert records["count"].tolist() == [0, 1, 0]
+    assert records["numbers"].tolist() == [[0.0, 0.0], [3.0, 4.0], [0.0, 0.0]]
+
+
+def test_part_serves_longer_records_from_one_address():
+    records = np.zeros(1, LONG)
+    note_with(records, address_of_part(note, SHORT))
+    assert contents(records) == (1, 1.0, 2.0)
+    assert address_of_part(note, SHORT) == address_of_part(note, SHORT) != address_of_part(note, LONG)
+
+
+def test_numbers_are_read_at_their_addresses():
+    table, numbers = np.zeros(4, SHORT), np.zeros(2)
+    table["count"][0], table["numbers"][:, 1] = 7, (5.0, 6.0, 7.0, 8.0)
+    assert [last_of(table.ctypes.data, row) for row in range(4)] == [5.0, 6.0, 7.0, 8.0]
+    loaded(numbers, table.ctypes.data)
+    assert numbers.tolist() == [7.0, 5.0]

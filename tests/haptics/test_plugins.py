@@ -1,42 +1,47 @@
-"""What other packages bring, found by their entry points: whose it is, what is left out and why."""
+"""Public names, the catalogue of laws and models, and plugins of other packages."""
 
-from __future__ import annotations
+import importlib
+import inspect
+import os
+import subprocess
+import sys
 
-from collections.abc import Callable
-
+import numpy as np
 import pytest
 
-from haptics.errors import ConfigurationError
+from apps.settings.models import MODELS as IN_SESSIONS
+from apps.settings.models import element_defaults, law_defaults, law_table
+from haptics import Causality, ClosedForm, ConfigurationError, Coulomb, CustomLaw, Element, Law, Stribeck
+from haptics.elements.catalogue import CLASSIC_MODELS, FOUR_MODELS
+from haptics.elements.catalogue import LAWS as LAW_NAMES
+from haptics.elements.tables import LAWS as LAW_CLASSES
+from haptics.elements.tables import MODELS, make_element, make_law
 from haptics.plugins import LAWS, find_plugins
-from tests.plugins import install
+from tests.plugins import forget, install
+from tests.processes import ROOT
 
 __all__ = ["install"]
-
 TAKEN = frozenset({"coulomb"})
 
 
-def test_nothing_is_imported_before_it_is_asked_for(install: Callable[..., None]) -> None:
+def test_plugin_is_imported_on_first_use(install):
     install("some-laws", "1.2", {"haptics.laws one": "some_laws:one"}, some_laws="raise ImportError('no SDK')")
     plugin = find_plugins(LAWS, TAKEN).usable["one"]
     assert str(plugin) == "law 'one' of the package some-laws 1.2"
     with pytest.raises(ConfigurationError) as caught:
         plugin.load()
-    assert str(caught.value) == (
-        "law 'one' of the package some-laws 1.2: cannot be imported (ImportError: no SDK). "
-        "Mend it, or remove it: pip uninstall some-laws."
-    )
+    assert "some-laws 1.2: cannot be imported (ImportError: no SDK)" in str(caught.value)
+    assert "pip uninstall some-laws" in str(caught.value)
 
 
 @pytest.mark.parametrize("source", ["import sys; sys.exit(3)", "1 / 0", "one ="])
-def test_whatever_a_module_does_when_it_is_imported_becomes_one_sentence(
-    install: Callable[..., None], source: str
-) -> None:
+def test_failing_plugin_module_gives_one_sentence(install, source):
     install("some-laws", "1.2", {"haptics.laws one": "some_laws:one"}, some_laws=source)
     with pytest.raises(ConfigurationError, match=r"^law 'one' of the package some-laws 1\.2: cannot be imported .*\.$"):
         find_plugins(LAWS, TAKEN).usable["one"].load()
 
 
-def test_a_name_that_is_taken_or_wanted_twice_is_left_out_and_nothing_else(install: Callable[..., None]) -> None:
+def test_ambiguous_plugin_name_is_refused(install):
     install("first", "1", {"haptics.laws coulomb": "first:law", "haptics.laws same": "first:law"}, first="law = 1")
     install("second", "2", {"haptics.laws same": "second:law", "haptics.laws good": "second:law"}, second="law = 2")
     found = find_plugins(LAWS, TAKEN)
@@ -45,3 +50,169 @@ def test_a_name_that_is_taken_or_wanted_twice_is_left_out_and_nothing_else(insta
     assert found.refused["coulomb"].startswith("law 'coulomb' of the package first 1: there is another law of that")
     assert all(package in found.refused["same"] for package in ("first 1", "second 2"))
     assert "brings another one of that name" in found.refused["same"]
+
+
+PACKAGES = ("haptics", "calibration")
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_public_names_are_those_of_their_modules(package):
+    loaded = importlib.import_module(package)
+    homes = [(home, name) for home, names in loaded._HOMES.items() for name in names]
+    assert sorted(name for _, name in homes) == sorted(loaded.__all__)
+    for home, name in homes:
+        assert getattr(loaded, name) is getattr(importlib.import_module(f"{package}.{home}"), name)
+    assert set(loaded.__all__) <= set(dir(loaded))
+    with pytest.raises(AttributeError, match=f"module '{package}' has no attribute 'nothing'"):
+        _ = loaded.nothing
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_package_import_loads_no_numpy(package):
+    program = f"import sys, {package}; print(*({{'numba', 'numpy'}} & set(sys.modules)))"
+    found = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == []
+
+
+FORMS = [(model, causality) for model, forms in MODELS.items() for causality in forms]
+
+
+def concrete(cls):
+    """Yield every class of the product that is derived from `cls` and can be made."""
+    for derived in cls.__subclasses__():
+        yield from concrete(derived)
+        if not inspect.isabstract(derived) and not derived.__name__.startswith("_"):
+            if derived.__module__.startswith("haptics."):
+                yield derived
+
+
+def test_every_law_is_listed_by_its_own_name():
+    assert set(concrete(Law)) - {ClosedForm, CustomLaw} == set(LAW_CLASSES.values())
+    assert list(LAW_NAMES) == [law.name for law in LAW_CLASSES.values()]
+
+
+def test_every_model_is_listed_by_its_own_name_and_causality():
+    classes = {cls for forms in MODELS.values() for cls in forms.values()}
+    assert {cls for cls in concrete(Element) if hasattr(cls, "model")} == classes
+    assert FORMS == [(cls.model, cls.causality) for forms in MODELS.values() for cls in forms.values()]
+    assert list(MODELS) == [*FOUR_MODELS, *CLASSIC_MODELS]
+    assert {model: tuple(forms) for model, forms in MODELS.items()} == IN_SESSIONS
+
+
+@pytest.mark.parametrize("causality", Causality)
+@pytest.mark.parametrize("name", LAW_NAMES)
+def test_session_has_parameters_for_every_law(name, causality):
+    defaults = law_defaults(name, causality)
+    law = make_law({"name": name, **defaults})
+    assert {key: getattr(law, key) for key in defaults} == defaults
+    assert law.breakaway_force == {Causality.ADMITTANCE: 6.0, Causality.IMPEDANCE: 4.0}[causality]
+
+
+@pytest.mark.parametrize(("model", "causality"), FORMS)
+def test_session_has_parameters_for_every_model(model, causality):
+    defaults = element_defaults(model, causality)
+    element = make_element(model, {"name": "coulomb", "force": 4.0}, defaults, 1e-3, causality)
+    assert {key: getattr(element, key) for key in defaults} == defaults
+
+
+def test_names_are_available_without_numba():
+    code = "import sys, apps.settings.models, haptics.elements.catalogue; sys.exit('numba' in sys.modules)"
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+    assert subprocess.run([sys.executable, "-c", code], env=environment, check=False).returncode == 0
+
+
+# --- laws of other packages
+
+
+FUNCTION = """
+from haptics import friction_law
+
+
+@friction_law
+def soft(speed, static=3.0, kinetic=2.0):
+    return kinetic + (static - kinetic) / (1.0 + 10.0 * speed)
+
+
+not_a_law = 3
+"""
+CLASS = """
+from dataclasses import dataclass
+from typing import ClassVar
+
+from haptics import Coulomb, Law
+from haptics.settings import bounded
+
+
+@dataclass(frozen=True)
+class Weight(Law):
+    kind: ClassVar[int] = Coulomb.kind
+    name: ClassVar[str] = "weight"
+    mass: float = bounded(0.5, minimum=0.0, unit="kg", doc="mass that presses")
+
+    @property
+    def numbers(self):
+        return self.breakaway_force, 0.0
+
+    @property
+    def breakaway_force(self):
+        return 0.2 * 9.81 * self.mass
+
+
+class Strange(Weight):
+    kind = 4096
+"""
+
+
+@pytest.fixture
+def installed_laws(install):
+    names = {"soft": "soft_law:soft", "three": "soft_law:not_a_law", "weight": "weight_law:Weight"}
+    names |= {"strange": "weight_law:Strange", "heavy": "weight_law:Weight"}
+    install("laws", "0.3", {f"haptics.laws {a}": b for a, b in names.items()}, soft_law=FUNCTION, weight_law=CLASS)
+
+
+def complete(**table):
+    return law_table(table, Causality.IMPEDANCE)
+
+
+@pytest.mark.usefixtures("installed_laws")
+def test_plugin_function_becomes_an_independent_custom_law():
+    table = complete(name="soft", static=5.0)
+    assert (table["name"], table["static"], table["kinetic"]) == ("soft", 5.0, 2.0)
+    speeds = np.array([1e-3, 0.1, 2.0])
+    forget()
+    law = make_law(table)
+    np.testing.assert_allclose([law(speed) for speed in speeds], 2.0 + 3.0 / (1.0 + 10.0 * speeds))
+    assert law_table(table, Causality.ADMITTANCE) == table
+
+
+@pytest.mark.usefixtures("installed_laws")
+def test_plugin_class_is_solved_as_the_law_of_its_kind():
+    table = complete(name="weight", mass=2.0)
+    assert table == {"name": "weight", "mass": 2.0}
+    law, same = make_law(table), Coulomb(0.2 * 9.81 * 2.0)
+    assert law.implicit((0.3, -0.1), 0.01) == pytest.approx(same.implicit((0.3, -0.1), 0.01), abs=0.0)
+    assert complete(name="weight") == {"name": "weight", "mass": 0.5}
+
+
+@pytest.mark.usefixtures("installed_laws")
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({"name": "soft", "colour": 1.0}, "unknown setting 'law.colour'.*law.kinetic"),
+        ({"name": "soft", "static": "x"}, "law.static = 'x'"),
+        ({"name": "weight", "mass": -1.0}, "law.mass = -1.0"),
+        ({"name": "three"}, "law 'three' of the package laws 0.3"),
+        ({"name": "strange"}, "law 'strange' of the package laws 0.3"),
+        ({"name": "heavy"}, "law 'heavy' of the package laws 0.3: calls itself 'weight'"),
+        ({"name": "sofd"}, "unknown law 'sofd'. Did you mean 'soft'"),
+        ({"name": "coulomb", "source": "def f(speed): return 1.0"}, "law.source with law.name = 'coulomb'"),
+    ],
+)
+def test_invalid_plugin_law_is_refused(table, words):
+    with pytest.raises(ConfigurationError, match=words):
+        complete(**table)
+
+
+def test_plugin_cannot_replace_a_built_in_law(install):
+    install("laws", "0.3", {"haptics.laws stribeck": "soft_law:soft"}, soft_law=FUNCTION)
+    assert isinstance(make_law(complete(name="stribeck")), Stribeck)

@@ -1,22 +1,18 @@
-"""Files from others: whatever is in them, they are read or refused in one sentence, soon."""
+"""Files from other sources: each is read, or refused in one sentence and without delay."""
 
 import io
 import os
 import pickle
 import zipfile
-from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
-from haptics import reading
-from haptics.errors import ConfigurationError
+from haptics import ConfigurationError, reading
 from haptics.reading import parse_toml, read_npz, read_small, read_toml
 
 
-def refused(action: Callable[[], Any], complaint: str) -> None:
+def refused(action, complaint):
     with pytest.raises(ConfigurationError, match=complaint) as caught:
         action()
     assert str(caught.value).isprintable()
@@ -25,55 +21,45 @@ def refused(action: Callable[[], Any], complaint: str) -> None:
 
 # ---- TOML
 
+
 BAD_TOML = {
     "a whole number of 5000 digits": ("x = 1" + "0" * 5000, "too many digits"),
-    "a whole number of 25 digits": ("x = 1" + "0" * 25, "beyond 64 bits"),
     "a hidden large number": ("x = {y = [[1, 1" + "0" * 4000 + "]]}", "beyond 64 bits"),
     "lists nested 2000 deep": ("x = " + "[" * 2000 + "]" * 2000, "nested too deeply"),
-    "tables nested 2000 deep": ("x = " + "{a=" * 2000 + "1" + "}" * 2000, "nested too deeply"),
     "a key of 2000 parts": ("x" + ".x" * 2000 + " = 1", "nested too deeply"),
-    "a table of 2000 parts": ("[x" + ".x" * 2000 + "]", "nested too deeply"),
     "no TOML": ("x = [", "is no TOML"),
-    "a date that is none": ("x = 2020-13-45", "is no TOML"),
     "a null byte": ("x = '\0'", "is no TOML"),
 }
 
 
 @pytest.mark.parametrize(("text", "complaint"), BAD_TOML.values(), ids=BAD_TOML.keys())
-def test_toml_that_nobody_needs_is_refused(tmp_path: Path, text: str, complaint: str) -> None:
+def test_hostile_toml_is_refused(tmp_path, text, complaint):
     refused(lambda: parse_toml(text, "a.toml"), f"^a.toml: .*{complaint}")
     (tmp_path / "a.toml").write_text(text)
     refused(lambda: read_toml(tmp_path / "a.toml"), complaint)
 
 
-def test_toml_comes_back_as_it_is(tmp_path: Path) -> None:
+def test_toml_is_read_unchanged(tmp_path):
     (tmp_path / "a.toml").write_bytes(b"\xef\xbb\xbfx = 9223372036854775807\r\n[a.b]\r\nc = [1.5, true]\r\n")
     assert read_toml(tmp_path / "a.toml") == {"x": 2**63 - 1, "a": {"b": {"c": [1.5, True]}}}
 
 
 @pytest.mark.parametrize(
-    ("name", "complaint"),
-    [("none", "No such file or directory.; make one"), (".", "Is a directory"), ("a\0b", "null")],
+    ("name", "complaint"), [("none", "No such file or directory.; make one"), (".", "Is a directory"), ("a\0b", "null")]
 )
-def test_a_file_that_cannot_be_read_is_named_with_a_remedy(tmp_path: Path, name: str, complaint: str) -> None:
+def test_unreadable_file_is_named_with_a_remedy(tmp_path, name, complaint):
     refused(lambda: read_toml(f"{tmp_path}/{name}", "the file", "make one"), f"^the file: cannot be read.*{complaint}")
 
 
-def test_a_file_without_end_and_a_pipe_without_a_writer_are_no_trap(tmp_path: Path) -> None:
+def test_endless_file_is_refused_and_pipes_are_read(tmp_path):
     refused(lambda: read_small("/dev/zero"), "^/dev/zero: is too large; must be at most 4 MB")
     os.mkfifo(tmp_path / "pipe")
     assert read_toml(tmp_path / "pipe") == {}
-
-
-def test_a_pipe_with_a_writer_is_read_to_its_end() -> None:
-    """As ``--config <(...)`` of a shell gives one."""
-    reader, writer = os.pipe()
+    reader, writer = os.pipe()  # as ``--config <(...)`` of a shell gives one
     os.write(writer, b"x = 3")
     os.close(writer)
-    try:
-        assert read_toml(f"/dev/fd/{reader}") == {"x": 3}
-    finally:
-        os.close(reader)
+    assert read_toml(f"/dev/fd/{reader}") == {"x": 3}
+    os.close(reader)
 
 
 # ---- NPZ
@@ -82,17 +68,17 @@ def test_a_pipe_with_a_writer_is_read_to_its_end() -> None:
 class Bomb:
     """Runs code when it is unpickled."""
 
-    def __reduce__(self) -> Any:
+    def __reduce__(self):
         return os.abort, ()
 
 
-def npy(descr: Any, shape: Any, data: bytes = b"", order: Any = False, text: str | None = None) -> bytes:
+def npy(descr, shape, data=b"", order=False, text=None):
     """Return a ``.npy`` file with any header."""
     header = text if text is not None else repr({"descr": descr, "fortran_order": order, "shape": shape})
     return b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header.encode("latin-1") + data
 
 
-def archive(path: Path, *members: bytes) -> Path:
+def archive(path, *members):
     with zipfile.ZipFile(path, "w") as file:
         for number, member in enumerate(members):
             file.writestr(f"a{number}.npy", member)
@@ -101,7 +87,6 @@ def archive(path: Path, *members: bytes) -> Path:
 
 BAD_ARRAYS: dict[str, bytes] = {
     "objects": npy("|O", (1,), pickle.dumps(Bomb())),
-    "objects by another name": npy("O8", (1,), pickle.dumps([1])),
     "columns": npy([("a", "<f8"), ("b", "|O")], (1,), b"\0" * 16),
     "cut short": npy("<f8", (100,), b"\0" * 799),
     "too long": npy("<f8", (100,), b"\0" * 801),
@@ -109,23 +94,20 @@ BAD_ARRAYS: dict[str, bytes] = {
     "a shape of truth values": npy("<f8", (True,), b"\0" * 8),
     "a shape beyond all memory": npy("<f8", (2**62, 2**62)),
     "columns without rows": npy("<f8", (0, 10**30)),
-    "an unknown format": npy("<f16x", (1,), b"\0" * 16),
     "a format that is none": npy("<i16", (1,), b"\0" * 16),
+    "an unknown format": npy("<f16x", (1,), b"\0" * 16),
     "a header without end": npy("", (), text="(" * 9000),
-    "a header of signs": npy("", (), text="-" * 9000 + "1"),
     "a header too long": npy("", (), text=" " * 20000),
     "a header that calls": npy("", (), text="__import__('os').abort()"),
-    "a header that is a list": npy("", (), text="[1, 2]"),
     "a header of mixed keys": npy("", (), text="{1: 2, 'a': 3, None: 4}"),
     "no header": b"\x93NUMPY\x01",
     "another version": b"\x93NUMPY\x09\x00\x02\x00{}",
-    "text": b"hello",
     "nothing": b"",
 }
 
 
 @pytest.mark.parametrize("data", BAD_ARRAYS.values(), ids=BAD_ARRAYS.keys())
-def test_arrays_that_are_not_what_they_say_are_refused(tmp_path: Path, data: bytes) -> None:
+def test_hostile_arrays_are_refused(tmp_path, data):
     path = archive(tmp_path / "a.npz", data)
     if data == BAD_ARRAYS["an unknown format"]:
         assert read_npz(path) == {}
@@ -133,7 +115,7 @@ def test_arrays_that_are_not_what_they_say_are_refused(tmp_path: Path, data: byt
         refused(lambda: read_npz(path), r"a\.npz: is not an NPZ file of numbers")
 
 
-def test_arrays_come_back_as_they_are(tmp_path: Path) -> None:
+def test_arrays_are_read_unchanged(tmp_path):
     given = {
         "a": np.arange(6.0).reshape(2, 3),
         "b": np.asfortranarray(np.arange(6, dtype=">i2").reshape(2, 3)),
@@ -148,7 +130,7 @@ def test_arrays_come_back_as_they_are(tmp_path: Path) -> None:
         assert found[name].flags.writeable
 
 
-def test_archives_of_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_large_archive_is_refused(tmp_path, monkeypatch):
     np.savez_compressed(tmp_path / "bomb.npz", a=np.zeros(1_000_000))
     assert (tmp_path / "bomb.npz").stat().st_size < 20_000
     monkeypatch.setattr(reading, "LARGEST_ARRAYS", 7_000_000)
@@ -157,7 +139,7 @@ def test_archives_of_too_much_are_refused(tmp_path: Path, monkeypatch: pytest.Mo
     refused(lambda: read_npz(many), "more than 1000 arrays")
 
 
-def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
+def test_missing_pipe_or_text_is_refused(tmp_path):
     os.mkfifo(tmp_path / "pipe.npz")
     (tmp_path / "text.npz").write_bytes(b"hello")
     refused(lambda: read_npz(tmp_path / "none.npz"), "there is no such file")
@@ -165,7 +147,7 @@ def test_what_is_no_archive_is_refused(tmp_path: Path) -> None:
     refused(lambda: read_npz(tmp_path / "text.npz"), "is not an NPZ file")
 
 
-def test_an_archive_damaged_anywhere_is_read_or_refused(tmp_path: Path) -> None:
+def test_damaged_archive_is_read_or_refused(tmp_path):
     """Seeded damage of every kind: bytes changed, cut out, put in, and the end cut off."""
     file = io.BytesIO()
     np.savez_compressed(file, time=np.arange(50.0), speed=np.ones((50, 2)))

@@ -1,6 +1,12 @@
-"""The trace under its real conditions: a second process writes while this one reads."""
+"""The trace and its shared memory: written by one process, read by others, and freed with its owner."""
 
+import gc
 import multiprocessing
+import os
+import pickle
+import subprocess
+import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -8,13 +14,16 @@ import numpy as np
 import pytest
 
 from haptics.errors import ConfigurationError
-from haptics.records import COLUMNS, ROW, ROW_UNITS
+from haptics.records import ROW
+from haptics.servo.job import Paths
+from haptics.servo.lane import Lane
+from haptics.shared import SharedFile, map_new
 from haptics.trace import Reader, Ring, Trace
 
 SMALL = np.dtype([("number", "<i8"), ("twice", "<i8"), ("vector", "<f8", (2,))])
 
 
-def write_many(path: Path, count: int, pause_every: int) -> None:
+def write_many(path, count, pause_every):
     ring = Ring.attach(path)
     record = np.zeros(1, ring.slots.dtype)
     for number in range(count):
@@ -24,15 +33,7 @@ def write_many(path: Path, count: int, pause_every: int) -> None:
             time.sleep(1e-4)
 
 
-def test_rows_come_out_as_they_went_in(tmp_path: Path) -> None:
-    ring = Ring.create(tmp_path / "ring", SMALL, 8)
-    write_many(ring.path, 5, 0)
-    rows = ring.since(2)
-    assert rows["number"].tolist() == [2, 3, 4]
-    assert rows["vector"].tolist() == [[2, 2], [3, 3], [4, 4]]
-
-
-def test_a_reader_gets_every_row_across_the_seam(tmp_path: Path) -> None:
+def test_reader_gets_every_row_across_the_seam(tmp_path):
     ring = Ring.create(tmp_path / "ring", SMALL, 8)
     reader = Reader(ring)
     seen: list[int] = []
@@ -46,7 +47,7 @@ def test_a_reader_gets_every_row_across_the_seam(tmp_path: Path) -> None:
     assert reader.lost == 0
 
 
-def test_a_slow_reader_learns_how_much_it_lost(tmp_path: Path) -> None:
+def test_slow_reader_counts_its_lost_rows(tmp_path):
     ring = Ring.create(tmp_path / "ring", SMALL, 8)
     reader = Reader(ring)
     write_many(ring.path, 20, 0)
@@ -58,7 +59,7 @@ def test_a_slow_reader_learns_how_much_it_lost(tmp_path: Path) -> None:
     assert reader.lost == 13
 
 
-def test_the_ring_outlives_a_killed_writer(tmp_path: Path) -> None:
+def test_ring_survives_a_killed_writer(tmp_path):
     ring = Ring.create(tmp_path / "ring", SMALL, 4096)
     writer = multiprocessing.get_context("spawn").Process(target=write_many, args=(ring.path, 10_000_000, 10))
     writer.start()
@@ -71,7 +72,7 @@ def test_the_ring_outlives_a_killed_writer(tmp_path: Path) -> None:
     assert (rows["twice"] == 2 * rows["number"]).all()
 
 
-def test_the_flight_recorder_is_a_plain_npy_file(tmp_path: Path) -> None:
+def test_saved_trace_is_a_plain_npy_file(tmp_path):
     trace = Trace.create(tmp_path / "trace", capacity=16)
     row = np.zeros(1, ROW)
     for tick in range(10):
@@ -81,7 +82,7 @@ def test_the_flight_recorder_is_a_plain_npy_file(tmp_path: Path) -> None:
     assert np.load(tmp_path / "flight.npy")["tick"].tolist() == list(range(10))
 
 
-def test_what_nobody_fills_of_a_row_is_neutral(tmp_path: Path) -> None:
+def test_unfilled_columns_are_neutral(tmp_path):
     trace = Trace.create(tmp_path / "trace", capacity=4)
     for tick in range(9):
         trace.slots["tick"][tick % 4] = tick
@@ -94,23 +95,131 @@ def test_what_nobody_fills_of_a_row_is_neutral(tmp_path: Path) -> None:
     assert np.isnan(rows["channels"]).all()
 
 
-def test_every_reader_knows_when_tick_0_was(tmp_path: Path) -> None:
-    trace = Trace.create(tmp_path / "trace", capacity=4)
-    reader = Reader(Ring.attach(trace.path))
-    assert reader.origin == (0, 0)
-    trace.origin[:] = 12, 34
-    assert reader.origin == (12, 34)
-    assert trace.count == 0
-
-
-def test_every_column_has_a_unit() -> None:
-    assert tuple(ROW_UNITS) == COLUMNS.names
-    assert ROW.names == (*ROW_UNITS, "channels")
-
-
 @pytest.mark.parametrize("content", [b"", b"not a ring" * 1000])
-def test_something_else_is_refused_by_name(tmp_path: Path, content: bytes) -> None:
+def test_file_that_is_no_trace_is_refused(tmp_path, content):
     path = tmp_path / "other"
     path.write_bytes(content)
     with pytest.raises(ConfigurationError, match="other is not a trace"):
         Ring.attach(path)
+
+
+# --- shared memory
+
+
+PAIR = np.dtype([("number", "<i8"), ("twice", "<i8")])
+
+
+def publish(shared):
+    ring = Ring.attach(shared.path)
+    record = np.zeros(1, PAIR)
+    for number in range(5):
+        record["number"], record["twice"] = number, 2 * number
+        ring.append(record[0])
+
+
+def open_descriptors():
+    gc.collect()
+    return set(os.listdir("/proc/self/fd"))
+
+
+@pytest.fixture(params=["nameless", "named"])
+def system(request, monkeypatch):
+    if request.param == "named":
+        monkeypatch.delattr(os, "memfd_create")
+
+
+@pytest.fixture
+def shared(system):
+    return SharedFile("test")
+
+
+def test_another_process_writes_shared_memory(shared):
+    ring = Ring.create(shared.path, PAIR, 8)
+    writer = multiprocessing.get_context("spawn").Process(target=publish, args=(shared,))
+    writer.start()
+    writer.join()
+    assert ring.since(0)["twice"].tolist() == [0, 2, 4, 6, 8]
+
+
+def test_closed_memory_stays_mapped_and_cannot_be_attached(shared):
+    ring = Ring.create(shared.path, PAIR, 8)
+    publish(shared)
+    reader = Ring.attach(shared.path)
+    shared.close()
+    shared.close()
+    assert not shared.path.exists()
+    with pytest.raises(ConfigurationError, match="is not a trace"):
+        Ring.attach(shared.path)
+    record = np.ones(1, PAIR)
+    ring.append(record[0])
+    assert reader.since(4)["number"].tolist() == [4, 1]
+
+
+def test_closing_twice_leaves_other_descriptors_open(shared, tmp_path):
+    shared.close()
+    with open(tmp_path / "innocent", "w") as innocent:  # gets the number that has become free
+        shared.close()
+        innocent.write("still open")
+
+
+def test_pickled_copy_owns_nothing(shared):
+    Ring.create(shared.path, PAIR, 8)
+    travelled = pickle.loads(pickle.dumps(shared))
+    assert travelled.path == shared.path
+    del travelled
+    gc.collect()
+    assert len(Ring.attach(shared.path).since(0)) == 0
+
+
+def test_existing_file_is_not_overwritten(tmp_path):
+    path = tmp_path / "full"
+    path.write_text("somebody's")
+    with pytest.raises(FileExistsError, match="full"):
+        map_new(path, 64)
+    with pytest.raises(ConfigurationError, match="full"):
+        Lane(path, PAIR, create=True)
+    assert path.read_text() == "somebody's"
+
+
+def test_missing_memory_is_reported(tmp_path):
+    with pytest.raises(ConfigurationError, match="no room in memory for"):
+        map_new(tmp_path / "huge", 1 << 62)
+
+
+def test_memory_is_freed_with_its_last_reference(system):
+    before = open_descriptors()
+    shared = SharedFile("test")
+    path = shared.path
+    Ring.create(path, PAIR, 8)
+    assert path.exists()
+    del shared
+    assert open_descriptors() == before
+    assert not path.exists()
+
+
+def test_names_of_a_dead_owner_are_removed(monkeypatch, tmp_path):
+    monkeypatch.delattr(os, "memfd_create")
+    monkeypatch.setattr("haptics.shared._folder", lambda: tmp_path)
+    paths = Paths.unique()
+    assert len(list(tmp_path.iterdir())) == 3
+    pickle.loads(pickle.dumps(paths)).remove_for_the_dead()
+    assert not list(tmp_path.iterdir())
+    paths.close()
+
+
+SUICIDE = """
+import os, signal
+from haptics.servo.job import Paths
+from haptics.trace import Trace
+paths = Paths.unique()
+Trace.create(paths.trace.path)
+print(os.getpid(), flush=True)
+os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_killed_owner_leaves_nothing():
+    done = subprocess.run([sys.executable, "-c", SUICIDE], capture_output=True, text=True, check=False)
+    assert done.returncode == -9, done.stderr
+    for folder in (Path("/dev/shm"), Path(tempfile.gettempdir())):
+        assert not list(folder.glob(f"haptics-{int(done.stdout)}-*"))

@@ -1,15 +1,12 @@
-"""Devices that are integrated exactly from one event to the next: what the matrices must agree with."""
+"""Devices that are integrated exactly from one event to the next, as a reference for the matrices."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import expm
-
-from haptics.design import Handle, PositionServo
 
 Array = NDArray[np.float64]
 
@@ -20,15 +17,15 @@ class ExactHandle:
     A force that is commanded at a time acts from that time plus the delay until the next one does.
     """
 
-    def __init__(self, handle: Handle, velocity: float) -> None:
+    def __init__(self, handle, velocity):
         self.mass, self.damping, self.delay = handle.mass, handle.damping, handle.total_delay
         self.time, self.position, self.velocity, self.force = 0.0, 0.0, velocity, 0.0
         self._coming: list[tuple[float, float]] = []
 
-    def command(self, force: float) -> None:
+    def command(self, force):
         self._coming.append((self.time + self.delay, force))
 
-    def advance(self, duration: float) -> None:
+    def advance(self, duration):
         end = self.time + duration
         while self._coming and self._coming[0][0] < end - 1e-12:
             when, force = self._coming.pop(0)
@@ -37,7 +34,7 @@ class ExactHandle:
         self._move(end - self.time)
         self.time = end
 
-    def _move(self, t: float) -> None:
+    def _move(self, t):
         m, b, f, v = self.mass, self.damping, self.force, self.velocity
         if b == 0.0:
             self.position += v * t - f * t * t / (2.0 * m)
@@ -51,7 +48,7 @@ class ExactHandle:
 class ExactArm:
     """A servo-driven arm in one dimension: the reference moves linearly between commands, and comes `delay` late."""
 
-    def __init__(self, servo: PositionServo, velocity: float) -> None:
+    def __init__(self, servo, velocity):
         w = 2.0 * math.pi * servo.frequency
         damper = 2.0 * servo.damping_ratio * w
         self._field = np.zeros((4, 4))
@@ -63,19 +60,19 @@ class ExactArm:
         self._coming: list[tuple[float, float]] = []
         self._last_velocity = velocity
 
-    def shown_force(self, period: float) -> float:
-        """Return what the force sensor shows: the hand, less what the handle's inertia took since the last sample."""
+    def shown_force(self, period):
+        """Return the measured force: the hand force less the inertial force of the handle since the last sample."""
         _, v, _, _ = self.state
         grip = -self._servo.grip_stiffness * self.state[0] - self._servo.grip_damping * v
         took = self._servo.handle_mass * (v - self._last_velocity) / period
         self._last_velocity = v
         return float(grip - took)
 
-    def command(self, velocity: float) -> None:
-        """Let the reference go on at `velocity` for a period."""
+    def command(self, velocity):
+        """Move the reference at `velocity` for a period."""
         self._coming.append((self.time + self._servo.delay, velocity))
 
-    def advance(self, duration: float) -> None:
+    def advance(self, duration):
         end = self.time + duration
         while self._coming and self._coming[0][0] < end - 1e-12:
             when, velocity = self._coming.pop(0)
@@ -84,11 +81,11 @@ class ExactArm:
         self._move(end - self.time)
         self.time = end
 
-    def _move(self, t: float) -> None:
+    def _move(self, t):
         self.state = expm(self._field * t) @ self.state
 
 
-def held_path(handle: Handle, force: Callable[[float], float], period: float, ticks: int) -> Array:
+def held_path(handle, force, period, ticks):
     """Kick the handle and return its positions at the samples, (ticks,) [m]; `force` maps velocity to force."""
     plant = ExactHandle(handle, velocity=0.01)
     path = np.zeros(ticks)
@@ -101,7 +98,7 @@ def held_path(handle: Handle, force: Callable[[float], float], period: float, ti
     return path
 
 
-def decays(path: Array) -> bool:
+def decays(path):
     """Tell whether the last quarter of a path swings less than the quarter before."""
     third, last = np.array_split(path, 4)[2:]
     return bool(np.ptp(last) < np.ptp(third))

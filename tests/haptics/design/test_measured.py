@@ -1,6 +1,4 @@
-"""What was measured of a device: read from its file, it decides over couplings and takes the data sheet's place."""
-
-from pathlib import Path
+"""Measured device files: they decide on couplings and replace facts of the data sheet."""
 
 import pytest
 
@@ -31,19 +29,19 @@ resolution_m = 2e-5
 
 
 @pytest.fixture
-def path(tmp_path: Path) -> Path:
+def path(tmp_path):
     (tmp_path / "bench.toml").write_text(FILE)
     return tmp_path / "bench.toml"
 
 
-def test_the_boundary_that_was_measured_is_the_limit_and_no_other(path: Path) -> None:
+def test_measured_boundary_is_the_limit(path):
     found = read_measured(path, "bench")
     found.require_held(7999.0, 10.0, 1e-3)
     with pytest.raises(ConfigurationError, match=r"begins to swing at 8000 N/m along x"):
         found.require_held(8001.0, 10.0, 1e-3)
 
 
-def test_at_another_damping_and_rate_it_is_as_far_off_the_exact_limit(path: Path) -> None:
+def test_measured_boundary_scales_with_the_exact_limit(path):
     handle = Handle(0.2, 1.0, 0.5e-3, 1e-5)
     factor = 8000.0 / stiffness_limit(handle, 10.0, 1e-3)
     assert factor == pytest.approx(0.76, abs=0.02)  # docs/choosing_parameters.md has 10.5 kN/m for this handle
@@ -55,7 +53,7 @@ def test_at_another_damping_and_rate_it_is_as_far_off_the_exact_limit(path: Path
     assert y.limit(4.0, 1e-3) == float("inf")  # where nothing was measured nothing is refused
 
 
-def test_advice_goes_by_the_worst_axis(path: Path) -> None:
+def test_description_uses_the_worst_axis(path):
     spec = read_measured(path, "bench").describe(make_spec())
     assert (spec.mass, spec.damping, spec.delay, spec.position_resolution) == (0.2, 1.0, 0.001, 2e-5)
 
@@ -70,7 +68,7 @@ def test_advice_goes_by_the_worst_axis(path: Path) -> None:
         (FILE[FILE.index("[axis.x]") :], "", r"no table \[axis\.x\]"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_with_its_name(path: Path, before: str, after: str, complaint: str) -> None:
+def test_invalid_file_is_refused_with_its_name(path, before, after, complaint):
     path.write_text(FILE.replace(before, after))
     with pytest.raises(ConfigurationError, match=f"bench.toml: .*{complaint}"):
         read_measured(path, "bench")

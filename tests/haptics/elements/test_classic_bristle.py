@@ -1,8 +1,4 @@
-"""The classic models with a bristle: what is known of them in closed form, and which of them drift."""
-
-from __future__ import annotations
-
-from typing import Any
+"""The classic models with a bristle: closed-form results, and which of them drift."""
 
 import numpy as np
 import pytest
@@ -10,20 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.integrate import solve_ivp
 
-from haptics import Asymmetric, Coulomb, CoulombViscous, Elliptic, MasslessImpedance, Stribeck, simulate
+from haptics import ConfigurationError, Coulomb, CoulombViscous, MasslessImpedance, Stribeck, simulate
 from haptics.elements.classic.models import Dahl, Elastoplastic, HaywardArmstrong, Iwan, LuGre, ResetIntegrator
-from haptics.elements.models import Element, write_parameters
-from haptics.errors import ConfigurationError
-from haptics.friction.law import Law
-from tests.haptics.strategies import PHYSICS, Array, laws, norms, wandering
+from haptics.elements.models import write_parameters
+from tests.haptics.strategies import PHYSICS, laws, norms, wandering
 
 F, K, T = 4.0, 6000.0, 1e-3
 LAW = Coulomb(F)
 LIMIT = F / K
-"""Deflection at which a bristle lets go [m]."""
+"""Deflection at break-away [m]."""
 
 
-def along(steps: Any, period: float = T) -> Array:
+def along(steps, period=T):
     """Velocities (n, 2) [m/s] whose samples are ways of `steps` [m] along the first axis."""
     way = np.asarray(steps, dtype=float)
     return np.column_stack([way, np.zeros(len(way))]) / period
@@ -32,7 +26,7 @@ def along(steps: Any, period: float = T) -> Array:
 # ---- drift
 
 
-def contact_drift(element: Element, bias: float, amplitude: float, cycles: int = 40) -> Array:
+def contact_drift(element, bias, amplitude, cycles=40):
     """Way of the contact in each of the later cycles [m], of 1 kg under a force that swings at 5 Hz, (cycles,)."""
     count, position, speed, force = 200, 0.0, 0.0, 0.0
     contact = np.zeros(2 * cycles * count)
@@ -55,7 +49,7 @@ DRIFT = {
 
 
 @pytest.mark.parametrize("name", DRIFT)
-def test_some_models_drift_below_break_away_evenly_cycle_by_cycle(name: str) -> None:
+def test_some_models_drift_evenly_below_break_away(name):
     element, speed = DRIFT[name]
     element.reset()
     drift = contact_drift(element, 2.5, 1.0)
@@ -68,24 +62,19 @@ def test_some_models_drift_below_break_away_evenly_cycle_by_cycle(name: str) -> 
     [MasslessImpedance(LAW, K, 10.0), ResetIntegrator(LAW), HaywardArmstrong(LAW, creep=0.0), Iwan(LAW)],
     ids=lambda element: element.model,
 )
-def test_the_others_do_not(element: Element) -> None:
+def test_other_models_do_not_drift(element):
     assert np.abs(contact_drift(element, 2.5, 1.0)).max() < 1e-9
 
 
-def test_an_elastoplastic_bristle_does_not_drift_in_its_elastic_share() -> None:
+def test_elastoplastic_bristle_does_not_drift_in_its_elastic_share():
     assert np.abs(contact_drift(Elastoplastic(LAW), 2.0, 0.5)).max() < 1e-15
     assert np.abs(contact_drift(LuGre(LAW), 2.0, 0.5)).min() > 1e-4
-
-
-def test_the_less_it_creeps_the_less_it_drifts() -> None:
-    drifts = [contact_drift(HaywardArmstrong(LAW, creep=creep), 2.5, 1.0, 10).mean() for creep in (1.0, 0.5, 0.1)]
-    assert drifts[0] > drifts[1] > drifts[2] > 0.0
 
 
 # ---- Dahl and LuGre: exact for a velocity that is constant over each sample
 
 
-def test_dahls_loop_is_the_exponential_of_the_way_whatever_the_sampling() -> None:
+def test_dahl_loop_is_exponential_in_the_path():
     steps = np.random.default_rng(3).uniform(0.0, 0.3 * LIMIT, 400)
     steps[200:] *= -1.0
     run = simulate(Dahl(LAW), along(steps))
@@ -97,16 +86,7 @@ def test_dahls_loop_is_the_exponential_of_the_way_whatever_the_sampling() -> Non
     assert loop[:200].all(), "a bristle that is being loaded slips less than it is moved"
 
 
-@settings(PHYSICS, max_examples=12)
-@given(laws(), st.floats(0.001, 0.5), st.integers(2, 20))
-def test_a_bristle_does_not_care_how_often_it_is_sampled(law: Any, speed: float, times: int) -> None:
-    u = np.array([0.6, -0.8]) * speed
-    coarse = simulate(LuGre(law, period=T), np.tile(u, (10, 1)))
-    fine = simulate(LuGre(law, period=T / times), np.tile(u, (10 * times, 1)))
-    np.testing.assert_allclose(fine.displacement[times - 1 :: times], coarse.displacement, rtol=1e-9, atol=1e-15)
-
-
-def test_lugre_is_dahl_with_a_damper() -> None:
+def test_lugre_is_dahl_with_a_damper():
     value = wandering("C")
     lugre, dahl = simulate(LuGre(LAW, K, 10.0), value), simulate(Dahl(LAW, K), value)
     np.testing.assert_array_equal(lugre.displacement, dahl.displacement)
@@ -130,9 +110,7 @@ def test_lugre_is_dahl_with_a_damper() -> None:
     ],
     ids=["dahl", "lugre", "elastoplastic", "hayward-armstrong", "reset-integrator", "model-c"],
 )
-def test_on_a_circle_the_force_lags_by_the_length_of_the_bristle(
-    element: Element, lag: Any, level: Any, radius: float
-) -> None:
+def test_force_lags_on_a_circle_by_the_bristle_length(element, lag, level, radius):
     """A bristle of limit L on a radius R: of the exponential models tan(lag) = L/R, of the others sin(lag) = L/R."""
     turn = 0.1 / radius * T / 20 * np.arange(1, 200000 if radius > 0.01 else 40000)
     run = simulate(element, 0.1 * np.column_stack([np.cos(turn), np.sin(turn)]))
@@ -146,7 +124,7 @@ def test_on_a_circle_the_force_lags_by_the_length_of_the_bristle(
 # ---- elastoplastic and Hayward-Armstrong: the differential equation, as the period goes to zero
 
 
-def dupont(z: float, share: float) -> float:
+def dupont(z, share):
     """Slip as a part of the motion of an elastoplastic bristle that is being loaded."""
     x = z / LIMIT
     if x <= share:
@@ -155,7 +133,7 @@ def dupont(z: float, share: float) -> float:
     return float(alpha * x)
 
 
-def hayward(z: float, share: float) -> float:
+def hayward(z, share):
     """Creep as a part of the motion."""
     x = abs(z) / LIMIT
     return float(x**9 / (share**8 + x**8))
@@ -164,7 +142,7 @@ def hayward(z: float, share: float) -> float:
 @pytest.mark.parametrize(
     ("cls", "slip"), [(Elastoplastic, dupont), (HaywardArmstrong, hayward)], ids=["elastoplastic", "hayward-armstrong"]
 )
-def test_loading_follows_the_differential_equation_to_first_order(cls: Any, slip: Any) -> None:
+def test_loading_follows_the_differential_equation_to_first_order(cls, slip):
     share = 0.5
     solution = solve_ivp(lambda _, z: 1.0 - slip(z[0], share), (0.0, LIMIT), [0.0], rtol=1e-10, atol=1e-14)
     setting = {"elastic_share": share} if cls is Elastoplastic else {"stick_share": share}
@@ -177,7 +155,7 @@ def test_loading_follows_the_differential_equation_to_first_order(cls: Any, slip
     assert errors[2] == pytest.approx(errors[1] / 2, rel=0.1)
 
 
-def test_an_elastoplastic_bristle_is_elastic_first_and_when_it_is_released() -> None:
+def test_elastoplastic_bristle_is_elastic_first_and_when_released():
     run = simulate(Elastoplastic(LAW, K, 0.0, 0.75), along([0.1 * LIMIT] * 20 + [-0.1 * LIMIT] * 16))
     np.testing.assert_allclose(run.output[:7, 0], 0.1 * F * np.arange(1, 8), rtol=1e-12)
     assert run.sticking[:7].all() and not run.sticking[8:20].any() and run.sticking[20:].all()
@@ -187,7 +165,7 @@ def test_an_elastoplastic_bristle_is_elastic_first_and_when_it_is_released() -> 
 
 @settings(PHYSICS, max_examples=15)
 @given(st.floats(100.0, 1e5), st.floats(0.5, 8.0), st.integers(0, 10**6))
-def test_hayward_armstrong_without_creep_is_model_c_without_damping(stiffness: float, force: float, seed: int) -> None:
+def test_hayward_armstrong_without_creep_is_model_c_without_damping(stiffness, force, seed):
     """Kikuuwe et al. 2006, section III-C, for Coulomb's law; in two dimensions too (section III-F)."""
     law, value = Coulomb(force), wandering("C", 300, seed)
     classic = simulate(HaywardArmstrong(law, stiffness, creep=0.0), value)
@@ -198,23 +176,17 @@ def test_hayward_armstrong_without_creep_is_model_c_without_damping(stiffness: f
 
 
 @pytest.mark.parametrize("cls", [Dahl, LuGre, Elastoplastic, HaywardArmstrong, ResetIntegrator])
-def test_viscosity_acts_at_once_and_is_not_held_by_the_bristle_when_the_motion_stops(cls: type[Element]) -> None:
-    run = simulate(cls(CoulombViscous(F, 20.0)), along([LIMIT] * 60 + [0.0] * 5))  # type: ignore[call-arg]
+def test_viscosity_is_not_stored_in_the_bristle(cls):
+    run = simulate(cls(CoulombViscous(F, 20.0)), along([LIMIT] * 60 + [0.0] * 5))
     np.testing.assert_allclose(run.displacement[59:, 0], LIMIT, rtol=1e-9)
     np.testing.assert_allclose(run.output[59:, 0], [F + 20.0 * LIMIT / T] + [F] * 5, rtol=1e-9)
-
-
-def test_a_level_that_falls_shortens_the_spring() -> None:
-    law = Stribeck(1.0, F, 0.1)
-    run = simulate(HaywardArmstrong(law, creep=0.0), along([0.01 * LIMIT] * 120 + [0.5 * LIMIT] * 10))
-    np.testing.assert_allclose(run.output[[119, 129], 0], law(np.array([[0.01], [0.5]]) * LIMIT / T)[:, 0], rtol=1e-9)
 
 
 # ---- reset integrator
 
 
 @pytest.mark.parametrize("stiction", [0.0, 0.3])
-def test_the_reset_integrators_force_jumps_when_it_lets_go_and_when_it_turns(stiction: float) -> None:
+def test_reset_integrator_force_jumps_at_break_away_and_reversal(stiction):
     damping, step = 50.0, 0.0099 * LIMIT
     ways = along([step] * 200 + [-step] * 20)
     run = simulate(ResetIntegrator(LAW, K, damping, stiction), ways)
@@ -232,7 +204,7 @@ def test_the_reset_integrators_force_jumps_when_it_lets_go_and_when_it_turns(sti
 @settings(PHYSICS, max_examples=15)
 @given(laws(), st.floats(100.0, 1e5), st.floats(0.0, 300.0), st.floats(0.0, 0.99), st.integers(0, 10**6))
 @pytest.mark.filterwarnings("ignore::haptics.errors.AmbiguousLawWarning")
-def test_one_element_is_model_c_to_the_bit(law: Any, k: float, b: float, spread: float, seed: int) -> None:
+def test_iwan_with_one_element_is_model_c_to_the_bit(law, k, b, spread, seed):
     value = wandering("C", 200, seed)
     one, model_c = simulate(Iwan(law, k, b, 1, spread), value), simulate(MasslessImpedance(law, k, b), value)
     for column in ("output", "friction_force", "displacement", "velocity", "sticking"):
@@ -240,20 +212,20 @@ def test_one_element_is_model_c_to_the_bit(law: Any, k: float, b: float, spread:
 
 
 @pytest.mark.parametrize("count", [2, 5, 12])
-def test_without_spread_all_let_go_at_once(count: int) -> None:
+def test_iwan_without_spread_is_model_c(count):
     value = wandering("C", 1000)
     together, one = simulate(Iwan(LAW, K, 10.0, count, 0.0), value), simulate(MasslessImpedance(LAW, K, 10.0), value)
     np.testing.assert_allclose(together.output, one.output, atol=1e-11)
 
 
-def initial_loading(way: Array, count: int, spread: float) -> Array:
-    """Force [N] of springs K/n that let go at their shares of F, after a `way` from rest."""
+def initial_loading(way, count, spread):
+    """Force [N] of springs K/n that yield at their shares of F, after a path from rest."""
     shares = (1 + spread * np.linspace(-1, 1, count)) / count
     return np.minimum(K / count * way[:, None], shares * F).sum(axis=1)
 
 
 @pytest.mark.parametrize(("count", "spread"), [(2, 0.5), (6, 0.8), (12, 0.95)])
-def test_iwans_elements_let_go_one_by_one_and_follow_masings_rule(count: int, spread: float) -> None:
+def test_iwan_elements_yield_in_turn_and_follow_masing(count, spread):
     step = 0.01 * LIMIT
     way = step * np.arange(1, 251)
     run = simulate(Iwan(LAW, K, 0.0, count, spread), along([step] * 150 + [-step] * 250))
@@ -265,15 +237,15 @@ def test_iwans_elements_let_go_one_by_one_and_follow_masings_rule(count: int, sp
     assert way[first - 1] <= (1 - spread) * LIMIT * (1 + 1e-9) < way[first] * (1 + 1e-9)
 
 
-def test_iwans_break_away_is_that_of_the_law() -> None:
+def test_iwan_breakaway_is_that_of_the_law():
     law = Stribeck(3.0, F, 0.1)
     run = simulate(Iwan(law, K, 50.0, 6, 0.8), along(np.full(4000, 1e-3 * LIMIT)))
     assert run.output[:, 0].max() == pytest.approx(F, rel=2e-3)
     assert norms(run.output).max() <= F
 
 
-def test_an_element_that_is_added_later_starts_without_tension() -> None:
-    """Of eight loaded elements six are taken away; six that come in their place share none of the tension."""
+def test_added_iwan_element_starts_without_tension():
+    """Six of eight loaded elements are removed; six new ones start without tension."""
     element, at_rest = Iwan(LAW, K, 0.0, 8, 0.0), (0.0, 0.0)
     for _ in range(100):
         loaded = element.step((0.005 * LIMIT / T, 0.0))
@@ -286,10 +258,7 @@ def test_an_element_that_is_added_later_starts_without_tension() -> None:
     assert element.displacement[0] == pytest.approx(0.5 * LIMIT * 2 / 8)
 
 
-STIFF = {"count": 6, "spread": 0.8, "stiff_share": 0.4, "stiff_stiffness": 20_000.0}
-
-
-def stop_operators(way: Array, limits: Array, stiffnesses: Array) -> Array:
+def stop_operators(way, limits, stiffnesses):
     """Sum of forces [N] of elastic-plastic stop operators without damping, over a `way` (n,) [m] from rest."""
     force, total = np.zeros(len(limits)), np.empty(len(way))
     for k, step in enumerate(np.diff(way, prepend=0.0)):
@@ -300,7 +269,7 @@ def stop_operators(way: Array, limits: Array, stiffnesses: Array) -> Array:
 
 @pytest.mark.parametrize("spread", [0.0, 0.8])
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.4, 0.95])
-def test_a_stiff_share_is_one_more_stop_operator(share: float, spread: float) -> None:
+def test_iwan_stiff_share_is_one_more_stop_operator(share, spread):
     way = 3.0 * LIMIT * np.concatenate([np.sin(0.05 * np.arange(300)), 0.4 * np.sin(15.0 + 0.07 * np.arange(300))])
     element = Iwan(LAW, K, 0.0, 6, spread, share, 20_000.0)
     limits = np.append((1.0 - share) * (1.0 + spread * np.linspace(-1, 1, 6)) / 6.0, share) * F
@@ -308,43 +277,25 @@ def test_a_stiff_share_is_one_more_stop_operator(share: float, spread: float) ->
     np.testing.assert_allclose(simulate(element, along(np.diff(way, prepend=0.0))).output[:, 0], expected, atol=1e-11)
 
 
-@pytest.mark.parametrize(
-    "law",
-    [LAW, CoulombViscous(3.0, 8.0), Stribeck(3.0, F, 0.3, 2.0), Elliptic(4.0, 2.0, 0.3), Asymmetric(4.0, 2.5, 3.0)],
-    ids=lambda law: str(law.name),
-)
-def test_with_a_stiff_share_steady_sliding_has_the_force_of_the_law(law: Law) -> None:
-    u = np.array([-0.12, 0.05])
-    run = simulate(Iwan(law, K, 12.0, **STIFF), np.tile(u, (1500, 1)))  # type: ignore[arg-type]
-    assert not run.sticking[-1]
-    np.testing.assert_allclose(run.velocity[-1], u, rtol=1e-12)
-    np.testing.assert_allclose(run.output[-1], law(u), rtol=1e-11)
-
-
-def test_without_a_stiff_share_its_stiffness_means_nothing() -> None:
+def test_iwan_ignores_the_stiff_stiffness_without_a_stiff_share():
     value = wandering("C", 500)
-    one, other = (simulate(Iwan(LAW, K, 10.0, stiff_stiffness=stiff), value) for stiff in (300.0, 50_000.0))
-    np.testing.assert_array_equal(one.output, other.output)
-    assert Iwan(LAW, K, 10.0).mobility == Iwan(LAW, K, 10.0, stiff_stiffness=300.0).mobility
-    assert Iwan(LAW, K, 10.0).coupling_stiffness == K
+    one, other = (Iwan(LAW, K, 10.0, stiff_stiffness=stiff) for stiff in (300.0, 50_000.0))
+    np.testing.assert_array_equal(simulate(one, value).output, simulate(other, value).output)
+    assert one.mobility == other.mobility
+    assert one.coupling_stiffness == K
 
 
 @pytest.mark.parametrize("settings", [{"stiff_share": 0.9}, {"stiff_share": 0.3}, {"stiff_share": 0.3, "count": 1}])
-def test_the_most_mobile_element_decides_condition_15(settings: dict[str, Any]) -> None:
+def test_iwan_mobility_is_that_of_its_most_mobile_element(settings):
     element = Iwan(LAW, 2000.0, 10.0, **settings)
-    shares, springs = element_shares(element)
-    dampers = 10.0 * np.append(np.full(element.count, (1.0 - element.stiff_share) / element.count), element.stiff_share)
+    count, stiff = element.count, element.stiff_share
+    rise = element.spread * np.linspace(-1, 1, count) if count > 1 else np.zeros(1)
+    shares = np.append((1.0 - stiff) * (1.0 + rise) / count, stiff)
+    springs = np.append(np.full(count, element.stiffness / count), element.stiff_stiffness)
+    dampers = 10.0 * np.append(np.full(count, (1.0 - stiff) / count), stiff)
     assert element.mobility == pytest.approx((shares / (dampers + T * springs)).max(), rel=1e-12)
 
 
-def element_shares(element: Iwan) -> tuple[Array, Array]:
-    """Shares of the law and stiffnesses [N/m] of all elements, the stiff one last."""
-    rise = element.spread * np.linspace(-1, 1, element.count) if element.count > 1 else np.zeros(1)
-    shares = (1.0 - element.stiff_share) * (1.0 + rise) / element.count
-    springs = np.full(element.count, element.stiffness / element.count)
-    return np.append(shares, element.stiff_share), np.append(springs, element.stiff_stiffness)
-
-
-def test_the_number_of_elements_is_a_whole_one() -> None:
+def test_iwan_count_must_be_a_whole_number():
     with pytest.raises(ConfigurationError, match=r"element.count = 2.5: must be a whole number"):
-        Iwan(LAW, count=2.5)  # type: ignore[arg-type]
+        Iwan(LAW, count=2.5)

@@ -1,12 +1,12 @@
-"""Recordings: readable at every moment, complete after every end."""
+"""Recordings: readable at every moment, complete after every end; journals, salvage and damage."""
+
+from __future__ import annotations
 
 import json
 import multiprocessing
 import os
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,49 +14,36 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from haptics.errors import RecordingError
+from haptics.recording.checks import check_recording
+from haptics.recording.json_files import LARGEST_JSON
 from haptics.recording.recorder import Recorder, salvage
-from haptics.recording.recording import METADATA, PART, SETTINGS, TICKS, Recording
+from haptics.recording.recording import EVENTS, METADATA, PART, SETTINGS, TICKS, Recording
 from haptics.recording.tick_file import TickFile
 from haptics.records import COLUMNS, ROW
-from haptics.trace import Reader, Trace
+from haptics.trace import Reader
 
 
-def ticks(start: int, stop: int) -> np.ndarray:
+def ticks(start, stop):
     rows = np.zeros(stop - start, ROW)
     rows["tick"] = np.arange(start, stop)
     rows["position"][:, 0] = rows["tick"] * 1e-3
     return rows
 
 
-def append(trace: Trace, rows: np.ndarray) -> None:
+def append(trace, rows):
     for row in rows:
         trace.append(row)
 
 
 @pytest.fixture
-def recorder(tmp_path: Path, trace: Trace) -> Iterator[Recorder]:
+def recorder(tmp_path, trace):
     recorder = Recorder(tmp_path / "run", {"model": "C"})
     recorder.follow(Reader(trace))
     yield recorder
     recorder._ticks.close()
 
 
-def test_the_description_is_there_before_the_first_tick(recorder: Recorder) -> None:
-    metadata = json.loads((recorder.folder / METADATA).read_text())
-    assert metadata["state"] == "running"
-    assert metadata["model"] == "C"
-    assert metadata["columns"]["position"] == "m"
-    assert len(np.load(recorder.folder / PART)) == 0
-
-
-def test_the_part_file_is_a_valid_npy_file_after_every_append(recorder: Recorder, trace: Trace) -> None:
-    for count in range(0, 5000, 500):
-        append(trace, ticks(count, count + 500))
-        recorder.drain()
-        assert np.load(recorder.folder / PART)["tick"].tolist() == list(range(count + 500))
-
-
-def test_rows_cut_off_by_a_crash_do_not_spoil_those_before(recorder: Recorder, trace: Trace) -> None:
+def test_rows_of_a_crashed_append_are_ignored(recorder, trace):
     append(trace, ticks(0, 100))
     recorder.drain()
     with open(recorder.folder / PART, "ab") as file:  # rows were written, the header was not yet
@@ -64,7 +51,7 @@ def test_rows_cut_off_by_a_crash_do_not_spoil_those_before(recorder: Recorder, t
     assert np.load(recorder.folder / PART)["tick"].tolist() == list(range(100))
 
 
-def test_of_a_file_that_was_cut_short_the_whole_rows_are_read(recorder: Recorder, trace: Trace) -> None:
+def test_whole_rows_of_a_truncated_file_are_read(recorder, trace):
     append(trace, ticks(0, 100))
     recorder.drain()
     part = recorder.folder / PART
@@ -72,28 +59,18 @@ def test_of_a_file_that_was_cut_short_the_whole_rows_are_read(recorder: Recorder
     assert Recording(recorder.folder).rows["tick"].tolist() == list(range(97))
 
 
-def test_closing_completes_and_renames(recorder: Recorder, trace: Trace) -> None:
+@pytest.mark.parametrize(("complete", "state", "name"), [(True, "complete", TICKS), (False, "interrupted", PART)])
+def test_closing_renames_only_a_complete_recording(recorder, trace, complete, state, name):
     append(trace, ticks(0, 10))
     recorder.drain()
-    recorder.close({"reason": "completed"}, complete=True)
+    recorder.close({"reason": "any"}, complete=complete)
     recording = Recording(recorder.folder)
     assert recording.rows["tick"].tolist() == list(range(10))
-    assert recording.metadata["state"] == "complete"
-    assert (recorder.folder / TICKS).exists()
-    assert not (recorder.folder / PART).exists()
+    assert recording.metadata["state"] == state
+    assert [name for name in (TICKS, PART) if (recorder.folder / name).exists()] == [name]
 
 
-def test_a_run_that_was_not_closed_in_order_keeps_its_part_file(recorder: Recorder, trace: Trace) -> None:
-    append(trace, ticks(0, 10))
-    recorder.drain()
-    recorder.close({"reason": "fault"}, complete=False)
-    recording = Recording(recorder.folder)
-    assert len(recording.rows) == 10
-    assert recording.metadata["state"] == "interrupted"
-    assert (recorder.folder / PART).exists()
-
-
-def test_salvage_adds_what_the_dead_application_had_not_written(recorder: Recorder, trace: Trace) -> None:
+def test_salvage_adds_the_missing_rows(recorder, trace):
     append(trace, ticks(0, 60))
     recorder.drain()
     append(trace, ticks(60, 100))
@@ -103,22 +80,23 @@ def test_salvage_adds_what_the_dead_application_had_not_written(recorder: Record
     assert recording.metadata["state"] == "interrupted"
 
 
-def test_with_the_first_rows_the_recording_says_when_tick_0_was(recorder: Recorder, trace: Trace) -> None:
-    trace.origin[:] = 13_000_000_000_007, 1_700_000_000_123_456_789
-    recorder.drain()
-    assert "origin_utc" not in recorder.metadata
+def test_first_rows_record_the_time_of_tick_0(recorder, trace):
     append(trace, ticks(0, 3))
+    recorder.drain()
+    assert not {"origin_monotonic_ns", "origin_utc"} & recorder.metadata.keys()
+    trace.origin[:] = 13_000_000_000_007, 1_700_000_000_123_456_789
+    append(trace, ticks(3, 6))
     recorder.drain()
     for metadata in (recorder.metadata, Recording(recorder.folder).metadata):
         assert metadata["origin_monotonic_ns"] == 13_000_000_000_007
         assert metadata["origin_utc"] == "2023-11-14T22:13:20.123456+00:00"
     trace.origin[:] = 5, 6
-    append(trace, ticks(3, 6))
+    append(trace, ticks(6, 9))
     recorder.drain()
     assert recorder.metadata["origin_monotonic_ns"] == 13_000_000_000_007
 
 
-def test_an_instant_that_cannot_be_written_down_keeps_no_row_from_the_disk(recorder: Recorder, trace: Trace) -> None:
+def test_rows_are_written_when_the_description_cannot_be(recorder, trace):
     trace.origin[:] = 5, 6_000
     (recorder.folder / "recording.tmp").mkdir()  # the description cannot be replaced
     for start in (0, 10):
@@ -131,56 +109,35 @@ def test_an_instant_that_cannot_be_written_down_keeps_no_row_from_the_disk(recor
     assert recording.metadata["origin_monotonic_ns"] == 5
 
 
-def test_what_nobody_has_timed_has_no_origin(recorder: Recorder, trace: Trace) -> None:
-    append(trace, ticks(0, 3))
-    recorder.drain()
-    recorder.close({}, complete=True)
-    assert not {"origin_monotonic_ns", "origin_utc"} & Recording(recorder.folder).metadata.keys()
-
-
-CHANNELS = [("joint_angles", "rad", 2), ("temperature", "degC", 1)]
-
-
-def with_channels(folder: Path, trace: Trace) -> Recorder:
-    """Begin a recording of a device with two channels, and fill three ticks of the trace; one has no channels."""
-    rows = ticks(0, 3)
-    rows["hand_force"] = [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
-    rows["channels"] = np.nan
-    rows["channels"][[0, 2], :3] = [(0.1, 0.2, 21.0), (0.3, 0.4, 22.0)]
-    rows["channels"][:, 3] = 99.0  # whatever stands behind them
-    recorder = Recorder(folder, {"device": {"name": "bench", "channels": CHANNELS}})
+@pytest.mark.parametrize("salvaged", [False, True])
+def test_channels_are_recorded_by_name(tmp_path, trace, salvaged):
+    channels = [("joint_angles", "rad", 2), ("temperature", "degC", 1)]
+    filled = ticks(0, 3)
+    filled["hand_force"] = [(1.0, 2.0), (3.0, 4.0), (5.0, 6.0)]
+    filled["channels"] = np.nan
+    filled["channels"][[0, 2], :3] = [(0.1, 0.2, 21.0), (0.3, 0.4, 22.0)]
+    filled["channels"][:, 3] = 99.0  # beyond the declared channels
+    recorder = Recorder(tmp_path / "run", {"device": {"name": "bench", "channels": channels}})
     recorder.follow(Reader(trace))
-    append(trace, rows)
-    return recorder
-
-
-def the_channels_are_there(folder: Path) -> None:
-    recording = Recording(folder)
+    append(trace, filled)
+    if salvaged:
+        salvage(recorder.folder, Reader(trace))
+    else:
+        recorder.drain()
+        recorder.close({}, complete=True)
+    recording = Recording(recorder.folder)
     rows, written = recording.rows, np.load(recording.ticks)
     assert rows.dtype.names == written.dtype.names == tuple(recording.metadata["columns"])
     assert recording.metadata["columns"]["channel_joint_angles"] == "rad"
     assert rows["tick"].tolist() == [0, 1, 2]
-    assert rows["hand_force"].tolist() == [[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]
+    np.testing.assert_array_equal(rows["hand_force"], filled["hand_force"])
     np.testing.assert_array_equal(rows["channel_joint_angles"], [(0.1, 0.2), (np.nan, np.nan), (0.3, 0.4)])
     np.testing.assert_array_equal(rows["channel_temperature"], [21.0, np.nan, 22.0])
     assert rows.dtype.names[-2:] == ("channel_joint_angles", "channel_temperature")
-
-
-def test_what_else_a_device_measures_is_recorded_by_name(tmp_path: Path, trace: Trace) -> None:
-    recorder = with_channels(tmp_path / "run", trace)
-    recorder.drain()
-    recorder.close({}, complete=True)
-    the_channels_are_there(recorder.folder)
-
-
-def test_salvage_keeps_the_channels(tmp_path: Path, trace: Trace) -> None:
-    recorder = with_channels(tmp_path / "run", trace)
-    salvage(recorder.folder, Reader(trace))
-    the_channels_are_there(recorder.folder)
     recorder._ticks.close()
 
 
-def test_a_table_of_others_is_not_appended_to(tmp_path: Path) -> None:
+def test_table_with_other_columns_is_not_appended_to(tmp_path):
     for number, more in enumerate(("<f8", "<i8", "<f4")):
         path = tmp_path / f"{number}.npy"
         TickFile(path, np.dtype([*np.lib.format.dtype_to_descr(COLUMNS), ("more", more)])).close()
@@ -191,16 +148,8 @@ def test_a_table_of_others_is_not_appended_to(tmp_path: Path) -> None:
                 TickFile(path, append=True)
 
 
-def test_salvage_says_when_tick_0_was(recorder: Recorder, trace: Trace) -> None:
-    trace.origin[:] = 7, 1_500_000_000_000_000_000
-    append(trace, ticks(0, 3))
-    salvage(recorder.folder, Reader(trace))
-    metadata = Recording(recorder.folder).metadata
-    assert (metadata["origin_monotonic_ns"], metadata["origin_utc"]) == (7, "2017-07-14T02:40:00.000000+00:00")
-
-
-def test_facts_from_two_threads_are_all_kept(recorder: Recorder) -> None:
-    def note(first: int) -> None:
+def test_notes_of_two_threads_are_all_kept(recorder):
+    def note(first):
         for number in range(first, 100, 2):
             recorder.note(**{f"fact_{number}": number})
 
@@ -213,7 +162,7 @@ def test_facts_from_two_threads_are_all_kept(recorder: Recorder) -> None:
     assert [metadata[f"fact_{number}"] for number in range(100)] == list(range(100))
 
 
-def test_salvage_of_what_died_before_its_first_tick(recorder: Recorder) -> None:
+def test_salvage_before_the_first_tick(recorder):
     salvage(recorder.folder, None)
     recording = Recording(recorder.folder)
     assert len(recording.rows) == 0
@@ -221,16 +170,14 @@ def test_salvage_of_what_died_before_its_first_tick(recorder: Recorder) -> None:
 
 
 @pytest.mark.parametrize("died_before", ["the description", "the name"])
-def test_salvage_of_what_died_while_it_was_closed(
-    recorder: Recorder, trace: Trace, monkeypatch: pytest.MonkeyPatch, died_before: str
-) -> None:
+def test_salvage_of_an_interrupted_close(recorder, trace, monkeypatch, died_before):
     append(trace, ticks(0, 10))
     recorder.drain()
     with monkeypatch.context() as dying:
         wanted = METADATA if died_before == "the description" else TICKS
         replace = os.replace
 
-        def die(source: Path, target: Path) -> None:
+        def die(source, target):
             if target.name == wanted:
                 raise KeyboardInterrupt
             replace(source, target)
@@ -247,7 +194,7 @@ def test_salvage_of_what_died_while_it_was_closed(
     assert not list(recorder.folder.glob("*.tmp"))
 
 
-def test_salvage_of_a_closed_recording_changes_nothing(recorder: Recorder, trace: Trace) -> None:
+def test_salvage_of_a_closed_recording_changes_nothing(recorder, trace):
     append(trace, ticks(0, 10))
     recorder.drain()
     recorder.close({"reason": "completed"}, complete=True)
@@ -256,7 +203,7 @@ def test_salvage_of_a_closed_recording_changes_nothing(recorder: Recorder, trace
     assert {path.name: path.read_bytes() for path in recorder.folder.iterdir()} == before
 
 
-def test_salvage_of_a_file_that_was_cut_short_fills_the_gap(recorder: Recorder, trace: Trace) -> None:
+def test_salvage_fills_the_gap_of_a_truncated_file(recorder, trace):
     append(trace, ticks(0, 60))
     recorder.drain()
     append(trace, ticks(60, 100))
@@ -266,16 +213,16 @@ def test_salvage_of_a_file_that_was_cut_short_fills_the_gap(recorder: Recorder, 
     assert Recording(recorder.folder).rows["tick"].tolist() == list(range(100))
 
 
-def append_for_ever(path: Path) -> None:
+def append_forever(path):
     file, count = TickFile(path), 0
     while True:
         file.append(ticks(count, count + 7))
         count += 7
 
 
-def test_the_file_is_valid_while_another_process_writes_it_and_after_that_is_killed(tmp_path: Path) -> None:
+def test_file_is_valid_during_and_after_a_killed_writer(tmp_path):
     path = tmp_path / PART
-    writer = multiprocessing.get_context("spawn").Process(target=append_for_ever, args=(path,))
+    writer = multiprocessing.get_context("spawn").Process(target=append_forever, args=(path,))
     writer.start()
     counts = [0]
     while counts[-1] < 7000:
@@ -292,11 +239,11 @@ def test_the_file_is_valid_while_another_process_writes_it_and_after_that_is_kil
     assert rows["tick"].tolist() == list(range(len(rows)))
 
 
-def test_the_header_is_one_write_in_the_first_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_header_is_one_write_in_the_first_page(tmp_path, monkeypatch):
     writes: list[tuple[int, int]] = []
     pwrite = os.pwrite
 
-    def watch(descriptor: int, data: bytes, offset: int) -> int:
+    def watch(descriptor, data, offset):
         writes.append((offset, len(data)))
         return pwrite(descriptor, data, offset)
 
@@ -312,7 +259,7 @@ def test_the_header_is_one_write_in_the_first_page(tmp_path: Path, monkeypatch: 
     assert len(np.load(tmp_path / PART)) == 1011
 
 
-def test_a_recording_is_never_overwritten(recorder: Recorder, tmp_path: Path) -> None:
+def test_recording_is_never_overwritten(recorder, tmp_path):
     (tmp_path / "empty").mkdir()
     (tmp_path / "file").write_text("")
     for taken in (recorder.folder, tmp_path / "empty", tmp_path / "file"):
@@ -321,11 +268,11 @@ def test_a_recording_is_never_overwritten(recorder: Recorder, tmp_path: Path) ->
     assert (tmp_path / "file").read_text() == ""
 
 
-def test_a_folder_is_readable_when_it_gets_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_folder_is_readable_when_it_is_renamed(tmp_path, monkeypatch):
     seen: list[Recording] = []
     rename = os.rename
 
-    def look_first(unborn: Path, folder: Path) -> None:
+    def look_first(unborn, folder):
         assert not folder.exists()
         seen.append(Recording(unborn))
         rename(unborn, folder)
@@ -338,17 +285,17 @@ def test_a_folder_is_readable_when_it_gets_its_name(tmp_path: Path, monkeypatch:
     recorder.close({}, complete=True)
 
 
-def test_of_many_that_want_one_name_one_gets_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_of_many_recorders_gets_the_name(tmp_path, monkeypatch):
     together = threading.Barrier(8)
     got: list[Recorder] = []
     refused: list[FileExistsError] = []
     rename = os.rename
 
-    def all_at_once(unborn: Path, folder: Path) -> None:  # each has seen that the name is free
+    def all_at_once(unborn, folder):  # each has seen that the name is free
         together.wait()
         rename(unborn, folder)
 
-    def begin() -> None:
+    def begin():
         try:
             got.append(Recorder(tmp_path / "run", {}))
         except FileExistsError as error:
@@ -366,7 +313,7 @@ def test_of_many_that_want_one_name_one_gets_it(tmp_path: Path, monkeypatch: pyt
     assert Recording(tmp_path / "run").metadata["state"] == "complete"
 
 
-def test_what_a_killed_maker_left_hidden_is_swept_away_in_time(tmp_path: Path) -> None:
+def test_old_leftovers_are_removed(tmp_path):
     old, young = tmp_path / ".haptics-new-old", tmp_path / ".haptics-new-young"
     for left in (old, young):
         (left / "run").mkdir(parents=True)
@@ -377,7 +324,7 @@ def test_what_a_killed_maker_left_hidden_is_swept_away_in_time(tmp_path: Path) -
     assert (young / "run" / METADATA).exists()
 
 
-def test_a_settings_line_cut_short_is_left_out(recorder: Recorder) -> None:
+def test_truncated_settings_line_is_ignored(recorder):
     recorder.journal_settings(0, {"model": "C"})
     with open(recorder.folder / SETTINGS, "a") as file:
         file.write('{"version": 1, "mod')
@@ -385,7 +332,7 @@ def test_a_settings_line_cut_short_is_left_out(recorder: Recorder) -> None:
 
 
 @pytest.mark.parametrize("damage", ["no folder", "no description", "no ticks", "other columns", "not json"])
-def test_something_else_is_refused_by_name(tmp_path: Path, recorder: Recorder, damage: str) -> None:
+def test_invalid_recording_is_refused_by_name(tmp_path, recorder, damage):
     folder = recorder.folder
     if damage == "no folder":
         folder = tmp_path / "nowhere"
@@ -403,9 +350,7 @@ def test_something_else_is_refused_by_name(tmp_path: Path, recorder: Recorder, d
 
 
 @given(st.lists(st.integers(0, 40), max_size=8))
-def test_any_sequence_of_appends_and_reopenings_keeps_every_row(
-    tmp_path_factory: pytest.TempPathFactory, sizes: list[int]
-) -> None:
+def test_reopening_keeps_every_row(tmp_path_factory, sizes):
     path = tmp_path_factory.mktemp("file") / PART
     TickFile(path).close()
     total = 0
@@ -415,3 +360,64 @@ def test_any_sequence_of_appends_and_reopenings_keeps_every_row(
         file.close()
         total += size
     assert np.load(path)["tick"].tolist() == list(range(total))
+
+
+# --- journals
+
+
+@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
+def test_non_finite_numbers_are_never_written_as_json(tmp_path, bad):
+    """It would be read as damage, and the whole recording refused."""
+    recorder = Recorder(tmp_path / "run", {})
+    recorder.journal_settings(0, {"model": "C"})
+    before = {path.name: path.read_bytes() for path in recorder.folder.iterdir()}
+    with pytest.raises(ValueError, match="JSON"):
+        recorder.journal_settings(1, {"law": {"force": bad}})
+    with pytest.raises(ValueError, match="JSON"):
+        recorder.note(fit=bad)
+    assert {path.name: path.read_bytes() for path in recorder.folder.iterdir()} == before
+    assert Recording(recorder.folder).settings == [{"version": 0, "model": "C"}]
+    recorder.close({"reason": "completed"}, complete=True)
+    assert Recording(recorder.folder).metadata["reason"] == "completed"
+
+
+def recorded(folder):
+    """Return a closed recording with two events."""
+    recorder = Recorder(folder, {})
+    recorder.journal_event("key", name="f", down=True, tick=3, monotonic_ns=5)
+    recorder.journal_event("stopped", ticks=0)
+    recorder.close({"reason": "stopped"}, complete=True)
+    return recorder
+
+
+def test_events_are_read_in_order(tmp_path):
+    recorder = recorded(tmp_path / "run")
+    key = {"event": "key", "name": "f", "down": True, "tick": 3, "monotonic_ns": 5}
+    assert Recording(recorder.folder).events == [key, {"event": "stopped", "ticks": 0}]
+    with open(recorder.folder / EVENTS, "a") as file:
+        file.write('{"event": "cut sh')
+    assert len(Recording(recorder.folder).events) == 2
+    (recorder.folder / EVENTS).unlink()
+    assert Recording(recorder.folder).events == []
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [b"{\n", b"[]\n", b"3\n", b'{"tick": NaN}\n', b"\xff\xfe\n", b"[" * 200_000 + b"\n", b'"' + b"\x00" * 50 + b"\n"],
+)
+def test_damaged_events_are_refused_without_other_findings(tmp_path, damage):
+    recorder = recorded(tmp_path / "run")
+    sound = list(check_recording(Recording(recorder.folder)))
+    (recorder.folder / EVENTS).write_bytes(damage)
+    recording = Recording(recorder.folder)
+    with pytest.raises(RecordingError, match=r"events\.jsonl"):
+        _ = recording.events
+    assert [finding.rule for finding in check_recording(recording)] == [finding.rule for finding in sound]
+
+
+def test_too_large_file_of_events_is_refused(tmp_path):
+    recorder = recorded(tmp_path / "run")
+    with open(recorder.folder / EVENTS, "r+b") as file:
+        file.truncate(LARGEST_JSON + 1)
+    with pytest.raises(RecordingError, match="too large"):
+        _ = Recording(recorder.folder).events

@@ -1,20 +1,27 @@
-"""Replay: the same bits for every model, also across changes of parameters, and any changed bit is found."""
+"""Replay: the same bits for every model, program and format, and every changed bit is found."""
+
+from __future__ import annotations
 
 import json
-from pathlib import Path
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from haptics.device import Causality, State
-from haptics.errors import RecordingError
+from haptics import Causality, Clock, Recording, RecordingError, Servo, Status
+from haptics.elements.tables import make_element
 from haptics.recording import replay
-from haptics.recording.recording import Recording
-from haptics.recording.replay import COMPUTED, verify
-from haptics.records import Status
-from haptics.trace import Trace
+from haptics.recording.columns import completed
+from haptics.recording.recorder import Recorder
+from haptics.recording.replay import COMPUTED, again, verify
+from haptics.rendering.envelope import Limits
+from haptics.rendering.motion import Motion, holding, reference
+from haptics.rendering.programs import keep_motion, table_name
+from haptics.trace import Reader
 from tests.haptics.changing import ELEMENTS, record_change
+from tests.haptics.doubles import BenchDevice
+from tests.recordings import of_every_kept_recording
 
 LAWS: list[dict[str, Any]] = [
     {"name": "coulomb", "force": 4.0},
@@ -22,39 +29,29 @@ LAWS: list[dict[str, Any]] = [
 ]
 
 
-def record(folder: Path, trace: Trace, model: str, disturb: Any = None) -> Recording:
+def record(folder, trace, model):
     """Record a run in which the law changes at tick 700 and samples are noisy."""
     rng = np.random.default_rng(5)
 
-    def shake(state: State, number: int) -> None:
+    def shake(state, number):
         state.position += rng.normal(0, 1e-4, 2)
         state.velocity += rng.normal(0, 0.02, 2)
         state.force += rng.normal(0, 2.0, 2)
-        if disturb is not None:
-            disturb(state, number)
 
     limits = {"max_force": 3.9}
     return record_change(folder, trace, model, LAWS, shake, at=700, duration=2.0, limits=limits, max_force_rate=2000.0)
 
 
 @pytest.mark.parametrize("model", ELEMENTS)
-def test_every_tick_comes_out_with_the_same_bits(tmp_path: Path, trace: Trace, model: str) -> None:
+def test_run_replays_with_the_same_bits(tmp_path, trace, model):
     recording = record(tmp_path / "run", trace, model)
     assert set(recording.rows["settings_version"]) == {0, 1}
     found = verify(recording)
     assert (found.ticks, found.mismatches, found.first_mismatch) == (2000, 0, None)
 
 
-def test_bad_samples_replay_too(tmp_path: Path, trace: Trace) -> None:
-    def spoil(state: State, number: int) -> None:
-        if 300 <= number < 330:
-            state.velocity[1] = np.nan
-
-    assert verify(record(tmp_path / "run", trace, "C", spoil)).mismatches == 0
-
-
 @pytest.mark.parametrize("column", [*COMPUTED, "position"])
-def test_a_single_changed_bit_is_found(tmp_path: Path, trace: Trace, column: str) -> None:
+def test_single_changed_bit_is_found(tmp_path, trace, column):
     recording = record(tmp_path / "run", trace, "C")
     rows = np.array(recording.rows)
     cell = rows[column][1234:1235]
@@ -66,10 +63,8 @@ def test_a_single_changed_bit_is_found(tmp_path: Path, trace: Trace, column: str
 
 
 @pytest.mark.parametrize(("flag", "found"), [(Status.SLEW, 1), (Status.STALE, 1), (Status.STARTED_LATE, 0)])
-def test_a_flag_of_the_envelope_that_was_changed_is_found(
-    tmp_path: Path, trace: Trace, flag: Status, found: int
-) -> None:
-    """Whether a tick was late is not computed: a clock has said so."""
+def test_changed_flag_of_the_envelope_is_found(tmp_path, trace, flag, found):
+    """Lateness is measured and not computed."""
     recording = record(tmp_path / "run", trace, "C")
     rows = np.array(recording.rows)
     rows["status"][1234] ^= int(flag)
@@ -78,9 +73,7 @@ def test_a_flag_of_the_envelope_that_was_changed_is_found(
 
 
 @pytest.mark.parametrize(("flagged", "explained"), [(500, True), (499, False), (501, False), (None, False)])
-def test_a_gap_is_explained_by_the_flag_of_the_tick_after_it(
-    tmp_path: Path, trace: Trace, flagged: int | None, explained: bool
-) -> None:
+def test_gap_needs_the_flag_of_the_next_tick(tmp_path, trace, flagged, explained):
     recording = record(tmp_path / "run", trace, "C")
     rows = np.array(recording.rows)
     rows["tick"][500:] += 3
@@ -92,42 +85,27 @@ def test_a_gap_is_explained_by_the_flag_of_the_tick_after_it(
     assert (found.ticks, missing) == ((2000, []) if explained else (500, [503]))
 
 
-def test_other_parameters_are_found(tmp_path: Path, trace: Trace) -> None:
+def test_changed_parameters_are_found(tmp_path, trace):
     recording = record(tmp_path / "run", trace, "C")
     recording.settings[0]["element"] = {"stiffness": 6000.0 * (1 + 1e-12), "damping": 10.0}
     assert verify(recording).mismatches > 0
 
 
-def test_a_recording_that_lost_ticks_is_incomplete(tmp_path: Path, trace: Trace) -> None:
+def test_lost_ticks_make_a_recording_incomplete(tmp_path, trace):
     recording = record(tmp_path / "run", trace, "C")
     assert verify(recording).verdict == "ok"
     recording.metadata["certificate"] = {"lost_ticks": 3}
     assert verify(recording).verdict == "incomplete"
 
 
-def test_ticks_after_a_gap_are_not_computed(tmp_path: Path, trace: Trace) -> None:
-    """What was lost has an effect on the element that cannot be known."""
-    recording = record(tmp_path / "run", trace, "C")
-    recording.rows = np.delete(np.array(recording.rows), 500)
-    found = verify(recording)
-    assert (found.ticks, found.mismatches, found.verdict) == (500, 0, "incomplete")
-    assert [finding.tick for finding in found.findings if finding.rule == "tick"] == [501]
-
-
-def test_a_recording_that_lost_settings_is_refused(tmp_path: Path, trace: Trace) -> None:
+def test_recording_without_settings_is_refused(tmp_path, trace):
     recording = record(tmp_path / "run", trace, "C")
     del recording.settings[1]
     with pytest.raises(RecordingError, match="does not hold what a replay needs"):
         verify(recording)
 
 
-def test_causality_survives_the_way_through_json(tmp_path: Path, trace: Trace) -> None:
-    recording = record(tmp_path / "run", trace, "A")
-    assert recording.metadata["device"]["causality"] == Causality.ADMITTANCE
-
-
-def test_a_recording_that_was_cut_short_after_it_was_closed_is_not_verified(tmp_path: Path, trace: Trace) -> None:
-    """What is left may compute alright; what is missing is no proof of anything."""
+def test_truncated_complete_recording_is_not_verified(tmp_path, trace):
     recording = record(tmp_path / "run", trace, "C")
     description = recording.folder / "recording.json"
     metadata = json.loads(description.read_text())
@@ -142,9 +120,7 @@ def test_a_recording_that_was_cut_short_after_it_was_closed_is_not_verified(tmp_
 
 
 @pytest.mark.parametrize("size", [1, 7, 333])
-def test_result_does_not_depend_on_the_size_of_the_pieces(
-    tmp_path: Path, trace: Trace, monkeypatch: pytest.MonkeyPatch, size: int
-) -> None:
+def test_result_does_not_depend_on_the_piece_size(tmp_path, trace, monkeypatch, size):
     recording = record(tmp_path / "run", trace, "B")
     rows = np.array(recording.rows)
     rows["command"][[1234, 1500]] += 1e-9
@@ -153,3 +129,122 @@ def test_result_does_not_depend_on_the_size_of_the_pieces(
     assert (whole.mismatches > 0, whole.first_mismatch) == (True, 1234)
     monkeypatch.setattr(replay, "_AT_ONCE", size)
     assert verify(recording) == whole
+
+
+# --- recordings of earlier formats
+
+
+@of_every_kept_recording
+def test_kept_rows_equal_the_file(kept):
+    recording = Recording(kept)
+    written = np.load(recording.ticks)
+    assert recording.metadata["format"] == 2
+    assert 300 < len(written) == len(recording.rows)
+    for name in written.dtype.names:
+        assert recording.rows[name].tobytes() == written[name].tobytes()
+
+
+@of_every_kept_recording
+def test_kept_recording_replays_with_the_same_bits(kept):
+    recording = Recording(kept)
+    found = verify(recording)
+    assert (found.ticks, found.mismatches) == (len(recording.rows), 0)
+    assert found.verdict == ("incomplete" if kept.name == "c_killed" else "ok")
+    computed, recorded = again(recording, recording.rows), completed(recording.rows)
+    for name in COMPUTED:
+        assert computed[name].tobytes() == recorded[name].tobytes()
+
+
+# --- motions and changes of the program
+
+
+LAW = {"name": "coulomb", "force": 4.0}
+OF = {"C": Causality.IMPEDANCE, "A": Causality.ADMITTANCE}
+
+
+def motions(causality):
+    """Two motions that the circling device follows poorly for a while."""
+    angle = 5e-3 * np.arange(900)
+    circle = 0.03 * np.column_stack((np.cos(angle), np.sin(angle)))
+    bound = 4.0 if causality is Causality.IMPEDANCE else 0.3
+    first = Motion(causality, reference(circle), bound, max_error=0.2, label="circle")
+    if causality is Causality.IMPEDANCE:
+        first = replace(first, stiffness=100.0, damping=2.0, integration=400.0)
+    return [first, replace(first, table=holding(0.2), relative=True, max_speed=0.5)]
+
+
+def record_programs(folder, trace, model, order, every=300):
+    """Record a run through the programs that `order` has a letter of.
+
+    ``m``, ``h`` and ``x`` are motions, of which the last one is not followed; ``e`` is an element, ``c`` another law.
+    """
+    causality, rng = OF[model], np.random.default_rng(5)
+    circle, hold = motions(causality)
+    clock = Clock(1e-3)
+
+    def shake(state, number):
+        state.position += rng.normal(0, 1e-4, 2)
+        state.velocity += rng.normal(0, 0.02, 2)
+        state.force *= 0.2
+        if number % 97 < 3:
+            state.velocity[1] = np.nan
+
+    device = BenchDevice(clock, causality, shake, max_force_rate=2000.0, fade_in=0.05)
+    limits = Limits.of(device.spec)
+    recorder = Recorder(folder, {"device": asdict(device.spec), "limits": asdict(limits), "rate_hz": 1000.0})
+    programs: list[tuple[Any, int]] = []
+    for version, letter in enumerate(order):
+        number = version if letter != "c" else programs[-1][1]
+        law = {**LAW, "force": 2.0} if letter == "c" else LAW
+        if letter in "mhx":
+            program: Any = {"m": circle, "h": hold, "x": replace(hold, max_error=1e-3)}[letter]
+            entry = keep_motion(folder, program, number)
+        else:
+            program = make_element(model, law, ELEMENTS[model], 1e-3)
+            entry = {"program": number, "model": model, "law": law, "element": ELEMENTS[model]}
+        programs.append((program, number))
+        recorder.journal_settings(version, entry)
+
+    def change(rendering):
+        version, rest = divmod(clock.tick, every)
+        if rest == 0 and 0 < version < len(programs):
+            rendering.take(*programs[version], version)
+
+    recorder.follow(Reader(trace))
+    servo = Servo(device, programs[0][0], trace, clock=clock, limits=limits, before_tick=change)
+    servo.run(every * len(order) * 1e-3)
+    recorder.drain()
+    recorder.close({}, complete=True)
+    return Recording(folder)
+
+
+@pytest.mark.parametrize("model", OF)
+@pytest.mark.parametrize("order", ["m", "mh", "em", "mehce"])
+def test_programs_replay_with_the_same_bits(tmp_path, trace, model, order):
+    recording = record_programs(tmp_path / "run", trace, model, order)
+    assert set(recording.rows["settings_version"]) == set(range(len(order)))
+    found = verify(recording)
+    assert (found.ticks, found.mismatches, found.verdict) == (300 * len(order), 0, "ok")
+
+
+@pytest.mark.parametrize("model", OF)
+def test_motion_that_is_not_followed_replays(tmp_path, trace, model):
+    recording = record_programs(tmp_path / "run", trace, model, "mx", every=90)
+    assert (recording.rows["status"][-1] & Status.ASTRAY) != 0
+    assert verify(recording).mismatches == 0
+
+
+def test_invalid_motion_table_is_refused(tmp_path, trace):
+    recording = record_programs(tmp_path / "run", trace, "C", "em")
+    path = recording.folder / table_name(1)
+    table = np.load(path)
+    table[100, 0] += 1e-9
+    np.save(path, table)
+    with pytest.raises(RecordingError, match="its SHA-256 is another"):
+        verify(recording)
+    np.save(path, np.array([{"a": 1}], dtype=object), allow_pickle=True)
+    with pytest.raises(RecordingError, match="cannot be read"):
+        verify(recording)
+    path.unlink()
+    with pytest.raises(RecordingError, match="cannot be read"):
+        verify(recording)

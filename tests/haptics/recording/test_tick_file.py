@@ -1,33 +1,50 @@
-"""The table of ticks: whatever its header says, it is looked at as a table of ours or not at all."""
+"""The table of ticks: columns of all formats, reading in pieces, packed files, and hostile headers."""
+
+from __future__ import annotations
 
 import hashlib
+import io
 import os
 import struct
-from pathlib import Path
+import tracemalloc
+import zipfile
 from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from numpy.lib import format as npy
 
+from haptics.device import MOST_CHANNELS
 from haptics.errors import RecordingError
-from haptics.recording import tick_file
-from haptics.recording.columns import FORMATS
-from haptics.recording.tick_file import TickFile, TickTable, read_ticks
+from haptics.recording import packed, tick_file
+from haptics.recording.columns import (
+    FORMATS,
+    WIDEST,
+    column,
+    columns_with,
+    completed,
+    missing_columns,
+    safe_column,
+    units_with,
+)
+from haptics.recording.packed import PackedTable, write_packed
+from haptics.recording.tick_file import TableInMemory, TickFile, TickTable, read_ticks
 from haptics.records import COLUMNS as COLUMN_TYPES
-from haptics.records import ROW
+from haptics.records import NEUTRAL, ROW, ROW_UNITS
 
 COLUMNS: list[Any] = list(npy.dtype_to_descr(COLUMN_TYPES))
 
 
-def table(path: Path, descr: Any, shape: Any = (2,), data: bytes = b"\0" * (2 * COLUMN_TYPES.itemsize)) -> Path:
+def table(path, descr, shape=(2,), data=b"\0" * (2 * COLUMN_TYPES.itemsize)):
     """Write a table whose header says anything."""
     header = repr({"descr": descr, "fortran_order": False, "shape": shape}).encode()
     path.write_bytes(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data)
     return path
 
 
-def whole(path: Path, count: int = 5) -> Path:
+def whole(path, count=5):
     rows = np.zeros(count, ROW)
     rows["tick"] = np.arange(count)
     file = TickFile(path)
@@ -36,7 +53,7 @@ def whole(path: Path, count: int = 5) -> Path:
     return path
 
 
-def replaced(name: str, *entry: Any) -> list[Any]:
+def replaced(name, *entry):
     return [entry if column[0] == name else column for column in COLUMNS]
 
 
@@ -44,18 +61,13 @@ HOSTILE: dict[str, Any] = {
     "a column of objects": [*COLUMNS, ("evil", "|O")],
     "a column of ours as objects": replaced("tick", "tick", "|O"),
     "objects inside of a column": replaced("tick", "tick", [("a", "|O")]),
-    "an array of objects": replaced("position", "position", "|O", (2,)),
     "objects alone": "|O",
-    "numbers alone": "<f8",
     "no bytes at all": [],
-    "columns without bytes": [(name, "|V0") for name, *_ in COLUMNS],
     "another column, unsafe": [*COLUMNS, ("more", ">f8")],
     "another column, twice": [*COLUMNS, ("more", "<f8"), ("more", "<f8")],
     "another column, named as none is": [*COLUMNS, ("more/..", "<f8")],
     "too many others": [*COLUMNS, *((f"more_{k}", "<f8") for k in range(100))],
     "a column too few": [column for column in COLUMNS if column[0] != "buttons"],
-    "a column twice": [*COLUMNS, COLUMNS[0]],
-    "a column in place of another": [*COLUMNS[:-1], COLUMNS[0]],
     "another shape": replaced("position", "position", "<f8", (3,)),
     "an absurd shape": replaced("position", "position", "<f8", (2**40, 2**40)),
     "no shape": replaced("position", "position", "<f8"),
@@ -64,65 +76,46 @@ HOSTILE: dict[str, Any] = {
     "titles": replaced("time", ("title", "time"), "<f8"),
     "lists in place of columns": [list(column) for column in COLUMNS],
     "a number in place of a column": [*COLUMNS[:-1], 3],
-    "text": "tick",
     "none": None,
 }
 
 
 @pytest.mark.parametrize("descr", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_header_of_other_columns_is_refused(tmp_path: Path, descr: Any) -> None:
+def test_header_with_other_columns_is_refused(tmp_path, descr):
     with pytest.raises(RecordingError, match="columns"):
         read_ticks(table(tmp_path / "ticks.npy", descr))
 
 
-def test_a_table_of_an_earlier_format_has_its_own_columns(tmp_path: Path) -> None:
-    old = [column for column in COLUMNS if column[0] not in FORMATS]
-    rows = np.zeros(3, np.dtype(old))
-    rows["tick"] = [4, 5, 6]
-    np.save(tmp_path / "ticks.npy", rows)
-    read = read_ticks(tmp_path / "ticks.npy")
-    assert read.dtype == rows.dtype
-    assert read["tick"].tolist() == [4, 5, 6]
-
-
-def test_plain_columns_of_others_are_carried_along(tmp_path: Path) -> None:
-    rows = np.zeros(3, np.dtype([*COLUMNS[:4], ("pressure", "<f4", (2,)), *COLUMNS[4:], ("count", "|u1")]))
+def test_plain_columns_of_others_are_kept_in_any_order(tmp_path):
+    rows = np.zeros(3, np.dtype([*COLUMNS[4:], ("pressure", "<f4", (2,)), *COLUMNS[:4], ("count", "|u1")]))
     rows["tick"], rows["pressure"], rows["count"] = [4, 5, 6], [[1, 2], [3, 4], [5, 6]], [7, 8, 9]
     np.save(tmp_path / "ticks.npy", rows)
     read = read_ticks(tmp_path / "ticks.npy")
-    assert read["tick"].tolist() == [4, 5, 6]
-    assert read["pressure"].tolist() == [[1, 2], [3, 4], [5, 6]]
-    assert read["count"].tolist() == [7, 8, 9]
+    for name in ("tick", "pressure", "count"):
+        np.testing.assert_array_equal(read[name], rows[name])
 
 
 @pytest.mark.parametrize("shape", [(2, 1), (), 2, (-1,), (True,), ("2",), None, (2.0,)])
-def test_a_header_of_another_shape_is_refused(tmp_path: Path, shape: Any) -> None:
+def test_header_with_another_shape_is_refused(tmp_path, shape):
     with pytest.raises(RecordingError, match=r"ticks\.npy"):
         read_ticks(table(tmp_path / "ticks.npy", COLUMNS, shape))
 
 
-def test_no_more_rows_are_read_than_are_there(tmp_path: Path) -> None:
+def test_only_existing_rows_are_read(tmp_path):
     assert len(read_ticks(table(tmp_path / "ticks.npy", COLUMNS, (2**70,)))) == 2
     assert len(read_ticks(table(tmp_path / "ticks.npy", COLUMNS, (1,)))) == 1
     assert len(read_ticks(table(tmp_path / "ticks.npy", COLUMNS, (0,)))) == 0
 
 
-def test_a_file_of_holes_is_no_recording(tmp_path: Path) -> None:
+def test_sparse_file_is_refused(tmp_path):
     path = table(tmp_path / "ticks.npy", COLUMNS, (2**62,))
     os.truncate(path, 10**11)
     with pytest.raises(RecordingError, match="100000000 at most"):
         read_ticks(path)
 
 
-def test_columns_in_another_order_are_those_they_say(tmp_path: Path) -> None:
-    rows = np.zeros(3, np.dtype(COLUMNS[::-1]))
-    rows["tick"] = [4, 5, 6]
-    np.save(tmp_path / "ticks.npy", rows)
-    assert read_ticks(tmp_path / "ticks.npy")["tick"].tolist() == [4, 5, 6]
-
-
 @pytest.mark.parametrize("kind", ["none", "pipe", "folder"])
-def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
+def test_missing_pipe_or_folder_is_refused(tmp_path, kind):
     path = tmp_path / "ticks.npy"
     if kind != "none":
         (os.mkfifo if kind == "pipe" else os.mkdir)(path)
@@ -130,7 +123,7 @@ def test_what_is_no_file_is_refused(tmp_path: Path, kind: str) -> None:
         read_ticks(path)
 
 
-def test_a_table_damaged_anywhere_in_its_header_is_read_or_refused(tmp_path: Path) -> None:
+def test_damaged_header_is_read_or_refused(tmp_path):
     good, rng = whole(tmp_path / "good.npy").read_bytes(), np.random.default_rng(3)
     end = len(good) - 5 * COLUMN_TYPES.itemsize
     refusals = 0
@@ -148,7 +141,7 @@ def test_a_table_damaged_anywhere_in_its_header_is_read_or_refused(tmp_path: Pat
     assert refusals > 75
 
 
-def test_hash_covers_rows_then_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_hash_covers_rows_then_header(tmp_path, monkeypatch):
     monkeypatch.setattr(tick_file, "_AT_ONCE", 100)  # in several pieces
     file = TickFile(tmp_path / "ticks.npy")
     file.append(np.ones(7, ROW))
@@ -159,3 +152,381 @@ def test_hash_covers_rows_then_header(tmp_path: Path, monkeypatch: pytest.Monkey
     assert digest == TickTable(tmp_path / "ticks.npy").sha256()
     assert len(digest) == 64
     assert file.close() == ""
+
+
+# --- reading in pieces
+
+
+COUNT = 2500
+
+
+@pytest.fixture
+def loose(tmp_path):
+    rng = np.random.default_rng(1)
+    rows = np.zeros(COUNT, ROW)
+    rows["tick"] = np.arange(COUNT)
+    rows["position"] = np.cumsum(rng.normal(scale=1e-5, size=(COUNT, 2)), axis=0)
+    rows["status"] = rng.integers(0, 3, COUNT)
+    file = TickFile(tmp_path / "ticks.npy")
+    file.append(rows)
+    file.close()
+    return TickTable(tmp_path / "ticks.npy")
+
+
+@pytest.fixture
+def path(loose):
+    return loose.path
+
+
+@pytest.mark.parametrize("rows", [1, 7, 250, COUNT, 10 * COUNT])
+@pytest.mark.parametrize(("start", "stop"), [(0, None), (13, 14), (100, 900), (-5, None), (900, 100), (5, 5000)])
+def test_chunks_are_the_rows_in_order(path, rows, start, stop):
+    table = TickTable(path)
+    pieces = [piece.copy() for piece in table.chunks(rows=rows, start=start, stop=stop)]
+    assert all(1 <= len(piece) <= rows for piece in pieces)
+    found = np.concatenate(pieces) if pieces else np.zeros(0, table.dtype)
+    np.testing.assert_array_equal(found, read_ticks(path)[start:stop])
+    np.testing.assert_array_equal(table.read(start, stop), read_ticks(path)[start:stop])
+
+
+def test_chunks_with_selected_columns_hold_only_these(path):
+    (piece,) = TickTable(path).chunks(["position", "tick"])
+    assert piece.dtype.names == ("position", "tick")
+    assert piece.dtype.itemsize == 24
+    np.testing.assert_array_equal(piece["position"], read_ticks(path)["position"])
+    np.testing.assert_array_equal(piece["tick"], np.arange(COUNT))
+
+
+def test_column_of_a_later_format_has_its_neutral_value(tmp_path):
+    older = [entry for entry in npy.dtype_to_descr(COLUMN_TYPES) if entry[0] not in ("gate", "hand_force")]
+    np.save(tmp_path / "ticks.npy", np.zeros(3, older))
+    table = TickTable(tmp_path / "ticks.npy")
+    assert "gate" not in (table.dtype.names or ())
+    (piece,) = table.chunks(["gate", "hand_force", "tick"])
+    np.testing.assert_array_equal(piece["gate"], 1.0)
+    assert np.isnan(piece["hand_force"]).all()
+    assert piece["hand_force"].shape == (3, 2)
+
+
+def test_unknown_column_is_refused(path):
+    with pytest.raises(RecordingError, match="has no column temperature"):
+        list(TickTable(path).chunks(["tick", "temperature"]))
+
+
+def test_file_cut_short_while_it_is_read_is_an_error(path):
+    table = TickTable(path)
+    pieces = table.chunks(rows=100)
+    next(pieces)
+    with open(path, "rb+") as file:
+        file.truncate(path.stat().st_size // 2)
+    with pytest.raises(RecordingError, match="cut short"):
+        list(pieces)
+
+
+def test_missing_file_is_an_error_at_each_read(path):
+    table = TickTable(path)
+    path.unlink()
+    with pytest.raises(RecordingError, match="No such file"):
+        table.read(0, 1)
+    with pytest.raises(RecordingError, match="No such file"):
+        table.sha256()
+
+
+def test_buffer_of_wide_rows_is_bounded(tmp_path, monkeypatch):
+    wide = [*npy.dtype_to_descr(COLUMN_TYPES), *((f"more_{k}", "<f8", (64,)) for k in range(50))]
+    np.save(tmp_path / "ticks.npy", np.zeros(30, wide))
+    monkeypatch.setattr(tick_file, "_BUFFER_SIZE", 10 * np.dtype(wide).itemsize)
+    assert [len(piece) for piece in TickTable(tmp_path / "ticks.npy").chunks()] == [10, 10, 10]
+
+
+def test_bytes_of_a_failed_write_are_removed(tmp_path):
+    file = TickFile(tmp_path / "ticks.npy")
+    file.append(np.zeros(3, ROW))
+    with open(tmp_path / "ticks.npy", "ab") as other:
+        other.write(b"half a row")
+    digest = file.close()
+    assert digest == TickTable(tmp_path / "ticks.npy").sha256()
+    assert len(read_ticks(tmp_path / "ticks.npy")) == 3
+
+
+# --- columns of formats
+
+
+ENTRIES: dict[str, Any] = {entry[0]: entry for entry in npy.dtype_to_descr(COLUMN_TYPES)}
+
+
+def rows_without(*absent):
+    """Return three hand-typed rows that lack some columns."""
+    rows = np.zeros(3, np.dtype([entry for name, entry in ENTRIES.items() if name not in absent]))
+    typed = {
+        "tick": [7, 8, 9],
+        "position": [[0.01, 0.02], [0.03, 0.04], [0.05, 0.06]],
+        "marker": [4, 4, 5],
+        "gate": [1.0, 0.5, 0.0],
+        "region": [-1, 0, 2],
+        "normal_force": [np.nan, 1.5, 2.5],
+        "hand_force": [[1.0, 2.0], [3.0, 4.0], [np.nan, np.nan]],
+    }
+    for name, values in typed.items():
+        if name not in absent:
+            rows[name] = values
+    return rows
+
+
+def test_neutral_row_has_neutral_values():
+    row = NEUTRAL[0]
+    assert (row["marker"], row["gate"], row["region"]) == (0, 1.0, -1)
+    assert np.isnan(row["normal_force"])
+    assert np.isnan(row["hand_force"]).all()
+    assert all(not np.any(row[name]) for name in ENTRIES if name not in FORMATS)
+
+
+@given(st.sets(st.sampled_from(sorted(FORMATS))))
+def test_missing_columns_are_neutral_and_others_unchanged(absent):
+    rows, full = rows_without(*absent), rows_without()
+    whole = completed(rows)
+    assert whole.dtype == ROW
+    for name in ENTRIES:
+        expected = np.broadcast_to(NEUTRAL[name], full[name].shape) if name in absent else full[name]
+        np.testing.assert_array_equal(column(rows, name), expected)
+        np.testing.assert_array_equal(whole[name], expected)
+    assert np.isnan(whole["channels"]).all()
+    whole["tick"] = 0
+    assert rows["tick"].tolist() == [7, 8, 9]
+
+
+@pytest.mark.parametrize(("version", "lacking"), [(1, []), (2, []), (3, sorted(FORMATS))])
+def test_missing_columns_depend_on_the_format(version, lacking):
+    names = [name for name in ENTRIES if name not in FORMATS]
+    assert sorted(missing_columns(names, version)) == lacking
+    assert missing_columns(names[1:], version)[0] == "tick"
+
+
+@pytest.mark.parametrize(
+    "entry", [*ENTRIES.values(), ("pressure", "<f8"), ("wrench", "<f4", (6,)), ("c_1", "|u1"), ("x", "<i8", (WIDEST,))]
+)
+def test_own_and_plain_columns_are_safe(entry):
+    assert safe_column(entry) == entry
+
+
+# fmt: off
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        ("gate", "<f4"), ("gate", "<f8", (1,)), ("hand_force", "<f8"), ("hand_force", "<f8", [2]),
+        ("pressure", "|O"), ("pressure", ">f8"), ("pressure", "<f16"), ("pressure", "<U9"),
+        ("pressure", "<f8", (0,)), ("pressure", "<f8", (WIDEST + 1,)), ("pressure", "<f8", (2, 2)),
+        ("pressure", "<f8", 2), ("pressure", "<f8", (True,)), ("pressure", [("a", "<f8")]),
+        (("title", "pressure"), "<f8"), ("", "<f8"), ("Pressure", "<f8"), ("p" * 65, "<f8"), ("_hidden", "<f8"),
+        ("pressure",), ["pressure", "<f8"], None,
+    ],
+    ids=str,
+)
+def test_unsafe_column_is_refused(entry) :
+    assert safe_column(entry) is None
+
+
+# fmt: on
+
+
+# --- channels ---------------------------------------------------------------------------------------------------------
+
+
+@st.composite
+def channels(draw):
+    sizes = draw(st.lists(st.integers(1, 7), max_size=8).filter(lambda sizes: sum(sizes) <= MOST_CHANNELS))
+    return tuple((f"c_{number}", "V", size) for number, size in enumerate(sizes))
+
+
+@given(channels())
+def test_recorded_row_is_the_beginning_of_a_trace_row(declared):
+    columns, row = columns_with(declared), np.zeros(1, ROW)
+    row["tick"], row["hand_force"], row["channels"] = 7, (1.5, 2.5), np.arange(MOST_CHANNELS)
+    recorded = np.frombuffer(row.tobytes(), columns, 1)[0]
+    assert (recorded["tick"], recorded["hand_force"].tolist()) == (7, [1.5, 2.5])
+    numbers = [np.atleast_1d(recorded[f"channel_{name}"]).tolist() for name, _, _ in declared]
+    assert [len(values) for values in numbers] == [size for _, _, size in declared]
+    assert [number for values in numbers for number in values] == list(range(sum(size for _, _, size in declared)))
+
+
+@given(channels())
+def test_channel_columns_are_safe_and_have_units(declared):
+    entries, units = npy.dtype_to_descr(columns_with(declared)), units_with(declared)
+    assert all(safe_column(entry) == entry for entry in entries)
+    assert list(units) == [entry[0] for entry in entries]
+    assert list(units.values()) == [*ROW_UNITS.values(), *(unit for _, unit, _ in declared)]
+
+
+# --- packed files
+
+
+@pytest.fixture
+def blocks(monkeypatch):
+    monkeypatch.setattr(packed, "BLOCK_ROWS", 400)
+
+
+@pytest.fixture
+def packed_table(loose, tmp_path, blocks):
+    write_packed(loose, tmp_path / "ticks.npz")
+    return PackedTable(tmp_path / "ticks.npz")
+
+
+def test_packed_rows_are_those_of_the_file(loose, packed_table):
+    assert (len(packed_table), packed_table.dtype) == (COUNT, loose.dtype)
+    assert packed_table.read().tobytes() == loose.read().tobytes()
+    assert (packed_table.header(), packed_table.sha256()) == (loose.header(), loose.sha256())
+    assert packed_table.file_sha256() == loose.file_sha256()
+    assert packed_table.path.stat().st_size < 0.5 * loose.path.stat().st_size
+    np.testing.assert_array_equal(packed_table.map(), loose.map())
+
+
+@pytest.mark.parametrize("size", [1, 399, 400, 401, 1000, 10_000])
+@pytest.mark.parametrize(("start", "stop"), [(0, None), (5, 6), (399, 401), (800, 1200), (2400, 9999), (7, 3)])
+def test_packed_rows_are_read_in_any_pieces(loose, packed_table, start, stop, size):
+    pieces = [piece.copy() for piece in packed_table.chunks(rows=size, start=start, stop=stop)]
+    assert all(len(piece) == size for piece in pieces[:-1])
+    found = np.concatenate(pieces) if pieces else np.zeros(0, loose.dtype)
+    np.testing.assert_array_equal(found, loose.read(start, stop))
+    columns = ("gate", "position")
+    np.testing.assert_array_equal(packed_table.read(start, stop, columns), loose.read(start, stop, columns))
+
+
+def test_packed_file_is_an_npz_file(packed_table):
+    with np.load(packed_table.path) as arrays:
+        assert set(arrays) == {"head", "rows", *(f"block{k}" for k in range(7))}
+        assert arrays["head"].tobytes() == packed_table.header()
+
+
+def test_empty_table_can_be_packed(tmp_path):
+    empty = TableInMemory(np.zeros(0, COLUMN_TYPES))
+    write_packed(empty, tmp_path / "ticks.npz")
+    found = PackedTable(tmp_path / "ticks.npz")
+    assert (len(found), found.sha256()) == (0, empty.sha256())
+    assert found.file_sha256() == empty.file_sha256()
+
+
+def test_rows_of_odd_size_can_be_packed(tmp_path, blocks):
+    kind = np.dtype([*npy.dtype_to_descr(COLUMN_TYPES), ("odd", "|u1", (3,))])
+    rows = np.frombuffer(np.random.default_rng(2).bytes(900 * kind.itemsize), kind)
+    write_packed(TableInMemory(rows), tmp_path / "ticks.npz")
+    assert PackedTable(tmp_path / "ticks.npz").read().tobytes() == rows.tobytes()
+
+
+def pack_as_before(loose, path):
+    """Write the format of older versions: the planes of each column over all rows."""
+    raw = loose.read().view(np.uint8).reshape(len(loose), -1)
+    changed = raw.copy()
+    changed[1:] ^= raw[:-1]
+    planes, number = {}, 0
+    for kind, start in ((one[0], one[1]) for one in (loose.dtype.fields or {}).values()):
+        size = kind.base.itemsize
+        for at in range(start, start + kind.itemsize, size):
+            planes[f"column{number}"] = np.ascontiguousarray(changed[:, at : at + size].T)
+            number += 1
+    np.savez_compressed(path, head=np.frombuffer(loose.header(), np.uint8), **planes)
+
+
+def test_older_packed_files_are_read(loose, tmp_path):
+    pack_as_before(loose, tmp_path / "ticks.npz")
+    found = PackedTable(tmp_path / "ticks.npz")
+    assert found.read().tobytes() == loose.read().tobytes()
+    np.testing.assert_array_equal(found.read(7, 900, ("tick",)), loose.read(7, 900, ("tick",)))
+    assert found.file_sha256() == loose.file_sha256()
+
+
+def test_large_older_packed_file_is_refused(loose, tmp_path, monkeypatch):
+    pack_as_before(loose, tmp_path / "ticks.npz")
+    monkeypatch.setattr(packed, "_LARGEST_OLD", 1000)
+    with pytest.raises(RecordingError, match="unpack them with --undo"):
+        PackedTable(tmp_path / "ticks.npz")
+
+
+def rewrite(path, **changed):
+    """Replace arrays in a packed file; None removes one, bytes are written unchanged."""
+    with zipfile.ZipFile(path) as archive:
+        members = {name.removesuffix(".npy"): archive.read(name) for name in archive.namelist()}
+    for name, value in changed.items():
+        if value is None:
+            del members[name]
+        elif isinstance(value, bytes):
+            members[name] = value
+        else:
+            file = io.BytesIO()
+            np.save(file, value)
+            members[name] = file.getvalue()
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in members.items():
+            archive.writestr(f"{name}.npy", data)
+
+
+def head(**facts):
+    file = io.BytesIO()
+    whole = {"descr": npy.dtype_to_descr(COLUMN_TYPES), "fortran_order": False, "shape": (COUNT,), **facts}
+    npy.write_array_header_1_0(file, whole)
+    return np.frombuffer(file.getvalue(), np.uint8)
+
+
+HOSTILE_PACKS: dict[str, dict[str, Any]] = {
+    "no header": {"head": None},
+    "a header that is none": {"head": np.arange(100, dtype=np.uint8)},
+    "columns of objects": {"head": head(descr=[("tick", "|O")])},
+    "columns that are not ours": {"head": head(descr=[("a", "<f8")])},
+    "too many rows": {"head": head(shape=(10**12,))},
+    "a block missing": {"block3": None},
+    "more rows than blocks": {"head": head(shape=(COUNT + 900,))},
+    "blocks of no rows": {"rows": np.array([0])},
+    "blocks of very many rows": {"rows": np.array([10**9])},
+    "a number of rows that is none": {"rows": np.array([], np.int64)},
+    "objects": {"rows": np.array([{}], dtype=object)},
+}
+
+
+@pytest.mark.parametrize("name", HOSTILE_PACKS)
+def test_invalid_packed_file_is_refused(packed_table, name):
+    rewrite(packed_table.path, **HOSTILE_PACKS[name])
+    with pytest.raises(RecordingError) as raised:
+        PackedTable(packed_table.path)
+    assert "\n" not in str(raised.value)
+
+
+WRONG_BLOCKS: dict[str, Any] = {
+    "another shape": np.zeros((3, 3), np.uint8),
+    "floats": np.zeros((COLUMN_TYPES.itemsize, 400)),
+    "too few rows": np.zeros((COLUMN_TYPES.itemsize, 399), np.uint8),
+    "nothing": b"",
+    "far too much": b"\x93NUMPY" + bytes(packed._LARGEST_BLOCK + 10**6),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_BLOCKS)
+def test_invalid_block_is_refused_when_read(packed_table, name):
+    rewrite(packed_table.path, block2=WRONG_BLOCKS[name])
+    found = PackedTable(packed_table.path)
+    assert len(found.read(0, 800)) == 800
+    with pytest.raises(RecordingError, match="holds no packed ticks"):
+        found.read(0, 801)
+
+
+def test_changed_bit_in_a_packed_file_is_found(packed_table):
+    data = bytearray(packed_table.path.read_bytes())
+    data[len(data) // 2] ^= 1
+    packed_table.path.write_bytes(data)
+    with pytest.raises(RecordingError, match="holds no packed ticks"):
+        PackedTable(packed_table.path).sha256()
+
+
+def test_packing_memory_does_not_grow_with_the_length(tmp_path, blocks):
+    def peak(count):
+        rows = TableInMemory(np.zeros(count, COLUMN_TYPES))
+        tracemalloc.start()
+        write_packed(rows, tmp_path / f"{count}.npz")
+        found = PackedTable(tmp_path / f"{count}.npz")
+        found.sha256()
+        most = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        return most
+
+    peak(30_000)
+    assert peak(400_000) < 1.1 * peak(100_000)

@@ -1,6 +1,5 @@
-"""Motions: they take a device along a reference within their bounds, wait, hold, and change at a tick boundary."""
+"""Motions: following a reference within bounds, waiting, holding, and changing at a tick boundary."""
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,55 +8,47 @@ from hypothesis import given, settings
 from hypothesis import strategies as some
 
 import devices
-from haptics.clock import Clock
-from haptics.device import Causality, State
-from haptics.elements.models import MasslessImpedance, RigidAdmittance
+from haptics import Causality, Clock, Coulomb, MasslessImpedance, RigidAdmittance, Servo, State, Trace
 from haptics.errors import CausalityError, ConfigurationError, DeviceFault
-from haptics.friction.laws import Coulomb
-from haptics.records import Permission, Rows, Status
+from haptics.records import Permission, Status
 from haptics.rendering.envelope import FADE_OUT, UNUSABLE, Limits
 from haptics.rendering.motion import Motion, holding, reference
 from haptics.rendering.rendering import Rendering
-from haptics.servo.servo import Servo
-from haptics.trace import Trace
 from tests.haptics.doubles import BenchDevice, make_spec
 
 PERIOD = 1e-3
 FADE_IN = 100
 """Ticks of the virtual devices."""
-
-NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 CONTROLLER = {"stiffness": 400.0, "damping": 12.0, "integration": 4000.0}
 
 
-def way(end: tuple[float, float], count: int = 500) -> Any:
+def way(end, count=500):
     """A smooth way from the origin to `end`, with a stop of 50 ms before it ends."""
     share = np.minimum(np.arange(count) / (count - 50), 1.0)
     return reference(np.outer(0.5 * (1.0 - np.cos(np.pi * share)), end))
 
 
-def motion(table: Any, causality: Causality = Causality.IMPEDANCE, **changes: Any) -> Motion:
+def motion(table, causality=Causality.IMPEDANCE, **changes):
     controller = CONTROLLER if causality is Causality.IMPEDANCE else {}
     return Motion(causality, table, **{"bound": 5.0, "max_error": 0.02, **controller, **changes})
 
 
-def device(name: str, clock: Clock, **changes: Any) -> Any:
-    return devices.create_device(name, {"hand": NOBODY, **changes}, clock=clock)
+def device(name, clock, **changes):
+    return devices.create_device(name, {"hand": NO_HAND, **changes}, clock=clock)
 
 
-def run(
-    name: str, first: Any, trace: Trace, duration: float, then: Callable[[Rendering, int], None] = lambda r, k: None
-) -> Rows:
+def run(name, first, trace, duration, then=lambda r, k: None):
     clock = Clock(PERIOD)
     servo = Servo(device(name, clock), first, trace, clock=clock, before_tick=lambda r: then(r, clock.tick))
     servo.run(duration)
     return trace.since(0)
 
 
-# --- it follows -------------------------------------------------------------------------------------------------------
+# --- following -------------------------------------------------------------------------------------------------------
 
 
-def test_a_handle_is_taken_along_and_stays_at_the_end(trace: Trace) -> None:
+def test_handle_follows_and_holds_the_end(trace):
     rows = run("virtual-joystick", motion(way((0.03, -0.02))), trace, 1.5)
     off = np.hypot(*(rows["position"] - rows["proxy"]).T)
     assert off.max() < 1.5e-3
@@ -69,20 +60,13 @@ def test_a_handle_is_taken_along_and_stays_at_the_end(trace: Trace) -> None:
     np.testing.assert_allclose(rows["displacement"], rows["position"] - rows["proxy"], atol=1e-16)
 
 
-def test_an_arm_is_taken_along_and_stays_at_the_end(trace: Trace) -> None:
+def test_arm_follows_and_holds_the_end(trace):
     rows = run("virtual-arm", motion(way((0.02, 0.02)), Causality.ADMITTANCE, bound=0.3), trace, 1.5)
     np.testing.assert_allclose(rows["command"][-1], rows["command"][0] + (0.02, 0.02), atol=1e-12)
     assert np.hypot(*(rows["position"] - rows["proxy"]).T).max() < 2e-3
 
 
-def test_a_relative_motion_begins_where_the_device_is(trace: Trace) -> None:
-    rows = run("virtual-joystick", motion(way((0.02, 0.0)), relative=True), trace, 1.0)
-    start = rows["position"][0]
-    np.testing.assert_array_equal(rows["proxy"][0], start)
-    np.testing.assert_allclose(rows["proxy"][-1], np.add(start, (0.02, 0.0)), atol=1e-12)
-
-
-def test_the_additional_force_is_given_as_it_is(trace: Trace) -> None:
+def test_feedforward_force_is_commanded_unchanged(trace):
     force = np.zeros((200, 2))
     force[20:120, 1] = 0.3
     table = reference(np.zeros((200, 2)), force=force)
@@ -92,76 +76,76 @@ def test_the_additional_force_is_given_as_it_is(trace: Trace) -> None:
     assert rows["velocity"][FADE_IN + 110, 1] > 0.1
 
 
-def test_a_contact_adds_up_the_velocity_it_is_told_as_a_sticking_element_does(trace: Trace) -> None:
-    told = bench(at(0.004, 0.02), motion(reference(np.zeros((400, 2))), relative=True, contact=True), trace, 0.3)
-    told[1].run(told[2])
-    rows = trace.since(0)
+def test_contact_integrates_the_reported_velocity(trace):
+    contact = motion(reference(np.zeros((400, 2))), relative=True, contact=True)
+    rows = followed(at(0.004, 0.02), contact, trace, 0.3)
     np.testing.assert_allclose(np.diff(rows["displacement"][:200, 0]), 0.02 * PERIOD, rtol=1e-9)
     assert rows["displacement"][0, 0] == pytest.approx(0.02 * PERIOD)
     assert rows["position"][200, 0] == 0.004  # which does not move at all
 
 
-def test_a_motion_that_is_off_by_too_much_rests_with_other_gains_from_that_tick_on(trace: Trace) -> None:
-    def swing(state: State, number: int) -> None:
+def test_tripped_motion_rests_with_its_rest_gains(trace):
+    def swing(state, number):
         state.position[:], state.velocity[:], state.force[:] = (1e-4 * max(number - 200, 0), 0.0), (0.0, 0.0), 0.0
 
     gains = {"stiffness": 500.0, "damping": 0.0, "integration": 0.0}
     gains |= {"trip": 2e-3, "rest": 0.03, "rest_stiffness": 10.0}
     tripping = motion(reference(np.zeros((1000, 2))), max_error=0.05, **gains)
-    _, servo, duration = bench(swing, tripping, trace, 0.3)
-    servo.run(duration)
-    rows = trace.since(0)
+    rows = followed(swing, tripping, trace, 0.3)
     first = int(np.argmax(rows["displacement"][:, 0] > 2e-3))
     assert first < 250
     asked = -rows["command_unlimited"][:, 0] / np.maximum(rows["displacement"][:, 0], 1e-12)
     np.testing.assert_allclose(asked[first - 5 : first], 500.0)
     np.testing.assert_allclose(asked[first : first + 20], 10.0)
-    assert np.argmax(rows["sticking"] != 0) == first + 30  # then the procedure goes on
+    assert np.argmax(rows["sticking"] != 0) == first + 30  # then the motion has arrived
 
 
-def test_a_motion_rests_at_its_end(trace: Trace) -> None:
+def test_motion_rests_at_its_end(trace):
     gains = {"stiffness": 500.0, "damping": 0.0, "integration": 0.0, "rest": 0.05, "rest_stiffness": 10.0}
-    _, servo, duration = bench(at(1e-3), motion(reference(np.zeros((100, 2))), **gains), trace, 0.4)
-    servo.run(duration)
-    rows = trace.since(0)
+    rows = followed(at(1e-3), motion(reference(np.zeros((100, 2))), **gains), trace, 0.4)
     end = int(np.argmax(rows["sticking"] != 0))
     asked = -rows["command_unlimited"][:, 0] / 1e-3
     np.testing.assert_allclose(asked[: end - 49], 500.0)
     np.testing.assert_allclose(asked[end - 49 : -30], 10.0)
 
 
-# --- its bounds -------------------------------------------------------------------------------------------------------
+# --- bounds -------------------------------------------------------------------------------------------------------
 
 
-def bench(disturb: Callable[[State, int], None], program: Any, trace: Trace, duration: float = 1.0, **spec: Any) -> Any:
+def bench(disturb, program, trace, **spec):
     clock = Clock(PERIOD)
     found = BenchDevice(clock, program.causality, disturb, **spec)
-    return found, Servo(found, program, trace, clock=clock), duration
+    return found, Servo(found, program, trace, clock=clock)
 
 
-def at(x: float, vx: float = 0.0) -> Callable[[State, int], None]:
-    def place(state: State, number: int) -> None:
+def followed(disturb, program, trace, duration, **spec):
+    bench(disturb, program, trace, **spec)[1].run(duration)
+    return trace.since(0)
+
+
+def at(x, vx=0.0):
+    def place(state, number):
         state.position[:], state.velocity[:], state.force[:] = (x, 0.0), (vx, 0.0), 0.0
 
     return place
 
 
-def test_its_own_force_is_bounded_and_does_not_add_up_at_the_bound(trace: Trace) -> None:
+def test_force_is_bounded_without_wind_up(trace):
     pulled = motion(reference(np.zeros((1, 2))), bound=2.0, max_error=0.05)
-    _, servo, duration = bench(at(0.04), pulled, trace)
-    servo.run(duration)
+    _, servo = bench(at(0.04), pulled, trace)
+    servo.run(1.0)
     forces = np.hypot(*trace.since(0)["command"].T)
-    assert forces[:-20].max() == pytest.approx(2.0, rel=1e-12)  # 16 N were asked for
+    assert forces[:-20].max() == pytest.approx(2.0, rel=1e-12)  # of a command of 16 N
     assert not servo.rendering.core["follower"]["load"].any()
 
 
 @pytest.mark.parametrize("causality", [Causality.IMPEDANCE, Causality.ADMITTANCE])
-def test_an_end_effector_that_does_not_follow_ends_it_safely(trace: Trace, causality: Causality) -> None:
+def test_end_effector_that_does_not_follow_is_a_fault(trace, causality):
     bound = 5.0 if causality is Causality.IMPEDANCE else 0.5
     stuck = motion(way((0.05, 0.0)), causality, bound=bound, max_error=0.01)
-    found, servo, duration = bench(at(0.0), stuck, trace)
+    found, servo = bench(at(0.0), stuck, trace)
     with pytest.raises(DeviceFault, match=r"10 mm from where it should be, at 0\.00 m/s"):
-        servo.run(duration)
+        servo.run(1.0)
     rows = trace.since(0)
     first = int(np.argmax((rows["status"] & Status.ASTRAY) != 0))
     assert (rows["status"][first:] & Status.ASTRAY).all()  # for good
@@ -175,16 +159,15 @@ def test_an_end_effector_that_does_not_follow_ends_it_safely(trace: Trace, causa
         np.testing.assert_array_equal(found.written[-1], rows["command"][first - 1])
 
 
-def test_a_handle_that_runs_away_is_let_go(trace: Trace) -> None:
+def test_runaway_handle_is_a_fault(trace):
     hold = motion(holding(0.1), relative=True, max_speed=0.3)
-    _, servo, duration = bench(at(0.0, 0.4), hold, trace)
     with pytest.raises(DeviceFault, match="did not follow its motion"):
-        servo.run(duration)
+        followed(at(0.0, 0.4), hold, trace, 1.0)
     assert (trace.since(0)["status"] & Status.ASTRAY != 0)[:25].sum() == 5  # after 20 ms
 
 
-def test_the_energy_rule_rests_and_what_it_has_counted_stays(trace: Trace) -> None:
-    """A motion may give a handle energy; the element after it is judged by what elements gave."""
+def test_motion_is_exempt_from_the_energy_limit(trace):
+    """A motion may inject energy, and its energy is not counted for the next element."""
     clock, strokes = Clock(PERIOD), way((0.09, 0.0), 300)
     stick = device("virtual-joystick", clock, mass=1.0)
     servo = Servo(
@@ -197,7 +180,7 @@ def test_the_energy_rule_rests_and_what_it_has_counted_stays(trace: Trace) -> No
     assert not rows["injected_energy"].any()
 
 
-def test_it_must_fit_the_device(trace: Trace) -> None:
+def test_motion_must_fit_the_device(trace):
     with pytest.raises(CausalityError, match="plan it for this device"):
         Rendering(motion(holding(0.1), Causality.ADMITTANCE), make_spec())
     rendering = Rendering(motion(holding(0.1)), make_spec())
@@ -207,13 +190,9 @@ def test_it_must_fit_the_device(trace: Trace) -> None:
 
 @pytest.mark.parametrize(
     ("table", "words"),
-    [
-        (np.zeros((0, 6)), r"\(0, 6\)"),
-        (np.zeros((3, 2)), r"\(3, 2\)"),
-        (np.full((1, 6), np.nan), "not finite numbers"),
-    ],
+    [(np.zeros((0, 6)), r"\(0, 6\)"), (np.zeros((3, 2)), r"\(3, 2\)"), (np.full((1, 6), np.nan), "not finite numbers")],
 )
-def test_a_wrong_table_is_named(table: Any, words: str) -> None:
+def test_invalid_table_is_refused(table, words):
     with pytest.raises(ConfigurationError, match=words):
         motion(table)
 
@@ -222,13 +201,10 @@ def test_a_wrong_table_is_named(table: Any, words: str) -> None:
 @given(
     seed=some.integers(0, 2**32 - 1), bound=some.sampled_from([0.5, 3.0, 20.0]), causality=some.sampled_from(Causality)
 )
-def test_no_bound_is_ever_broken(
-    tmp_path_factory: pytest.TempPathFactory, seed: int, bound: float, causality: Causality
-) -> None:
-    """Whatever the reference and whatever the device does; only the safe output is reached at once."""
+def test_motion_never_exceeds_its_bounds(tmp_path_factory, seed, bound, causality):
     random = np.random.default_rng(seed)
 
-    def disturb(state: State, number: int) -> None:
+    def disturb(state, number):
         state.position[:] = random.normal(0.0, 3e-3, 2)
         state.velocity[:] = random.normal(0.0, 0.4, 2)
         state.force[:] = random.normal(0.0, 10.0, 2)
@@ -237,10 +213,8 @@ def test_no_bound_is_ever_broken(
 
     wild = motion(reference(random.normal(0.0, 2e-3, (300, 2))), causality, bound=bound, max_speed=5.0)
     trace = Trace.create(tmp_path_factory.mktemp("wild") / "trace")
-    device, servo, duration = bench(
-        disturb, wild, trace, 0.4, max_force_rate=500.0, max_acceleration=50.0, fade_in=0.02
-    )
-    servo.run(duration)
+    device, servo = bench(disturb, wild, trace, max_force_rate=500.0, max_acceleration=50.0, fade_in=0.02)
+    servo.run(0.4)
     rows, spec = trace.since(0), device.spec
     good = (rows["status"] & UNUSABLE) == 0
     calm = good[1:] & good[:-1] & ((rows["status"] & (Status.SPEED | Status.WORKSPACE))[1:] == 0)
@@ -259,10 +233,10 @@ def test_no_bound_is_ever_broken(
     assert not (rows["status"] & (Status.ENERGY | Status.PASSIVITY)).any()
 
 
-# --- it waits ---------------------------------------------------------------------------------------------------------
+# --- waiting ---------------------------------------------------------------------------------------------------------
 
 
-def test_it_waits_while_the_dead_man_is_released(trace: Trace) -> None:
+def test_motion_waits_while_the_dead_man_is_released(trace):
     clock = Clock(PERIOD)
     stick = device("virtual-joystick", clock)
     held = lambda: not 300 <= clock.tick < 400  # noqa: E731
@@ -278,26 +252,22 @@ def test_it_waits_while_the_dead_man_is_released(trace: Trace) -> None:
     np.testing.assert_allclose(rows["position"][-20], (0.03, 0.0), atol=2e-5)
 
 
-def test_samples_that_are_lost_are_waited_for(trace: Trace) -> None:
-    def spoil(state: State, number: int) -> None:
+def test_motion_waits_for_lost_samples(trace):
+    def spoil(state, number):
         at(0.0)(state, number)
         if 150 <= number < 160:
             state.position[0] = np.nan
 
     slow = motion(reference(np.linspace((0.0, 0.0), (0.002, 0.0), 200)))
-    _, servo, duration = bench(spoil, slow, trace, fade_in=0.1)
-    servo.run(duration)
-    rows = trace.since(0)
+    rows = followed(spoil, slow, trace, 1.0, fade_in=0.1)
     assert not rows["command"][151:160].any()
     assert int(np.argmax(rows["sticking"])) >= FADE_IN + 198 + 10 + FADE_OUT / PERIOD - 1
     steps = np.diff(rows["proxy"][160:, 0])
-    assert 0.0 <= steps.min() and steps.max() < 1.1e-5  # it goes on from where it was
+    assert 0.0 <= steps.min() and steps.max() < 1.1e-5  # it continues from its position
 
 
 @pytest.mark.parametrize(("causality", "rows"), [(Causality.IMPEDANCE, 12), (Causality.ADMITTANCE, 1)])
-def test_missed_deadlines_move_the_reference_of_a_handle_and_not_that_of_an_arm(
-    trace: Trace, causality: Causality, rows: int
-) -> None:
+def test_missed_deadlines_advance_only_impedance_references(trace, causality, rows):
     line = np.linspace((0.0, 0.0), (0.05, 0.0), 501)
     rendering = Rendering(motion(reference(line), causality, bound=0.5, max_error=0.1), make_spec(causality))
     for tick in [*range(20), 31]:
@@ -306,10 +276,10 @@ def test_missed_deadlines_move_the_reference_of_a_handle_and_not_that_of_an_arm(
     assert moved == pytest.approx(rows * 1e-4)
 
 
-# --- from one to the next ---------------------------------------------------------------------------------------------
+# --- changes ---------------------------------------------------------------------------------------------
 
 
-def test_motions_follow_each_other_without_a_jump_of_the_force(trace: Trace) -> None:
+def test_motions_follow_each_other_without_a_force_jump(trace):
     """The second one begins with another controller, and a load that the first one has learnt to carry."""
     loaded = {"name": "scripted-force", "script": [[0.0, 0.0, -1.5]]}
     clock = Clock(PERIOD)
@@ -317,7 +287,7 @@ def test_motions_follow_each_other_without_a_jump_of_the_force(trace: Trace) -> 
     first = motion(holding(0.1), relative=True, max_error=0.1)
     second = motion(way((0.0, 0.02)), relative=True, stiffness=300.0, damping=8.0)
 
-    def change(rendering: Rendering) -> None:
+    def change(rendering):
         if clock.tick == 3000:
             rendering.take(second, 1, 1)
 
@@ -330,7 +300,7 @@ def test_motions_follow_each_other_without_a_jump_of_the_force(trace: Trace) -> 
 
 
 @pytest.mark.parametrize("name", ["virtual-joystick", "virtual-arm"])
-def test_a_run_goes_from_a_motion_to_an_element_and_back(trace: Trace, name: str) -> None:
+def test_run_changes_from_motion_to_element_and_back(trace, name):
     causality = Causality.IMPEDANCE if name == "virtual-joystick" else Causality.ADMITTANCE
     bound = 5.0 if causality is Causality.IMPEDANCE else 0.3
     first = motion(way((0.02, 0.0)), causality, bound=bound)
@@ -339,7 +309,7 @@ def test_a_run_goes_from_a_motion_to_an_element_and_back(trace: Trace, name: str
         element = RigidAdmittance(Coulomb(3.0), 2.0)
     back = motion(way((-0.02, 0.0)), causality, bound=bound, relative=True)
 
-    def change(rendering: Rendering, tick: int) -> None:
+    def change(rendering, tick):
         if tick == 700:
             assert rendering.arrived
             rendering.take(element, 1, 1)
@@ -354,11 +324,11 @@ def test_a_run_goes_from_a_motion_to_an_element_and_back(trace: Trace, name: str
     assert not (rows["status"] & Status.ASTRAY).any()
 
 
-def test_an_element_that_comes_after_a_motion_begins_at_rest(trace: Trace) -> None:
+def test_element_after_a_motion_starts_without_tension(trace):
     """Its spring starts without tension where the handle is, although the last program was pulling."""
     element = MasslessImpedance(Coulomb(4.0), 2000.0, 0.0)
 
-    def change(rendering: Rendering, tick: int) -> None:
+    def change(rendering, tick):
         if tick == 350:  # in the middle of the way
             rendering.take(element, 1, 1)
 

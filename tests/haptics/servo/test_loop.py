@@ -1,51 +1,43 @@
-"""The compiled loop does what the loop in Python does, tick by tick and to the last bit."""
+"""The compiled loop equals the loop in Python to the last bit; live runs, and the gate that fades the output."""
 
 from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
-from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
-from haptics import (
+from haptics import Clock, Coulomb, DeviceFault, Servo, Stribeck, Trace, WallClock
+from haptics.device import MOST_CHANNELS
+from haptics.elements.models import (
     CompliantAdmittance,
-    DeviceFault,
+    Element,
     InertialImpedance,
     MasslessImpedance,
     RigidAdmittance,
-    Servo,
-    Stribeck,
+    write_parameters,
 )
-from haptics.clock import Clock, WallClock
-from haptics.device import MOST_CHANNELS
-from haptics.elements.models import Element, write_parameters
-from haptics.records import Rows
+from haptics.records import Rows, Status
 from haptics.rendering.envelope import Limits
+from haptics.rendering.rendering import Rendering
 from haptics.servo.job import CONTROL
 from haptics.servo.lane import Lane
 from haptics.servo.loop import AT_ONCE, End
+from haptics.servo.loop_kernels import GATE_TIME
 from haptics.servo.supervision import SETTINGS, Supervision
 from haptics.servo.system_kernels import AVAILABLE
 from haptics.shared import SharedFile
-from haptics.trace import Trace
-from tests.haptics.ported import PlainBench, PortedBench, ThreadedBench
+from tests.haptics.doubles import BenchDevice, PlainBench, PortedBench, ThreadedBench
+from tests.haptics.strategies import Grip
+from tests.haptics.strategies import make as make_element
 
-pytestmark = pytest.mark.skipif(not AVAILABLE, reason="the compiled loop is for Linux")
+on_linux = pytest.mark.skipif(not AVAILABLE, reason="the compiled loop is for Linux")
 
 
-def make(model: str) -> Element:
-    law = Stribeck(2.0, 4.0, 0.5)
-    elements: dict[str, Element] = {
-        "A": RigidAdmittance(law, 2.0),
-        "B": InertialImpedance(law, 0.1, 600.0, 5.0),
-        "C": MasslessImpedance(law, 3000.0, 10.0),
-        "D": CompliantAdmittance(law, 2.0, 3000.0, 10.0),
-    }
-    return elements[model]
+def make(model):
+    return make_element(model, Stribeck(2.0, 4.0, 0.5), Grip(mass=2.0, stiffness=3000.0, damping=10.0))
 
 
 class Done(NamedTuple):
@@ -55,9 +47,9 @@ class Done(NamedTuple):
     fault: str
 
 
-def run(kind: type[PortedBench], model: str, folder: Path, duration: float = 0.3, **changes: object) -> Done:
+def run(kind, model, folder, duration=0.3, **changes):
     clock, element = Clock(1e-3), make(model)
-    device = kind(clock, element.causality, **changes)  # type: ignore[arg-type]
+    device = kind(clock, element.causality, **changes)
     servo = Servo(device, element, Trace.create(folder / f"{kind.__name__}-{model}"), clock=clock)
     fault = ""
     try:
@@ -67,7 +59,7 @@ def run(kind: type[PortedBench], model: str, folder: Path, duration: float = 0.3
     return Done(servo, device, servo.trace.since(0), fault)
 
 
-def assert_same(compiled: Done, plain: Done) -> None:
+def assert_same(compiled, plain):
     assert compiled.servo.compiled
     assert not plain.servo.compiled
     assert len(compiled.rows) == len(plain.rows)
@@ -78,13 +70,15 @@ def assert_same(compiled: Done, plain: Done) -> None:
     assert compiled.device.closed == plain.device.closed == 1
 
 
+@on_linux
 @pytest.mark.parametrize("model", "ABCD")
-def test_both_loops_record_the_same_bits_and_command_the_same(model: str, tmp_path: Path) -> None:
+def test_both_loops_record_the_same_bits(model, tmp_path):
     compiled = run(PortedBench, model, tmp_path)
     assert len(compiled.rows) == 300
     assert_same(compiled, run(PlainBench, model, tmp_path))
 
 
+@on_linux
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
@@ -93,13 +87,14 @@ def test_both_loops_record_the_same_bits_and_command_the_same(model: str, tmp_pa
         ({"dead_man": "button"}, ""),
     ],
 )
-def test_both_loops_end_alike(changes: dict[str, object], words: str, tmp_path: Path) -> None:
+def test_both_loops_end_alike(changes, words, tmp_path):
     compiled = run(PortedBench, "C", tmp_path, **changes)
     assert words in compiled.fault
     assert_same(compiled, run(PlainBench, "C", tmp_path, **changes))
 
 
-def test_both_loops_record_the_channels_that_were_declared(tmp_path: Path) -> None:
+@on_linux
+def test_both_loops_record_the_declared_channels(tmp_path):
     channels = (("joint_angles", "rad", 2), ("temperature", "degC", 1))
     compiled = run(PortedBench, "C", tmp_path, channels=channels)
     assert_same(compiled, run(PlainBench, "C", tmp_path, channels=channels))
@@ -108,7 +103,8 @@ def test_both_loops_record_the_channels_that_were_declared(tmp_path: Path) -> No
     assert np.isnan(compiled.rows["channels"][:, 3:]).all()
 
 
-def test_who_follows_a_run_without_a_clock_can_keep_up(tmp_path: Path) -> None:
+@on_linux
+def test_offline_run_pauses_for_its_reader(tmp_path):
     clock = Clock(1e-3)
     trace = Trace.create(tmp_path / "trace")
     servo = Servo(PortedBench(clock), make("C"), trace, clock=clock)
@@ -118,26 +114,24 @@ def test_who_follows_a_run_without_a_clock_can_keep_up(tmp_path: Path) -> None:
 
 
 @pytest.fixture
-def told(tmp_path: Path) -> Iterator[tuple[Lane, Lane]]:
+def lanes(tmp_path):
     control, settings = SharedFile("control"), SharedFile("settings")
     yield Lane(control.path, CONTROL, create=True), Lane(settings.path, SETTINGS, create=True)
     control.close()
     settings.close()
 
 
-def live(
-    told: tuple[Lane, Lane], folder: Path, meanwhile: object, model: str = "C", **limits: object
-) -> tuple[Servo, End]:
-    """Run on the wall's clock, with somebody who does something `meanwhile` in another thread."""
+def run_live(lanes, folder, action, model="C", **limits):
+    """Run on the wall clock while another thread calls `action`."""
     clock = WallClock(1e-3)
     element = make("C")
     device = PortedBench(clock, element.causality)
-    bounds = Limits.of(device.spec, dict(limits))  # type: ignore[arg-type]
+    bounds = Limits.of(device.spec, dict(limits))
     servo = Servo(
-        device, element, Trace.create(folder / "live"), clock=clock, limits=bounds, supervision=Supervision(*told)
+        device, element, Trace.create(folder / "live"), clock=clock, limits=bounds, supervision=Supervision(*lanes)
     )
     servo.warm_up()
-    other = threading.Thread(target=meanwhile, args=(servo.trace,))  # type: ignore[arg-type]
+    other = threading.Thread(target=action, args=(servo.trace,))
     other.start()
     end = servo.run(10.0)
     other.join()
@@ -145,19 +139,18 @@ def live(
     return servo, end
 
 
-def await_count(trace: Trace, count: int) -> None:
+def await_count(trace, count):
     until = time.monotonic() + 60.0
     while trace.count < count:
         assert time.monotonic() < until
         time.sleep(1e-3)
 
 
-def test_a_live_run_hears_settings_and_a_stop_while_python_does_something_else(
-    told: tuple[Lane, Lane], tmp_path: Path
-) -> None:
-    control, lane = told
+@on_linux
+def test_live_run_takes_settings_and_a_stop(lanes, tmp_path):
+    control, lane = lanes
 
-    def change(trace: Trace) -> None:
+    def change(trace):
         for version in (1, 2, 3):
             await_count(trace, trace.count + 20)
             settings = np.zeros(1, SETTINGS)
@@ -167,7 +160,7 @@ def test_a_live_run_hears_settings_and_a_stop_while_python_does_something_else(
         await_count(trace, trace.count + 20)
         control.record["stop"] = 1
 
-    servo, end = live(told, tmp_path, change)
+    servo, end = run_live(lanes, tmp_path, change)
     rows = servo.trace.since(0)
     assert end is End.STOPPED
     assert list(dict.fromkeys(rows["settings_version"].tolist())) == [0, 1, 2, 3]
@@ -177,13 +170,14 @@ def test_a_live_run_hears_settings_and_a_stop_while_python_does_something_else(
     np.testing.assert_allclose(rows["time"], 1e-3 * rows["tick"])
 
 
-def test_a_live_run_keeps_to_the_clock(told: tuple[Lane, Lane], tmp_path: Path) -> None:
-    def stop(trace: Trace) -> None:
+@on_linux
+def test_live_run_keeps_to_the_clock(lanes, tmp_path):
+    def stop(trace):
         time.sleep(0.3)
-        told[0].record["stop"] = 1
+        lanes[0].record["stop"] = 1
 
     begun = time.monotonic()
-    servo, _ = live(told, tmp_path, stop)
+    servo, _ = run_live(lanes, tmp_path, stop)
     taken = time.monotonic() - begun
     rows = servo.trace.since(0)
     assert rows["tick"][-1] * 1e-3 < taken
@@ -192,10 +186,11 @@ def test_a_live_run_keeps_to_the_clock(told: tuple[Lane, Lane], tmp_path: Path) 
     assert (rows["write_time"] > 0.0).all()
 
 
-def test_the_key_of_the_dead_man_is_looked_at(told: tuple[Lane, Lane], tmp_path: Path) -> None:
-    control, _ = told
+@on_linux
+def test_live_run_obeys_the_dead_man_key(lanes, tmp_path):
+    control, _ = lanes
 
-    def hold(trace: Trace) -> None:
+    def hold(trace):
         await_count(trace, 30)
         for _ in range(50):
             control.record["key_ns"] = time.monotonic_ns()
@@ -203,15 +198,16 @@ def test_the_key_of_the_dead_man_is_looked_at(told: tuple[Lane, Lane], tmp_path:
         await_count(trace, trace.count + 300)
         control.record["stop"] = 1
 
-    servo, _ = live(told, tmp_path, hold, dead_man="key")
+    servo, _ = run_live(lanes, tmp_path, hold, dead_man="key")
     forces = np.hypot(*servo.trace.since(0)["command"].T)
     assert not forces[:20].any()
     assert forces.max() > 1.0
     assert not forces[-1]
 
 
-def test_a_sample_that_a_thread_writes_is_never_torn(tmp_path: Path) -> None:
-    """Position, velocity and channels of a sample tell the same number here; half of one sample would not."""
+@on_linux
+def test_sample_written_by_a_thread_is_never_torn(tmp_path):
+    """Position, velocity and channels of each sample hold the same number."""
     clock = WallClock(1e-3)
     patient = {"max_sample_age": 10.0}  # a thread that does not get its turn is another matter
     device = ThreadedBench(clock, channels=(("everything", "1", MOST_CHANNELS),), **patient)
@@ -226,8 +222,80 @@ def test_a_sample_that_a_thread_writes_is_never_torn(tmp_path: Path) -> None:
     assert device.commands >= len(rows)
 
 
-def test_a_process_that_has_another_parent_was_deserted(told: tuple[Lane, Lane], tmp_path: Path) -> None:
+@on_linux
+def test_servo_ends_when_its_parent_is_gone(lanes, tmp_path):
     clock = WallClock(1e-3)
-    supervision = Supervision(*told, application=2**22 + 1)
+    supervision = Supervision(*lanes, application=2**22 + 1)
     servo = Servo(PortedBench(clock), make("C"), Trace.create(tmp_path / "t"), clock=clock, supervision=supervision)
     assert servo.run(5.0) is End.APPLICATION_LOST
+
+
+# --- gate
+
+
+PERIOD = 1e-3
+CLOSE, OPEN = 200, 400
+ELEMENTS: dict[str, Element] = {
+    "A": RigidAdmittance(Coulomb(4.0), 2.0),
+    "B": InertialImpedance(Coulomb(4.0), 0.1, 600.0, 5.0),
+    "C": MasslessImpedance(Coulomb(4.0), 6000.0, 10.0),
+    "D": CompliantAdmittance(Coulomb(4.0), 2.0, 6000.0, 10.0),
+}
+
+
+def run_gate(model, folder):
+    """Close the gate at tick `CLOSE`, open it at `OPEN`."""
+    clock, lane = Clock(PERIOD), Lane(folder / "control", CONTROL, create=True)
+
+    def change(rendering):
+        lane.record["gate_closed"] = CLOSE <= clock.tick + 1 < OPEN  # it is looked at after the tick has begun
+
+    device = BenchDevice(clock, ELEMENTS[model].causality)
+    trace = Trace.create(folder / "trace")
+    servo = Servo(device, ELEMENTS[model], trace, clock=clock, supervision=Supervision(lane), before_tick=change)
+    servo.run(0.6)
+    return servo, trace.since(0)
+
+
+@pytest.mark.parametrize("model", ELEMENTS)
+def test_gate_fades_the_output_along_a_cosine_and_replays(model, tmp_path):
+    servo, rows = run_gate(model, tmp_path)
+    gate, ticks = rows["gate"], round(GATE_TIME / PERIOD)
+    first, last = np.flatnonzero(gate < 1.0)[[0, -1]]
+    assert first in {CLOSE - 1, CLOSE}
+    cosine = 0.5 + 0.5 * np.cos(np.pi * np.arange(1, ticks + 1) / ticks)
+    np.testing.assert_allclose(gate[first : first + ticks], cosine, atol=1e-12)
+    np.testing.assert_allclose(gate[last - ticks + 2 : last + 1], cosine[:-1][::-1], atol=1e-12)
+    assert not gate[first + ticks : last - ticks + 1].any()
+    assert (rows["status"][gate < 1.0] & Status.FADE != 0).all()
+    shut = rows[gate == 0.0]
+    assert len(shut) > 100
+    if model in "BC":
+        assert not shut["command"].any()
+        forces = np.hypot(*rows["command"].T)
+        assert forces[CLOSE - 10] == pytest.approx(4.0, rel=1e-2)
+        assert np.abs(np.diff(forces[CLOSE - 10 : OPEN + 100])).max() < 4.0 * np.pi / 2 / ticks * 1.1
+    else:
+        assert (shut["command"] == shut["command"][0]).all()  # it holds
+        speeds = np.hypot(*np.diff(rows["command"], axis=0).T) / PERIOD
+        assert speeds[OPEN + 150] > 0.0
+        assert np.abs(np.diff(speeds)).max() <= 1e3 * PERIOD * (1 + 1e-6)  # the device's largest acceleration
+    again = Rendering(ELEMENTS[model], servo.device.spec).again(rows)
+    for name in ("command", "proxy", "displacement", "friction_force", "injected_energy", "gate"):
+        np.testing.assert_array_equal(again[name], rows[name], err_msg=name)
+
+
+@on_linux
+def test_both_loops_move_the_gate_alike(tmp_path):
+    found: list[Any] = []
+    for kind in (PortedBench, PlainBench):
+        clock, lane = Clock(PERIOD), Lane(tmp_path / f"control-{kind.__name__}", CONTROL, create=True)
+        trace = Trace.create(tmp_path / kind.__name__)
+        lane.record["gate_closed"] = 1
+        servo = Servo(kind(clock), ELEMENTS["C"], trace, clock=clock, supervision=Supervision(lane))
+        servo.run(0.2)
+        found.append(trace.since(0))
+        assert len(found[-1]) < AT_ONCE
+    for name in ("gate", "command", "status"):
+        np.testing.assert_array_equal(found[0][name], found[1][name])
+    assert not found[0]["gate"][round(GATE_TIME / PERIOD) + 1 :].any()

@@ -1,23 +1,16 @@
-"""Runs without a clock from Python: the rows of a servo, sums that agree with them, many side by side."""
-
-from __future__ import annotations
+"""Offline runs from Python: rows equal the rows of a servo, reductions agree with the rows, many runs side by side."""
 
 import functools
 from dataclasses import replace
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import devices
-from haptics import Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
-from haptics.clock import Clock
-from haptics.device import Device
-from haptics.errors import ConfigurationError
+from haptics import Clock, ConfigurationError, Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
 from haptics.jit import kernel
 from haptics.parts import record_at, run_part
-from haptics.records import ROW, Rows
+from haptics.records import ROW
 from haptics.servo.loop import AT_ONCE, End
 from haptics.servo.offline import (
     REDUCTION_FIELDS,
@@ -32,19 +25,18 @@ from haptics.servo.offline import (
 from haptics.servo.offline.batch import ROWS_AT_ONCE
 from haptics.servo.offline.metrics import METRICS, metrics_of
 from haptics.trace import Reader, Trace
-from tests.haptics.doubles import BenchDevice
-from tests.haptics.ported import PortedBench
+from tests.haptics.doubles import BenchDevice, PortedBench
 
 
-def virtual(name: str, seed: int, clock: Clock) -> Device:
+def virtual(name, seed, clock):
     return devices.create_device(name, {"seed": seed}, clock=clock)
 
 
-def element() -> MasslessImpedance:
+def element():
     return MasslessImpedance(Coulomb(3.0), 2000.0, 2.0)
 
 
-def test_rows_are_those_of_a_servo_and_none_is_missing(tmp_path: Path) -> None:
+def test_rows_equal_those_of_a_servo(tmp_path):
     duration = 1e-3 * (3 * AT_ONCE + 17)
     run = run_offline(functools.partial(virtual, "virtual-joystick", 5), element(), duration, keep_rows=True)
     clock, trace = Clock(1e-3), Trace.create(tmp_path / "trace")
@@ -57,7 +49,7 @@ def test_rows_are_those_of_a_servo_and_none_is_missing(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm", "plain"])
-def test_metrics_agree_with_the_rows(device: str) -> None:
+def test_metrics_agree_with_the_rows(device):
     make = BenchDevice if device == "plain" else functools.partial(virtual, device, 2)
     program = RigidAdmittance(Coulomb(3.0), 2.0) if device == "virtual-arm" else element()
     run = run_offline(make, program, 1.5, keep_rows=True)
@@ -75,7 +67,7 @@ def test_metrics_agree_with_the_rows(device: str) -> None:
     assert found.unusable_ticks == 0
 
 
-def test_a_device_without_a_port_loses_nothing_of_a_long_run() -> None:
+def test_device_without_a_port_keeps_all_rows():
     count = 5 * AT_ONCE + 17  # more than the trace holds
     run = run_offline(BenchDevice, element(), 1e-3 * count, keep_rows=True)
     assert run.rows is not None
@@ -84,7 +76,7 @@ def test_a_device_without_a_port_loses_nothing_of_a_long_run() -> None:
     assert run.metrics.path == pytest.approx(np.hypot(*np.diff(run.rows["position"], axis=0).T).sum())
 
 
-def test_many_runs_come_out_as_each_alone_in_their_order() -> None:
+def test_many_runs_equal_single_runs():
     jobs = [OfflineJob(functools.partial(virtual, "virtual-joystick", seed), element(), 0.5) for seed in range(8)]
     together = run_many(jobs, workers=3)
     alone = [run_offline(job.factory, job.program, job.duration) for job in jobs]
@@ -92,7 +84,7 @@ def test_many_runs_come_out_as_each_alone_in_their_order() -> None:
     assert len({run.metrics.path for run in together}) == 8  # a seed each
 
 
-def test_a_device_that_fails_says_so() -> None:
+def test_device_fault_is_raised():
     with pytest.raises(DeviceFault, match="failed at tick 40"):
         run_offline(functools.partial(PortedBench, fail_at=40), element(), 1.0)
     jobs = [OfflineJob(functools.partial(PortedBench, fail_at=k), element(), 0.1) for k in (-1, 40)]
@@ -101,12 +93,9 @@ def test_a_device_that_fails_says_so() -> None:
 
 
 @pytest.mark.parametrize("duration", [0.0, -1.0, float("nan"), float("inf")])
-def test_a_run_needs_an_end(duration: float) -> None:
+def test_invalid_duration_or_number_of_workers_is_refused(duration):
     with pytest.raises(ConfigurationError, match="duration"):
         run_offline(BenchDevice, element(), duration)
-
-
-def test_somebody_has_to_work() -> None:
     with pytest.raises(ConfigurationError, match="workers = 0"):
         run_many([], workers=0)
 
@@ -120,7 +109,7 @@ HASH = np.dtype([*REDUCTION_FIELDS, ("hash", "<i8")])
 
 
 @kernel
-def add_bytes(s: Any, first: float, following: float) -> None:
+def add_bytes(s, first, following):
     """Add every word of the rows to a hash that knows their order."""
     for number in range(int(first), int(following)):
         place = s.slots + (number % s.capacity) * 8 * WORDS
@@ -131,19 +120,14 @@ def add_bytes(s: Any, first: float, following: float) -> None:
 BYTES = Reduction(add_bytes, np.zeros(1, HASH))
 
 
-def hash_of(rows: Rows) -> int:
+def hash_of(rows):
     """Return the same of rows that are there as a whole."""
     record = BYTES.record(np.ascontiguousarray(rows))
     run_part(BYTES.address, record.ctypes.data, 0.0, float(len(rows)))
     return int(record["hash"][0])
 
 
-def differently(jobs: list[OfflineJob]) -> list[OfflineJob]:
-    """Return the jobs, each with a reduction of its own start: sums of one run must not get into another's."""
-    return [replace(job, reduction=Reduction(METRICS.part, METRICS.start.copy())) for job in jobs]
-
-
-def test_a_batch_is_each_run_alone_to_the_last_bit() -> None:
+def test_batch_equals_single_runs_to_the_last_bit():
     """Devices, programs, rates and lengths differ from run to run; so do the rows that a device leaves alone."""
     arm, stick = "virtual-arm", "virtual-joystick"
     jobs = [
@@ -153,24 +137,25 @@ def test_a_batch_is_each_run_alone_to_the_last_bit() -> None:
         OfflineJob(BenchDevice, element(), 0.2),  # in Python
         OfflineJob(functools.partial(virtual, stick, 1), element(), 0.7),
     ]
-    together = run_all(differently(jobs))
+    # One start record per job: the sums of the runs must stay separate.
+    together = run_all([replace(job, reduction=Reduction(METRICS.part, METRICS.start.copy())) for job in jobs])
     for job, found in zip(jobs, together, strict=True):
         assert isinstance(found, Reduced)
         alone = run_offline(job.factory, job.program, job.duration)
         assert metrics_of(found.sums) == alone.metrics
-    assert metrics_of(together[0].sums) == metrics_of(together[4].sums)  # type: ignore[union-attr]
+    assert metrics_of(together[0].sums) == metrics_of(together[4].sums)
 
 
 @pytest.mark.parametrize("ticks", [1, ROWS_AT_ONCE - 1, ROWS_AT_ONCE, ROWS_AT_ONCE + 1, 10 * ROWS_AT_ONCE])
-def test_every_row_is_reduced_once(ticks: int) -> None:
+def test_every_row_is_reduced_once(ticks):
     job = OfflineJob(functools.partial(virtual, "virtual-joystick", 4), element(), 1e-3 * ticks)
     (found,) = run_all([job])
     assert isinstance(found, Reduced)
     assert int(found.sums["ticks"]) == ticks
 
 
-def test_what_a_batch_reduces_are_the_rows_of_a_recorded_run() -> None:
-    """Each row in its turn: a hash of all their bytes, made in the loop, is that of the rows that another run kept."""
+def test_batch_reduces_the_rows_of_a_recorded_run():
+    """The hash of all row bytes computed in the loop equals the hash of the kept rows."""
     job = OfflineJob(functools.partial(virtual, "virtual-joystick", 6), element(), 1.0, reduction=BYTES)
     (found,) = run_all([job])
     rows = run_offline(job.factory, job.program, 1.0, keep_rows=True).rows
@@ -181,7 +166,7 @@ def test_what_a_batch_reduces_are_the_rows_of_a_recorded_run() -> None:
     assert int(found.sums["hash"]) != hash_of(rows)
 
 
-def test_a_run_that_fails_stops_no_other_and_says_what_it_says_alone() -> None:
+def test_failed_run_of_a_batch_stops_no_other():
     good = OfflineJob(functools.partial(virtual, "virtual-joystick", 1), element(), 0.3)
     jobs = [
         good,
@@ -194,11 +179,10 @@ def test_a_run_that_fails_stops_no_other_and_says_what_it_says_alone() -> None:
     assert [type(each) for each in found] == [Reduced, Failed, Failed, Failed, Reduced]
     words = [str(each.error) for each in found if isinstance(each, Failed)]
     assert "failed at tick 40" in words[0] and "virtual-arm" in words[1] and "duration" in words[2]
-    assert metrics_of(found[0].sums) == metrics_of(found[4].sums)  # type: ignore[union-attr]
+    assert metrics_of(found[0].sums) == metrics_of(found[4].sums)
 
 
-def test_a_device_with_parts_that_fails_says_when() -> None:
-    """The batch has no trace of what was before: it is made again, alone."""
+def test_failed_run_of_a_batch_has_the_message_of_a_single_run():
     job = OfflineJob(functools.partial(PortedBench, stale_from=25), element(), 0.3)
     (found,) = run_all([job])
     assert isinstance(found, Failed)

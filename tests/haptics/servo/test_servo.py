@@ -1,24 +1,36 @@
-"""The loop: order, deadlines, skipping, and the safe output however it ends."""
+"""The servo loop and its clocks: order, deadlines, device faults, cancelled openings, and safe output at every end."""
+
+from __future__ import annotations
 
 import math
-from pathlib import Path
+import re
+import threading
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from devices.faults import FAULTS
 from haptics import CausalityError, ConfigurationError, Coulomb, DeviceFault, MasslessImpedance, RigidAdmittance, Servo
-from haptics.clock import Clock
-from haptics.device import Causality, State
-from haptics.records import Permission, Status
+from haptics.clock import Clock, WallClock, cancelled_by, go_on, pause
+from haptics.device import Causality
+from haptics.errors import OpeningCancelled
+from haptics.records import Status
+from haptics.rendering.envelope import UNUSABLE
 from haptics.servo.job import CONTROL
 from haptics.servo.lane import Lane
 from haptics.servo.loop import End
+from haptics.servo.loop_kernels import FAULT_AFTER
 from haptics.servo.supervision import Supervision
 from haptics.trace import Trace
-from tests.haptics.doubles import BenchDevice, Vector
+from tests.haptics.doubles import BenchDevice
+from tests.safety_runs import Case
+from tests.safety_runs import run as run_case
+from tests.safety_table import AFTER_ALL, FATAL, HARMLESS, RAISING, UNSEEN
 
 
-def element_c(period: float = 1e-3) -> MasslessImpedance:
+def element(period=1e-3):
     return MasslessImpedance(Coulomb(4.0), 6000.0, 10.0, period)
 
 
@@ -29,20 +41,20 @@ FADE_TICKS = 9
 class TardyClock(Clock):
     """A clock that is late at given ticks."""
 
-    def __init__(self, period: float, lateness: dict[int, float]) -> None:
+    def __init__(self, period, lateness):
         super().__init__(period)
         self.lateness = lateness
 
-    def wait(self, tick: int) -> float:
+    def wait(self, tick):
         super().wait(tick)
         return self.lateness.pop(tick, 0.0)
 
 
-def run(device: BenchDevice, trace: Trace, clock: Clock, duration: float = 0.1, **options: object) -> End:
-    return Servo(device, element_c(), trace, clock=clock, **options).run(duration)  # type: ignore[arg-type]
+def run(device, trace, clock, duration=0.1, **options):
+    return Servo(device, element(), trace, clock=clock, **options).run(duration)
 
 
-def test_every_tick_is_read_rendered_written_and_recorded_once(trace: Trace) -> None:
+def test_every_tick_is_read_written_and_recorded_once(trace):
     clock = Clock(1e-3)
     device = BenchDevice(clock)
     assert run(device, trace, clock) is End.COMPLETED
@@ -55,13 +67,12 @@ def test_every_tick_is_read_rendered_written_and_recorded_once(trace: Trace) -> 
     assert device.closed == 1
 
 
-def test_a_row_has_the_marker_of_the_top_of_its_tick_and_the_true_hand(trace: Trace, tmp_path: Path) -> None:
-    """What comes in mid-tick belongs to the next; a device that knows no hand has none."""
+def test_row_has_the_marker_at_the_start_of_its_tick_and_the_hand_force(trace, tmp_path):
     lane = Lane(tmp_path / "control", CONTROL, create=True)
     clock, control = Clock(1e-3), lane.record
     control["marker"] = 3
 
-    def change(state: State, number: int) -> None:
+    def change(state, number):
         if number == 40:
             control["marker"] = -8
         if number >= 60:
@@ -75,11 +86,11 @@ def test_a_row_has_the_marker_of_the_top_of_its_tick_and_the_true_hand(trace: Tr
     assert (rows["gate"] == 1.0).all() and (rows["region"] == -1).all() and np.isnan(rows["normal_force"]).all()
 
 
-def test_a_row_has_the_channels_of_its_sample_and_no_older_ones(tmp_path: Path) -> None:
-    """The ring is shorter than the run: what stood in a slot before must not show through."""
+def test_row_has_the_channels_of_its_own_sample(tmp_path):
+    """The ring is shorter than the run, so that slots are reused."""
     clock, trace = Clock(1e-3), Trace.create(tmp_path / "short", capacity=16)
 
-    def measure(state: State, number: int) -> None:
+    def measure(state, number):
         state.channels = np.array((number, -number, 0.5)) if number % 3 else None
 
     channels = (("joint_angles", "rad", 2), ("temperature", "degC", 1))
@@ -92,8 +103,8 @@ def test_a_row_has_the_channels_of_its_sample_and_no_older_ones(tmp_path: Path) 
         np.testing.assert_array_equal(row["channels"][:3], expected)
 
 
-def test_channels_of_another_number_are_a_fault(trace: Trace) -> None:
-    def measure(state: State, number: int) -> None:
+def test_wrong_number_of_channels_is_a_fault(trace):
+    def measure(state, number):
         state.channels = np.zeros(3)
 
     clock = Clock(1e-3)
@@ -103,50 +114,22 @@ def test_channels_of_another_number_are_a_fault(trace: Trace) -> None:
     assert device.closed == 1
 
 
-def test_the_trace_knows_when_tick_0_was(trace: Trace) -> None:
-    clock = Clock(1e-3)
-    run(BenchDevice(clock), trace, clock)
-    assert tuple(trace.origin) == clock.origin_ns > (0, 0)
-
-
-def test_the_friction_opposes_the_motion(trace: Trace) -> None:
-    clock = Clock(1e-3)
-    run(BenchDevice(clock), trace, clock, 0.5)
-    rows = trace.since(0)[100:-10]
-    power = np.sum(rows["command"] * rows["velocity"], axis=1)
-    assert (power < 0).all()
-    assert np.hypot(*rows["command"].T) == pytest.approx(4.0, rel=1e-12)
-
-
-def test_a_wrong_pair_is_refused_before_anything_is_opened(trace: Trace) -> None:
+@pytest.mark.parametrize(
+    ("program", "error", "words"),
+    [
+        (RigidAdmittance(Coulomb(6.0), 2.0), CausalityError, "use model B or C with bench"),
+        (element(1e-4), ConfigurationError, "rate = 10000 Hz: bench can be served at 100 to 4000 Hz"),
+    ],
+)
+def test_program_that_does_not_fit_is_refused_before_opening(trace, program, error, words):
     device = BenchDevice()
-    with pytest.raises(CausalityError, match="use model B or C with bench"):
-        Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace)
+    with pytest.raises(error, match=words):
+        Servo(device, program, trace)
     assert device.opened == 0
-
-
-def test_a_rate_beyond_the_device_is_refused_before_anything_is_opened(trace: Trace) -> None:
-    device = BenchDevice()
-    with pytest.raises(ConfigurationError, match="rate = 10000 Hz: bench can be served at 100 to 4000 Hz"):
-        Servo(device, element_c(1e-4), trace)
-    assert device.opened == 0
-
-
-def test_missed_deadlines_are_skipped_and_flagged_not_caught_up(trace: Trace) -> None:
-    clock = TardyClock(1e-3, {10: 3.2e-3, 20: 0.7e-3})
-    device = BenchDevice(clock)
-    run(device, trace, clock)
-    rows = trace.since(0)
-    assert rows["tick"].tolist() == [*range(10), *range(13, 100)]
-    assert rows["period_error"][10] == pytest.approx(0.2e-3)
-    assert rows["status"][10] & Status.AFTER_SKIP
-    late = rows[rows["tick"] == 20]
-    assert late["status"][0] == Status.STARTED_LATE
-    assert late["period_error"][0] == pytest.approx(0.7e-3)
 
 
 @pytest.mark.parametrize(("late", "skipped"), [(0.999e-3, 0), (1e-3, 1), (1.3e-3, 1), (1.999e-3, 1), (2e-3, 2)])
-def test_a_deadline_is_missed_when_the_next_one_has_come(trace: Trace, late: float, skipped: int) -> None:
+def test_deadline_is_missed_when_the_next_one_has_come(trace, late, skipped):
     run(BenchDevice(), trace, TardyClock(1e-3, {10: late}))
     rows = trace.since(0)
     assert rows["tick"].tolist() == [*range(10), *range(10 + skipped, 100)]
@@ -158,19 +141,19 @@ def test_a_deadline_is_missed_when_the_next_one_has_come(trace: Trace, late: flo
 class BusyClock(TardyClock):
     """A clock by which a tick can begin late, and take its time."""
 
-    def __init__(self, lateness: float, work: float) -> None:
+    def __init__(self, lateness, work):
         super().__init__(1e-3, {10: lateness})
         self.work = {10: work}
         self.late = self.spent = 0.0
 
-    def wait(self, tick: int) -> float:
+    def wait(self, tick):
         self.late, self.spent = super().wait(tick), 0.0
         return self.late
 
-    def elapsed(self) -> float:
+    def elapsed(self):
         return self.time + self.late + self.spent
 
-    def toil(self, state: State, number: int) -> None:
+    def toil(self, state, number):
         self.spent = self.work.get(number, 0.0)
 
 
@@ -185,9 +168,7 @@ class BusyClock(TardyClock):
         (0.7e-3, 0.5e-3, Status.STARTED_LATE | Status.ENDED_LATE),
     ],
 )
-def test_a_tick_has_ended_late_when_the_next_deadline_was_over(
-    trace: Trace, late: float, work: float, flags: Status
-) -> None:
+def test_tick_is_flagged_late_after_the_next_deadline(trace, late, work, flags):
     clock = BusyClock(late, work)
     run(BenchDevice(clock, disturb=clock.toil), trace, clock)
     rows = trace.since(0)
@@ -196,41 +177,32 @@ def test_a_tick_has_ended_late_when_the_next_deadline_was_over(
     assert not np.delete(rows["status"], 10)[:80].any()
 
 
-def test_skipping_past_the_end_ends_the_run(trace: Trace) -> None:
+def test_skipping_past_the_end_ends_the_run(trace):
     clock = TardyClock(1e-3, {98: 10e-3})
     assert run(BenchDevice(clock), trace, clock) is End.COMPLETED
     assert trace.since(0)["tick"][-1] == 97
 
 
-def test_a_fault_writes_the_safe_output_closes_and_carries_the_last_rows(trace: Trace) -> None:
+@pytest.mark.parametrize("error", [DeviceFault("bench: the cable was pulled."), ZeroDivisionError("oops")])
+def test_fault_writes_the_safe_output_and_carries_the_last_rows(trace, error):
     clock = Clock(1e-3)
-    device = BenchDevice(clock, fail_at=42)
-    with pytest.raises(DeviceFault, match="the cable was pulled") as caught:
+
+    def break_down(state, number):
+        if number == 42:
+            raise error
+
+    device = BenchDevice(clock, disturb=break_down)
+    with pytest.raises(DeviceFault, match=f"bench failed at tick 42: .*{error}") as caught:
         run(device, trace, clock)
+    assert caught.value.__cause__ is error
     assert caught.value.rows["tick"].tolist() == list(range(42))
     assert device.written[-1].tolist() == [0.0, 0.0]
     assert device.closed == 1
 
 
-def test_an_unexpected_exception_also_leaves_the_device_safe(trace: Trace) -> None:
-    clock = Clock(1e-3)
-
-    def break_down(state: State, number: int) -> None:
-        if number == 5:
-            raise ZeroDivisionError
-
-    device = BenchDevice(clock, disturb=break_down)
-    with pytest.raises(DeviceFault, match="bench failed at tick 5: ZeroDivisionError") as caught:
-        run(device, trace, clock)
-    assert isinstance(caught.value.__cause__, ZeroDivisionError)
-    assert len(caught.value.rows) == 5
-    assert device.written[-1].tolist() == [0.0, 0.0]
-    assert device.closed == 1
-
-
-def test_a_short_dropout_is_survived_and_a_long_one_is_a_fault(trace: Trace) -> None:
-    def dropout(length: int) -> BenchDevice:
-        def disturb(state: State, number: int) -> None:
+def test_short_dropout_is_survived_and_a_long_one_is_a_fault(trace):
+    def dropout(length):
+        def disturb(state, number):
             if 100 <= number < 100 + length:
                 state.position[0] = math.nan
 
@@ -245,7 +217,7 @@ def test_a_short_dropout_is_survived_and_a_long_one_is_a_fault(trace: Trace) -> 
         run(dropout(150), trace, clock, 0.3)
 
 
-def test_an_admittance_device_is_left_holding_its_reference(trace: Trace) -> None:
+def test_admittance_device_holds_its_reference_at_the_end(trace):
     clock = Clock(1e-3)
     device = BenchDevice(clock, Causality.ADMITTANCE)
     Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace, clock=clock).run(0.2)
@@ -253,36 +225,10 @@ def test_an_admittance_device_is_left_holding_its_reference(trace: Trace) -> Non
     assert np.hypot(*device.written[-1]) > 0
 
 
-def test_stop_fades_the_output_out_from_the_next_tick_on(trace: Trace) -> None:
+def test_admittance_device_with_bad_first_samples_is_not_moved(trace):
     clock = Clock(1e-3)
 
-    def stop(state: State, number: int) -> None:
-        if number == 30:
-            servo.stop()
-
-    servo = Servo(BenchDevice(clock, disturb=stop), element_c(), trace, clock=clock)
-    assert servo.run() is End.STOPPED
-    rows = trace.since(0)
-    assert rows["tick"][-1] == 31 + FADE_TICKS - 1
-    forces = np.hypot(*rows["command"].T)
-    assert forces[30:] == pytest.approx(4.0 * np.maximum(1.0 - np.arange(FADE_TICKS + 1) / 8.0, 0.0), abs=1e-12)
-    assert (rows["permission"][31:] == Permission.ENDING).all()
-    assert (rows["permission"][:31] == 0).all()
-
-
-def test_a_supervisor_ends_the_run_and_the_instants_are_kept(trace: Trace) -> None:
-    clock = Clock(1e-3)
-    answers = iter([None] * 11 + [End.APPLICATION_LOST])  # the first before the device is opened
-    servo = Servo(BenchDevice(clock), element_c(), trace, clock=clock, supervisor=lambda: next(answers))
-    assert servo.run(1.0) is End.APPLICATION_LOST
-    assert trace.count == 10 + FADE_TICKS
-    assert 0 < servo.noticed_ns <= servo.safe_output_ns
-
-
-def test_an_admittance_device_that_starts_with_bad_samples_is_not_moved(trace: Trace) -> None:
-    clock = Clock(1e-3)
-
-    def blind(state: State, number: int) -> None:
+    def blind(state, number):
         if number < 20:
             state.force[0] = math.nan
 
@@ -293,51 +239,24 @@ def test_an_admittance_device_that_starts_with_bad_samples_is_not_moved(trace: T
     assert device.written[0].tolist() == trace.since(0)["position"][20].tolist()
 
 
-class DeadDevice(BenchDevice):
-    """Fails on every write after its first failed read."""
-
-    dead = False
-
-    def read(self) -> State:
-        try:
-            return super().read()
-        except DeviceFault:
-            self.dead = True
-            raise
-
-    def write(self, command: Vector) -> None:
-        if self.dead:
-            raise OSError("no such device")
-        super().write(command)
-
-
-def test_a_device_that_fails_twice_is_reported_with_its_first_fault(trace: Trace) -> None:
-    clock = Clock(1e-3)
-    device = DeadDevice(clock, fail_at=41)
-    with pytest.raises(DeviceFault, match="the cable was pulled") as caught:
-        run(device, trace, clock)
-    assert len(caught.value.rows) == 41
-    assert device.closed == 1
-
-
 class ExplainingDevice(BenchDevice):
     """A device that knows why its samples were late, once it is closed."""
 
-    def explain(self) -> str:
+    def explain(self):
         return "the table stood still." if self.closed else "too early to say."
 
 
-def test_a_device_that_knows_why_it_failed_is_quoted_first(trace: Trace) -> None:
+def test_explanation_of_the_device_comes_first(trace):
     clock = Clock(1e-3)
     device = ExplainingDevice(clock, disturb=lambda state, number: setattr(state, "time", state.time - 3.0))
     with pytest.raises(DeviceFault, match=r"tick \d+: the table stood still\. \(It was noticed as: no us"):
         run(device, trace, clock, 0.3)
 
 
-def test_a_sample_from_the_future_is_stale(trace: Trace) -> None:
+def test_sample_from_the_future_is_stale(trace):
     clock = Clock(1e-3)
 
-    def disturb(state: State, number: int) -> None:
+    def disturb(state, number):
         state.time += 0.9e-3 if number < 50 else 3.0
 
     with pytest.raises(DeviceFault, match="too old"):
@@ -345,3 +264,313 @@ def test_a_sample_from_the_future_is_stale(trace: Trace) -> None:
     rows = trace.since(0)
     assert (rows["status"][:50] == 0).all()
     assert (rows["status"][50:] == Status.STALE).all()
+
+
+# --- ends
+
+
+PERIOD = 1e-3
+SLOW = {"max_speed": 0.3, "max_acceleration": 5.0}
+"""Limits [m/s, m/s^2] of an arm that takes longer to brake than an output to fade."""
+
+
+class Assisted(BenchDevice):
+    """A device that compensates its own friction, and logs each call with its tick."""
+
+    def __init__(self, clock, fail_at=None):
+        super().__init__(clock, fail_at=fail_at)
+        self.told: list[tuple[int, str, float]] = []
+
+    def compensate(self, share):
+        self.told.append((self.clock.tick, "compensate", share))
+
+    def write(self, command):
+        super().write(command)
+        self.told.append((self.clock.tick, "force", float(np.hypot(*command))))
+
+    def close(self):
+        super().close()
+        self.told.append((self.clock.tick, "close", 0.0))
+
+
+def test_fault_halves_the_force_and_stops_compensation(trace):
+    device = Assisted(Clock(PERIOD), fail_at=42)
+    with pytest.raises(DeviceFault, match="the cable was pulled"):
+        Servo(device, element(), trace, clock=device.clock).run(0.3)
+    (_, _, before), *after = device.told[-5:]
+    assert before == pytest.approx(4.0)
+    assert device.told[-6] == (41, "compensate", 1.0)
+    assert after == [(42, "compensate", 0.0), (42, "force", 0.5 * before), (43, "force", 0.0), (43, "close", 0.0)]
+
+
+def test_end_is_noticed_before_the_output_fades(trace, monkeypatch):
+    clock = Clock(1e-3)
+    for module in ("haptics.servo.loop", "haptics.servo.servo"):
+        monkeypatch.setattr(f"{module}.time", SimpleNamespace(monotonic_ns=lambda: 1 + clock.tick))
+    answer = {20: End.APPLICATION_LOST}
+    servo = Servo(BenchDevice(clock), element(), trace, clock=clock, supervisor=lambda: answer.get(clock.tick))
+    assert servo.run(1.0) is End.APPLICATION_LOST
+    assert servo.noticed_ns == 21
+    assert servo.safe_output_ns == 1 + 20 + FADE_TICKS - 1
+
+
+def test_stopped_run_continues_until_the_reference_rests(trace):
+    clock = Clock(1e-3)
+    servo = Servo(
+        BenchDevice(clock, Causality.ADMITTANCE, lambda _, number: servo.stop() if number == 100 else None, **SLOW),
+        RigidAdmittance(Coulomb(6.0), 2.0),
+        trace,
+        clock=clock,
+    )
+    assert servo.run(1.0) is End.STOPPED
+    path = np.array(servo.device.written)
+    speeds = np.hypot(*np.diff(path, axis=0).T) / 1e-3
+    assert speeds[100] > 0.1
+    assert np.abs(np.diff(speeds)).max() <= SLOW["max_acceleration"] * 1e-3 * (1 + 1e-6)
+    assert speeds[-1] == 0.0
+    braking = speeds[100] / (SLOW["max_acceleration"] * 1e-3)
+    assert FADE_TICKS < trace.count - 101 <= braking + FADE_TICKS, "and no longer than that"
+
+
+# --- faults
+
+
+class Blocking(Clock):
+    """Simulated time in which a reading can block."""
+
+    blocked = 0.0
+
+    def elapsed(self):
+        return self.time + self.blocked
+
+    def wait(self, tick):
+        super().wait(tick)
+        late, self.blocked = max(self.blocked - self.period, 0.0), 0.0
+        return late
+
+
+def test_sample_that_blocked_too_long_is_stale(trace):
+    clock = Blocking(PERIOD)
+
+    def block(state, number):
+        clock.blocked = {100: 4e-3, 200: 50e-3}.get(number, 0.0)
+
+    device = BenchDevice(clock, disturb=block)
+    Servo(device, element(), trace, clock=clock).run(0.5)
+    rows = trace.since(0)
+    stale = rows[(rows["status"] & Status.STALE) != 0]
+    assert len(stale) == 1
+    assert stale["tick"].tolist() == [rows["tick"][200]]
+    assert stale["sample_age"][0] == pytest.approx(50e-3)
+    assert np.hypot(*stale["command"][0]) == pytest.approx(2.0)
+
+
+class Wavering(BenchDevice):
+    """Fails to write in given calls."""
+
+    def __init__(self, clock, fails):
+        super().__init__(clock)
+        self.fails, self.calls = fails, 0
+
+    def write(self, command):
+        self.calls += 1
+        if self.calls in self.fails:
+            raise OSError("busy")
+        super().write(command)
+
+
+def test_safe_output_is_completed_after_a_failed_write(trace):
+    clock = Clock(PERIOD)
+    device = Wavering(clock, {51, 52})
+    with pytest.raises(DeviceFault, match="bench failed at tick 50: OSError: busy"):
+        Servo(device, element(), trace, clock=clock).run(0.3)
+    assert device.written[-2].any()
+    assert device.written[-1].tolist() == [0.0, 0.0]
+    assert device.closed == 1
+
+
+class Wedged(BenchDevice):
+    """Cannot be read from some time on, nor take its safe output then; closing it may say something as well."""
+
+    def __init__(self, clock, writing, closing):
+        super().__init__(clock)
+        self.writing, self.closing = writing, closing
+        self.pulled = False
+
+    def read(self):
+        if self.reads == 50:
+            self.pulled = True
+            raise DeviceFault("bench: the cable was pulled; plug it in again.")
+        return super().read()
+
+    def write(self, command):
+        if self.writing and self.pulled:
+            raise OSError(self.writing)
+        super().write(command)
+
+    def close(self):
+        super().close()
+        if self.closing:
+            raise DeviceFault(self.closing)
+
+
+PULLED = "bench failed at tick 50: bench: the cable was pulled; plug it in again."
+
+
+@pytest.mark.parametrize(
+    ("writing", "closing", "words"),
+    [
+        ("", "", ""),
+        ("", "bench: switch the motors off.", " It could not be left safe: bench: switch the motors off."),
+        ("busy", "", " It could not be left safe: OSError: busy"),
+        ("busy", "bench: switch it off.", " It could not be left safe: bench: switch it off."),
+        ("", "bench: the cable was pulled; plug it in again.", ""),  # not reported twice
+    ],
+)
+def test_unsafe_end_is_reported(trace, writing, closing, words):
+    clock = Clock(PERIOD)
+    device = Wedged(clock, writing, closing)
+    with pytest.raises(DeviceFault) as caught:
+        Servo(device, element(), trace, clock=clock).run(0.3)
+    assert str(caught.value) == PULLED + words
+    assert device.closed == 1
+
+
+def test_unsafe_orderly_end_is_a_fault(trace):
+    device = Wedged(Clock(PERIOD), "", "bench: switch the motors off.")
+    with pytest.raises(DeviceFault, match=r"bench failed at tick \d+: bench: switch the motors off\."):
+        Servo(device, element(), trace, clock=device.clock).run(0.03)
+
+
+def test_second_run_does_not_inherit_bad_samples(trace):
+    clock = Clock(PERIOD)
+    blind = {"until": 200}
+
+    def spoil(state, number):
+        if number < blind["until"]:
+            state.position[0] = math.nan
+
+    device = BenchDevice(clock, disturb=spoil)
+    servo = Servo(device, element(), trace, clock=clock)
+    with pytest.raises(DeviceFault, match="no usable sample"):
+        servo.run(0.3)
+    blind["until"] = device.reads + 50
+    servo.run(0.3)
+    assert (trace.since(0)["status"][-200:] & Status.NOT_FINITE == 0).all()
+
+
+def test_arm_that_does_not_follow_is_a_fault_with_its_position(trace):
+    def blocked(state, number):
+        state.position[:], state.velocity[:], state.force[:] = (0.01, -0.02), 0.0, (30.0, 0.0)
+
+    clock = Clock(PERIOD)
+    device = BenchDevice(clock, Causality.ADMITTANCE, blocked, max_following_error=0.005)
+    with pytest.raises(DeviceFault, match=r"\(0\.010 m, -0\.020 m\).* 5 mm .*now 5\.\d mm in x.*blocks it") as caught:
+        Servo(device, RigidAdmittance(Coulomb(6.0), 2.0), trace, clock=clock).run(1.0)
+    found = re.search(r"tick (\d+):.* since tick (\d+)", str(caught.value))
+    assert found is not None
+    last, first = int(found[1]), int(found[2])
+    rows = trace.since(0)
+    flagged = rows["tick"][(rows["status"] & Status.FOLLOWING_ERROR) != 0]
+    assert (flagged[0], flagged[-1], last - first) == (first, last, 100)
+    assert (np.array(device.written)[first:] == device.written[first - 1]).all(), "the reference is held to the end"
+    assert device.closed == 1
+
+
+@pytest.mark.parametrize(("device", "model"), [("virtual-joystick", "C"), ("virtual-arm", "A")])
+@pytest.mark.parametrize("fault", FAULTS)
+def test_fault_while_sliding_has_the_result_of_the_table(fault, device, model, tmp_path):
+    found = run_case(Case(fault, device, model, "slip"), tmp_path)
+    assert found.phase_is_right
+    assert np.isfinite(found.commands).all() and found.largest <= 1.0 + 1e-9
+    assert (found.verification.ticks, found.verification.mismatches) == (len(found.rows), 0)
+    noticed = fault in UNSEEN and found.causality is Causality.ADMITTANCE
+    assert bool(found.message) is (fault in FATAL or noticed)
+    if found.message:
+        assert found.safe_after is not None and found.safe_after <= 2
+        assert found.fault_after == pytest.approx(0.0 if fault in RAISING else FAULT_AFTER, abs=1e-9)
+        assert found.refused[0] == found.case.first or noticed
+        assert ("does not follow" in found.message) is noticed
+    elif fault in AFTER_ALL:
+        assert len(found.refused) > 0
+        assert not (found.rows["status"][found.rows["time"] > found.case.start + 0.06] & UNUSABLE).any()
+    elif fault in HARMLESS:
+        assert len(found.refused) == 0
+
+
+# --- clocks and cancelled openings
+
+
+@pytest.mark.parametrize("kind", [Clock, WallClock])
+def test_clock_stores_its_start(kind):
+    clock = kind(1e-3)
+    assert clock.origin_ns == (0, 0)
+    for _ in range(2):
+        before = time.monotonic_ns(), time.time_ns()
+        clock.start()
+        after = time.monotonic_ns(), time.time_ns()
+        assert all(a <= at <= b for a, at, b in zip(before, clock.origin_ns, after, strict=True))
+
+
+def test_wall_clock_never_wakes_early_and_does_not_drift():
+    clock = WallClock(2e-3)
+    clock.start()
+    for tick in range(1, 101):
+        late = clock.wait(tick)
+        assert late >= 0.0
+        assert clock.elapsed() >= clock.time
+    # 100 periods after the start, give or take the lateness of the last tick alone.
+    assert abs(clock.elapsed() - 0.2 - late) < 5e-3
+
+
+def test_pause_lasts_or_is_cancelled_once():
+    begun = time.monotonic()
+    with cancelled_by(lambda: False):
+        pause(0.05)
+    assert time.monotonic() - begun >= 0.05
+    with cancelled_by(lambda: time.monotonic() - begun > 0.1):
+        with pytest.raises(OpeningCancelled):
+            pause(60.0)
+        pause(0.0)  # a driver that undoes its first steps is not cancelled again
+        go_on()
+    assert time.monotonic() - begun < 30.0
+
+
+def test_other_threads_are_not_cancelled():
+    ended = threading.Event()
+
+    def read_on():
+        pause(0.0)
+        go_on()
+        ended.set()
+
+    with cancelled_by(lambda: True):
+        thread = threading.Thread(target=read_on)
+        thread.start()
+        thread.join()
+    assert ended.is_set()
+
+
+class Slow(BenchDevice):
+    """A device that waits in `open` before it arms its motors."""
+
+    armed = False
+
+    def open(self):
+        super().open()
+        pause(60.0)
+        self.armed = True
+
+
+@pytest.mark.parametrize("reason", [End.STOPPED, End.APPLICATION_LOST])
+def test_run_that_ends_while_opening_has_no_tick(trace, reason):
+    answers = iter([None] * 3)
+    device, element = Slow(Clock(1e-3)), MasslessImpedance(Coulomb(4.0), 6000.0, 10.0)
+    servo = Servo(device, element, trace, clock=device.clock, supervisor=lambda: next(answers, reason))
+    opened: list[bool] = []
+    assert servo.run(1.0, lambda: opened.append(True)) is reason
+    assert (device.opened, device.armed, opened, trace.count, device.written) == (1, False, [], 0, [])
+    stopped = Servo(device, element, trace, clock=device.clock)
+    stopped.stop()
+    assert stopped.run(1.0) is End.STOPPED
+    assert device.opened == 1, "a run that is stopped before it begins opens nothing"

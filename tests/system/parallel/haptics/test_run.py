@@ -1,42 +1,37 @@
-"""A run in its real servo process: whatever ends it, the servo is gone and the recording says how it ended."""
+"""Runs in a real servo process: after every end the servo has exited and the recording states the reason."""
 
 import functools
 import os
 import signal
 import time
-from collections.abc import Callable
-from pathlib import Path
 
 import pytest
 
-from haptics.clock import Clock
-from haptics.device import Causality
-from haptics.errors import ConfigurationError, HapticError
+from haptics import Causality, ConfigurationError, HapticError, Recording
 from haptics.recording.recorder import Recorder
-from haptics.recording.recording import Recording
 from haptics.servo.job import SILENCE
 from haptics.servo.run import NeverStarted, Run
 from tests.haptics.doubles import BenchDevice
 from tests.processes import ended
-from tests.system.haptics.servo.test_process import make_bench, make_job, make_nothing
+from tests.system.haptics.test_process import make_bench, make_job, make_nothing
 
 
-class Attended(Run):
-    """Does one thing, once 100 ticks have been executed."""
+class ScriptedRun(Run):
+    """A run with one action after 100 ticks."""
 
-    def __init__(self, folder: Path, act: Callable[["Attended"], object], factory: object = None) -> None:
+    def __init__(self, folder, act, factory=None):
         recorder = Recorder(folder, {})
         job = make_job(recorder.folder, factory or functools.partial(make_bench, None), None)
         super().__init__(recorder, job, "bench", lambda line: None)
         self._acts = [act]
 
-    def attend(self) -> None:
+    def attend(self):
         if self._acts and self.servo.trace.count > 100:
             self._acts.pop()(self)
 
 
-def test_a_run_that_is_stopped_is_recorded_whole_and_certified(tmp_path: Path) -> None:
-    run = Attended(tmp_path / "run", Run.stop)
+def test_stopped_run_is_recorded_and_certified(tmp_path):
+    run = ScriptedRun(tmp_path / "run", Run.stop)
     reason = run.follow()
     assert (reason, run.ending.fault) == ("stopped", None)
     found = run.ending.certify(Causality.IMPEDANCE, used=run.servo.used, granted=run.granted)
@@ -47,26 +42,26 @@ def test_a_run_that_is_stopped_is_recorded_whole_and_certified(tmp_path: Path) -
     assert ended(run.servo.pid)
 
 
-class Telling(BenchDevice):
-    """Says something of itself when it is open."""
+class DeviceWithFacts(BenchDevice):
+    """A device with facts that are known once it is open."""
 
     @property
-    def facts(self) -> dict[str, float | None]:
+    def facts(self):
         return {"current_limit_a": 10.0, "torque_limit_nm": None} if self.opened else {"open": False}
 
 
-def make_telling(clock: Clock) -> Telling:
-    return Telling(clock)
+def make_with_facts(clock):
+    return DeviceWithFacts(clock)
 
 
-def test_what_a_device_says_of_itself_when_it_is_open_is_recorded(tmp_path: Path) -> None:
-    Attended(tmp_path / "run", Run.stop, make_telling).follow()
+def test_facts_of_the_open_device_are_recorded(tmp_path):
+    ScriptedRun(tmp_path / "run", Run.stop, make_with_facts).follow()
     facts = Recording(tmp_path / "run").metadata["device_facts"]
     assert facts == {"current_limit_a": 10.0, "torque_limit_nm": None}
 
 
-def test_what_takes_its_time_is_no_silence(tmp_path: Path) -> None:
-    def busy() -> int:
+def test_long_work_is_no_silence(tmp_path):
+    def busy():
         until = time.monotonic() + 1.3 * SILENCE
         while time.monotonic() < until:  # as a compiler is: at work in Python
             pass
@@ -74,27 +69,27 @@ def test_what_takes_its_time_is_no_silence(tmp_path: Path) -> None:
 
     found: list[int] = []
 
-    def act(run: Attended) -> None:
+    def act(run):
         found.append(run.meanwhile(busy))
         run.stop()
 
-    run = Attended(tmp_path / "run", act)
+    run = ScriptedRun(tmp_path / "run", act)
     reason = run.follow()
     assert (reason, run.ending.fault, found) == ("stopped", None, [7])
     assert run.recorder.count > 1e3 * SILENCE
 
 
-def test_what_goes_wrong_meanwhile_comes_out_as_it_is(tmp_path: Path) -> None:
-    def slow() -> None:
+def test_error_of_long_work_is_raised(tmp_path):
+    def slow():
         raise TimeoutError("mine")
 
-    run = Attended(tmp_path / "run", lambda run: run.meanwhile(slow))
+    run = ScriptedRun(tmp_path / "run", lambda run: run.meanwhile(slow))
     with pytest.raises(TimeoutError, match="mine"):
         run.follow()
 
 
-def test_a_mistake_beside_a_run_ends_it_and_closes_its_recording(tmp_path: Path) -> None:
-    run = Attended(tmp_path / "run", lambda run: 1 / 0)
+def test_error_beside_a_run_ends_it_and_closes_its_recording(tmp_path):
+    run = ScriptedRun(tmp_path / "run", lambda run: 1 / 0)
     with pytest.raises(ZeroDivisionError):
         run.follow()
     recording = Recording(tmp_path / "run")
@@ -110,10 +105,8 @@ def test_a_mistake_beside_a_run_ends_it_and_closes_its_recording(tmp_path: Path)
         (signal.SIGTERM, "bench was brought to its safe output after tick .* another program terminated", "complete"),
     ],
 )
-def test_a_servo_that_somebody_else_ends_is_a_fault_of_the_run(
-    number: int, words: str, state: str, tmp_path: Path
-) -> None:
-    run = Attended(tmp_path / "run", lambda run: os.kill(run.servo.pid, number))
+def test_servo_ended_by_a_signal_is_a_fault(number, words, state, tmp_path):
+    run = ScriptedRun(tmp_path / "run", lambda run: os.kill(run.servo.pid, number))
     run.follow()
     with pytest.raises(HapticError, match=words):
         raise run.ending.fault or AssertionError
@@ -123,8 +116,8 @@ def test_a_servo_that_somebody_else_ends_is_a_fault_of_the_run(
     assert ended(run.servo.pid)
 
 
-def test_a_run_that_is_called_off_before_its_device_is_open_leaves_nothing(tmp_path: Path) -> None:
-    run = Attended(tmp_path / "run", Run.stop)
+def test_run_cancelled_before_opening_leaves_nothing(tmp_path):
+    run = ScriptedRun(tmp_path / "run", Run.stop)
     run.stop()
     with pytest.raises(NeverStarted):
         run.follow()
@@ -132,8 +125,8 @@ def test_a_run_that_is_called_off_before_its_device_is_open_leaves_nothing(tmp_p
     assert ended(run.servo.pid)
 
 
-def test_a_device_that_cannot_be_made_leaves_nothing(tmp_path: Path) -> None:
-    run = Attended(tmp_path / "run", Run.stop, make_nothing)
+def test_device_that_cannot_be_created_leaves_nothing(tmp_path):
+    run = ScriptedRun(tmp_path / "run", Run.stop, make_nothing)
     with pytest.raises(ConfigurationError, match=r"bench\.gain"):
         run.follow()
     assert list(tmp_path.iterdir()) == []

@@ -1,13 +1,9 @@
-"""Friction in MuJoCo moves a mass as model A does, holds it exactly, and is refused where it could not."""
-
-from __future__ import annotations
+"""Friction in MuJoCo: a mass moves as model A, sticks exactly, and unsuitable models are refused."""
 
 import numpy as np
 import pytest
 
-from haptics import Coulomb, RigidAdmittance, Stribeck, simulate
-from haptics.errors import ConfigurationError
-from haptics.friction.law import Law
+from haptics import ConfigurationError, Coulomb, RigidAdmittance, Stribeck, simulate
 
 mujoco = pytest.importorskip("mujoco")
 
@@ -17,7 +13,7 @@ MASS, PERIOD = 2.0, 1e-3
 LAWS = (Coulomb(4.0), Stribeck(3.0, 4.5, 0.02))
 
 
-def plane(options: str = "", joint: str = "") -> tuple[object, object]:
+def plane(options="", joint=""):
     """Return a mass that slides in a plane, and nothing else."""
     model = mujoco.MjModel.from_xml_string(
         f'<mujoco><option timestep="{PERIOD}" gravity="0 0 0" {options}/><worldbody><body>'
@@ -27,12 +23,12 @@ def plane(options: str = "", joint: str = "") -> tuple[object, object]:
     return model, mujoco.MjData(model)
 
 
-def block(law: Law = LAWS[0], **changes: float) -> RigidAdmittance:
+def block(law=LAWS[0], **changes):
     return RigidAdmittance(law, **{"mass": MASS, "period": PERIOD, **changes})
 
 
 @pytest.mark.parametrize("law", LAWS, ids=lambda law: law.name)
-def test_it_moves_as_model_a_does(law: Law) -> None:
+def test_mass_moves_as_model_a(law):
     random = np.random.default_rng(4)
     pushes = np.tile([6.0, 1.0, 1.0], 20)[:, None] * random.uniform(-1.0, 1.0, (60, 2))
     forces = np.repeat(pushes, 25, axis=0)
@@ -49,7 +45,7 @@ def test_it_moves_as_model_a_does(law: Law) -> None:
     np.testing.assert_allclose(velocities, expected.velocity, atol=1e-12)
 
 
-def test_it_holds_below_its_friction_and_a_spring_counts() -> None:
+def test_mass_sticks_below_its_friction():
     model, data = plane(joint='stiffness="100" springref="0.02"')  # pulls with 2 N on each axis
     with PassiveFriction(model, data, block()) as contact:
         data.qfrc_applied[:] = 0.6, 0.6
@@ -62,7 +58,7 @@ def test_it_holds_below_its_friction_and_a_spring_counts() -> None:
         assert not contact.sticking
 
 
-def test_it_leaves_other_models_alone_and_ends_with_its_context() -> None:
+def test_other_models_are_unaffected():
     (model, data), (other_model, other) = plane(), plane()
     with PassiveFriction(model, data, block()):
         other.qvel[:] = 0.3, 0.0
@@ -73,7 +69,7 @@ def test_it_leaves_other_models_alone_and_ends_with_its_context() -> None:
     assert data.qvel[0] == 0.3
 
 
-def test_there_can_be_one_in_a_process() -> None:
+def test_only_one_contact_per_process():
     model, data = plane()
     with PassiveFriction(model, data, block()), pytest.raises(ConfigurationError, match="one in a process"):
         PassiveFriction(model, data, block()).__enter__()
@@ -92,9 +88,7 @@ def test_there_can_be_one_in_a_process() -> None:
         ("", "", block(), (1, 0), "neighbours"),
     ],
 )
-def test_what_would_move_otherwise_is_refused(
-    options: str, joint: str, element: RigidAdmittance, dofs: tuple[int, int], told: str
-) -> None:
+def test_unsuitable_model_is_refused(options, joint, element, dofs, told):
     model, data = plane(options, joint)
     with pytest.raises(ConfigurationError, match=told):
         PassiveFriction(model, data, element, dofs)

@@ -1,3 +1,0 @@
-from tests.haptics.conftest import begin, trace
-
-__all__ = ["begin", "trace"]

@@ -1,0 +1,171 @@
+"""Long computations of topics that are tested in tests/haptics."""
+
+from __future__ import annotations
+
+import functools
+import math
+import multiprocessing
+import subprocess
+import sys
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.testing import assert_array_equal
+
+from haptics import AmbiguousLawWarning, ClosedForm, Network, Status
+from haptics.design.advice import Severity, advise
+from haptics.design.bounds import SETTLED, count_jump, settling_time, stiffness_limit
+from haptics.design.loops import Coupling, Handle, growth, stuck_matrix
+from haptics.design.suggestion import suggest
+from haptics.rendering.envelope import ENVELOPE_FLAGS
+from haptics.servo.job import Job
+from haptics.servo.process import ServoProcess
+from haptics.trace import Reader, Ring
+from tests.haptics.design.test_advice import model_c
+from tests.haptics.doubles import make_spec
+from tests.haptics.elements.test_network import both
+from tests.haptics.references import rubber
+from tests.haptics.rendering.test_envelope_machine import run_machine
+from tests.haptics.strategies import log_floats
+from tests.haptics.test_kernel_cache import ROOT, Pair, pair  # noqa: F401
+from tests.haptics.test_trace import SMALL, open_descriptors, write_many
+from tests.system.haptics.test_process import await_message, make_bench, make_job
+
+
+def test_trace_never_returns_a_torn_row(tmp_path):
+    ring = Ring.create(tmp_path / "ring", SMALL, 64)
+    reader = Reader(ring)
+    writer = multiprocessing.get_context("spawn").Process(target=write_many, args=(ring.path, 20_000, 50))
+    writer.start()
+    total = 0
+    while writer.is_alive() or ring.count > total + reader.lost:
+        rows = reader.read()
+        assert (rows["twice"] == 2 * rows["number"]).all()
+        assert (rows["vector"][:, 0] == rows["number"]).all()
+        assert (np.diff(rows["number"]) == 1).all()
+        total += len(rows)
+    writer.join()
+    assert writer.exitcode == 0
+    assert total + reader.lost == 20_000
+    assert total > 0
+
+
+def one_session(folder):
+    job: Job = make_job(folder, functools.partial(make_bench, None), 0.05)
+    servo = ServoProcess(job)
+    servo.start()
+    while await_message(servo)[0] != "ended":
+        pass
+    servo.close()
+
+
+def test_sessions_leave_no_descriptor_open(tmp_path):
+    one_session(tmp_path)  # the first one also starts shared helpers
+    before = open_descriptors()
+    one_session(tmp_path)
+    one_session(tmp_path)
+    assert open_descriptors() == before
+
+
+WITHOUT_A_COMPILER = """
+import sys
+import numpy as np
+sys.path.insert(0, {folder!r})
+from kernel_cache_caller import caller
+print(caller(1.0), sum(caller.stats.cache_hits.values()), "numba.np.arraymath" in sys.modules)
+from haptics.jit import kernel
+@kernel
+def another(x):
+    return np.array([caller(x), 1.0]).sum()
+print(another(1.0), "numba.np.arraymath" in sys.modules)
+"""
+
+
+def test_cached_kernels_need_no_compiler(pair, tmp_path):
+    pair.load()
+    program = WITHOUT_A_COMPILER.format(folder=str(tmp_path / "1"))
+    environment = {"PATH": "", "PYTHONPATH": str(ROOT), "NUMBA_CACHE_DIR": str(tmp_path / "kept")}
+    answers = [
+        subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True)
+        for _ in range(2)
+    ]
+    assert answers[0].stdout.split() == ["6.0", "0", "True", "7.0", "True"]
+    assert answers[1].stdout.split() == ["6.0", "1", "False", "7.0", "True"]
+
+
+def _slide(network, steps):
+    return network.simulate(steps, base_velocity=[(5.0, 0.0)])
+
+
+def test_network_continues_in_another_process():
+    """Sliding contacts call the compiled function of a custom law, which has another address there."""
+    network = Network()
+    base = network.base()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", AmbiguousLawWarning)
+        network.contact(network.body(1.0), base, rubber(static=2.0, kinetic=1.0), 2e4, 100.0)
+        network.contact(network.body(2.0), base, ClosedForm(rubber(static=3.0)), 2e4, 100.0)
+    for _ in range(30):
+        network.step([(5.0, 0.0)])
+    expected = _slide(network, 50)
+    assert not expected.sticking.any()
+    with ProcessPoolExecutor(1, multiprocessing.get_context("spawn")) as pool:
+        both(pool.submit(_slide, network, 50).result(), expected, assert_array_equal)
+
+
+@settings(max_examples=5)
+@given(
+    mass=log_floats(0.03, 3.0),
+    own=st.one_of(st.just(0.0), log_floats(0.05, 5.0)),
+    delay=st.floats(0.0, 3e-3),
+    resolution=st.one_of(st.just(0.0), log_floats(1e-6, 3e-4)),
+    force=log_floats(0.3, 20.0),
+)
+def test_suggestion_keeps_every_bound_and_is_optimal(mass, own, delay, resolution, force):
+    handle = Handle(mass, own, delay, resolution)
+    found = suggest(handle, force)
+    assert found.growth == growth(stuck_matrix(Coupling(found.stiffness, found.damping), handle)) < 1.0
+    assert found.presliding == pytest.approx(force / found.stiffness)
+    assert found.count_jump == count_jump(Coupling(found.stiffness, found.damping), handle)
+
+    def allowed(damping):
+        stable = min(stiffness_limit(handle, damping), stiffness_limit(handle, 2.0 * damping)) / 2.0
+        fine = (0.1 * force - damping * resolution / 1e-3) / resolution if resolution else math.inf
+        return max(min(stable, fine), 0.0)
+
+    assert found.stiffness <= allowed(found.damping) * (1.0 + 1e-6)
+    others = [(allowed(damping), damping) for damping in found.damping * np.geomspace(0.2, 5.0, 13)]
+    couplings = [Coupling(k, damping) for k, damping in others if k > 0.0]
+    best = max(couplings, key=lambda coupling: coupling.stiffness)
+    if settling_time(handle, best) < SETTLED:
+        assert found.stiffness >= 0.995 * best.stiffness
+    shortest = min(settling_time(handle, coupling) for coupling in couplings)
+    assert found.settling <= max(SETTLED, 3.3 * shortest)
+
+
+@settings(max_examples=5)
+@given(
+    mass=log_floats(0.03, 3.0),
+    own=log_floats(0.05, 5.0),
+    delay=st.floats(0.0, 9e-3),
+    resolution=log_floats(1e-6, 3e-4),
+    force=log_floats(0.3, 9.0),
+)
+def test_suggestion_gives_no_warning(mass, own, delay, resolution, force):
+    spec = make_spec(mass=mass, damping=own, delay=delay, position_resolution=resolution)
+    found = suggest(Handle(mass, own, delay, resolution), force)
+    advice = advise(model_c(0.999 * found.stiffness, found.damping, force), spec)
+    assert [one.text for one in advice if one.severity is Severity.WARNING] == []
+    assert {one.bound for one in advice} <= {"settling", "presliding"}, "notes on what the device does not allow"
+    soft = [one for one in advice if one.bound == "presliding"]
+    assert bool(soft) is (force / (0.999 * found.stiffness) > 1e-3)
+
+
+def test_every_rule_of_the_envelope_acts_and_no_limit_is_broken():
+    """The machine makes no motions (`ASTRAY`), and random rules rarely reach `FOLLOWING_ERROR`."""
+    rules = ENVELOPE_FLAGS & ~(Status.ASTRAY | Status.FOLLOWING_ERROR)
+    assert run_machine(120) & rules == rules
