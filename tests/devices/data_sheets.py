@@ -1,62 +1,231 @@
-"""Every figure of every device's data sheet beside the one that is measured: the table of ``docs/data_sheets.md``.
+"""Every figure of every device's data sheet and its measured value: the table of ``docs/data_sheets.md``.
 
-``python -m tests.devices.data_sheets [DEVICE ...]`` prints it, all devices if none is named. Figures of emulated
-devices are of this machine, emulation included, and follow its clock: nothing else should run meanwhile. The last line
-says how busy the machine was.
+``python -m tests.devices.data_sheets [DEVICE ...]`` prints it, for all devices by default. Figures of emulated devices
+include the emulation and follow the clock of this machine, which should be idle. The last line states its load.
 """
 
-from __future__ import annotations
-
+import functools
 import json
 import math
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from calibration.motions import Mover
+from calibration.motions import Mover, drive
 from devices import create_device
+from haptics import Coulomb, MasslessImpedance, RigidAdmittance
 from haptics.clock import Clock
+from haptics.design import advise
 from haptics.design.advice import plain
-from haptics.device import Causality, DeviceSpec
+from haptics.device import Causality
 from haptics.recording.recording import Recording
-from tests.devices.boundaries import (
-    FRICTION,
-    LOUD,
-    ROUND,
-    advised_mass,
-    advised_stiffness,
-    circle,
-    fastest_driven,
-    hum,
-    least_mass,
-)
-from tests.devices.figures import GENTLE, PERIOD, ages, fastest, hand_over, residual, step, strongest
+from haptics.rendering.motion import Motion, holding, reference
 from tests.processes import NO_PICTURE, ROOT
 
+# Of a session [s].
+PERIOD = 1e-3
+
+# Hand speed that separates single encoder steps [m/s].
+GENTLE = 0.005
+
+# A handle that is slower may have nothing new to say for some ticks [m/s].
+MOVES = 0.8 * GENTLE
+
+# What differs by less is the same position [m].
+TOLD = 1e-9
+
+
+def ages(rows):
+    """Return how old samples of a moving handle were: median, and the hundredth part that was older [s]."""
+    moves = np.linalg.norm(rows["velocity"], axis=1) > MOVES
+    found = rows["sample_age"][moves & np.isfinite(rows["sample_age"])]
+    middle, most = np.percentile(found, (50, 99)) if len(found) else (math.nan, math.nan)
+    return float(middle), float(most)
+
+
+def hand_over(rows):
+    """Return the median time from taking a sample until the force made of it was the device's [s]."""
+    found = rows["sample_age"] + rows["write_time"]
+    return float(np.median(found[np.isfinite(found)]))
+
+
+def step(rows):
+    """Return the step of the position along the axis that moves most: the median of its steps [m]."""
+    moves = np.abs(np.diff(rows["position"], axis=0))
+    along = moves[:, int(np.argmax(moves.sum(axis=0)))]
+    told = along[along > TOLD]
+    return float(np.median(told)) if len(told) else math.nan
+
+
+def residual(rows, friction):
+    """Return the force of the hand minus `friction` while it slides slowly [N]; nan if the hand force is unknown."""
+    speeds = np.linalg.norm(rows["velocity"], axis=1)
+    slides = (rows["sticking"] == 0) & (speeds > 0.5 * GENTLE) & np.isfinite(rows["hand_force"]).all(axis=1)
+    if slides.sum() < 100:
+        return math.nan
+    along = np.sum(rows["hand_force"][slides] * rows["velocity"][slides], axis=1) / speeds[slides]
+    return float(np.median(along) - friction)
+
+
+def fastest(rows):
+    """Return the greatest speed of the reference [m/s]."""
+    return float(np.linalg.norm(np.diff(rows["command"], axis=0), axis=1).max() / PERIOD)
+
+
+def strongest(rows):
+    """Return the greatest force that was commanded [N]."""
+    return float(np.linalg.norm(rows["command"], axis=1).max())
+
+
+# Of a contact that slides on an arm [N].
+FRICTION = 6.0
+
+# Masses among which the least one that does not shake is looked for [kg].
+LIGHTEST, HEAVIEST = 0.05, 3.2
+
+# A mass that shakes and one that does not are as near as that: factor.
+NEAR = 1.2
+
+# A hand leads the arm round a circle: duration [s], radius [m], and number of the judged last ticks.
+ROUND, RADIUS, TURNING = 3.0, 0.05, 1500
+
+# An arm shakes whose force has more than that [N rms] above that frequency [Hz].
+LOUD, HUM = 4.0, 40.0
+
+# A stiffness that no device stands [N/m].
+TOO_MUCH = 1e9
+
+# Part of the way to the edge along which a handle is pushed; times before that, of which one is to come up [s].
+PART, REST, EASED = 0.7, 0.05, 0.15
+
+# Ticks of a speed estimate.
+WINDOW = 10
+
+# Where a data sheet states none [kg].
+USUAL_MASS = 0.2
+
+CIRCLE = tuple(f"hand.{name}" for name in ("name=recorded", "stiffness={:g}", "damping={:g}", "file={}"))
+
+
+# --- advice -----------------------------------------------------------------------------------------------------------
+
+
+def _limit(element, spec, bound):
+    return next((one.limit for one in advise(element, spec) if one.bound == bound), None)
+
+
+def advised_stiffness(spec, damping):
+    """Return the stiffness above which advice warns of a contact with this `damping` [N/m]; None where it is mute."""
+    return _limit(MasslessImpedance(Coulomb(1.0), TOO_MUCH, damping), spec, "stiffness")
+
+
+def advised_mass(spec):
+    """Return the virtual mass below which advice warns [kg]; None where it is mute."""
+    return _limit(RigidAdmittance(Coulomb(FRICTION), 1.0 / TOO_MUCH), spec, "mass")
+
+
+# --- an arm that shakes ----------------------------------------------------------------------------------------------
+
+
+def circle(folder, spec):
+    """Return the settings of a hand that leads an arm round a circle once in a second, as firmly as advice expects."""
+    from haptics.design import FIRM_GRIP
+
+    grip = spec.grip_stiffness or FIRM_GRIP[0], spec.grip_damping or FIRM_GRIP[1]
+    time = np.arange(0.0, ROUND + 1.0, 2e-3)
+    turn = 2.0 * math.pi * np.where(time < 0.5, time**2, time - 0.25)
+    file = folder / "circle.csv"
+    rows = np.column_stack((time, RADIUS * np.cos(turn), RADIUS * np.sin(turn)))
+    np.savetxt(file, rows, delimiter=",", header="time,x,y", comments="")
+    name, stiffness, damping, path = CIRCLE
+    return name, stiffness.format(grip[0]), damping.format(grip[1]), path.format(file)
+
+
+def hum(rows):
+    """Return the force above `HUM` in the last ticks of a hand [N rms]; infinite if a limit ended the run."""
+    if len(rows) < TURNING + 1000:
+        return math.inf
+    steady = rows["force"][-TURNING:] - rows["force"][-TURNING:].mean(axis=0)
+    spectrum = np.fft.rfft(steady * np.hanning(TURNING)[:, None], axis=0)
+    loud = spectrum[np.fft.rfftfreq(TURNING, 1e-3) > HUM]
+    return math.sqrt(2.0 * float((np.abs(loud) ** 2).sum()) / (0.375 * TURNING**2))
+
+
+def least_mass(shakes):
+    """Return the least stable mass, found by bisection, as text."""
+    low, high = LIGHTEST, HEAVIEST
+    while high > NEAR * low:
+        middle = math.sqrt(low * high)
+        if shakes(middle):
+            low = middle
+        else:
+            high = middle
+    if low == LIGHTEST:
+        return f"less than {high:.2g} kg"
+    return f"{math.sqrt(low * high):.2g} kg" if high < HEAVIEST else f"more than {low:.2g} kg"
+
+
+# --- a handle that is driven no faster -------------------------------------------------------------------------------
+
+
+def fastest_driven(mover, folder):
+    """Return the greatest speed at which the motors drive the released handle [m/s], within the envelope."""
+    found = []
+    drive(mover, _driven(mover.spec, found), folder)
+    return found[0]
+
+
+def _driven(spec, found):
+    """Push the handle with all force towards the farther edge, and catch it."""
+    move = functools.partial(Motion, Causality.IMPEDANCE, bound=spec.max_force)
+    rows = yield move(holding(REST), relative=True, label="rest")
+    place = float(rows["position"][-1, 0])
+    forwards, back = spec.workspace_max[0] - place, place - spec.workspace_min[0]
+    ticks = _ticks(spec, PART * max(forwards, back))
+    force = np.zeros((round(EASED / 1e-3) + 2 * ticks, 2))
+    force[-2 * ticks :, 0] = np.repeat(math.copysign(spec.max_force, forwards - back), 2 * ticks)
+    force[-ticks:] *= -1.0
+    rows = yield move(reference(np.zeros_like(force), force=force), relative=True, label="push")
+    found.append(top_speed(rows))
+
+
+def top_speed(rows):
+    """Return the greatest speed along x, by the places of the handle [m/s]."""
+    moved, ticks = (values[WINDOW:] - values[:-WINDOW] for values in (rows["position"][:, 0], rows["tick"]))
+    return float(np.max(np.abs(moved) / (1e-3 * ticks)))
+
+
+def _ticks(spec, way):
+    """Return how many ticks a push lasts that drives the handle to the largest speed, if it can, and on along `way`."""
+    acceleration, speed = spec.max_force / (spec.mass or USUAL_MASS), spec.max_speed
+    rising = speed**2 / (2.0 * acceleration)
+    if rising > way:
+        return round(math.sqrt(2.0 * way / acceleration) / 1e-3)
+    return round((speed / acceleration + (way - rising) / speed) / 1e-3)
+
+
+# How long each session is [s].
 SLOW, STROKES, PUSH = 6.0, 6.0, 2.0
-"""How long each session is [s]."""
 
+# Exit status of a session that a limit has ended: its recording counts.
 FAULTED = 4
-"""Exit status of a session that a limit has ended: its recording counts."""
 
+# Attempts of a calibration that a limit ended, for example on a busy machine.
 ATTEMPTS = 3
-"""A calibration that a limit has ended, as it may on a machine that stands still for a while, is tried so often."""
 
+# Names of the lines that have advice in place of the data sheet.
 STIFFEST, LEAST_MASS = "largest stiffness, by advice", "least virtual mass, by advice"
-"""Names of the lines that have advice in place of the data sheet."""
 
+# A number with its unit, or None.
 Cell = str | None
-"""A number with its unit; None where there is none."""
 
+# The hand of a handle that is let alone.
 NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-"""The hand of a handle that is let alone."""
 
 
 @dataclass(frozen=True)
@@ -68,16 +237,16 @@ class Subject:
     settings: tuple[str, ...] = ()
     clock: str = "wall"
 
-    def __str__(self) -> str:
+    def __str__(self):
         """Its title."""
         return self.title
 
     @property
-    def table(self) -> dict[str, Any]:
+    def table(self):
         """Its settings."""
         from apps.settings.config import parse_assignment
 
-        table: dict[str, Any] = {}
+        table = {}
         for text in self.settings:
             _, name, value = parse_assignment(text)
             *tables, last = name.split(".")
@@ -88,13 +257,13 @@ class Subject:
         return table
 
     @property
-    def spec(self) -> DeviceSpec:
+    def spec(self):
         """Its data sheet."""
         return create_device(self.backend, self.table, clock=Clock(PERIOD)).spec
 
     @property
-    def words(self) -> list[str]:
-        """What a command is told of it, besides its name."""
+    def words(self):
+        """Arguments of a command besides the device name."""
         return ["--clock", self.clock, *(word for text in self.settings for word in ("--set", text))]
 
 
@@ -110,21 +279,21 @@ SUBJECTS = (
 )
 
 
-def haptics(*arguments: str) -> dict[str, Any]:
+def haptics(*arguments):
     """Run a command; return its answer."""
     done = subprocess.run(
         [sys.executable, "-m", "apps", *arguments, "--json"], capture_output=True, text=True, cwd=ROOT, check=False
     )
     if done.returncode not in (0, FAULTED):
         raise SystemExit(done.stderr)
-    answer: dict[str, Any] = json.loads(done.stdout)
+    answer = json.loads(done.stdout)
     return answer
 
 
-def calibrated(what: str, subject: Subject, folder: Path, *told: str) -> dict[str, Any]:
+def calibrated(what, subject, folder, *told):
     """Calibrate something of a device; return the answer of the command, empty if a limit ended it every time."""
     where = ("--device", subject.backend, "--out", str(folder / f"{what}.toml"), "--record", str(folder))
-    answer: dict[str, Any] = {}
+    answer = {}
     for _ in range(ATTEMPTS):
         answer = haptics("calibrate", what, *where, *told, *subject.words)
         if "out" in answer:
@@ -133,7 +302,7 @@ def calibrated(what: str, subject: Subject, folder: Path, *told: str) -> dict[st
     return {}
 
 
-def session(subject: Subject, folder: Path, seconds: float, *hand: str) -> np.ndarray:
+def session(subject, folder, seconds, *hand):
     """Run a session and return its rows that nothing but the element has decided."""
     model = "C" if subject.spec.causality is Causality.IMPEDANCE else "A"
     told = [*subject.words, *(word for text in hand for word in ("--set", text))]
@@ -145,27 +314,27 @@ def session(subject: Subject, folder: Path, seconds: float, *hand: str) -> np.nd
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def cell(value: float | None, unit: str, scale: float = 1.0) -> Cell:
+def cell(value, unit, scale=1.0):
     """Return a number with its unit, None for none."""
     if value is None or not math.isfinite(value):
         return None
     return f"{scale * value:.3g} {unit}".rstrip()
 
 
-def strokes(speed: float) -> tuple[str, ...]:
+def strokes(speed):
     """Return the settings of a steady hand."""
     return (f"hand.speed={speed:g}", "hand.tremor=0", "hand.rest=0", "hand.pause=0")
 
 
-def push(force: float) -> tuple[str, ...]:
+def push(force):
     """Return the settings of a hand that pushes along x."""
     script = f"[[0,0,0],[0.3,{force:g},0],[99,{force:g},0]]"
     return "hand.name=scripted-force", f"hand.script={script}"
 
 
-def stated(spec: DeviceSpec, clock: str) -> dict[str, Cell]:
-    """Return what a data sheet says of each figure, None where it says nothing."""
-    found: dict[str, Cell] = {}
+def stated(spec, clock):
+    """Return the text of each figure of a data sheet, None if it is not stated."""
+    found = {}
     if clock == "wall":
         found["sample age, median"] = None
         found["sample age, 99 %"] = f"at most {cell(spec.max_sample_age, 'ms', 1e3)}"
@@ -182,7 +351,7 @@ def stated(spec: DeviceSpec, clock: str) -> dict[str, Cell]:
     return found
 
 
-def measured(subject: Subject, folder: Path) -> dict[str, Cell]:
+def measured(subject, folder):
     """Measure the figures of a device."""
     spec = subject.spec
     moving = session(subject, folder / "strokes", STROKES, *strokes(0.1))
@@ -208,14 +377,14 @@ def measured(subject: Subject, folder: Path) -> dict[str, Cell]:
 
 @dataclass(frozen=True)
 class Row:
-    """A line of the table: the figure, what the data sheet or advice says, and what was measured."""
+    """A line of the table: the figure, its value by data sheet or advice, and its measured value."""
 
     name: str
     sheet: Cell
     measured: Cell
 
 
-def stiffness(subject: Subject, folder: Path) -> Row:
+def stiffness(subject, folder):
     """Return above which stiffness a contact swings: as advice says, and as `haptics calibrate device` measures."""
     told = "--set", "autotune.axes=x", "--set", "autotune.pushes=20"
     answer = calibrated("device", subject, folder, *told)
@@ -229,22 +398,22 @@ def stiffness(subject: Subject, folder: Path) -> Row:
     return Row(STIFFEST, sheet, f"{plain(boundary)} N/m" if boundary else f"more than {plain(held)} N/m")
 
 
-def lightest(subject: Subject, known: Mapping[str, Any], folder: Path) -> Row:
-    """Return below which virtual mass an arm shakes: as advice says, and in sessions.
+def lightest(subject, known, folder):
+    """Return the least stable virtual mass of an arm: by advice, and in sessions.
 
-    Advice goes by what is known of the servo where the data sheet states no least mass.
+    Advice uses the calibrated servo if the data sheet states no least mass.
     """
     spec = subject.spec if subject.spec.least_mass else replace(subject.spec, **known)
     hand = circle(folder, spec)
 
-    def shakes(mass: float) -> bool:
+    def shakes(mass):
         what = f"law.force={FRICTION:g}", f"element.mass={mass:.4g}"
         return hum(session(subject, folder / f"{mass:.4g}", ROUND, *hand, *what)) > LOUD
 
     return Row(LEAST_MASS, cell(advised_mass(spec), "kg"), least_mass(shakes))
 
 
-def rows_of(subject: Subject, folder: Path) -> Iterator[Row]:
+def rows_of(subject, folder):
     """Yield all lines of a device."""
     found, impedance = measured(subject, folder), subject.spec.causality is Causality.IMPEDANCE
     known = {} if impedance else calibrated("servo", subject, folder).get("settings", {})
@@ -259,17 +428,17 @@ def rows_of(subject: Subject, folder: Path) -> Iterator[Row]:
     yield stiffness(subject, folder) if impedance else lightest(subject, known, folder)
 
 
-def line(subject: Subject, row: Row) -> str:
+def line(subject, row):
     """Return a line of the table."""
     return f"| {subject.title} | {row.name} | {row.sheet or 'not stated'} | {row.measured or 'not seen from here'} |"
 
 
-def busy() -> str:
+def busy():
     """Return how busy the machine is: its load average over the last minute."""
     return f"{os.getloadavg()[0]:.2f}"
 
 
-def main(names: list[str], write: Callable[[str], object] = sys.stdout.write) -> int:
+def main(names, write=sys.stdout.write):
     """Print the table of those devices."""
     before = busy()
     write("| device | figure | data sheet | measured |\n|---|---|---|---|\n")

@@ -1,19 +1,13 @@
-"""How much friction is felt at a handle: a hand that moves it to and fro, and what it has to do."""
-
-from __future__ import annotations
+"""Friction felt at a handle: a hand that moves it to and fro, and its force."""
 
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from devices.common.workspace import Workspace
 from devices.virtual.hands.hand import Hand, HandSample, HandSettings
-from haptics.device import Vector
-from haptics.elements.models import Element
 
-FRICTION: dict[str, dict[str, float]] = {
+# A handle with dry friction that falls, and differs between the directions and the axes.
+FRICTION = {
     "x": {
         "coulomb_forward": 1.2,
         "coulomb_backward": 0.9,
@@ -29,10 +23,9 @@ FRICTION: dict[str, dict[str, float]] = {
         "stribeck_velocity": 0.02,
     },
 }
-"""A handle with dry friction that falls, and differs between the directions and the axes."""
 
 
-def write_own_friction(path: Path) -> str:
+def write_own_friction(path):
     """Write the file that a perfect calibration would make of that handle; return its path."""
     lines = ["[provenance]", "device = 'virtual-joystick'"]
     for axis, levels in FRICTION.items():
@@ -47,23 +40,23 @@ def write_own_friction(path: Path) -> str:
 
 @dataclass(frozen=True)
 class ToAndFro(HandSettings):
-    """A hand that moves its target to and fro at a constant speed along one axis; then it may let go."""
+    """A hand that moves its target to and fro at a constant speed along one axis, until an optional release."""
 
     axis: int = 0
     speed: float = 0.05
     reach: float = 0.03
     lets_go_at: float = np.inf
 
-    def build(self, seed: int, workspace: Workspace) -> Hand:
+    def build(self, seed, workspace):
         return _MovingHand(self)
 
 
 class _MovingHand(Hand):
-    def __init__(self, settings: ToAndFro) -> None:
+    def __init__(self, settings):
         self.stiffness, self.damping, self.start = 400.0, 8.0, (0.0, 0.0)
         self._settings = settings
 
-    def sample(self, time: float, handle: Vector) -> HandSample:
+    def sample(self, time, handle):
         own = self._settings
         phase = (time * own.speed / own.reach + 1.0) % 4.0
         place = [0.0, 0.0]
@@ -88,10 +81,10 @@ class Felt:
     work: float
 
 
-def feel(device: Any, plant: Any, hand: ToAndFro, ticks: int, element: Element | None = None) -> Felt:
-    """Render an element, or no force, and tell what the hand felt; the first quarter is left out.
+def feel(device, plant, hand, ticks, element=None):
+    """Render an element, or no force, and return the forces of the hand without the first quarter.
 
-    The `plant` knows of handle and hand what is true. The device is open and stays so.
+    The `plant` holds the true handle and hand. The device is open and stays open.
     """
     rows = []
     for _ in range(ticks):

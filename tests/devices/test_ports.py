@@ -1,22 +1,18 @@
 """Virtual devices without Python: through its port a device gives the same bits as through ``read`` and ``write``."""
 
 import math
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
 
 import devices
 from devices.common.velocity import ESTIMATORS
-from devices.common.workspace import Workspace
 from devices.faults import FaultyDevice, parse_fault
-from devices.virtual.hands.hand import CompiledHand, Hand, HandSample, HandSettings
-from devices.virtual.hands.registry import HAND_TARGET, HANDS, HandTable, make_hand
+from devices.virtual.hands.hand import CompiledHand, Hand, HandSettings
+from devices.virtual.hands.registry import HAND_TARGET, HANDS, make_hand
 from haptics import Coulomb, MasslessImpedance, RigidAdmittance, Servo, Trace
 from haptics.clock import Clock
-from haptics.device import MOST_CHANNELS, Causality, Vector
-from haptics.elements.models import Element
+from haptics.device import MOST_CHANNELS, Causality
 from haptics.errors import DeviceFault, DeviceOpenError
 from haptics.jit import kernel
 from haptics.parts import call_part, record_at
@@ -41,10 +37,10 @@ both_devices = pytest.mark.parametrize("name", TICKS)
 
 
 @kernel
-def run_port(place: int, take: int, give: int, times: Any, commands: Any, shares: Any, rows: Any) -> int:
-    """Take samples at `times` and give `commands` to the device whose record lies at `place`.
+def run_port(place, take, give, times, commands, shares, rows):
+    """Take samples at `times` and give `commands` to the device with the record at `place`.
 
-    Returns how many were given before the device had words to say.
+    Returns the number of commands before a fault.
     """
     p = record_at(place, PORT)
     for k in range(len(times)):
@@ -64,13 +60,13 @@ def run_port(place: int, take: int, give: int, times: Any, commands: Any, shares
 
 
 class Pushing:
-    """What happens to a device in a run: at what ticks it is served, what it is told, what it may make up for."""
+    """Ticks, commands and compensation shares of a run."""
 
-    def __init__(self, name: str, lane: Lane | None = None) -> None:
+    def __init__(self, name, lane=None):
         count = TICKS[name]
         random = np.random.default_rng(5)
         ticks = np.cumsum(random.choice((1, 1, 1, 1, 1, 4), count))  # some are missed
-        ticks[-count // 4 :] -= ticks[-count // 4]  # and the clock is started afresh
+        ticks[-count // 4 :] -= ticks[-count // 4]  # and the clock is restarted
         self.ticks, self.shares, self.lane = ticks, random.uniform(-0.1, 1.1, count), lane
         if name == "virtual-joystick":
             self.commands = np.cumsum(random.normal(0.0, 0.2, (count, 2)), axis=0) % 8.0 - 4.0
@@ -78,20 +74,20 @@ class Pushing:
             self.commands = 0.03 * np.sin(np.arange(count) * 2e-3)[:, None] * (1.0, 0.7)
             self.commands[:: count // 5] *= 100.0  # out of the workspace
 
-    def chunks(self) -> list[slice]:
+    def chunks(self):
         """Return the parts of the run; before each the mouse moves."""
         return [slice(k, k + 100) for k in range(0, len(self.ticks), 100)]
 
-    def move(self, chunk: slice) -> None:
+    def move(self, chunk):
         if self.lane is not None:
             angle = 1e-3 * chunk.start
             way = 0.05 * math.cos(angle), 0.05 * math.sin(angle)
             place = way, chunk.start % 900 != 800, chunk.start % 7 << 1, 0.25
             self.lane.publish(np.array(place, HAND_TARGET))
 
-    def by_methods(self, name: str, settings: dict[str, Any]) -> np.ndarray:
+    def by_methods(self, name, settings):
         clock, rows = Clock(PERIOD), np.zeros(len(self.ticks), ROW)
-        device: Any = devices.open_device(name, settings, clock=clock)
+        device = devices.open_device(name, settings, clock=clock)
         compensate = getattr(device, "compensate", lambda share: None)
         for chunk in self.chunks():
             self.move(chunk)
@@ -106,9 +102,9 @@ class Pushing:
                 device.write(self.commands[k])
         return rows
 
-    def by_port(self, name: str, settings: dict[str, Any]) -> np.ndarray:
+    def by_port(self, name, settings):
         rows, times = np.zeros(len(self.ticks), ROW), self.ticks * PERIOD
-        device: Any = devices.open_device(name, settings, clock=Clock(PERIOD))
+        device = devices.open_device(name, settings, clock=Clock(PERIOD))
         port = port_of(device)
         assert port is not None
         for c in self.chunks():
@@ -119,7 +115,7 @@ class Pushing:
         return rows
 
 
-def assert_same(pushing: Pushing, name: str, settings: dict[str, Any]) -> None:
+def assert_same(pushing, name, settings):
     without, with_python = pushing.by_port(name, settings), pushing.by_methods(name, settings)
     assert np.ptp(without["position"], axis=0).min() > 1e-3
     assert without.tobytes() == with_python.tobytes()
@@ -127,47 +123,47 @@ def assert_same(pushing: Pushing, name: str, settings: dict[str, Any]) -> None:
 
 @both_devices
 @pytest.mark.parametrize("hand", HANDS)
-def test_with_every_hand_it_moves_alike(tmp_path: Path, name: str, hand: str) -> None:
+def test_port_and_methods_agree_for_every_hand(tmp_path, name, hand):
     settings = {"hand": hand_table(hand, tmp_path)}
     lane = Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None
     assert_same(Pushing(name, lane), name, settings)
 
 
 @pytest.mark.parametrize("estimator", ESTIMATORS)
-def test_with_every_estimator_it_moves_alike(estimator: str) -> None:
+def test_port_and_methods_agree_for_every_estimator(estimator):
     assert_same(Pushing("virtual-joystick"), "virtual-joystick", {"velocity_estimator": estimator})
 
 
 @pytest.mark.parametrize("law", ["flatness", "fractional"])
-def test_with_other_servos_it_moves_alike(law: str) -> None:
+def test_port_and_methods_agree_for_other_servo_laws(law):
     assert_same(Pushing("virtual-arm"), "virtual-arm", {"servo": {"law": law}})
 
 
 @pytest.mark.parametrize("friction", [None, FRICTION])
-def test_with_friction_that_is_made_up_for_it_moves_alike(tmp_path: Path, friction: Any) -> None:
+def test_port_and_methods_agree_with_compensated_friction(tmp_path, friction):
     own = write_own_friction(tmp_path / "own.toml")
     settings = {"friction": friction, "friction_parameters": own, "delay": 2e-3}
     assert_same(Pushing("virtual-joystick"), "virtual-joystick", settings)
 
 
 class Around:
-    """A device behind its methods alone."""
+    """A device without a port."""
 
-    def __init__(self, device: Any) -> None:
+    def __init__(self, device):
         self._device = device
 
-    def __getattr__(self, name: str) -> Any:
+    def __getattr__(self, name):
         return getattr(self._device, name)
 
 
 @both_devices
-def test_a_servo_records_the_same_without_python(tmp_path: Path, name: str) -> None:
+def test_servo_records_the_same_through_port_and_methods(tmp_path, name):
     recorded = []
     for around in (False, True):
         clock = Clock(PERIOD)
-        device: Any = devices.create_device(name, clock=clock)
+        device = devices.create_device(name, clock=clock)
         law = Coulomb(1.0)
-        element: Element = RigidAdmittance(law, 3.0) if name == "virtual-arm" else MasslessImpedance(law, 3000.0, 10.0)
+        element = RigidAdmittance(law, 3.0) if name == "virtual-arm" else MasslessImpedance(law, 3000.0, 10.0)
         trace = Trace.create(tmp_path / f"trace-{around}")
         Servo(Around(device) if around else device, element, trace, clock=clock).run(1.5)
         recorded.append(trace.since(0))
@@ -180,32 +176,32 @@ def test_a_servo_records_the_same_without_python(tmp_path: Path, name: str) -> N
 
 
 class OwnHandSettings(HandSettings):
-    """Settings of a hand that somebody else wrote."""
+    """Settings of a user's hand."""
 
-    def __init__(self, table: HandTable) -> None:
+    def __init__(self, table):
         self._table = table
 
-    def build(self, seed: int, workspace: Workspace) -> Hand:
+    def build(self, seed, workspace):
         return OwnHand(make_hand(self._table, seed, workspace))
 
 
 class OwnHand(Hand):
-    """A hand that has nothing but `sample`, which does what another one does."""
+    """A Python hand that forwards to another one."""
 
-    def __init__(self, other: Hand) -> None:
+    def __init__(self, other):
         self.stiffness, self.damping, self.start = other.stiffness, other.damping, other.start
         self._other = other
 
-    def sample(self, time: float, handle: Vector) -> HandSample:
+    def sample(self, time, handle):
         return self._other.sample(time, handle)
 
-    def restart(self) -> None:
+    def restart(self):
         self._other.restart()
 
 
 @both_devices
 @pytest.mark.parametrize("hand", ["minimum-jerk", "mouse"])
-def test_a_hand_in_python_moves_it_alike_but_there_is_no_port(tmp_path: Path, name: str, hand: str) -> None:
+def test_python_hand_has_no_port(tmp_path, name, hand):
     table = hand_table(hand, tmp_path)
     pushing = Pushing(name, Lane(tmp_path / "target", HAND_TARGET) if hand == "mouse" else None)
     own = {"hand": OwnHandSettings(table)}
@@ -213,13 +209,13 @@ def test_a_hand_in_python_moves_it_alike_but_there_is_no_port(tmp_path: Path, na
     assert port_of(devices.open_device(name, own)) is None
 
 
-# --- when there is a port, and what it says ---------------------------------------------------------------------------
+# --- availability and faults of the port ------------------------------------------------------------------------------
 
 
 @both_devices
-def test_the_log_has_every_command_that_came_through_the_port(tmp_path: Path, name: str) -> None:
+def test_log_has_every_command_of_the_port(tmp_path, name):
     clock, file = Clock(PERIOD), tmp_path / "log.npy"
-    device: Any = devices.create_device(name, {"log": str(file)}, clock=clock)
+    device = devices.create_device(name, {"log": str(file)}, clock=clock)
     causality = device.spec.causality
     element = MasslessImpedance(Coulomb(2.0), 3000.0, 10.0)
     servo = Servo(
@@ -239,7 +235,7 @@ def test_the_log_has_every_command_that_came_through_the_port(tmp_path: Path, na
 
 
 @both_devices
-def test_there_is_no_port_around_a_fault_nor_before_it_is_open(name: str) -> None:
+def test_no_port_with_faults_or_before_open(name):
     clock = Clock(PERIOD)
     with FaultyDevice(devices.create_device(name, clock=clock), [parse_fault("dropout@1")], clock) as faulty:
         assert port_of(faulty) is None
@@ -249,10 +245,9 @@ def test_there_is_no_port_around_a_fault_nor_before_it_is_open(name: str) -> Non
 
 @both_devices
 @pytest.mark.parametrize("bad", [math.nan, math.inf])
-def test_a_command_that_is_not_finite_is_a_fault_that_write_puts_into_words(name: str, bad: float) -> None:
-    device: Any = devices.open_device(name, clock=Clock(PERIOD))
+def test_command_that_is_not_finite_is_a_fault(name, bad):
+    device = devices.open_device(name, clock=Clock(PERIOD))
     port = port_of(device)
-    assert port is not None
     times, commands, rows = PERIOD * np.arange(10), np.zeros((10, 2)), np.zeros(10, ROW)
     commands[4, 1] = bad
     assert run_port(port.record.ctypes.data, port.take, port.give, times, commands, np.zeros(10), rows) == 4
@@ -264,6 +259,6 @@ def test_a_command_that_is_not_finite_is_a_fault_that_write_puts_into_words(name
 
 
 @both_devices
-def test_hands_by_name_need_no_python(name: str) -> None:
-    device: Any = devices.open_device(name)
+def test_named_hands_are_compiled(name):
+    device = devices.open_device(name)
     assert isinstance(device.hand, CompiledHand)

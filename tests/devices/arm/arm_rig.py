@@ -1,13 +1,9 @@
-"""The driver of the arm in front of an emulated one in the same process, and what its tests share.
+"""Driver of the arm and an emulated arm in one process.
 
-Threads are real, time is stepped by the tests (`tests.devices.stepped_time`).
+Threads are real; time is stepped by the tests (`tests.devices.stepped_time`).
 """
 
-from __future__ import annotations
-
 import contextlib
-from collections.abc import Callable, Iterator
-from typing import Any
 
 import numpy as np
 
@@ -24,32 +20,32 @@ from devices.emulators.optoforce import port
 from devices.emulators.rdt import box
 from devices.emulators.wire_faults import WireFaults
 from devices.virtual.wrench import WrenchSettings
-from haptics.device import State, Vector
+from haptics.device import State
 from haptics.errors import DeviceFault
 from tests.devices.arm.odrive_rig import living_by, states
 from tests.devices.stepped_time import SteppedClock, SteppedTime, settle
 
 PERIOD = 1e-3
+# Longer than any fault takes to end a run [s].
 LONG = 20.0
-"""Longer than any fault takes to end a run [s]."""
 
-PATIENT: dict[str, dict[str, Any]] = {
+# Settings with which a busy machine is no fault while an arm is opened.
+PATIENT = {
     "motors": {"watchdog": 0.8, "reply_timeout": 0.4, "protocol": "native"},  # whose answers a stepped time waits for
     "sensor": {"patience": 0.5},
 }
-"""Settings with which a busy machine is no fault while an arm is opened."""
 
+# Modules of driver and emulators that read the time, besides the motor modules.
 LIVE_BY_IT = (device, driver, force_sensor, onrobot, optoforce, rdt, box, port)
-"""Those of driver and emulators that look at the time, besides those of the motors."""
 
+# A measurement of the force is of this step or the one before [s].
 NEW = 1.5e-3
-"""A measurement of the force is of this step or the one before [s]."""
 
+# A hand that does nothing.
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-"""A hand that lies on the handle and does nothing."""
 
 
-def settings(make: str = "ati", **own: Any) -> dict[str, Any]:
+def settings(make="ati", **own):
     """Settings of an emulated arm with a sensor of this make, patient ones."""
     parts = {name: {**PATIENT[name], **own.pop(name, {})} for name in ("motors", "sensor")}
     parts["sensor"]["name"] = make
@@ -57,17 +53,17 @@ def settings(make: str = "ati", **own: Any) -> dict[str, Any]:
 
 
 class ArmHere(EmulatedArm):
-    """An emulated arm whose drive and sensor are served by threads of this process, in a time of its own."""
+    """An emulated arm whose drive and sensor are served by threads of this process in stepped time."""
 
     board: ArmBoard
     sensor_faults: WireFaults
 
-    def __init__(self, table: dict[str, Any], time: SteppedTime | None = None) -> None:
+    def __init__(self, table, time=None):
         self.time = time or SteppedTime()
         self.clock = SteppedClock(PERIOD, self.time, self.settle)
         super().__init__(table, clock=self.clock)
 
-    def _far_end(self, resources: contextlib.ExitStack) -> tuple[Any, dict[str, Any]]:
+    def _far_end(self, resources):
         told, body = self.settings.emulation, self.settings.body
         name = told["sensor"]["name"]
         plant = ArmPlant(
@@ -88,28 +84,28 @@ class ArmHere(EmulatedArm):
         return EmulatedOdriveBackend(self.board), told["sensor"] | found
 
     @property
-    def plant(self) -> ArmPlant:
+    def plant(self):
         return self.board.plant
 
-    def settle(self) -> None:
-        """Wait until drive and sensor have been heard of in this step, unless something is wrong with them."""
+    def settle(self):
+        """Wait until drive and sensor have reported in this step, unless a fault is active."""
         stage, sensor = self._open_parts()
-        streaming, force = stage._streaming, sensor  # type: ignore[attr-defined]
+        streaming, force = stage._streaming, sensor
 
-        def done() -> bool:
+        def done():
             now, latest = self.time.now(), force._latest
             heard = latest is not None and now - latest[0].received < NEW
             return bool(streaming.failure) or (streaming.sample.time >= now and heard)
 
-        def disturbed() -> bool:
+        def disturbed():
             return bool(self.time.awaited or self.board.faults.at(self.board.now) or self.board.sensor_faults())
 
         settle(done, disturbed)
 
 
 @contextlib.contextmanager
-def opened(make: str = "ati", **own: Any) -> Iterator[ArmHere]:
-    """An open arm; closed at the end whatever has become of it."""
+def opened(make="ati", **own):
+    """Open an arm and close it at the end, also after a fault."""
     arm = ArmHere(settings(make, **own))
     arm.open()
     try:
@@ -120,7 +116,7 @@ def opened(make: str = "ati", **own: Any) -> Iterator[ArmHere]:
             arm.close()
 
 
-def run(arm: ArmHere, duration: float, command: Callable[[float], Vector] | None = None) -> list[State]:
+def run(arm, duration, command=None):
     """Tick for a while, holding where the arm is if there is no command; return copies of the samples."""
     samples, hold = [], arm.read().position.copy()
     with arm.time.by_hand() as step:
@@ -134,8 +130,8 @@ def run(arm: ArmHere, duration: float, command: Callable[[float], Vector] | None
     return samples
 
 
-def let_go_by(arm: ArmHere, duration: float) -> None:
-    """Let time go by without a tick."""
+def let_go_by(arm, duration):
+    """Advance the time without a tick."""
     with arm.time.by_hand() as step:
         end = arm.time.now() + duration
         while arm.time.now() < end:
@@ -143,5 +139,5 @@ def let_go_by(arm: ArmHere, duration: float) -> None:
             states(arm.board)
 
 
-def mean_force(samples: list[State]) -> Vector:
+def mean_force(samples):
     return np.asarray(np.mean([state.force for state in samples], axis=0))

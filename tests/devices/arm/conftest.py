@@ -1,7 +1,5 @@
 """The time of the tests that step it."""
 
-from collections.abc import Iterator
-
 import pytest
 
 from tests.devices.arm import odrive_rig
@@ -9,8 +7,8 @@ from tests.devices.stepped_time import SteppedTime
 
 
 @pytest.fixture
-def stepped(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Iterator[SteppedTime]:
-    """Let a test, its rig and what it opens live by a time that `tests.devices.arm.odrive_rig.run` steps."""
+def stepped(request, monkeypatch):
+    """Run a test, its rig and its devices in a time that `tests.devices.arm.odrive_rig.run` steps."""
     own = SteppedTime()
     monkeypatch.setattr(odrive_rig.Place, "time", own)
     monkeypatch.setattr(odrive_rig.Place, "boards", ())

@@ -1,12 +1,9 @@
-"""How old the emulated arm's samples are, and how steady its friction: a table of whole sessions.
+"""Sample age and steadiness of friction of the emulated arm: a table of whole sessions.
 
-``python -m tests.devices.arm.figures [SECONDS [PROTOCOL ...]]`` prints it: models A and D, every protocol or those that
-are named, FIFO scheduling and the ordinary class, on the machine as it is and with one more process that computes
-without end. 60 s each, 26 min in all. Time stolen is what a virtual machine lost to others on its host, summed over
-processors: no scheduling class helps against it.
+``python -m tests.devices.arm.figures [SECONDS [PROTOCOL ...]]`` prints it: models A and D, every protocol or the named
+ones, FIFO and ordinary scheduling, with and without another busy process. 60 s each, 26 min in all. Time stolen is the
+time that a virtual machine lost to others on its host, summed over processors.
 """
-
-from __future__ import annotations
 
 import contextlib
 import itertools
@@ -15,23 +12,21 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from haptics.recording.recording import Recording
 from tests.processes import NO_PICTURE, ROOT
 
+# Slower than this the arm may be turning back [m/s].
 SLOW = 0.02
-"""Slower than this the arm may be turning back [m/s]."""
 
+# Ticks that a stroke must last at least.
 STROKE = 200
-"""Ticks that a stroke must last at least."""
 
+# Ticks over which the acceleration is averaged.
 SMOOTHED = 21
-"""Ticks over which the acceleration is averaged."""
 
 _HEAD = (
     "| protocol | model | class | another process | sample age: median, 99 % | skipped, lost | "
@@ -40,7 +35,7 @@ _HEAD = (
 
 
 @contextlib.contextmanager
-def busy(wanted: bool) -> Iterator[None]:
+def busy(wanted):
     """Have another process compute without end, or not."""
     if not wanted:
         yield
@@ -52,8 +47,8 @@ def busy(wanted: bool) -> Iterator[None]:
             process.kill()
 
 
-def session(folder: Path, protocol: str, model: str, scheduling: str, seconds: float) -> dict[str, Any]:
-    """Run the emulated arm with a hand that strokes a surface with 6 N of friction; return what the command answers."""
+def session(folder, protocol, model, scheduling, seconds):
+    """Run the emulated arm with a hand that strokes a surface with 6 N of friction; return its answer."""
     arm = ("--device", "arm", "--set", "device.emulated=true", "--set", f"device.motors.protocol={protocol}")
     how = ("--duration", f"{seconds:g}", "--headless", "--json", "--set", f"servo.scheduling={scheduling}")
     done = subprocess.run(
@@ -68,11 +63,10 @@ def session(folder: Path, protocol: str, model: str, scheduling: str, seconds: f
     return dict(json.loads(done.stdout))
 
 
-def unsteadiness(rows: np.ndarray, mass: float) -> tuple[float, float]:
-    """Return the standard deviation of the force along the way in long strokes, as it is and without m a [N].
+def unsteadiness(rows, mass):
+    """Return the standard deviation of the force along the path in long strokes, with and without m a [N].
 
-    The hand feels friction and the rendered mass: what the mass takes to speed up and slow down is no unsteadiness of
-    the friction. The acceleration is that of the handle.
+    The hand feels friction and the rendered mass; the inertial force is no unsteadiness of the friction.
     """
     velocity, speed = rows["velocity"], np.hypot(*rows["velocity"].T)
     edges = np.flatnonzero(np.diff(np.concatenate([[0], speed > SLOW, [0]]).astype(int))).reshape(-1, 2)
@@ -87,7 +81,7 @@ def unsteadiness(rows: np.ndarray, mass: float) -> tuple[float, float]:
     return float(along.std()), float((along - mass * (acceleration[inside] * way).sum(axis=1)).std())
 
 
-def line(protocol: str, model: str, scheduling: str, loaded: bool, seconds: float) -> str:
+def line(protocol, model, scheduling, loaded, seconds):
     """Return one row of the table."""
     with tempfile.TemporaryDirectory() as folder, busy(loaded):
         answer = session(Path(folder), protocol, model, scheduling, seconds)
@@ -104,7 +98,7 @@ def line(protocol: str, model: str, scheduling: str, loaded: bool, seconds: floa
     )
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments):
     """Print the table, a row as each session ends."""
     seconds = float(arguments[0]) if arguments else 60.0
     protocols = arguments[1:] or ["text", "can", "native"]

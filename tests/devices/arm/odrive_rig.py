@@ -1,14 +1,12 @@
-"""An emulated drive, the stage that drives it, and what the tests of both share.
+"""An emulated drive and the stage that drives it.
 
-Where a test has the fixture `stepped`, drive and stage live by a time of their own (`tests.devices.stepped_time`),
-and so do sleeps and time limits of the test itself.
+With the fixture `stepped`, drive, stage, sleeps and time limits of the test use a stepped time
+(`tests.devices.stepped_time`).
 """
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from typing import Any
 
 import numpy as np
 import pytest
@@ -18,7 +16,6 @@ from devices.arm.motors.can import checks as can_checks
 from devices.arm.motors.can import line as can_line
 from devices.arm.motors.can import rounds as can_rounds
 from devices.arm.motors.native import line
-from devices.arm.motors.streamed import StreamedStage
 from devices.arm.motors.usb import finding, text
 from devices.emulators.odrive.axis import STEP
 from devices.emulators.odrive.board import EmulatedOdrive
@@ -28,18 +25,17 @@ from devices.emulators.odrive.plant import Flywheels
 from devices.emulators.odrive.serving.can_bus import CanBus
 from devices.emulators.odrive.table import rows
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
-from haptics.device import Vector
 from haptics.errors import DeviceFault
 from tests.devices.stepped_time import LOOK, SteppedTime, settle
 
 PERIOD = 1e-3
+# An answer after this time counts as lost [s].
 LATE = 2.5e-3
-"""An answer that has not come after so long is lost, or its drive is slow [s]."""
+# Timeout for events that occur soon on an idle machine [s].
 PATIENCE = 10.0
-"""For what happens soon, on a machine that has nothing else to do [s]."""
 
+# What of the stages looks at the time.
 LIVE_BY_IT = (checks, line, rounds, streamed, streaming, text, finding, can_checks, can_line, can_rounds)
-"""What of the stages looks at the time."""
 
 HOME = np.array((0.25, -0.5))
 IDS = {row.path: row.number for row in rows()}
@@ -47,8 +43,7 @@ NAMES = {row.number: row.path for row in rows()}
 
 
 class Place:
-    """The time that drives and stages of the present test live by (the wall's if there is none), the drives, and how
-    stages talk to them."""
+    """Time of the present test (None: wall time), its drives, and the protocol of its stages."""
 
     time: SteppedTime | None = None
     boards: tuple[EmulatedOdrive, ...] = ()
@@ -56,10 +51,10 @@ class Place:
 
 
 @contextmanager
-def living_by(own: SteppedTime, modules: Iterable[Any] = ()) -> Iterator[None]:
+def living_by(own, modules=()):
     """Let a stage and `modules` live by this time, and wait for answers by it."""
 
-    def wait(ticket: line.Ticket, timeout: float) -> bytes | None:
+    def wait(ticket, timeout):
         begin = own.now()
         while not ticket._done.acquire(timeout=LOOK) and own.now() < begin + timeout:
             if own.now() > begin + LATE:
@@ -78,22 +73,22 @@ class BusPort:
     Parameters
     ----------
     bus : CanBus
-        What is behind it; no one else may use it.
+        The bus, used by this port only.
     """
 
-    def __init__(self, bus: CanBus) -> None:
+    def __init__(self, bus):
         self._bus = bus
-        self._waiting: deque[bytes] = deque()
+        self._waiting = deque()
         self._closed = False
 
-    def send(self, frame: bytes) -> None:
+    def send(self, frame):
         """Send a frame."""
         self._bus.send(frame)
         with self._bus.board.changed:
             self._bus.board.changed.notify_all()
 
-    def receive(self, timeout: float) -> bytes | None:
-        """Return the next frame, None if there was none for `timeout` [s] of the bus's own time."""
+    def receive(self, timeout):
+        """Return the next frame, or None after `timeout` [s] of the bus time."""
         board = self._bus.board
         latest = board.time.now() + timeout
         while not self._waiting:
@@ -105,14 +100,12 @@ class BusPort:
                     board.changed.wait(LOOK)
         return self._waiting.popleft()
 
-    def close(self) -> None:
-        """Give it back: whoever waits for a frame waits no more, for a time that is over stands still."""
+    def close(self):
+        """Close the port and end a pending receive."""
         self._closed = True
 
 
-def make_on_can(
-    *faults: str, watchdog: float = 0.5, version: tuple[int, int, int] = (0, 5, 6), **settings: Any
-) -> tuple[CanStage, EmulatedOdrive, CanSimple]:
+def make_on_can(*faults, watchdog=0.5, version=(0, 5, 6), **settings):
     """A stage on a CAN bus, and its drive, which was set up for it: with watchdogs and rates."""
     board = EmulatedOdrive(faults=faults, time=Place.time)
     Place.boards = (*Place.boards, board)
@@ -124,7 +117,7 @@ def make_on_can(
     return CanStage(told, period=PERIOD, port=lambda: BusPort(bus)), board, drive
 
 
-def make(*faults: str, latency: float = 0.0, **settings: Any) -> tuple[OdriveStage, EmulatedOdrive]:
+def make(*faults, latency=0.0, **settings):
     settings = {"protocol": Place.protocol} | settings
     board = EmulatedOdrive(faults=faults, time=Place.time)
     Place.boards = (*Place.boards, board)
@@ -132,10 +125,8 @@ def make(*faults: str, latency: float = 0.0, **settings: Any) -> tuple[OdriveSta
 
 
 @contextmanager
-def armed(
-    *faults: str, watchdog: float = 0.5, reply_timeout: float = 0.1, **settings: Any
-) -> Iterator[tuple[OdriveStage, EmulatedOdrive]]:
-    """A stage that holds its motors at home; closed at the end whatever has become of it."""
+def armed(*faults, watchdog=0.5, reply_timeout=0.1, **settings):
+    """Yield a stage that holds its motors at home; close it at the end, also after a fault."""
     stage, board = make(*faults, watchdog=watchdog, reply_timeout=reply_timeout, **settings)
     stage.open()
     try:
@@ -144,11 +135,11 @@ def armed(
         yield stage, board
     finally:
         board.faults.clear()
-        with suppress(DeviceFault):  # after a fault, which is not what a test of another one is about
+        with suppress(DeviceFault):  # a fault of the test
             stage.close()
 
 
-def run(stage: StreamedStage, duration: float, command: Callable[[float], Vector] = lambda _: HOME) -> list[Vector]:
+def run(stage, duration, command=lambda _: HOME):
     """Tick for a while; return the angles."""
     start, angles = time.perf_counter(), []
     while (now := time.perf_counter() - start) < duration:
@@ -157,14 +148,14 @@ def run(stage: StreamedStage, duration: float, command: Callable[[float], Vector
     return angles
 
 
-def go_on(stage: StreamedStage) -> None:
-    """Let a tick go by, and in a stepped time as much of the machine's as stage and drive need for it."""
+def go_on(stage):
+    """Advance by one tick; in stepped time, also wait for stage and drive."""
     own, stream = Place.time, stage._streaming
     if own is None or stream is None:
         time.sleep(PERIOD)
         return
 
-    def done() -> bool:
+    def done():
         return bool(stream.failure) or stream.sample.time >= own.now()
 
     with own.by_hand() as step:
@@ -172,22 +163,22 @@ def go_on(stage: StreamedStage) -> None:
         settle(done, lambda: own.awaited or any(board.faults.at(board.now) for board in Place.boards))
 
 
-def operations(board: EmulatedOdrive) -> list[tuple[str, bytes]]:
-    """What the drive was told: names of endpoints and payloads, reads and the table left out."""
+def operations(board):
+    """Return the names and payloads of all writes and calls that the drive received."""
     told = [(NAMES.get(int.from_bytes(packet[2:4], "little") & 0x7FFF, ""), packet) for packet in board.inside.received]
     functions = {row.path for row in rows() if row.kind == "function"}
     return [(name, packet[6:-2]) for name, packet in told if name and (len(packet) > 8 or name in functions)]
 
 
-def states(board: EmulatedOdrive) -> list[int]:
+def states(board):
     with board.lock:
         board.catch_up()
         return [axis.values["current_state"] for axis in board.inside.axes]
 
 
-def states_at_looks(stage: StreamedStage, board: EmulatedOdrive) -> list[list[int]]:
+def states_at_looks(stage, board):
     """Arm a stage and look once; return the states of the axes whenever the kernel for a sample was called."""
-    seen, look_at = list[list[int]](), streamed.look_at
+    seen, look_at = [], streamed.look_at
     with pytest.MonkeyPatch.context() as patch, stage:
         patch.setattr(streamed, "look_at", lambda record: (seen.append(states(board)), look_at(record)))
         stage.home(HOME)
@@ -196,7 +187,7 @@ def states_at_looks(stage: StreamedStage, board: EmulatedOdrive) -> list[list[in
     return seen
 
 
-def until(board: EmulatedOdrive, state: int) -> None:
+def until(board, state):
     """Wait until both axes are in a state."""
     latest = time.monotonic() + PATIENCE
     while states(board) != [state, state]:
@@ -204,12 +195,12 @@ def until(board: EmulatedOdrive, state: int) -> None:
         time.sleep(2e-3)
 
 
-def alone(**loads: Any) -> tuple[Firmware, Flywheels]:
-    """A drive on no bus, whose time goes by in `let_go_by` only."""
+def alone(**loads):
+    """Return a drive without a bus and its plant; only `let_go_by` advances its time."""
     plant = Flywheels(**loads)
     return Firmware(plant, 1), plant
 
 
-def let_go_by(inside: Firmware, duration: float) -> None:
+def let_go_by(inside, duration):
     for _ in range(round(duration / STEP)):
         inside.iterate()

@@ -3,8 +3,8 @@
 import time
 
 LOAD = (1.5, -2.0, 3.25, 0.125, -0.25, 0.5)
+# Patience with a busy machine [s].
 LONG = 20.0
-"""Patience with a busy machine [s]."""
 
 
 def load():

@@ -1,12 +1,6 @@
-"""An arm with two elastic joints under a servo, for the tests: commands at 1 kHz, a servo of its own rate, a plant."""
-
-from __future__ import annotations
-
-from collections.abc import Sequence
-from typing import Any
+"""An arm with two elastic joints under a servo: commands at 1 kHz, the servo at its rate, a plant."""
 
 import numpy as np
-from numpy.typing import NDArray
 
 from devices.arm.flatness.friction import SmoothCoulomb
 from devices.arm.flatness.joint import ElasticJoint
@@ -18,11 +12,8 @@ from devices.arm.mechanics.plant import PLANT, new_plant, step_plant
 from devices.arm.mechanics.surface import Surface
 from devices.arm.servo.kernels import servo_step
 from devices.arm.servo.servo import new_servo
-from devices.arm.servo.settings import ServoSettings
 from devices.common.encoder import quantise
-from haptics import Law
 from haptics.jit import kernel
-from haptics.records import Rows
 
 TICK = 1e-3
 START = (0.5, 1.4)
@@ -43,32 +34,22 @@ LINKS = TwoLinks(
 GEAR = SmoothBacklash(3e4, 1e-4, 2.0)
 RATIO, ROTOR = 100.0, 6e-5
 JOINT = ElasticJoint(SmoothCoulomb(10.0, 3.0, 300.0), GEAR, RATIO, ROTOR)
+# The very friction that `JOINT` believes in.
 SMOOTH = smooth_friction(10.0, 3.0, 300.0)
-"""The very friction that `JOINT` believes in."""
 
+# At the servo's last step in a tick: command, joints and rotors, torques of motors and gears, reference.
 ROW = np.dtype([(name, "<f8", (2,)) for name in ("command", "angle", "speed", "rotor", "torque", "load", "reference")])
-"""At the servo's last step in a tick: command, joints and rotors, torques of motors and gears, reference."""
 
 
 @kernel
-def _note(s: Any, p: Any, r: Any) -> None:
+def _note(s, p, r):
     for i in range(2):
         r.command[i], r.angle[i], r.speed[i], r.rotor[i] = s.command[i], p.angle[i], p.speed[i], p.rotor[i]
         r.torque[i], r.load[i], r.reference[i] = s.torque[i], p.load[i], s.axis[i].wanted.position
 
 
 @kernel
-def _run(
-    servos: Rows,
-    plants: Rows,
-    drives: Rows,
-    before: Any,
-    commands: Any,
-    hands: Any,
-    counts: Any,
-    sizes: Any,
-    rows: Rows,
-) -> None:
+def _run(servos, plants, drives, before, commands, hands, counts, sizes, rows):
     s, p, w = servos[0], plants[0], np.zeros(4)
     periods, substeps = counts
     b1, b2 = before
@@ -92,25 +73,25 @@ def _run(
 class ServoRig:
     """An arm at rest at `START` under the servo of `settings`; `rows` of a run are its states, one after each tick.
 
-    `motor_step` and `joint_step` are the resolutions of the encoders, seen at the joint [rad]; `friction` is that of
-    both joints, which believe in `joint`.
+    `motor_step` and `joint_step` are encoder resolutions at the joint [rad]; `friction` is the true friction of both
+    joints, `joint` the model of the servo.
     """
 
     def __init__(
         self,
-        settings: ServoSettings,
+        settings,
         *,
-        friction: Law | None = SMOOTH,
-        joint: ElasticJoint = JOINT,
-        links: TwoLinks = LINKS,
-        encoders: str = "motor",
-        motor_step: float = 0.0,
-        joint_step: float = 0.0,
-        damping: float = 10.0,
-        gear: SmoothBacklash = GEAR,
-        substep: float = 5e-5,
-        torque_limit: float = 1e3,
-    ) -> None:
+        friction=SMOOTH,
+        joint=JOINT,
+        links=LINKS,
+        encoders="motor",
+        motor_step=0.0,
+        joint_step=0.0,
+        damping=10.0,
+        gear=GEAR,
+        substep=5e-5,
+        torque_limit=1e3,
+    ):
         drive = Drive(
             Motor(inertia=ROTOR), ratio=RATIO, coupling="elastic", gear=gear, damping=damping, friction=friction
         )
@@ -130,7 +111,7 @@ class ServoRig:
             torque_limit=(torque_limit, torque_limit),
         )
 
-    def run(self, commands: Any, hands: Any = (0.0, 0.0)) -> NDArray[Any]:
+    def run(self, commands, hands=(0.0, 0.0)):
         """Go through `commands`, (n, 2) [rad], one each tick, under the forces `hands`, (2,) or (n, 2) [N]."""
         angles = np.ascontiguousarray(commands, np.float64)
         forces = np.ascontiguousarray(np.broadcast_to(np.asarray(hands, np.float64), angles.shape))
@@ -139,13 +120,13 @@ class ServoRig:
         self.commanded = angles[-1]
         return rows
 
-    def hold(self, seconds: float, hand: Sequence[float] = (0.0, 0.0)) -> NDArray[Any]:
-        """Command what is commanded, for some time, under a force [N]."""
+    def hold(self, seconds, hand=(0.0, 0.0)):
+        """Hold the last command for some time under a force [N]."""
         count = round(seconds / TICK)
         return self.run(np.tile(self.commanded, (count, 1)), hand)
 
 
-def strokes(seconds: float, amplitude: float = 0.25, frequency: float = 0.7) -> NDArray[np.float64]:
+def strokes(seconds, amplitude=0.25, frequency=0.7):
     """Return commands (n, 2) [rad] to and fro about `START`, beginning and ending at rest."""
     time = TICK * np.arange(1, round(seconds / TICK) + 1)
     swell = np.sin(np.pi * time / seconds) ** 2

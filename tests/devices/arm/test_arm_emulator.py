@@ -1,4 +1,4 @@
-"""The emulated arm by itself: what its motors, its hand and its sensor do, in a time of its own."""
+"""The emulated arm (motors, hand, sensor) in simulated time, and the limits of its drive."""
 
 import math
 
@@ -6,17 +6,25 @@ import numpy as np
 import pytest
 
 from devices.arm.body import ArmBody
+from devices.arm.motors import OdriveStage
+from devices.arm.motors.limits import AxisLimits, Demands, require_enough
+from devices.arm.motors.settings import OdriveSettings
 from devices.arm.sensors.ati import AtiSettings
 from devices.arm.sensors.mounting import Mounting, turn
+from devices.arm.settings import ArmSettings
 from devices.common.workspace import Workspace
 from devices.emulators.arm.board import ArmBoard
 from devices.emulators.arm.faults import MOTORS, SENSOR, known_faults, of_part
 from devices.emulators.arm.plant import ArmPlant
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
+from devices.emulators.odrive.board import EmulatedOdrive
+from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from devices.emulators.times import FreeTime
 from devices.emulators.wire_faults import WireFaults
 from haptics import parts
-from tests.devices.arm.odrive_rig import states
+from haptics.errors import DeviceOpenError
+from tests.devices.arm.arm_rig import opened
+from tests.devices.arm.odrive_rig import alone, let_go_by, states
 
 ROOM = Workspace((-0.2, -0.15), (0.2, 0.15))
 PUSH = {"name": "scripted-force", "script": [[0.0, 4.0, -2.0], [100.0, 4.0, -2.0]]}
@@ -47,7 +55,7 @@ def go(drive, angles, ratios=(100.0, 100.0)):
 
 
 @pytest.mark.parametrize("kind", ["parallel-link", "serial", "five-bar"])
-def test_what_nobody_drives_stays_where_it_is(kind):
+def test_undriven_arm_does_not_move(kind):
     drive = board(ArmBody(kind=kind, gravity=3.0), hand=PUSH)
     before = drive.plant.handle
     wait(drive, 2.0)
@@ -56,7 +64,7 @@ def test_what_nobody_drives_stays_where_it_is(kind):
 
 
 @pytest.mark.parametrize("ratios", [(100.0, 100.0), (-100.0, 100.0), (100.0, -60.0)])
-def test_driven_motors_turn_the_joints_the_way_the_gears_are_built_in(ratios):
+def test_motors_turn_the_joints_by_their_ratios(ratios):
     body = ArmBody()
     drive = board(body, ratios)
     arm(drive)
@@ -64,10 +72,10 @@ def test_driven_motors_turn_the_joints_the_way_the_gears_are_built_in(ratios):
     go(drive, (0.02, -0.03), ratios)
     wait(drive, 1.5)
     expected = body.linkage.positions([[start[0] + 0.02, start[1] - 0.03]])[0]
-    assert drive.plant.handle == pytest.approx(expected, abs=4e-4)  # what gears yield to the friction
+    assert drive.plant.handle == pytest.approx(expected, abs=4e-4)  # twist of the gears under friction
 
 
-def test_the_motors_hold_against_the_hand_which_takes_hold_when_they_do():
+def test_hand_takes_hold_when_the_motors_are_armed():
     drive = board(hand=PUSH)
     before = drive.plant.handle
     wait(drive, 0.5)
@@ -79,7 +87,7 @@ def test_the_motors_hold_against_the_hand_which_takes_hold_when_they_do():
     assert states(drive) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
-def test_no_motor_is_stronger_than_it_can_be():
+def test_motor_torque_is_limited():
     body = ArmBody(torque_limit=0.3)
     drive = board(body)
     arm(drive)
@@ -92,7 +100,7 @@ def test_no_motor_is_stronger_than_it_can_be():
 
 
 @pytest.mark.parametrize("gravity", [0.0, 5.0])
-def test_what_the_sensor_shows_is_the_hand_s_force_to_a_driver_that_knows_the_handle(gravity):
+def test_sensor_shows_the_hand_force_after_compensation_of_the_handle(gravity):
     body = ArmBody(kind="serial", gravity=gravity, handle_mass=0.7)
     drive = board(body, hand=PUSH)
     down = (0.0, -gravity, -math.sqrt(9.80665**2 - gravity**2))
@@ -115,7 +123,7 @@ def test_what_the_sensor_shows_is_the_hand_s_force_to_a_driver_that_knows_the_ha
         go(drive, (0.15, -0.1))
 
 
-def test_equal_seeds_give_equal_stories():
+def test_equal_seeds_give_equal_runs():
     stories = []
     for seed in (3, 3, 4):
         drive = board(hand={"name": "minimum-jerk", "pause": 0.0}, seed=seed)
@@ -126,7 +134,7 @@ def test_equal_seeds_give_equal_stories():
     assert stories[0] != stories[2]
 
 
-def test_the_hand_is_compiled_when_the_arm_is_built_not_when_it_takes_hold(monkeypatch):
+def test_hand_is_compiled_at_construction(monkeypatch):
     asked = []
     run_part = parts.run_part
     monkeypatch.setattr(parts, "run_part", lambda *words: (asked.append(words), run_part(*words)))
@@ -135,7 +143,7 @@ def test_the_hand_is_compiled_when_the_arm_is_built_not_when_it_takes_hold(monke
     assert asked[0][1] != hand.place, "a copy was, so that the hand is as it was"
 
 
-def test_times_of_faults_count_from_when_the_motors_are_driven():
+def test_fault_times_count_from_arming():
     sensor = WireFaults({"mute": ""}, ["mute@0.2+0.1"])
     drive = board(faults=["motor-fault@0.5"], sensor_faults=sensor)
     wait(drive, 3.0)
@@ -154,10 +162,130 @@ def test_times_of_faults_count_from_when_the_motors_are_driven():
     assert drive.loose_at == pytest.approx(0.61, abs=0.005)
 
 
-def test_names_of_faults_say_which_part_they_are_of():
+def test_fault_names_select_the_part():
     known = known_faults("optoforce")
     assert {"motors.unplug", "sensor.damaged"} <= known.keys()
     assert "sensor.flood" not in known
     texts = ["motors.unplug@1", " sensor.mute@2+1"]
     assert of_part(MOTORS, texts) == ["unplug@1"]
     assert of_part(SENSOR, texts) == ["mute@2+1"]
+
+
+# --- limits of the drive ----------------------------------------------------------------------------------------------
+
+
+# Limits of a drive with factory settings: 10 A with 0.04 N m/A, and 2 turn/s.
+ASKED = Demands(0.4, (1.5, 2.0), "device.arm.torque_limit", "device.max_speed = 0.5 m/s")
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(monkeypatch, tmp_path_factory):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
+
+
+def stage_of(demands=ASKED, **settings):
+    board = EmulatedOdrive()
+    return OdriveStage(settings, backend=EmulatedOdriveBackend(board), demands=demands), board
+
+
+def test_drive_with_sufficient_limits_reports_them():
+    stage, _ = stage_of()
+    with stage:
+        assert stage.facts["firmware"] == "0.5.6"
+        assert stage.facts["serial"] == "2065339F304B"
+        assert stage.facts["axis1"] == {
+            "current_limit_a": 10.0,
+            "torque_constant_nm_per_a": pytest.approx(0.04),
+            "torque_limit_nm": None,
+            "speed_limit_turn_per_s": 2.0,
+            "limits_speed": True,
+            "minds_overspeed": True,
+            "overspeed": pytest.approx(1.2),
+        }
+
+
+# Axis, setting of the drive, its value, and the message with the remedy.
+LOW = [
+    (1, "motor.config.current_lim", 5.0, "0.4 N m: axis1.motor.config.current_lim is 5 A.*current_lim = 10; odrv0"),
+    (0, "motor.config.torque_constant", 0.02, "current_lim = 20; .* Else set device.arm.torque_limit to 0.2."),
+    (0, "motor.config.torque_lim", 0.3, "torque_lim is 0.3 N m.*axis0.motor.config.torque_lim = 0.4; odrv0"),
+    (1, "controller.config.vel_limit", 1.6, "is 1.6 turn/s, and device.max_speed = 0.5 m/s .* to 2 turn/s.*= 2; "),
+    (0, "motor.config.current_lim", 0.0, "axis0.motor.config.current_lim is 0 in the drive"),
+    (1, "motor.config.torque_constant", math.nan, "torque_constant is nan .*motor.config.torque_constant = VALUE"),
+]
+
+
+@pytest.mark.parametrize(("axis", "name", "value", "message"), LOW)
+def test_drive_with_too_low_limits_is_rejected_with_a_remedy(axis, name, value, message):
+    stage, board = stage_of()
+    board.inside.axes[axis].values[name] = value
+    with pytest.raises(DeviceOpenError, match=message):
+        stage.open()
+    assert states(board) == [IDLE, IDLE]
+    assert not board.owners
+
+
+def test_speed_limit_setting_overrides_the_drive():
+    stage, board = stage_of(speed_limit=2.5)
+    board.inside.axes[0].values["controller.config.vel_limit"] = 0.1
+    with stage:
+        assert stage.facts["axis0"]["speed_limit_turn_per_s"] == 2.5
+    stage, _ = stage_of(speed_limit=1.0)
+    with pytest.raises(DeviceOpenError, match=r"motors\.speed_limit is 1 turn/s, .* set device\.motors\.speed_limit"):
+        stage.open()
+
+
+@pytest.mark.parametrize(
+    ("limits_speed", "minds_overspeed", "speed"),
+    [(True, True, 1.0), (True, False, 1.0), (False, True, 1.2), (False, False, math.inf)],
+)
+def test_disabled_speed_limit_does_not_count(limits_speed, minds_overspeed, speed):
+    own = AxisLimits(10.0, 0.04, math.inf, 1.0, limits_speed, minds_overspeed)
+    assert own.speed == pytest.approx(speed)
+    for asked in (0.99 * speed, 1.01 * speed):
+        if not math.isfinite(asked):
+            continue
+        demands = Demands(0.1, (asked, 0.0), "a", "device.max_speed = 1 m/s")
+        if asked < speed:
+            require_enough(0, own, demands, OdriveSettings())
+        else:
+            with pytest.raises(DeviceOpenError, match=f"to {asked:.3g} turn/s"):
+                require_enough(0, own, demands, OdriveSettings())
+
+
+def test_demands_are_the_largest_motor_speeds_of_the_workspace():
+    own = ArmSettings(max_speed=0.4, motors={"reduction_2": -50.0})
+    asked, body = own.demands.speeds, own.body
+    found = np.zeros(2)
+    for x in np.linspace(-own.half_width, own.half_width, 17):
+        for y in np.linspace(-own.half_height, own.half_height, 17):
+            for heading in np.linspace(0.0, math.pi, 37):
+                step = 1e-6 * np.array((math.cos(heading), math.sin(heading)))
+                moved = np.subtract(body.angles(x + step[0], y + step[1]), body.angles(x, y)) / 1e-6
+                found = np.maximum(found, np.abs(moved) * own.max_speed * (body.reduction, 50.0) / math.tau)
+    assert asked == pytest.approx(found, rel=5e-3)
+    assert own.demands.torque == body.torque_limit
+
+
+def test_arm_reports_the_drive_limits_and_checks_its_settings():
+    with opened() as arm:
+        own = arm.facts["motors"]["axis0"]
+        strongest = own["current_limit_a"] * own["torque_constant_nm_per_a"]
+        assert strongest == pytest.approx(arm.settings.body.torque_limit)
+    with pytest.raises(DeviceOpenError, match=r"motors\.speed_limit is 5 turn/s, and device\.max_speed = 0\.5"):
+        with opened(motors={"speed_limit": 5.0}):
+            pass
+
+
+@pytest.mark.parametrize(("current", "torque", "strongest"), [(2.0, math.inf, 0.08), (10.0, 0.05, 0.05)])
+def test_emulated_drive_respects_its_limits(current, torque, strongest):
+    inside, plant = alone(inertia=1.0)
+    axis = inside.axes[0]
+    axis.values |= {"motor.config.current_lim": current, "motor.config.torque_lim": torque}
+    axis.request(CLOSED_LOOP)
+    axis.values["controller.input_pos"] += 0.2
+    let_go_by(inside, 0.02)
+    assert axis.torque == pytest.approx(strongest)
+    assert axis.values["motor.effective_current_lim"] == current
+    assert axis.values["motor.current_control.Iq_setpoint"] == pytest.approx(strongest / 0.04)
+    assert plant.speeds[0] * math.tau == pytest.approx(strongest * 0.02, rel=0.05)

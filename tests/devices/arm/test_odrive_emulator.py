@@ -1,16 +1,26 @@
 """The emulated drive by itself: its protocol, its control law, its watchdog, its errors."""
 
+import contextlib
+import errno
 import math
 import struct
 
 import pytest
+import usb.core
+import usb.util
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE, STEP, TORQUE_CONTROL, VELOCITY_CONTROL
-from devices.emulators.odrive.board import JUMP, EmulatedOdrive
+from devices.arm.body import ArmBody
+from devices.common.workspace import Workspace
+from devices.emulators.arm.plant import ArmPlant
+from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE, POSITION_CONTROL, STEP, TORQUE_CONTROL, VELOCITY_CONTROL
+from devices.emulators.odrive.board import JUMP, NATIVE, TEXT, TEXT_IN, TEXT_OUT, EmulatedOdrive
 from devices.emulators.odrive.faults import ODRIVE_FAULTS, OdriveFaults
 from devices.emulators.odrive.firmware import LONGEST_LOG, Firmware
+from devices.emulators.odrive.plant import Flywheels
+from devices.emulators.odrive.text import TextProtocol
+from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from devices.emulators.times import FreeTime
 from haptics.errors import ConfigurationError
 from tests.devices.arm.odrive_rig import IDS, alone, let_go_by
@@ -18,12 +28,17 @@ from tests.devices.arm.odrive_rig import IDS, alone, let_go_by
 ACKNOWLEDGE = 0x8000
 
 
-def packet(inside: Firmware, endpoint: int, payload: bytes = b"", length: int = 8, crc: int | None = None) -> bytes:
+@pytest.fixture
+def inside():
+    return alone()[0]
+
+
+def packet(inside, endpoint, payload=b"", length=8, crc=None):
     trailer = (inside.checksum if endpoint & 0x7FFF else 1) if crc is None else crc
     return struct.pack("<HHH", 0x81, endpoint, length) + payload + struct.pack("<H", trailer)
 
 
-def ask(inside: Firmware, name: str, payload: bytes = b"", length: int = 8) -> bytes | None:
+def ask(inside, name, payload=b"", length=8):
     answer = inside.handle(packet(inside, IDS[name] | ACKNOWLEDGE, payload, length))
     assert answer is None or answer[:2] == b"\x81\x80"
     return answer and answer[2:]
@@ -32,15 +47,13 @@ def ask(inside: Firmware, name: str, payload: bytes = b"", length: int = 8) -> b
 # --- the protocol ----------------------------------------------------------------------------------------------------
 
 
-def test_a_write_gives_what_was_there_before() -> None:
-    inside, _ = alone()
+def test_write_returns_the_previous_value(inside):
     assert ask(inside, "axis1.controller.input_vel", struct.pack("<f", 1.5)) == struct.pack("<f", 0.0)
     assert ask(inside, "axis1.controller.input_vel", struct.pack("<f", 2.5)) == struct.pack("<f", 1.5)
     assert ask(inside, "axis0.controller.input_vel") == struct.pack("<f", 0.0)
 
 
-def test_a_wrong_trailer_is_met_with_silence() -> None:
-    inside, _ = alone()
+def test_wrong_trailer_is_ignored(inside):
     before = dict(inside.axes[0].values)
     wrong = packet(
         inside, IDS["axis0.controller.input_vel"] | ACKNOWLEDGE, struct.pack("<f", 1.0), 0, inside.checksum ^ 1
@@ -50,33 +63,23 @@ def test_a_wrong_trailer_is_met_with_silence() -> None:
     assert not inside.received
 
 
-def test_a_long_run_does_not_fill_the_memory() -> None:
-    inside, _ = alone()
+def test_packet_log_is_bounded(inside):
     for number in range(LONGEST_LOG + 3):
         inside.handle(packet(inside, IDS["axis0.controller.input_vel"], struct.pack("<f", number)))
     assert len(inside.received) == LONGEST_LOG
     assert struct.unpack_from("<f", inside.received[-1], 6) == (LONGEST_LOG + 2,)
 
 
-def test_an_unknown_endpoint_is_met_with_a_head_only() -> None:
-    inside, _ = alone()
+def test_unknown_endpoint_returns_an_empty_answer(inside):
     assert inside.handle(packet(inside, 5000 | ACKNOWLEDGE)) == b"\x81\x80"
 
 
-def test_what_wants_no_answer_gets_none_and_is_done() -> None:
-    inside, _ = alone()
-    assert inside.handle(packet(inside, IDS["test_property"], struct.pack("<I", 7), 0)) is None
-    assert ask(inside, "test_property") == struct.pack("<I", 7)
-
-
-def test_what_can_only_be_read_stays() -> None:
-    inside, _ = alone()
+def test_read_only_property_ignores_writes(inside):
     assert ask(inside, "vbus_voltage", struct.pack("<f", 5.0)) == struct.pack("<f", 24.0)
     assert ask(inside, "vbus_voltage") == struct.pack("<f", 24.0)
 
 
-def test_the_table_comes_in_pages_of_61_bytes() -> None:
-    inside, _ = alone()
+def test_endpoint_table_is_sent_in_pages(inside):
     text = b""
     while page := (inside.handle(packet(inside, ACKNOWLEDGE, struct.pack("<I", len(text)), 512)) or b"")[2:]:
         assert len(page) <= 61
@@ -84,18 +87,16 @@ def test_the_table_comes_in_pages_of_61_bytes() -> None:
     assert text == inside.text
 
 
-def test_functions_take_arguments_and_give_results() -> None:
-    inside, _ = alone()
+def test_functions_take_arguments_and_return_results(inside):
     for total in (3, 6):
         inside.handle(packet(inside, 771 | ACKNOWLEDGE, struct.pack("<i", 3), 0))
         inside.handle(packet(inside, IDS["test_function"] | ACKNOWLEDGE, b"", 0))
         answer = inside.handle(packet(inside, 772 | ACKNOWLEDGE, b"", 4))
-        assert answer is not None
         assert struct.unpack("<i", answer[2:]) == (total,)
 
 
 @given(st.lists(st.tuples(st.sampled_from(sorted(IDS.values())), st.binary(max_size=12), st.booleans()), max_size=20))
-def test_nothing_that_is_written_makes_it_fall_over(packets: list[tuple[int, bytes, bool]]) -> None:
+def test_arbitrary_writes_do_not_crash_the_drive(packets):
     inside, plant = alone()
     for axis in inside.axes:
         axis.request(CLOSED_LOOP)
@@ -109,14 +110,14 @@ def test_nothing_that_is_written_makes_it_fall_over(packets: list[tuple[int, byt
 
 
 @given(st.binary(max_size=64))
-def test_noise_is_dropped(data: bytes) -> None:
+def test_native_protocol_ignores_noise(data):
     inside, _ = alone()
     if struct.unpack("<H", data[-2:].rjust(2, b"\0"))[0] not in {1, inside.checksum}:
         assert inside.handle(data) is None
         assert not inside.received
 
 
-def test_what_is_not_a_number_is_an_error_of_the_motor() -> None:
+def test_nan_command_is_a_motor_error():
     inside, plant = alone()
     inside.axes[0].request(CLOSED_LOOP)
     ask(inside, "axis0.controller.input_pos", struct.pack("<f", math.nan))
@@ -128,7 +129,7 @@ def test_what_is_not_a_number_is_an_error_of_the_motor() -> None:
 # --- the control law -------------------------------------------------------------------------------------------------
 
 
-def test_it_holds_where_it_was_when_it_began() -> None:
+def test_closed_loop_holds_the_initial_position():
     inside, plant = alone()
     plant.angles = (0.3, -0.7)
     let_go_by(inside, 0.05)
@@ -137,7 +138,7 @@ def test_it_holds_where_it_was_when_it_began() -> None:
     assert plant.angles == pytest.approx((0.3, -0.7), abs=2e-4)
 
 
-def test_under_a_load_the_integrator_takes_over_and_the_torque_is_that_of_the_load() -> None:
+def test_integrator_compensates_a_load():
     inside, plant = alone()
     inside.axes[0].request(CLOSED_LOOP)
     plant.loads = (0.1, 0.0)
@@ -148,7 +149,7 @@ def test_under_a_load_the_integrator_takes_over_and_the_torque_is_that_of_the_lo
     assert inside.axes[0].values["controller.vel_integrator_torque"] == pytest.approx(-0.1, abs=0.01)
 
 
-def test_told_the_speed_of_a_moving_reference_it_does_not_lag() -> None:
+def test_speed_feed_forward_removes_the_lag():
     lags = []
     for told in (0.0, 1.0):
         inside, plant = alone()
@@ -163,7 +164,7 @@ def test_told_the_speed_of_a_moving_reference_it_does_not_lag() -> None:
     assert abs(lags[1]) < 0.05 * lags[0]
 
 
-def test_speed_control_and_torque_control() -> None:
+def test_speed_and_torque_control_modes():
     inside, plant = alone(friction=0.0)
     for axis, mode in zip(inside.axes, (VELOCITY_CONTROL, TORQUE_CONTROL), strict=True):
         axis.values["controller.config.control_mode"] = mode
@@ -177,7 +178,7 @@ def test_speed_control_and_torque_control() -> None:
 
 @settings(max_examples=5)
 @given(st.floats(-5.0, 5.0), st.floats(0.5, 5.0))
-def test_no_command_drives_it_beyond_current_and_speed(position: float, limit: float) -> None:
+def test_commands_respect_current_and_speed_limits(position, limit):
     inside, plant = alone()
     axis = inside.axes[0]
     axis.values["motor.config.current_lim"] = limit
@@ -189,7 +190,7 @@ def test_no_command_drives_it_beyond_current_and_speed(position: float, limit: f
         assert abs(plant.speeds[0]) < 2.4
 
 
-def test_what_is_turned_faster_than_allowed_is_let_go() -> None:
+def test_overspeed_disables_the_motor():
     inside, plant = alone(friction=0.0)
     axis = inside.axes[0]
     axis.request(CLOSED_LOOP)
@@ -200,7 +201,7 @@ def test_what_is_turned_faster_than_allowed_is_let_go() -> None:
 
 
 @pytest.mark.parametrize(("turns", "speed"), [(0.123456, 0.0), (0.0, 0.7), (-3.0, -1.9)])
-def test_the_encoder_tells_within_a_count_or_two(turns: float, speed: float) -> None:
+def test_encoder_estimates_position_and_speed(turns, speed):
     inside, plant = alone(friction=0.0)
     plant.speeds = (speed, 0.0)
     let_go_by(inside, 0.2)
@@ -215,8 +216,7 @@ def test_the_encoder_tells_within_a_count_or_two(turns: float, speed: float) -> 
 # --- watchdog and errors ---------------------------------------------------------------------------------------------
 
 
-def test_the_watchdog_expires_after_its_time_and_not_before() -> None:
-    inside, _ = alone()
+def test_watchdog_expires_after_its_timeout(inside):
     axis = inside.axes[0]
     axis.values["config.watchdog_timeout"] = 0.1
     axis.feed()
@@ -231,16 +231,14 @@ def test_the_watchdog_expires_after_its_time_and_not_before() -> None:
     assert (axis.values["current_state"], axis.values["error"]) == (IDLE, 0x800)
 
 
-def test_a_watchdog_that_was_never_fed_expires_at_once() -> None:
-    inside, _ = alone()
+def test_watchdog_that_was_never_fed_expires_immediately(inside):
     axis = inside.axes[0]
     axis.values["config.enable_watchdog"] = True
     inside.iterate()
     assert axis.values["error"] == 0x800
 
 
-def test_an_error_stays_and_keeps_it_from_being_driven_until_it_is_cleared() -> None:
-    inside, _ = alone()
+def test_error_prevents_closed_loop_until_cleared(inside):
     axis = inside.axes[0]
     axis.fail(0x40, "motor", 0x8)
     axis.request(CLOSED_LOOP)
@@ -252,8 +250,7 @@ def test_an_error_stays_and_keeps_it_from_being_driven_until_it_is_cleared() -> 
     assert axis.values["current_state"] == CLOSED_LOOP
 
 
-def test_without_calibration_it_is_not_driven() -> None:
-    inside, _ = alone()
+def test_uncalibrated_axis_rejects_closed_loop(inside):
     inside.axes[1].values["encoder.is_ready"] = False
     assert ask(inside, "axis1.requested_state", b"\x08", 0) == b""
     assert inside.axes[1].values["error"] == 0x1
@@ -263,16 +260,7 @@ def test_without_calibration_it_is_not_driven() -> None:
 # --- on the bus ------------------------------------------------------------------------------------------------------
 
 
-def test_time_goes_by_when_somebody_looks() -> None:
-    board = EmulatedOdrive(time=FreeTime())
-    board.plant.speeds = (1.0, 0.0)
-    board.time.wait_until(0.5)
-    assert board.plant.angles[0] == 0.0
-    board.catch_up()
-    assert board.plant.angles[0] == pytest.approx(0.5, rel=0.2)
-
-
-def test_faults_come_and_go_at_their_time() -> None:
+def test_faults_start_and_end_at_their_times():
     board = EmulatedOdrive(time=FreeTime(), faults=["unplug@1+1", "motor-fault@3", "encoder-jump@4"])
     generation, address = board.generation, board.address
     for instant, plugged in ((0.5, True), (1.5, False), (2.5, True)):
@@ -291,12 +279,12 @@ def test_faults_come_and_go_at_their_time() -> None:
 
 
 @pytest.mark.parametrize("text", ["nonsense@1", "nak", "nak@", "nak@-1", "nak@1+0", "nak@x", "nak@nan"])
-def test_a_wrong_fault_is_named(text: str) -> None:
+def test_invalid_fault_descriptions_are_rejected(text):
     with pytest.raises(ConfigurationError, match="fault of the wire"):
         OdriveFaults([text])
 
 
-def test_faults_by_hand() -> None:
+def test_faults_can_be_set_and_cleared():
     faults = OdriveFaults()
     faults.set("nak", "delay-5ms", "delay-1ms")
     assert faults.delay(0.0) == 5e-3
@@ -307,3 +295,366 @@ def test_faults_by_hand() -> None:
     with pytest.raises(ConfigurationError, match=r"nacked.*nak"):
         faults.set("nacked")
     assert set(ODRIVE_FAULTS) >= {"nak", "stall", "unplug", "wrong-crc"}
+
+
+# --- iterations in kernels --------------------------------------------------------------------------------------------
+
+
+ROOM = Workspace((-0.2, -0.15), (0.2, 0.15))
+
+
+def flywheels():
+    plant = Flywheels()
+    plant.speeds = (0.3, -0.2)
+    return plant
+
+
+def arm():
+    plant = ArmPlant(ArmBody(), (100.0, -80.0), ROOM, {"name": "minimum-jerk", "pause": 0.0})
+    plant.begin()
+    return plant
+
+
+def story(plant, pieces):
+    """Return the state after each of six pieces of 100 iterations, in calls of `pieces` iterations."""
+    inside, told = Firmware(plant, 1), []
+    for axis in inside.axes:
+        axis.values |= {"config.watchdog_timeout": 0.05, "controller.config.vel_limit": 50.0}
+        axis.request(CLOSED_LOOP)
+        axis.values["controller.input_pos"] += 0.05
+        axis.values["config.enable_watchdog"] = True
+    for _ in range(6):  # the watchdogs expire in the middle
+        for count in pieces:
+            inside.iterate(count)
+        told += [*plant.angles, *plant.speeds, *(value for axis in inside.axes for value in axis.values.values())]
+    assert 0x800 in told
+    return told
+
+
+@pytest.mark.parametrize("make", [flywheels, arm])
+def test_iterations_per_call_do_not_change_the_result(make):
+    one_by_one = story(make(), [1] * 100)
+    assert story(make(), [100]) == one_by_one
+    assert story(make(), [3, 13, 1, 64, 19]) == one_by_one
+
+
+@pytest.mark.parametrize(("timeout", "left"), [(math.inf, True), (math.nan, False), (-1.0, False), (1e30, True)])
+def test_invalid_watchdog_timeouts_are_handled(inside, timeout, left):
+    axis = inside.axes[0]
+    axis.values |= {"config.watchdog_timeout": timeout, "config.enable_watchdog": True}
+    axis.feed()
+    inside.iterate(100)
+    assert (axis.values["error"] == 0) == left
+
+
+def test_values_too_large_for_the_wire_are_wrapped_or_infinite():
+    inside, plant = alone()
+    plant.angles = (1e6, 0.0)
+    inside.iterate(8)
+    request = struct.pack("<HHH", 0x81, IDS["axis0.encoder.shadow_count"] | 0x8000, 4)
+    answer = inside.handle(request + struct.pack("<H", inside.checksum))
+    assert struct.unpack("<i", answer[2:])[0] == (round(1e6 * 8192) + 2**31) % 2**32 - 2**31
+    inside.axes[0].values["controller.input_vel"] = 1e300
+    request = struct.pack("<HHH", 0x81, IDS["axis0.controller.input_vel"] | 0x8000, 4)
+    assert inside.handle(request + struct.pack("<H", inside.checksum)) == b"\x81\x80" + struct.pack("<f", math.inf)
+
+
+# Time limit of a transfer that may not come [ms].
+SOON = 50
+
+
+# --- text protocol ----------------------------------------------------------------------------------------------------
+
+
+def say(protocol, *packets):
+    return [answer for packet in packets for answer in protocol.take(packet)]
+
+
+@pytest.fixture
+def board():
+    return EmulatedOdrive()
+
+
+@pytest.fixture
+def port(board):
+    """The drive, with the kernel's driver gone from its serial port."""
+    device = usb.core.find(backend=EmulatedOdriveBackend(board))
+    device.detach_kernel_driver(TEXT)
+    usb.util.claim_interface(device, TEXT)
+    yield device
+    usb.util.dispose_resources(device)
+
+
+def read(device, size=64):
+    return bytes(device.read(TEXT_IN, size, SOON))
+
+
+def fails(device, number, text=None):
+    """A transfer fails: of `text` out, or in."""
+    with pytest.raises(usb.core.USBError) as caught:
+        device.write(TEXT_OUT, text, SOON) if text is not None else read(device)
+    assert caught.value.errno == number
+
+
+# --- lines -----------------------------------------------------------------------------------------------------------
+
+
+def test_position_line_sets_the_inputs_and_feeds_the_watchdog(inside):
+    axis = inside.axes[1]
+    axis.values |= {"config.watchdog_timeout": 0.1, "controller.config.control_mode": TORQUE_CONTROL}
+    axis.feed()
+    axis.values["config.enable_watchdog"] = True
+    axis.request(CLOSED_LOOP)
+    protocol = TextProtocol(inside)
+    for _ in range(5):
+        let_go_by(inside, 0.08)
+        assert say(protocol, b"p 1 0.001 -0.25 1.5e-2\n") == []
+    assert axis.values["current_state"] == CLOSED_LOOP
+    assert axis.values["controller.config.control_mode"] == POSITION_CONTROL
+    given = [axis.values[f"controller.input_{name}"] for name in ("pos", "vel", "torque")]
+    assert given == list(struct.unpack("<3f", struct.pack("<3f", 0.001, -0.25, 0.015)))
+    say(protocol, b"p 1 0.002\n")
+    assert axis.values["controller.input_vel"] == -0.25  # omitted values stay
+    assert inside.axes[0].values.get("controller.input_pos", 0.0) == 0.0
+    let_go_by(inside, 0.11)
+    assert axis.values["current_state"] == IDLE
+
+
+def test_feedback_line_returns_the_encoder_estimates():
+    inside, plant = alone(friction=0.0)
+    plant.angles, plant.speeds = (0.3, -0.75), (0.5, 0.0)
+    let_go_by(inside, 0.1)
+    inside.axes[1].set_count(-6144)
+    let_go_by(inside, 0.1)
+    first, second = (answer.split() for answer in say(TextProtocol(inside), b"f 0\nf 1\n"))
+    for words, axis in zip((first, second), inside.axes, strict=True):
+        found = [axis.values["encoder.pos_estimate"], axis.values["encoder.vel_estimate"]]
+        assert [float(word) for word in words] == pytest.approx(found, abs=1e-6)
+        assert [len(word.partition(b".")[2]) for word in words] == [6, 6]
+    assert float(second[0]) == pytest.approx(-0.75, abs=1e-3)
+
+
+def test_text_commands_set_speed_torque_limits_and_count(inside):
+    first, second = inside.axes
+    protocol = TextProtocol(inside)
+    said = say(protocol, b"v 0 1.5\nc 1 0.25\nq 0 2 3 0.5\nesl 1 4096\nu 1\nt 1 0.5\n")
+    assert said == [b"encoder set to 4096\r\n"]
+    assert first.values["controller.input_vel"] == 1.5
+    assert first.values["controller.config.vel_limit"] == 3.0
+    assert first.values["motor.config.torque_lim"] == 0.5
+    assert second.values["controller.input_torque"] == 0.25
+    assert first.values["controller.config.control_mode"] == POSITION_CONTROL
+    let_go_by(inside, 0.01)
+    assert second.values["encoder.pos_estimate"] == pytest.approx(0.5, abs=1e-3)
+    say(protocol, b"v 0 1.5\nc 1 0.25\n")
+    modes = [axis.values["controller.config.control_mode"] for axis in inside.axes]
+    assert modes == [VELOCITY_CONTROL, TORQUE_CONTROL]
+
+
+def test_text_properties_are_read_and_written_by_name(inside):
+    protocol = TextProtocol(inside)
+    written = b"w axis0.controller.config.pos_gain 12.5\nw axis1.requested_state 8\nw axis0.config.enable_watchdog 0\n"
+    assert say(protocol, written) == []
+    assert inside.axes[0].values["controller.config.pos_gain"] == 12.5
+    assert inside.axes[1].values["current_state"] == CLOSED_LOOP
+    for name, text in {
+        "axis0.controller.config.pos_gain": b"12.500000",
+        "axis1.current_state": b"8",
+        "axis1.requested_state": b"0",
+        "axis0.encoder.is_ready": b"1",
+        "vbus_voltage": b"24.000000",
+        "fw_version_minor": b"5",
+        "axis0.encoder.config.cpr": b"8192",
+    }.items():
+        assert say(protocol, b"r " + name.encode() + b"\n") == [text + b"\r\n"]
+    inside.axes[0].fail(0x40, "motor", 1 << 35)
+    assert say(protocol, b"r axis0.motor.error\n") == [b"343597383\r\n"]  # at most nine characters
+    assert say(protocol, b"sc\nr axis0.motor.error\n") == [b"0\r\n"]
+    with pytest.raises(KeyError):
+        del inside.axes[1].values["controller.input_vel"]
+
+
+@pytest.mark.parametrize(
+    ("line", "answer"),
+    [
+        (b"p 0", b"invalid command format"),
+        (b"f x", b"invalid command format"),
+        (b"p 2 0.1", b"invalid motor 2"),
+        (b"f -1", b"invalid motor 4294967295"),
+        (b"r", b"invalid command format"),
+        (b"r axis0.no_such_thing", b"invalid property"),
+        (b"w axis2.error 1", b"invalid property"),
+        (b"r axis0.watchdog_feed", b"invalid property"),
+        (b"w axis0.current_state 8", b"not implemented"),
+        (b"w axis0.requested_state idle", b"not implemented"),
+        (b"x 1 2", b"unknown command"),
+        (b"", b"unknown command"),
+    ],
+)
+def test_invalid_line_is_reported_and_ignored(inside, line, answer):
+    before = [dict(axis.values) for axis in inside.axes]
+    assert say(TextProtocol(inside), line + b"\n") == [answer + b"\r\n"]
+    assert [axis.values for axis in inside.axes] == before
+
+
+def test_text_checksums_and_comments(inside):
+    protocol = TextProtocol(inside)
+    assert say(protocol, b"r vbus_voltage *93\n") == [b"24.000000*40\r\n"]
+    assert say(protocol, b"r vbus_voltage *94\nr vbus_voltage *\n") == []
+    assert say(protocol, b"r vbus_voltage ; how much is it?\n") == [b"24.000000\r\n"]
+
+
+# --- lines and packets -----------------------------------------------------------------------------------------------
+
+
+@given(st.lists(st.integers(1, 40), max_size=12))
+def test_text_lines_may_be_split_across_packets(lengths):
+    inside, _ = alone()
+    text = b"p 0 0.5 0.25\nr vbus_voltage\rp 1 -1\nf 0!r fw_version_minor\n"
+    packets = []
+    for length in lengths:
+        packets.append(text[:length])
+        text = text[length:]
+    said = say(TextProtocol(inside), *packets, text)
+    assert said == [b"24.000000\r\n", b"0.000000 0.000000\r\n", b"5\r\n"]
+    assert [axis.values["controller.input_pos"] for axis in inside.axes] == [0.5, -1.0]
+
+
+def test_too_long_text_line_is_dropped(inside):
+    protocol = TextProtocol(inside)
+    assert say(protocol, b"r " + b"x" * 252, b"\n") == [b"invalid property\r\n"]
+    long = b"r vbus_voltage " + b"x" * 300
+    packets = [long[start : start + 64] for start in range(0, len(long), 64)]
+    assert say(protocol, *packets, b"r vbus_voltage", b"\nr fw_version_minor\n") == [b"5\r\n"]
+
+
+@given(st.lists(st.binary(max_size=64), max_size=8))
+def test_text_protocol_survives_noise(packets):
+    inside, _ = alone()
+    protocol = TextProtocol(inside)
+    assert all(answer.endswith(b"\r\n") for answer in say(protocol, *packets))
+    let_go_by(inside, 1e-3)
+    say(protocol, b"\n" * 2)
+    assert say(protocol, b"r fw_version_minor\n") == [b"5\r\n"]
+
+
+# --- on the bus ------------------------------------------------------------------------------------------------------
+
+
+def test_text_interface_is_initially_bound_to_the_kernel_driver(board):
+    device = usb.core.find(backend=EmulatedOdriveBackend(board))
+    assert [device.is_kernel_driver_active(number) for number in (0, TEXT, NATIVE)] == [True, True, False]
+    with pytest.raises(usb.core.USBError) as caught:
+        usb.util.claim_interface(device, TEXT)
+    assert caught.value.errno == errno.EBUSY
+    usb.util.claim_interface(device, NATIVE)
+    device.detach_kernel_driver(TEXT)
+    assert not device.is_kernel_driver_active(0)  # it gives up both
+    usb.util.claim_interface(device, TEXT)
+    assert set(board.owners) == {TEXT, NATIVE}
+    usb.util.release_interface(device, TEXT)
+    assert set(board.owners) == {NATIVE}
+    device.attach_kernel_driver(TEXT)
+    assert device.is_kernel_driver_active(0)
+    usb.util.dispose_resources(device)
+    board.unplug()
+    board.plug()
+    assert board.drivers == {0, TEXT}
+
+
+def test_several_lines_in_a_transfer_get_two_packets(port):
+    lines = b"p 0 0.0001 0.002 0.03\np 1 0.0001 0.002 0.03\nf 0\nf 1\nr fw_version_minor\n"
+    assert len(lines) > 64
+    assert port.write(TEXT_OUT, lines, SOON) == len(lines)
+    assert read(port) == b"0.000000 0.000000\r\n"  # sent as soon as it was ready
+    assert read(port) == b"0.000000 0.000000\r\n5\r\n"
+    fails(port, errno.ETIMEDOUT)
+
+
+def test_full_output_buffer_blocks_until_a_power_cycle(board, port):
+    port.write(TEXT_OUT, b"r vbus_voltage\n" * 8, SOON)
+    assert read(port) == b"24.000000\r\n"
+    for _ in range(2):
+        fails(port, errno.ETIMEDOUT)
+        port.write(TEXT_OUT, b"r fw_version_minor\n", SOON)
+        with contextlib.suppress(usb.core.USBError):
+            port.reset()
+    port.write(TEXT_OUT, b"r vbus_voltage\n" * 100, SOON)  # which is lost, and not stored
+    board.unplug()
+    board.plug()
+    device = usb.core.find(backend=EmulatedOdriveBackend(board))
+    device.detach_kernel_driver(TEXT)
+    device.write(TEXT_OUT, b"r fw_version_minor\n", SOON)
+    assert read(device) == b"5\r\n"
+    usb.util.dispose_resources(device)
+
+
+def test_transfer_without_a_claim_fails(board):
+    backend = EmulatedOdriveBackend(board)
+    handle = backend.open_device(next(backend.enumerate_devices()))
+    backend.claim_interface(handle, NATIVE)
+    for driven, number in ((True, errno.EBUSY), (False, errno.EINVAL)):
+        if not driven:
+            backend.detach_kernel_driver(handle, TEXT)
+        with pytest.raises(usb.core.USBError) as caught:
+            backend.bulk_write(handle, TEXT_OUT, TEXT, b"f 0\n", SOON)
+        assert caught.value.errno == number
+
+
+# --- faults -----------------------------------------------------------------------------------------------------------
+
+OUT, IN = b"f 0\n", None
+
+
+@pytest.mark.parametrize(
+    ("fault", "way", "number"),
+    [
+        ("nak", OUT, errno.ETIMEDOUT),
+        ("nak", IN, errno.ETIMEDOUT),
+        ("write-error", OUT, errno.EIO),
+        ("read-error", IN, errno.EIO),
+        ("stall", OUT, errno.EPIPE),
+        ("stall", IN, errno.EPIPE),
+        ("unplug", OUT, errno.ENODEV),
+        ("unplug", IN, errno.ENODEV),
+        ("lost-answer", IN, errno.ETIMEDOUT),
+    ],
+)
+def test_bus_faults_affect_the_text_endpoint(board, port, fault, way, number):
+    if fault != "lost-answer":
+        port.write(TEXT_OUT, b"f 0\n", SOON)
+    board.faults.set(fault)
+    if fault == "lost-answer":
+        port.write(TEXT_OUT, b"p 0 0.5\nf 0\n", SOON)
+        assert board.inside.axes[0].values["controller.input_pos"] == 0.5
+    fails(port, number, way)
+    board.faults.clear()
+    if fault == "stall":
+        fails(port, errno.EPIPE, way)
+        port.clear_halt(TEXT_IN)
+        port.clear_halt(TEXT_OUT)
+    if fault not in {"unplug", "lost-answer"}:
+        assert read(port) == b"0.000000 0.000000\r\n"
+
+
+def test_short_answer_fault_affects_the_text_endpoint(board, port):
+    board.faults.set("short")
+    port.write(TEXT_OUT, b"f 0\n", SOON)
+    assert read(port) == b"\r\n"
+    board.faults.clear()
+    board.faults.set("wrong-crc")  # of which text has none
+    port.write(TEXT_OUT, b"r fw_version_minor\n", SOON)
+    assert read(port) == b"5\r\n"
+
+
+def test_delay_fault_delays_text_transfers():
+    board = EmulatedOdrive(time=FreeTime())
+    device = usb.core.find(backend=EmulatedOdriveBackend(board))
+    device.detach_kernel_driver(TEXT)
+    usb.util.claim_interface(device, TEXT)
+    board.faults.set("delay-5ms")
+    before = board.now
+    device.write(TEXT_OUT, b"f 0\n", SOON)
+    assert board.now - before == pytest.approx(5e-3)
+    read(device)
+    assert board.now - before == pytest.approx(10e-3)

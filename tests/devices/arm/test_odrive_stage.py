@@ -1,19 +1,20 @@
-"""The stage and the emulated drive together: how it is begun, what it does in a tick, how it is ended."""
+"""The ODrive stage with an emulated drive: opening, arming, ticks and end, over the native and the text protocol."""
 
+import contextlib
 import math
 import struct
 import threading
 import time
-from collections.abc import Callable
 
 import numpy as np
 import pytest
 
-from devices.arm.motors import MotorStage, OdriveSettings, OdriveStage
+from devices.arm.motors import OdriveSettings, OdriveStage
+from devices.arm.motors.rounds import NativeRounds, TextRounds
 from devices.arm.motors.usb.pipes import Pipes
 from devices.emulators.odrive import emulated_odrive
 from devices.emulators.odrive.axis import CLOSED_LOOP, IDLE
-from devices.emulators.odrive.board import EmulatedOdrive
+from devices.emulators.odrive.board import TEXT, EmulatedOdrive
 from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
 from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
 from tests.devices.arm.odrive_rig import (
@@ -33,19 +34,14 @@ pytestmark = pytest.mark.usefixtures("stepped")
 
 
 @pytest.fixture(autouse=True)
-def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _own_cache(monkeypatch, tmp_path_factory):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.getbasetemp() / "cache"))
 
 
 # --- the beginning ---------------------------------------------------------------------------------------------------
 
 
-def test_it_is_a_motor_stage() -> None:
-    stage: MotorStage = OdriveStage(backend=emulated_odrive())
-    assert not stage.homed
-
-
-def test_what_is_done_before_a_motor_moves_and_in_which_order() -> None:
+def test_arm_configures_each_axis_in_order():
     stage, board = make(speed_limit=5.0, position_gain=30.0)
     with stage:
         stage.home(HOME)
@@ -74,7 +70,8 @@ def test_what_is_done_before_a_motor_moves_and_in_which_order() -> None:
         assert f"{axis}.controller.config.vel_gain" not in values
 
 
-def test_opened_the_motors_are_loose_whatever_they_did_before() -> None:
+def test_open_disables_the_motors():
+    assert not OdriveStage(backend=emulated_odrive()).homed
     stage, board = make()
     for axis in board.inside.axes:
         axis.request(CLOSED_LOOP)
@@ -84,60 +81,42 @@ def test_opened_the_motors_are_loose_whatever_they_did_before() -> None:
             stage.tick(HOME)
 
 
-def test_nothing_is_compiled_while_a_watchdog_waits() -> None:
+def test_kernels_are_compiled_before_the_watchdog_runs():
     assert states_at_looks(*make()) == [[IDLE, IDLE], [CLOSED_LOOP, CLOSED_LOOP]]
 
 
-def test_armed_they_hold_where_they_are() -> None:
-    with armed() as (_, board):
-        before = board.plant.angles
-        time.sleep(0.05)
-        assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
-        assert board.plant.angles == pytest.approx(before, abs=3e-4)
-
-
 @pytest.mark.parametrize(
-    ("spoil", "message"),
+    ("axis", "name", "value", "message"),
     [
+        (None, "vbus_voltage", 3.2, "supply has 3.2 V, it must have 10 to 56 V: switch it on"),
+        (None, "fw_version_minor", 4, r"firmware is 0\.4\.6: this driver is for 0\.5"),
+        (None, "error", 2, "the drive: the supply's voltage is too low"),
+        (1, "motor", (0x40, 0x8), "errors from earlier: axis 1: motor: fault of the gate"),
+        (0, "encoder", (0x100, 0x4), r"no response .*clear_errors=true"),
+        (0, "motor.is_calibrated", False, "axis 0 .* motor is not calibrated"),
+        (1, "encoder.is_ready", False, "axis 1 .* encoder is not calibrated"),
+        (1, "config.enable_step_dir", True, r"axis1\.config\.enable_step_dir is true .* pulses"),
         (
-            lambda inside: inside.values.update(vbus_voltage=3.2),
-            "supply has 3.2 V, it must have 10 to 56 V: switch it on",
-        ),
-        (lambda inside: inside.values.update(fw_version_minor=4), r"firmware is 0\.4\.6: this driver is for 0\.5"),
-        (
-            lambda inside: inside.axes[1].fail(0x40, "motor", 0x8),
-            "errors from earlier: axis 1: motor: fault of the gate",
-        ),
-        (lambda inside: inside.axes[0].fail(0x100, "encoder", 0x4), r"no response .*clear_errors=true"),
-        (lambda inside: inside.values.update(error=2), "the drive: the supply's voltage is too low"),
-        (
-            lambda inside: inside.axes[0].values.update({"motor.is_calibrated": False}),
-            "axis 0 .* motor is not calibrated",
-        ),
-        (
-            lambda inside: inside.axes[1].values.update({"encoder.is_ready": False}),
-            "axis 1 .* encoder is not calibrated",
-        ),
-        (
-            lambda inside: inside.axes[1].values.update({"config.enable_step_dir": True}),
-            r"axis1\.config\.enable_step_dir is true .* pulses",
-        ),
-        (
-            lambda inside: inside.axes[0].values.update({"controller.config.circular_setpoints": True}),
-            r"axis0\.controller\.config\.circular_setpoints is true .* any turn",
+            0,
+            "controller.config.circular_setpoints",
+            True,
+            r"axis0\.controller\.config\.circular_setpoints is true .* any",
         ),
     ],
 )
-def test_a_drive_that_cannot_be_used_is_refused_with_what_to_do(spoil: Callable[..., None], message: str) -> None:
+def test_unusable_drive_is_rejected_with_a_remedy(axis, name, value, message):
     stage, board = make()
-    spoil(board.inside)
+    if name in ("motor", "encoder"):
+        board.inside.axes[axis].fail(value[0], name, value[1])
+    else:
+        (board.inside if axis is None else board.inside.axes[axis]).values[name] = value
     with pytest.raises(DeviceOpenError, match=message):
         stage.open()
-    assert not board.owners  # given back
+    assert not board.owners  # the interface is released
     stage.close()
 
 
-def test_errors_are_cleared_where_the_settings_say_so_and_that_of_the_watchdog_always() -> None:
+def test_arm_clears_watchdog_errors_and_others_only_by_setting():
     for bits, settings in ((0x800, {}), (0x800 | 0x40, {"clear_errors": True})):
         stage, board = make(**settings)
         board.inside.axes[0].fail(bits)
@@ -147,7 +126,7 @@ def test_errors_are_cleared_where_the_settings_say_so_and_that_of_the_watchdog_a
             assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
 
 
-def test_incremental_encoders_must_be_homed_absolute_ones_need_not() -> None:
+def test_arm_requires_homing_of_incremental_encoders():
     stage, board = make()
     with stage:
         with pytest.raises(DeviceOpenError, match="bring it to its home pose"):
@@ -160,7 +139,7 @@ def test_incremental_encoders_must_be_homed_absolute_ones_need_not() -> None:
         stage.arm()
 
 
-def test_homing_makes_the_angles_count_from_there_behind_the_gear() -> None:
+def test_homing_sets_the_joint_angles():
     stage, board = make(reduction_1=10.0, reduction_2=-8.0)
     board.plant.angles = (3.7, -1.2)
     board.unplug()
@@ -173,7 +152,7 @@ def test_homing_makes_the_angles_count_from_there_behind_the_gear() -> None:
     assert board.plant.angles == pytest.approx((3.7, -1.2), abs=2e-3)  # and nothing has moved
 
 
-def test_an_arm_that_moves_is_not_homed() -> None:
+def test_homing_rejects_a_moving_arm():
     stage, board = make()
     with stage:
         board.plant.speeds = (0.5, 0.0)
@@ -183,28 +162,28 @@ def test_an_arm_that_moves_is_not_homed() -> None:
     assert not stage.homed
 
 
-def test_nobody_is_at_home_nowhere() -> None:
+def test_homing_rejects_nan_angles():
     stage, _ = make()
     with stage, pytest.raises(ConfigurationError, match="angles must be finite"):
         stage.home(HOME * math.nan)
 
 
-def test_motors_that_are_driven_are_not_homed() -> None:
+def test_homing_rejects_armed_motors():
     with armed() as (stage, _), pytest.raises(DeviceOpenError, match="disarm them"):
         stage.home(HOME)
 
 
-def test_an_encoder_that_jumps_after_homing_is_noticed_when_homed_again() -> None:
+def test_homing_detects_an_encoder_jump():
     stage, board = make()
     with stage:
         stage.home(HOME)
         set_count = board.inside.axes[0].set_count
-        board.inside.axes[0].set_count = lambda count: set_count(count + 1024)  # type: ignore[method-assign]
+        board.inside.axes[0].set_count = lambda count: set_count(count + 1024)
         with pytest.raises(DeviceOpenError, match=r"axis 0 of the drive is at 0\.16.* after it was homed to 0\.039"):
             stage.home(HOME)
 
 
-def test_which_drive_is_meant() -> None:
+def test_serial_number_selects_the_drive():
     backend = EmulatedOdriveBackend(EmulatedOdrive(serial=0xA1), EmulatedOdrive(serial=0xB2))
     with pytest.raises(DeviceOpenError, match=r"2 drives are plugged in: 0000000000A1, 0000000000B2\. .*motors.serial"):
         OdriveStage(backend=backend).open()
@@ -216,7 +195,7 @@ def test_which_drive_is_meant() -> None:
         OdriveStage(backend=EmulatedOdriveBackend()).open()
 
 
-def test_what_an_earlier_run_has_left_in_the_pipe_is_not_taken_for_an_answer() -> None:
+def test_stale_answer_of_an_earlier_run_is_ignored():
     stage, board = make()
     board._answer = bytes.fromhex("8180 ffffffff")  # to the number with which the first request goes out
     with stage:
@@ -234,7 +213,7 @@ def test_what_an_earlier_run_has_left_in_the_pipe_is_not_taken_for_an_answer() -
         ({"serial": 5}, r"device\.motors\.serial = 5: must be text"),
     ],
 )
-def test_wrong_settings_are_named(settings: dict[str, object], message: str) -> None:
+def test_invalid_settings_are_rejected(settings, message):
     with pytest.raises(ConfigurationError, match=message):
         OdriveStage(settings)
     assert OdriveSettings().watchdog == 0.1
@@ -243,11 +222,11 @@ def test_wrong_settings_are_named(settings: dict[str, object], message: str) -> 
 # --- the tick --------------------------------------------------------------------------------------------------------
 
 
-def test_position_and_speed_go_out_in_every_round_and_the_watchdogs_are_fed_in_time() -> None:
+def test_every_round_sends_position_and_speed_and_feeds_the_watchdogs():
     with armed(watchdog=0.2) as (stage, board):
         run(stage, 0.02)
         board.inside.received.clear()
-        before = stage._streaming.played  # type: ignore[union-attr]
+        before = stage._streaming.played
         for tick in range(100):
             stage.tick(HOME + 1e-3 * tick)
             go_on(stage)
@@ -260,13 +239,13 @@ def test_position_and_speed_go_out_in_every_round_and_the_watchdogs_are_fed_in_t
         )
         assert min(positions, speeds) >= 3
         assert abs(positions - speeds) <= 3
-        assert feeds >= 3  # every 20 ms, and twice or so when the motors are let go of
+        assert feeds >= 3  # every 20 ms, and about twice at disarm
     assert before > 0
     sent = [struct.unpack("<f", payload)[0] for name, payload in told if name == "axis0.controller.input_vel"]
-    assert np.median(sent) == pytest.approx(1e-3 / 1e-3 / math.tau, rel=1e-5)  # what a tick moves, by its period
+    assert np.median(sent) == pytest.approx(1e-3 / 1e-3 / math.tau, rel=1e-5)  # step of a tick over its period
 
 
-def test_torques_go_out_where_they_change_seen_at_the_motor_and_end_with_the_commands() -> None:
+def test_torques_are_scaled_to_the_motor_and_end_with_the_commands():
     with armed(reduction_1=50.0, reduction_2=-20.0) as (stage, board):
         for _ in range(60):
             stage.tick(HOME, torques=np.array((2.0, 3.0)))
@@ -278,7 +257,7 @@ def test_torques_go_out_where_they_change_seen_at_the_motor_and_end_with_the_com
         assert [axis.values["controller.input_torque"] for axis in board.inside.axes] == [0.0, 0.0]
 
 
-def test_a_loose_stage_says_where_the_joints_are() -> None:
+def test_disarmed_stage_reports_the_joint_angles():
     stage, board = make()
     with stage:
         stage.home(HOME)
@@ -288,13 +267,13 @@ def test_a_loose_stage_says_where_the_joints_are() -> None:
         assert stage.look() == pytest.approx(HOME + np.array((math.tau, 0.0)), abs=5e-3)
 
 
-def test_a_tick_does_not_wait_for_the_wire(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tick_does_not_wait_for_the_transfer(monkeypatch):
     with armed() as (stage, _):
         run(stage, 0.02)
         stuck, go_on = threading.Event(), threading.Event()
         write = Pipes.write
 
-        def slow(pipes: Pipes, *data: bytes) -> None:
+        def slow(pipes, *data):
             stuck.set()
             assert go_on.wait(PATIENCE)
             write(pipes, *data)
@@ -308,7 +287,7 @@ def test_a_tick_does_not_wait_for_the_wire(monkeypatch: pytest.MonkeyPatch) -> N
 
 
 @pytest.mark.parametrize("bad", [math.nan, math.inf, 1e300])
-def test_a_command_that_is_not_finite_is_refused(bad: float) -> None:
+def test_tick_rejects_commands_that_are_not_finite(bad):
     with armed() as (stage, board):
         run(stage, 0.01)
         for command in ((HOME * bad, None), (HOME, HOME * bad)):
@@ -321,7 +300,7 @@ def test_a_command_that_is_not_finite_is_refused(bad: float) -> None:
 # --- the end ---------------------------------------------------------------------------------------------------------
 
 
-def test_disarmed_and_closed_the_motors_are_loose_and_the_watchdogs_off() -> None:
+def test_disarm_and_close_disable_motors_and_watchdogs():
     with armed(watchdog=0.04) as (stage, board):
         run(stage, 0.03, lambda now: HOME + 2.0 * now)
         stage.disarm()
@@ -340,24 +319,24 @@ def test_disarmed_and_closed_the_motors_are_loose_and_the_watchdogs_off() -> Non
         stage.close()
 
 
-def test_when_ticks_stay_out_the_motors_stand_still_at_once_and_are_let_go_soon() -> None:
-    with armed(watchdog=0.1) as (stage, board):
+@pytest.mark.parametrize("protocol", ["native", "text"])
+def test_missing_ticks_stop_the_motors_and_the_watchdog_disables_them(protocol):
+    with armed(protocol=protocol, watchdog=0.1) as (stage, board):
         run(stage, 0.03, lambda now: HOME + 3.0 * now)
         until(board, IDLE)
-        told = [axis.values["controller.input_vel"] for axis in board.inside.axes]
-        assert told == [0.0, 0.0]
+        assert [axis.values["controller.input_vel"] for axis in board.inside.axes] == [0.0, 0.0]
         assert [axis.values["error"] for axis in board.inside.axes] == [0x800, 0x800]
         with pytest.raises(DeviceFault, match="the watchdog expired"):
             run(stage, PATIENCE)
 
 
-def test_when_the_host_dies_the_watchdogs_let_go_of_the_motors_and_the_next_run_can_begin() -> None:
+def test_watchdogs_disable_the_motors_when_the_host_dies():
     stage, board = make(watchdog=0.2)
     stage.open()
     stage.home(HOME)
     stage.arm()
     run(stage, 0.02)
-    stage._streaming.stop()  # type: ignore[union-attr]  # all threads, as when the process is killed
+    stage._streaming.stop()  # all threads, as when the process is killed
     assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
     stage.drive.line.close()
     until(board, IDLE)
@@ -365,3 +344,71 @@ def test_when_the_host_dies_the_watchdogs_let_go_of_the_motors_and_the_next_run_
         second.home(HOME)
         second.arm()
         run(second, 0.02)
+
+
+# --- text protocol ----------------------------------------------------------------------------------------------------
+
+
+def rounds_of(stage):
+    return stage._streaming._rounds
+
+
+@pytest.mark.parametrize(("protocol", "way"), [("auto", TextRounds), ("text", TextRounds), ("native", NativeRounds)])
+def test_protocol_setting_selects_the_rounds(protocol, way):
+    with armed(protocol=protocol) as (stage, _):
+        assert isinstance(rounds_of(stage), way)
+
+
+def silent(board, monkeypatch):
+    """Let the serial port accept input without any answer."""
+    monkeypatch.setattr("devices.emulators.odrive.text.TextProtocol.take", lambda *_: iter(()))
+
+
+def test_silent_text_port_falls_back_to_the_native_protocol(monkeypatch):
+    stage, board = make(protocol="auto", watchdog=0.5)
+    silent(board, monkeypatch)
+    with stage:
+        stage.home(HOME)
+        stage.arm()
+        assert isinstance(rounds_of(stage), NativeRounds)
+        assert TEXT in board.drivers
+        run(stage, 0.05)
+        assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
+
+
+def test_missing_text_protocol_is_reported_before_arming(monkeypatch):
+    stage, board = make(protocol="text")
+    silent(board, monkeypatch)
+    with stage:
+        stage.home(HOME)
+        with pytest.raises(DeviceOpenError, match="protocol=native"):
+            stage.arm()
+        assert states(board) == [IDLE, IDLE]
+        assert not [axis for axis in board.inside.axes if axis.values.get("config.enable_watchdog")]
+
+
+def test_disarm_returns_the_text_port_to_the_kernel():
+    with armed(protocol="text") as (stage, board):
+        assert TEXT not in board.drivers
+        run(stage, 0.02)
+        stage.disarm()
+        assert TEXT in board.drivers
+        stage.arm()
+        run(stage, 0.02)
+        assert states(board) == [CLOSED_LOOP, CLOSED_LOOP]
+
+
+@pytest.mark.parametrize("unplugged", [False, True])
+def test_failed_arm_disables_the_motors_or_reports_that_it_could_not(unplugged, monkeypatch):
+    stage, board = make(protocol="text")
+    monkeypatch.setattr(
+        "devices.arm.motors.streaming.Streaming.start", lambda _: (unplugged and board.unplug()) or 1 / 0
+    )
+    error, words = (DeviceOpenError, "could not be disarmed") if unplugged else (ZeroDivisionError, "division")
+    with contextlib.suppress(DeviceFault), stage:
+        stage.home(HOME)
+        with pytest.raises(error, match=words):
+            stage.arm()
+        if not unplugged:
+            assert states(board) == [IDLE, IDLE]
+            assert TEXT in board.drivers

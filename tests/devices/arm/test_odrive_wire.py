@@ -1,22 +1,42 @@
-"""Packets, the table of endpoints and errors in words, without any drive."""
+"""Protocols of the ODrive driver: packets, endpoint table, error texts, request line, text line and rounds."""
 
+import itertools
 import json
+import queue
 import struct
-from pathlib import Path
+import sys
+import time
+import warnings
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
+import usb.backend.libusb1
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devices.arm.motors.checks import CLOSED_LOOP
 from devices.arm.motors.errors import PARTS, explain
+from devices.arm.motors.native.drive import connect
 from devices.arm.motors.native.endpoints import fetch, identification, parse_table, table_folder
+from devices.arm.motors.native.line import Line, wait_all
 from devices.arm.motors.native.wire import checksum, request, response, sequence_number
+from devices.arm.motors.rounds import Answer, Rounds, TextRounds
+from devices.arm.motors.settings import OdriveSettings
+from devices.arm.motors.streaming import Streaming
+from devices.arm.motors.usb.finding import open_drive
+from devices.arm.motors.usb.text import LONGEST, TextLine
+from devices.common.bus.transfers import TransferError, Trouble
+from devices.emulators.odrive.axis import IDLE
+from devices.emulators.odrive.board import EmulatedOdrive
 from devices.emulators.odrive.firmware import crc16
 from devices.emulators.odrive.table import rows, table_text
-from haptics.errors import DeviceOpenError
+from devices.emulators.odrive.usb_backend import EmulatedOdriveBackend
+from haptics.errors import DeviceFault, DeviceOpenError
+from tests.devices.arm.odrive_rig import IDS, states
 
+# Checksum of the table of firmware 0.5.6.
 CRC_056 = 0xC1A0
-"""Checksum of the table of firmware 0.5.6."""
 
 TEXT = table_text(rows())
 
@@ -31,9 +51,7 @@ TEXT = table_text(rows())
         (0x0395, "axis0.requested_state", "<B", 8, 0, True, "9503 8780 0000 08 a0c1"),
     ],
 )
-def test_requests_are_those_of_the_maker_s_client(
-    sequence: int, name: str, form: str | None, value: float, length: int, acknowledged: bool, packet: str
-) -> None:
+def test_requests_match_the_manufacturer_client(sequence, name, form, value, length, acknowledged, packet):
     """Bytes of the maker's client to firmware 0.5.6; the addresses are from our excerpt of its table."""
     number = next(row.number for row in rows() if row.path == name)
     payload = struct.pack(form, value) if form else b""
@@ -41,7 +59,7 @@ def test_requests_are_those_of_the_maker_s_client(
     assert made == bytes.fromhex(packet)
 
 
-def test_an_answer_is_told_from_anything_else() -> None:
+def test_responses_are_recognised():
     assert response(bytes.fromhex("8f83 0000a03f")) == (0x038F, struct.pack("<f", 1.25))
     assert response(bytes.fromhex("9283")) == (0x0392, b"")
     assert response(bytes.fromhex("8f03 4881 0400 a0c1")) is None
@@ -49,32 +67,29 @@ def test_an_answer_is_told_from_anything_else() -> None:
     assert response(b"") is None
 
 
-def test_known_checksums() -> None:
+def test_known_checksums():
     assert checksum(b"123456789", 0x1337) == 0xAA01
     assert checksum(bytes.fromhex("808000800002000000000100"), 0x1337) == 0xA3AB
 
 
 @given(st.binary(max_size=200), st.integers(0, 0xFFFF))
-def test_both_ends_agree_about_checksums(data: bytes, start: int) -> None:
+def test_driver_and_emulator_checksums_agree(data, start):
     assert checksum(data, start) == crc16(data, start)
 
 
 @given(st.integers(0, 1 << 40))
-def test_a_request_is_never_taken_for_text_nor_for_an_answer(count: int) -> None:
+def test_sequence_numbers_mark_requests(count):
     sequence = sequence_number(count)
     assert sequence & 0x80
     assert not sequence & 0x8000
     assert response(struct.pack("<H", sequence)) is None
-
-
-def test_up_to_128_requests_can_be_under_way() -> None:
-    assert len({sequence_number(count) for count in range(1000, 1128)}) == 128
+    assert len({sequence_number(count + offset) for offset in range(128)}) == 128
 
 
 # --- the table -------------------------------------------------------------------------------------------------------
 
 
-def test_the_table_has_every_endpoint_under_its_name() -> None:
+def test_table_has_every_endpoint():
     table = parse_table(TEXT)
     for row in rows():
         if row.kind == "function":
@@ -88,33 +103,19 @@ def test_the_table_has_every_endpoint_under_its_name() -> None:
     assert table.checksum == crc16(TEXT, 1)
 
 
-def test_addresses_are_those_of_firmware_0_5_6() -> None:
-    known = {
-        "vbus_voltage": 2,
-        "serial_number": 5,
-        "axis0.error": 130,
-        "axis0.current_state": 134,
-        "axis0.config.watchdog_timeout": 145,
-        "axis0.config.enable_watchdog": 146,
-        "axis0.controller.input_pos": 260,
-        "axis0.controller.input_vel": 261,
-        "axis0.controller.config.control_mode": 275,
-        "axis0.controller.config.input_mode": 276,
-        "axis0.encoder.pos_estimate": 328,
-        "axis0.encoder.vel_estimate": 334,
-        "axis1.error": 448,
-        "axis1.requested_state": 453,
-        "axis1.controller.input_torque": 580,
-        "axis1.encoder.pos_estimate": 646,
-        "axis1.encoder.vel_estimate": 652,
-    }
+def test_table_has_the_addresses_of_firmware_0_5_6():
+    properties = """vbus_voltage 2 serial_number 5 axis0.error 130 axis0.current_state 134 axis1.error 448
+        axis0.config.watchdog_timeout 145 axis0.config.enable_watchdog 146 axis0.controller.input_pos 260
+        axis0.controller.input_vel 261 axis0.controller.config.control_mode 275 axis0.controller.config.input_mode 276
+        axis0.encoder.pos_estimate 328 axis0.encoder.vel_estimate 334 axis1.requested_state 453
+        axis1.controller.input_torque 580 axis1.encoder.pos_estimate 646 axis1.encoder.vel_estimate 652""".split()
+    functions = "axis0.watchdog_feed 447 axis1.watchdog_feed 765 clear_errors 787".split()
     table = parse_table(TEXT)
-    assert {name: table.properties[name].number for name in known} == known
-    functions = {"axis0.watchdog_feed": 447, "axis1.watchdog_feed": 765, "clear_errors": 787}
-    assert {name: table.functions[name].number for name in functions} == functions
+    for found, known in ((table.properties, properties), (table.functions, functions)):
+        assert [found[name].number for name in known[::2]] == [int(number) for number in known[1::2]]
 
 
-def test_what_is_of_no_known_type_is_left_out() -> None:
+def test_table_omits_unknown_types():
     kinds = {"a": "json", "b": "endpoint_ref", "c": "bool", "d": "float64"}
     members = [{"name": name, "id": 1, "type": kind} for name, kind in kinds.items()]
     assert set(parse_table(json.dumps(members).encode()).properties) == {"c"}
@@ -123,7 +124,7 @@ def test_what_is_of_no_known_type_is_left_out() -> None:
 @pytest.mark.parametrize(
     "text", [b"", b"[", b"{}x", b'[{"name":"a"}]', b"[1]", b'[{"name":"a","id":"x","type":"bool"}]']
 )
-def test_a_text_that_is_no_table_is_refused(text: bytes) -> None:
+def test_invalid_table_is_rejected(text):
     with pytest.raises(DeviceOpenError, match="cannot be understood"):
         parse_table(text)
 
@@ -131,17 +132,17 @@ def test_a_text_that_is_no_table_is_refused(text: bytes) -> None:
 class Pages:
     """A drive's text, in pieces; counts how often it is read."""
 
-    def __init__(self, text: bytes = TEXT) -> None:
+    def __init__(self, text=TEXT):
         self.text, self.reads = text, 0
 
-    def __call__(self, offset: int) -> bytes:
+    def __call__(self, offset):
         self.reads += 1
         return self.text[offset : offset + 61]
 
 
 @pytest.mark.parametrize("number", ["70000", "32768", "-1", "1e999", "1.5", "true", '"7"', "null", "1" + "0" * 99])
 @pytest.mark.parametrize("kind", ["bool", "function"])
-def test_an_address_that_no_request_can_hold_is_refused(number: str, kind: str) -> None:
+def test_address_out_of_range_is_rejected(number, kind):
     text = '[{"name": "a", "id": %s, "type": "%s"}]'
     assert parse_table((text % ("32767", kind)).encode())
     with pytest.raises(DeviceOpenError, match="cannot be understood") as caught:
@@ -149,7 +150,7 @@ def test_an_address_that_no_request_can_hold_is_refused(number: str, kind: str) 
     assert len(str(caught.value)) < 150
 
 
-def test_the_table_is_read_once_and_kept(tmp_path: Path) -> None:
+def test_table_is_read_once_and_cached(tmp_path):
     pages, version = Pages(), identification(TEXT)
     folder = tmp_path / "not" / "there"
     first = fetch(version, pages, folder)
@@ -162,7 +163,7 @@ def test_the_table_is_read_once_and_kept(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kept", [b"", TEXT[:-1], TEXT.replace(b"260", b"261")])
-def test_a_copy_that_is_not_whole_is_read_again(tmp_path: Path, kept: bytes) -> None:
+def test_damaged_cached_table_is_read_again(tmp_path, kept):
     version = identification(TEXT)
     file = tmp_path / f"{version:08x}.json"
     file.write_bytes(kept)
@@ -170,7 +171,7 @@ def test_a_copy_that_is_not_whole_is_read_again(tmp_path: Path, kept: bytes) -> 
     assert file.read_bytes() == TEXT
 
 
-def test_where_nothing_can_be_kept_it_is_read_every_time(tmp_path: Path) -> None:
+def test_table_is_read_every_time_without_a_cache(tmp_path):
     pages = Pages()
     (tmp_path / "file").write_text("in the way")
     for folder in (None, tmp_path / "file"):
@@ -178,26 +179,23 @@ def test_where_nothing_can_be_kept_it_is_read_every_time(tmp_path: Path) -> None
     assert pages.reads == 2 * (-(-len(TEXT) // 61) + 1)
 
 
-def test_a_table_that_was_garbled_on_its_way_is_refused_and_not_kept(tmp_path: Path) -> None:
+def test_garbled_or_endless_table_is_rejected_and_not_cached(tmp_path):
     with pytest.raises(DeviceOpenError, match="garbled"):
         fetch(identification(TEXT), Pages(TEXT.replace(b"260", b"261")), tmp_path)
     assert not list(tmp_path.iterdir())
-
-
-def test_a_drive_that_never_ends_its_table_is_not_listened_to_for_ever() -> None:
     with pytest.raises(DeviceOpenError, match="garbled"):
         fetch(1, lambda offset: bytes(4096), None)
 
 
-def test_tables_are_kept_in_the_person_s_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_table_folder_is_in_the_user_cache(monkeypatch, tmp_path):
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     assert table_folder() == tmp_path / "haptics" / "odrive"
 
 
-# --- errors in words -------------------------------------------------------------------------------------------------
+# --- error texts ------------------------------------------------------------------------------------------------------
 
 
-def test_errors_are_told_part_by_part_with_what_to_do() -> None:
+def test_error_text_names_parts_and_remedy():
     errors = {"": 0x40 | 0x800, "motor": 1 << 3, "encoder": 0, "controller": 0}
     told = explain(1, errors)
     assert told.startswith("axis 1: the watchdog expired; motor: fault of the gate driver")
@@ -205,15 +203,496 @@ def test_errors_are_told_part_by_part_with_what_to_do() -> None:
     assert "the motor failed" not in told  # it only says where to look
 
 
-def test_where_no_part_says_why_the_axis_itself_is_told() -> None:
+@given(st.sampled_from(list(PARTS)), st.integers(0, 40))
+def test_every_error_bit_has_a_text(part, bit):
+    assert explain(0, {part: 1 << bit})
+    assert explain(0, dict.fromkeys(PARTS, 0)) == ""
+    assert explain(0, {"": 1 << 30}) == "axis 0: error bit 30"
     assert explain(0, {"": 0x100}) == "axis 0: the encoder failed"
 
 
-def test_no_error_is_nothing_and_an_unknown_one_a_number() -> None:
-    assert explain(0, dict.fromkeys(PARTS, 0)) == ""
-    assert explain(0, {"": 1 << 30}) == "axis 0: error bit 30"
+# --- request line -----------------------------------------------------------------------------------------------------
 
 
-@given(st.sampled_from(list(PARTS)), st.integers(0, 40))
-def test_every_error_is_told(part: str, bit: int) -> None:
-    assert explain(0, {part: 1 << bit})
+class FakePipes:
+    """Pipes that record writes and return queued packets."""
+
+    def __init__(self):
+        self.written = []
+        self.writes = 0
+        self.coming = queue.Queue()
+        self.closed = False
+
+    def write(self, *data):
+        self.written.extend(data)
+        self.writes += 1
+
+    def read(self, timeout):
+        try:
+            packet = self.coming.get(timeout=timeout)
+        except queue.Empty:
+            return None
+        if isinstance(packet, TransferError):
+            raise packet
+        return packet
+
+    def close(self):
+        self.closed = True
+
+    def answer(self, request, data):
+        self.coming.put(struct.pack("<H", struct.unpack_from("<H", request)[0] | 0x8000) + data)
+
+
+@pytest.fixture
+def pipes():
+    return FakePipes()
+
+
+@pytest.fixture
+def line(pipes):
+    line = Line(pipes)
+    yield line
+    line.close()
+    assert pipes.closed
+
+
+def test_answers_are_assigned_to_their_requests(line, pipes):
+    tickets = [line.ask(number, b"", 1) for number in range(1, 6)]
+    assert len(pipes.written) == 5  # all of them before any answer
+    for number, packet in enumerate(pipes.written):
+        pipes.answer(packet, bytes((number,)))
+    assert wait_all(line, tickets, 5.0) == [bytes((number,)) for number in range(5)]
+    assert line.strays == 0
+
+
+def test_batched_requests_are_written_at_once_in_order(line, pipes):
+    with line.at_once():
+        line.post(7, b"x")
+        tickets = [line.ask(number, b"", 1) for number in (1, 2)]
+        assert not pipes.written
+    line.post(8, b"y")
+    assert pipes.writes == 2
+    assert [struct.unpack_from("<H", packet, 2)[0] & 0x7FFF for packet in pipes.written] == [7, 1, 2, 8]
+    pipes.answer(pipes.written[1], b"a")
+    pipes.answer(pipes.written[2], b"b")
+    assert wait_all(line, tickets, 5.0) == [b"a", b"b"]
+
+
+def test_failed_batch_writes_nothing(line, pipes):
+    with pytest.raises(struct.error), line.at_once():
+        line.post(7, b"x")
+        line.ask(1, b"", 1 << 20)
+    line.post(8, b"y")
+    assert len(pipes.written) == 1
+
+
+def test_lost_answer_does_not_shift_the_others(line, pipes):
+    tickets = [line.ask(number, b"", 1) for number in (1, 2, 3)]
+    pipes.answer(pipes.written[0], b"a")
+    pipes.answer(pipes.written[2], b"c")
+    assert line.collect(tickets[0], 5.0) == b"a"
+    assert line.collect(tickets[2], 5.0) == b"c"
+    with pytest.raises(TransferError, match="does not answer") as caught:
+        line.collect(tickets[1], 0.0)
+    assert caught.value.trouble is Trouble.TIMEOUT
+
+
+def test_late_answer_is_not_assigned_to_a_reused_number(line, pipes):
+    late = line.ask(1, b"", 4)
+    with pytest.raises(TransferError):
+        line.collect(late, 0.0)
+    for _ in range(127):
+        line.post(2, b"")
+    again = line.ask(3, b"", 4)
+    assert again.sequence == late.sequence
+    pipes.answer(pipes.written[0], b"old.")
+    pipes.answer(pipes.written[-1], b"new.")
+    assert line.collect(again, 5.0) == b"new."
+
+
+def test_unsolicited_answers_are_dropped(line, pipes):
+    packets = (b"", b"\x81", b"\x81\x80data", b"\x85\x00")
+    for packet in packets:
+        pipes.coming.put(packet)
+    latest = time.monotonic() + 5.0
+    while line.strays < len(packets) and time.monotonic() < latest:
+        time.sleep(1e-3)
+    assert line.strays == len(packets)
+    ticket = line.ask(1, b"", 1)
+    pipes.answer(pipes.written[0], b"x")
+    assert line.collect(ticket, 5.0) == b"x"
+
+
+def test_read_error_reaches_pending_and_later_requests(line, pipes):
+    tickets = [line.ask(number, b"", 1) for number in (1, 2)]
+    pipes.coming.put(TransferError("gone", Trouble.UNPLUGGED))
+    for ticket in tickets:
+        with pytest.raises(TransferError, match="gone"):
+            line.collect(ticket, 5.0)
+    with pytest.raises(TransferError, match="gone"):
+        line.ask(3, b"", 1)
+    line.post(4, b"stop")  # which may still arrive
+    assert b"stop" in pipes.written[-1]
+
+
+def test_operate_repeats_an_unanswered_request(line, pipes):
+    write = pipes.write
+
+    def forgetful(packet):
+        write(packet)
+        if len(pipes.written) == 3:
+            pipes.answer(packet, b"at last")
+
+    pipes.write = forgetful
+    assert line.operate(7, b"", 7) == b"at last"
+    assert len(pipes.written) == 3
+
+
+# --- text line --------------------------------------------------------------------------------------------------------
+
+
+class Script:
+    """A serial port with scripted answers."""
+
+    def __init__(self, *packets):
+        self.packets = list(packets)
+        self.written = []
+
+    def write(self, packet):
+        self.written.append(packet)
+
+    def read(self, timeout):
+        return self.packets.pop(0) if self.packets else None
+
+    def close(self):
+        self.packets.clear()
+
+
+ANSWERS = ["1.5 -0.25", "0.0 3.0", "8", "1073741824"]
+
+
+def exchange(line, last=ANSWERS[-1]):
+    return line.exchange(["f 0", "f 1", "r state", "r test_property"], last, 3, 0.2)
+
+
+def test_text_lines_are_sent_in_one_transfer():
+    port = Script("\r\n".join([*ANSWERS, ""]).encode())
+    assert exchange(TextLine(port)) == ANSWERS[:3]
+    assert port.written == [b"f 0\nf 1\nr state\nr test_property\n"]
+
+
+@given(st.lists(st.integers(0, 40), max_size=12), st.sampled_from(["\r\n", "\n", "\r"]))
+def test_text_answers_may_be_split_anywhere(cuts, end):
+    text = "".join(answer + end for answer in ANSWERS).encode()
+    places = sorted({0, len(text), *(cut for cut in cuts if cut < len(text))})
+    port = Script(*(text[first:last] for first, last in itertools.pairwise(places)))
+    assert exchange(TextLine(port)) == ANSWERS[:3]
+
+
+def test_late_answers_of_an_earlier_round_are_skipped():
+    line = TextLine(port := Script())
+    with pytest.raises(TransferError) as late:
+        exchange(line)
+    assert late.value.trouble is Trouble.TIMEOUT
+    text = "\n".join([*ANSWERS, "2.5 0.5", "1.0 1.0", "8", "1073741825", ""])
+    port.packets = [text[:30].encode(), text[30:].encode()]
+    assert exchange(line, "1073741825") == ["2.5 0.5", "1.0 1.0", "8"]
+
+
+def test_lost_answer_makes_the_round_a_timeout():
+    with pytest.raises(TransferError, match="lost") as lost:
+        exchange(TextLine(Script("\n".join([*ANSWERS[1:], ""]).encode())))
+    assert lost.value.trouble is Trouble.TIMEOUT
+
+
+def test_text_after_the_last_answer_is_discarded():
+    line = TextLine(port := Script("\n".join([*ANSWERS, "nonsense", ""]).encode()))
+    assert exchange(line) == ANSWERS[:3]
+    port.packets = ["\n".join([*ANSWERS[:3], "1073741825", ""]).encode()]
+    assert exchange(line, "1073741825") == ANSWERS[:3]
+
+
+def test_endless_text_is_bounded():
+    line = TextLine(Script(*[b"x" * 64] * 1000))
+    with pytest.raises(TransferError):
+        exchange(line)
+    assert len(line._rest) <= LONGEST
+
+
+# --- text rounds ------------------------------------------------------------------------------------------------------
+
+
+TURNS = st.floats(-2e3, 2e3)
+
+
+def recording_drive():
+    """Return a drive that records native commands in `posted`."""
+    posted = []
+
+    def endpoint(name):
+        return SimpleNamespace(name=name, number=hash(name), form=struct.Struct("<f"), pack=struct.Struct("<f").pack)
+
+    line = SimpleNamespace(post=lambda number, payload=b"": posted.append((number, payload)))
+    return SimpleNamespace(posted=posted, line=line, property=endpoint, function=endpoint)
+
+
+class Port:
+    """A serial port that answers like the firmware; `lines` records the received lines."""
+
+    def __init__(self, estimates=((1.25, 0.5), (-3.0, 0.0))):
+        self.estimates, self.lines, self.kept, self.out = estimates, [], "0", b""
+        self.broken = {}
+
+    def write(self, packet):
+        for line in packet.decode().splitlines():
+            self.lines.append(line)
+            answer = self.answer(line.split())
+            if answer is not None:
+                self.out += f"{self.broken.get(line.split()[0], answer)}\r\n".encode()
+
+    def answer(self, words):
+        match words:
+            case ["f", axis]:
+                return "{:f} {:f}".format(*self.estimates[int(axis)])
+            case ["r", "test_property"]:
+                return self.kept
+            case ["r", name]:
+                return "8" if name.endswith("state") else "0"
+            case ["w", "test_property", value]:
+                self.kept = value
+        return None
+
+    def read(self, timeout):
+        found, self.out = self.out[:64], self.out[64:]
+        return found or None
+
+    def close(self):
+        self.out = b""
+
+
+def rounds(port, drive=None):
+    any_drive = drive or recording_drive()
+    return TextRounds(any_drive, OdriveSettings(), TextLine(port))
+
+
+def test_text_round_returns_estimates_and_states():
+    one = rounds(Port())
+    answers = [one.play((0.0,) * 6, alive=True) for _ in range(4)]
+    assert {answer.estimates for answer in answers} == {(1.25, -3.0, 0.5, 0.0)}
+    assert {(answer.name, answer.value) for answer in answers} == {
+        *((f"axis{axis}.current_state", 8) for axis in (0, 1)),
+        *((f"axis{axis}.error", 0) for axis in (0, 1)),
+    }
+
+
+@given(st.tuples(TURNS, TURNS, TURNS, TURNS, TURNS, TURNS))
+def test_text_commands_are_exact_in_single_precision(command):
+    port = Port()
+    rounds(port).play(command, alive=True)
+    for axis in (0, 1):
+        words = next(line.split() for line in port.lines if line.startswith(f"p {axis} "))
+        sent = [struct.pack("<f", float(word)) for word in words[2:]]
+        assert sent == [struct.pack("<f", command[place + axis]) for place in (0, 2, 4)]
+
+
+def test_missing_commands_stop_the_motors_without_feeding_the_watchdogs():
+    port, drive = Port(), recording_drive()
+    one = rounds(port, drive)
+    one.play((1.0, 2.0, 3.0, 4.0, 0.5, 0.5), alive=True)
+    assert drive.posted == []
+    port.lines.clear()
+    one.play((1.0, 2.0, 3.0, 4.0, 0.5, 0.5), alive=False)
+    assert not [line for line in port.lines if line.startswith("p")]
+    told = dict(drive.posted)
+    for axis, position in ((0, 1.0), (1, 2.0)):
+        name = f"axis{axis}.controller.input"
+        assert told[hash(f"{name}_pos")] == struct.pack("<f", position)
+        assert told[hash(f"{name}_vel")] == told[hash(f"{name}_torque")] == struct.pack("<f", 0.0)
+        assert hash(f"axis{axis}.watchdog_feed") not in told
+
+
+@pytest.mark.parametrize(
+    ("kind", "answer"), [("f", "invalid command format"), ("f", "1.0"), ("r", "invalid property"), ("r", "-1")]
+)
+def test_invalid_text_answer_is_a_timeout(kind, answer):
+    port = Port()
+    port.broken[kind] = answer
+    with pytest.raises(TransferError) as found:
+        rounds(port).play((0.0,) * 6, alive=True)
+    assert found.value.trouble is Trouble.TIMEOUT
+
+
+def test_round_after_a_lost_round_uses_its_own_answers():
+    port = Port()
+    one = rounds(port)
+    silent, port.read = port.read, lambda timeout: None
+    with pytest.raises(TransferError):
+        one.play((0.0,) * 6, alive=True)
+    port.read, port.estimates = silent, ((7.0, 0.0), (8.0, 0.0))
+    one.forget()
+    assert one.play((0.0,) * 6, alive=True).estimates[:2] == (7.0, 8.0)
+
+
+# --- streaming --------------------------------------------------------------------------------------------------------
+
+
+# No motor turns faster [turn/s].
+FASTEST = 40.0
+
+# Position step in 1 ms that is plausible after a command of 30 turn/s only [turn].
+TELLING = 0.08
+
+
+def answer(position):
+    return Answer(0.0, (position, 0.0, 0.0, 0.0), "axis0.current_state", CLOSED_LOOP)
+
+
+@pytest.mark.parametrize("told", [(0.0,), (30.0,), (30.0, 0.0)])
+def test_encoder_jump_beyond_the_commanded_speed_is_a_fault(monkeypatch, told):
+    now = [0.0]
+    monkeypatch.setattr("devices.arm.motors.streaming.time", SimpleNamespace(perf_counter=lambda: now[0]))
+    streaming = Streaming(cast(Rounds, SimpleNamespace()), FASTEST)
+    streaming._publish(answer(0.0))
+    for speed in told:
+        streaming.commands.publish(0.0, 0.0, speed, 0.0, 0.0, 0.0, now[0])
+        streaming._look()
+    now[0] = 1e-3
+    if max(told) > 0.0:
+        streaming._take(answer(TELLING))
+        assert streaming.samples.read()[1] == TELLING
+        return
+    with pytest.raises(DeviceFault, match=r"the encoder of axis 0 jumped by \+0\.08 turns"):
+        streaming._take(answer(TELLING))
+
+
+def test_repeated_equal_command_counts_as_new():
+    streaming = Streaming(cast(Rounds, SimpleNamespace()), FASTEST)
+    streaming.commands.publish(*6 * (0.5,), 1.0)
+    streaming._look()
+    first = streaming._command
+    streaming._look()
+    assert streaming._command is first
+    streaming.commands.publish(*6 * (0.5,), 2.0)
+    streaming._look()
+    assert streaming._command == first
+    assert streaming._command is not first
+
+
+PATIENCE = 20.0
+
+
+# --- client of the manufacturer ---------------------------------------------------------------------------------------
+
+
+def imported():
+    path = list(sys.path)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return pytest.importorskip(
+                "fibre.discovery", reason="the maker's client (odrive 0.5.1 and appdirs) is not on the path"
+            )
+    finally:
+        sys.path[:] = path
+
+
+@pytest.fixture
+def board(monkeypatch, tmp_path):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    board = EmulatedOdrive()
+    yield board
+    board.unplug()  # which ends the client's threads
+
+
+@pytest.fixture
+def client(board, monkeypatch):
+    """What the client makes of the drive that it has found."""
+    discovery = imported()
+    backend = EmulatedOdriveBackend(board)
+    monkeypatch.setattr(usb.backend.libusb1, "get_backend", lambda *_, **__: backend)
+    found = discovery.find_any("usb", timeout=PATIENCE)
+    assert found is not None
+    return found
+
+
+def test_client_finds_every_endpoint(client):
+    assert client.serial_number == 0x2065339F304B
+    assert (client.fw_version_major, client.fw_version_minor, client.fw_version_revision) == (0, 5, 6)
+    for row in rows():
+        found = client
+        for name in row.path.split("."):
+            found = found._remote_attributes[name]
+        assert (found._trigger_id if row.kind == "function" else found._id) == row.number
+
+
+def test_client_reads_writes_and_calls(client, board):
+    assert client.vbus_voltage == 24.0
+    client.axis1.controller.input_torque = 0.25
+    assert client.axis1.controller.input_torque == 0.25
+    assert [client.test_function(3), client.test_function(4)] == [3, 7]
+    client.axis0.encoder.set_linear_count(4096)
+    assert board.inside.axes[0].values["encoder.config.cpr"] == client.axis0.encoder.config.cpr == 8192
+    assert client.axis0.encoder.pos_estimate == pytest.approx(0.5, abs=1e-3)
+    assert client.axis0.motor.is_calibrated is True
+
+
+def test_client_drives_a_motor_until_its_watchdog_expires(client, board):
+    axis = client.axis0
+    axis.config.watchdog_timeout = 0.5
+    axis.watchdog_feed()
+    axis.config.enable_watchdog = True
+    axis.requested_state = CLOSED_LOOP
+    axis.controller.input_pos = 0.05
+    assert axis.current_state == CLOSED_LOOP
+    latest = time.monotonic() + PATIENCE
+    while axis.current_state != IDLE and time.monotonic() < latest:
+        time.sleep(0.01)
+    assert axis.error == 0x800
+    assert states(board) == [IDLE, IDLE]
+    axis.config.enable_watchdog = False
+    client.clear_errors()
+    assert axis.error == 0
+
+
+def told_by_client(client, board):
+    channel = client.__channel__
+    client.axis0.encoder.pos_estimate  # noqa: B018
+    client.axis0.controller.input_torque = 0.05
+    channel.remote_endpoint_operation(IDS["axis1.controller.input_vel"], struct.pack("<f", -1.5), False, 0)
+    client.axis1.watchdog_feed()
+    client.axis0.config.enable_watchdog = False
+    client.axis0.encoder.set_linear_count(-1000)
+    client.test_function(5)
+    client.axis0.motor.error  # noqa: B018
+    client.axis1.requested_state = CLOSED_LOOP
+    client.axis1.current_state  # noqa: B018
+    return list(board.inside.received)
+
+
+def told_by_driver(drive, board):
+    velocity = drive.property("axis1.controller.input_vel")
+    for _ in range(2):  # which the client does by itself
+        drive.get("serial_number")
+    drive.get("axis0.encoder.pos_estimate")
+    drive.set("axis0.controller.input_torque", 0.05)
+    drive.line.post(velocity.number, velocity.pack(-1.5))
+    drive.call("axis1.watchdog_feed")
+    drive.set("axis0.config.enable_watchdog", False)
+    drive.call("axis0.encoder.set_linear_count", -1000)
+    assert drive.call("test_function", 5) == 5
+    drive.get("axis0.motor.error")
+    drive.set("axis1.requested_state", CLOSED_LOOP)
+    drive.get("axis1.current_state")
+    return list(board.inside.received)
+
+
+def test_driver_and_client_send_equal_bytes(client, board, tmp_path):
+    other = EmulatedOdrive()
+    line = Line(open_drive(backend=EmulatedOdriveBackend(other)))
+    try:
+        driver_s = told_by_driver(connect(line, tmp_path / "none kept"), other)
+    finally:
+        line.close()
+    client_s = told_by_client(client, board)
+    assert len(client_s) > 150
+    assert driver_s == client_s

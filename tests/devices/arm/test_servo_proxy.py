@@ -1,36 +1,29 @@
 """Proxy-based sliding mode control: a PID control inside its bound, the inclusion at it, and no overshoot after it."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
 
 from devices.arm.servo.kernels import servo_step
-from devices.arm.servo.references import MotorReferences
 from devices.arm.servo.servo import new_servo
 from devices.arm.servo.settings import ServoSettings
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
-from haptics.records import Rows
-from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, START, TICK, ServoRig
+from tests.devices.arm.servo_rig import JOINT, LINKS, RATIO, START, ServoRig
 
-Array = NDArray[np.float64]
-
+# More than any torque [N m].
 ENOUGH = 1e6
-"""More than any torque [N m]."""
 
 PERIOD = 2e-4
 
 
-def sliding(**own: float) -> ServoSettings:
-    return ServoSettings(law="sliding-mode", period=PERIOD, **own)  # type: ignore[arg-type]
+def sliding(**own):
+    return ServoSettings(law="sliding-mode", period=PERIOD, **own)
 
 
 @kernel
-def _step(servos: Rows) -> None:
+def _step(servos):
     servo_step(servos[0])
 
 
@@ -40,13 +33,13 @@ bounds = st.floats(1.0, 300.0)
 times = st.floats(1e-3, 10.0)
 
 
-def driven(servo: ServoSettings, motors: Array) -> tuple[Array, Array, Array]:
+def driven(servo, motors):
     """Show the servo, whose reference rests, the motors at `motors`, (n, 2) [rad] off it.
 
     Returns the torque on the joints [N m], how far the proxy is ahead of the reference [rad], and the load [N m].
     """
     record = new_servo(servo, LINKS, (JOINT, JOINT), START, torque_limit=(ENOUGH, ENOUGH))
-    record["axis"]["rest_band"] = record["axis"]["yield_band"] = -1.0  # not what it does to rest, but the law itself
+    record["axis"]["rest_band"] = record["axis"]["yield_band"] = -1.0  # disable the rest behaviour
     rows = []
     for motor in motors:
         record["motor"] = START + motor
@@ -59,10 +52,8 @@ def driven(servo: ServoSettings, motors: Array) -> tuple[Array, Array, Array]:
 
 @given(st.integers(0, 2**32 - 1), bounds, times, st.sampled_from([1e-5, 1e-3, 0.1]), st.sampled_from([0.0, 0.2, 1.0]))
 @settings(max_examples=15)
-def test_torque_lies_on_the_set_valued_law_and_is_that_of_a_pid_control_of_the_proxy(
-    seed: int, bound: float, resume: float, size: float, integral: float
-) -> None:
-    """Both relations are written down anew: the relay with its argument at the end of the step, and the PID control."""
+def test_torque_satisfies_the_inclusion_and_the_pid_law(seed, bound, resume, size, integral):
+    """Both relations are independent of the implementation: the relay at the end of the step, and the PID control."""
     servo = sliding(torque_bound=bound, resume_time=resume, integral=integral)
     motors = size * np.cumsum(np.random.default_rng(seed).normal(0.0, 0.2, (400, 2)), axis=0)
     torque, ahead, load = driven(servo, motors)
@@ -75,8 +66,8 @@ def test_torque_lies_on_the_set_valued_law_and_is_that_of_a_pid_control_of_the_p
     np.testing.assert_allclose(torque, pid(servo, ahead - motors) + load, atol=1e-7 * bound + 1e-9 * ENOUGH * size)
 
 
-def pid(servo: ServoSettings, error: Array) -> Array:
-    """Return what a PID control with the same gains makes of `error`, (n, 2) [rad], in one go [N m]."""
+def pid(servo, error):
+    """Return the torque of a PID control with the same gains for `error`, (n, 2) [rad] [N m]."""
     record = new_servo(servo, LINKS, (JOINT, JOINT), START)
     control, share = record["axis"]["control"][0], float(record["filter"][0])
     damping = control["velocity_gain"] * RATIO**2
@@ -84,14 +75,14 @@ def pid(servo: ServoSettings, error: Array) -> Array:
     for k in range(1, len(error)):
         rate[k] = rate[k - 1] + share * ((error[k] - error[k - 1]) / PERIOD - rate[k - 1])
     total = PERIOD * np.cumsum(error, axis=0)
-    result: Array = control["position_gain"] * damping * error + damping * rate
+    result = control["position_gain"] * damping * error + damping * rate
     return result + record["axis"]["integral_gain"][0] * total
 
 
 @given(st.integers(0, 2**32 - 1), times)
 @settings(max_examples=7)
-def test_inside_the_bound_the_proxy_comes_back_by_the_same_part_in_every_step(seed: int, resume: float) -> None:
-    """It does not depend on what the joint does meanwhile."""
+def test_proxy_returns_geometrically_inside_the_bound(seed, resume):
+    """The return is independent of the motion of the joint."""
     torque, ahead, _ = driven(sliding(torque_bound=50.0, resume_time=resume), jolt(np.random.default_rng(seed), 300))
     inside = (abs(torque[1:]) < 50.0 * (1.0 - 1e-9)).all(axis=1)
     assert inside.sum() > 100
@@ -101,7 +92,7 @@ def test_inside_the_bound_the_proxy_comes_back_by_the_same_part_in_every_step(se
     )
 
 
-def jolt(numbers: np.random.Generator, count: int) -> Array:
+def jolt(numbers, count):
     """Return motors, (n, 2) [rad], that are pushed far away for a short time, and then flutter."""
     motors = numbers.normal(0.0, 2e-6, (count, 2))
     motors[5:25] += 0.01
@@ -111,27 +102,18 @@ def jolt(numbers: np.random.Generator, count: int) -> Array:
 # --- on an arm ----------------------------------------------------------------------------------------------------
 
 
+# Of the reference, all at once [rad].
 JUMP = np.array((0.3, -0.2))
-"""Of the reference, all at once [rad]."""
 
 
-def test_the_bound_is_never_more_than_the_motor_has() -> None:
+def test_torque_bound_is_limited_by_the_motor():
     rig = ServoRig(sliding(torque_bound=ENOUGH), torque_limit=0.3)
     assert abs(rig.run(np.tile(START + JUMP, (300, 1)))["torque"]).max() <= 0.3
 
 
-def test_a_drive_that_controls_its_positions_has_no_use_for_it() -> None:
-    with pytest.raises(ConfigurationError, match=r"law = 'sliding-mode': must be one of pid, flatness, rigid"):
-        MotorReferences(sliding(), LINKS, (JOINT, JOINT), TICK)
-
-
 @pytest.mark.parametrize(
-    ("own", "words"),
-    [
-        ({"torque_bound": 0.0}, r"device\.servo\.torque_bound = 0\.0: must be .* greater than 0 N m"),
-        ({"resume_time": 0.0}, r"device\.servo\.resume_time = 0\.0: must be .* at least 0\.001 s"),
-    ],
+    ("name", "words"), [("torque_bound", "greater than 0 N m"), ("resume_time", r"at least 0\.001 s")]
 )
-def test_settings_have_bounds(own: dict[str, float], words: str) -> None:
-    with pytest.raises(ConfigurationError, match=words):
-        sliding(**own)
+def test_settings_must_be_positive(name, words):
+    with pytest.raises(ConfigurationError, match=rf"device\.servo\.{name} = 0\.0: must be .* {words}"):
+        sliding(**{name: 0.0})

@@ -1,6 +1,4 @@
-"""Friction along the axes of a handle: the implicit solution, and the virtual joystick that has it."""
-
-from typing import Any
+"""Friction of a device's own: levels, compensation and the file of a calibration."""
 
 import numpy as np
 import pytest
@@ -8,11 +6,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import devices
-from devices.common.friction import AxisFriction, axis_friction, law_kinds, parse_friction
+from calibration.friction import MODELS
+from calibration.friction.model import HARMONICS
+from calibration.parameters.files import write_parameter_file
+from calibration.parameters.parameters import Found, JointParameters, ParameterFile, Provenance
+from devices.common.compensation import Compensation, add_friction
+from devices.common.friction import AxisFriction, axis_friction, law_kinds
+from devices.common.friction_file import OwnFriction, read_joint_friction, read_own_friction
+from haptics import Coulomb, MasslessImpedance, Servo, Trace
 from haptics.clock import Clock
 from haptics.errors import ConfigurationError
 from haptics.jit import kernel
-from tests.devices.felt import FRICTION
+from tests.devices.felt import FRICTION, ToAndFro, feel, write_own_friction
 
 PUSHING = {"name": "scripted-force"}
 
@@ -21,7 +26,7 @@ _solution = axis_friction(law_kinds((AxisFriction().laws, AxisFriction().laws)))
 
 
 @kernel
-def solved(law: Any, x: float, Z: float) -> Any:
+def solved(law, x, Z):
     return _solution(law[0], x, Z)
 
 
@@ -33,9 +38,7 @@ def solved(law: Any, x: float, Z: float) -> Any:
     x=st.floats(-2.0, 2.0),
     mobility=st.floats(1e-5, 4e-3),
 )
-def test_it_is_the_force_of_the_law_at_the_velocity_that_it_leaves(
-    coulomb: float, more: float, speed: float, x: float, mobility: float
-) -> None:
+def test_axis_friction_solves_its_law_implicitly(coulomb, more, speed, x, mobility):
     law, _ = AxisFriction(coulomb, coulomb, coulomb + more, coulomb + more, speed).laws
     f, v = solved(law.record, x, mobility)
     assert v == pytest.approx(x - mobility * f, abs=1e-12)
@@ -56,17 +59,12 @@ def test_it_is_the_force_of_the_law_at_the_velocity_that_it_leaves(
         ("sticky", "device.friction = 'sticky': must be a table"),
     ],
 )
-def test_a_wrong_friction_is_refused_in_words(table: Any, complaint: str) -> None:
+def test_invalid_friction_settings_are_rejected(table, complaint):
     with pytest.raises(ConfigurationError, match=complaint):
         devices.create_device("virtual-joystick", {"friction": table})
 
 
-def test_no_friction_is_none() -> None:
-    assert parse_friction(None) is None
-    assert parse_friction({"x": {}, "y": {"stribeck_velocity": 0.02}}) is None
-
-
-def test_a_friction_too_steep_for_the_substep_is_refused() -> None:
+def test_friction_too_steep_for_the_substep_is_rejected():
     with pytest.raises(ConfigurationError, match=r"smaller device\.substep"):
         devices.create_device(
             "virtual-joystick", {"friction": {"x": {"static_forward": 5.0, "stribeck_velocity": 1e-4}}}
@@ -76,21 +74,21 @@ def test_a_friction_too_steep_for_the_substep_is_refused() -> None:
 # --- the virtual joystick ---------------------------------------------------------------------------------------------
 
 
-def moved(script: list[list[float]], ticks: int, **changes: Any) -> tuple[np.ndarray, np.ndarray]:
+def moved(script, ticks, **changes):
     """Return place and velocity of the handle in every tick, (n, 2), under a hand that pushes by a script."""
     device = devices.open_device("virtual-joystick", {"hand": PUSHING | {"script": script}, **changes})
     rows = []
     for _ in range(ticks):
         device.read()
         device.write(np.zeros(2))
-        rows.append((device.handle, device.handle_velocity))  # type: ignore[attr-defined]
+        rows.append((device.handle, device.handle_velocity))
     places, velocities = np.array(rows).transpose(1, 0, 2)
     return places, velocities
 
 
 @pytest.mark.parametrize("axis", [0, 1])
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_the_handle_breaks_away_at_the_level_of_its_axis_and_direction(axis: int, side: float) -> None:
+def test_handle_breaks_away_at_the_static_level(axis, side):
     levels = FRICTION["xy"[axis]]
     static = levels["static_forward" if side > 0.0 else "static_backward"]
     ramp = [0.0, 0.0, 0.0], [1.0, *(side * 2.0 * static * np.eye(2)[axis])]
@@ -102,8 +100,8 @@ def test_the_handle_breaks_away_at_the_level_of_its_axis_and_direction(axis: int
 
 
 @pytest.mark.parametrize("side", [1.0, -1.0])
-def test_a_sliding_handle_is_braked_by_the_law(side: float) -> None:
-    """Power balance: what the hand did less what moves is what friction took; then the handle rests for ever."""
+def test_sliding_handle_is_decelerated_by_the_law(side):
+    """Power balance: the work of the hand minus the kinetic energy is the loss by friction; then the handle rests."""
     mass, force = 0.5, 3.0
     script = [[0.0, side * force, 0.0], [0.2, side * force, 0.0], [0.2001, 0.0, 0.0]]
     places, velocities = moved(script, 1500, friction=FRICTION, mass=mass, damping=0.0)
@@ -114,7 +112,7 @@ def test_a_sliding_handle_is_braked_by_the_law(side: float) -> None:
     assert (places[-200:] == places[-1]).all()
 
 
-def test_without_friction_nothing_changes_to_the_last_bit() -> None:
+def test_zero_friction_changes_nothing():
     script = [[0.0, 0.3, 0.1], [0.3, -0.4, 0.2], [0.6, 0.1, -0.3]]
     bare, bare_velocity = moved(script, 600)
     none, none_velocity = moved(script, 600, friction={"x": {}, "y": {}})
@@ -122,14 +120,337 @@ def test_without_friction_nothing_changes_to_the_last_bit() -> None:
     np.testing.assert_array_equal(bare_velocity, none_velocity)
 
 
-def test_it_does_not_matter_how_often_the_device_is_looked_at() -> None:
-    def end(period: float) -> np.ndarray:
+def test_motion_is_independent_of_the_tick_period():
+    def end(period):
         clock = Clock(period)
         hand = PUSHING | {"script": [[0.0, 2.5, 1.5]]}
         device = devices.open_device("virtual-joystick", {"hand": hand, "friction": FRICTION}, clock=clock)
         for tick in range(round(0.1 / period) + 1):
             clock.wait(tick)
             device.read()
-        return device.handle  # type: ignore[attr-defined,no-any-return]
+        return device.handle
 
     np.testing.assert_array_equal(end(1e-3), end(2e-3))
+
+
+# --- compensation -----------------------------------------------------------------------------------------------------
+
+
+SHARE, PERIOD, RESOLUTION = 0.9, 1e-3, 10e-6
+OWN = OwnFriction((AxisFriction(**FRICTION["x"]).laws, AxisFriction(**FRICTION["y"]).laws), 0.0)
+
+
+@kernel
+def add(records, share, x, y, vx, vy):
+    """Add friction to a command, as devices do."""
+    add_friction(records[0], share, x, y, vx, vy)
+
+
+class Motors:
+    """Compensation whose force is scaled by the allowed share."""
+
+    def __init__(self, share=SHARE, own=OWN):
+        made = Compensation(own, share, PERIOD, RESOLUTION)
+        self.record, self.allowed = made.record.copy(), 1.0
+        self.record["step"] = made.address
+
+    def allow(self, share):
+        self.allowed = share
+
+
+def added(made, velocity, command=(0.0, 0.0)):
+    add(made.record, made.allowed, *command, *velocity)
+    force = made.record["force"][0]
+    np.testing.assert_allclose(made.record["total"][0] - command, force, atol=1e-12)
+    return np.array(force)
+
+
+def sliding(made, velocity, command=(0.0, 0.0)):
+    """Return the compensation in steady motion."""
+    for _ in range(200):
+        added(made, velocity, command)
+    return added(made, velocity, command)
+
+
+def own_force(velocity):
+    """Return the friction itself, by axis."""
+    return np.array(
+        [
+            np.sign(v) * float(np.abs(laws[0 if v > 0.0 else 1](np.array([[v, 0.0]])))[0, 0])
+            for v, laws in zip(velocity, OWN.laws, strict=True)
+        ]
+    )
+
+
+@pytest.mark.parametrize("velocity", [(0.05, 0.02), (-0.05, 0.1), (0.2, -0.03), (-0.1, -0.1)])
+def test_compensation_adds_its_share_in_steady_motion(velocity):
+    np.testing.assert_allclose(sliding(Motors(), velocity), SHARE * own_force(velocity), rtol=1e-9)
+
+
+@pytest.mark.parametrize("velocity", [(0.05, 0.04), (-0.05, -0.1)])
+def test_compensation_is_complete_while_the_command_brakes(velocity):
+    braking = tuple(-np.sign(velocity) * 1.0)
+    np.testing.assert_allclose(sliding(Motors(), velocity, braking), own_force(velocity), rtol=1e-9)
+    slightly = tuple(-np.sign(velocity) * 0.01)
+    expected = SHARE * own_force(velocity) + 0.01 * np.sign(velocity)
+    np.testing.assert_allclose(sliding(Motors(), velocity, slightly), expected, rtol=1e-9)
+    driving = tuple(np.sign(velocity) * 1.0)
+    np.testing.assert_allclose(sliding(Motors(), velocity, driving), SHARE * own_force(velocity), rtol=1e-9)
+
+
+VELOCITIES = st.lists(st.tuples(st.floats(-0.3, 0.3), st.floats(-0.3, 0.3)), min_size=1, max_size=60)
+
+
+@settings(max_examples=10)
+@given(velocities=VELOCITIES, share=st.floats(0.0, 0.98), gain=st.floats(0.0, 1.0))
+def test_compensation_is_at_most_the_share_of_the_static_friction(velocities, share, gain):
+    made = Motors(share)
+    made.allow(gain)
+    most = [max(law.breakaway_force for law in laws) + 1e-12 for laws in OWN.laws]
+    for velocity in velocities:
+        force = added(made, velocity)
+        assert (np.abs(force) <= gain * share * np.array(most)).all()
+
+
+@settings(max_examples=10)
+@given(velocities=VELOCITIES)
+def test_compensation_is_passive_against_the_friction(velocities):
+    """A driving force is at most the share of the static friction in its direction."""
+    made = Motors()
+    for velocity in velocities:
+        for axis, (f, v) in enumerate(zip(added(made, velocity), velocity, strict=True)):
+            if f * v > 0.0:
+                assert abs(f) <= SHARE * OWN.laws[axis][0 if v > 0.0 else 1].breakaway_force + 1e-12
+
+
+def test_compensation_fades_at_rest():
+    made = Motors()
+    before = sliding(made, (0.05, -0.05))
+    after = [added(made, (0.0, 0.0)).copy() for _ in range(3000)]
+    assert (np.abs(np.array(after)) <= np.abs(before) + 0.7).all()
+    np.testing.assert_allclose(after[-1], 0.0, atol=0.01)
+    assert (np.diff(np.abs(after), axis=0) <= 1e-12).all()
+
+
+def test_disabled_compensation_adds_nothing_and_resets():
+    made = Motors()
+    sliding(made, (0.05, -0.05))
+    made.allow(0.0)
+    np.testing.assert_array_equal(added(made, (0.05, 0.05), (0.5, -0.2)), (0.0, 0.0))
+    made.allow(1.0)
+    np.testing.assert_array_equal(added(made, (0.0, 0.0)), (0.0, 0.0))
+
+
+def test_steep_friction_is_flattened():
+    steep = AxisFriction(1.0, 1.0, 2.0, 2.0, 5e-4).laws
+    made = Motors(own=OwnFriction((steep, steep), 0.0))
+    np.testing.assert_allclose(sliding(made, (0.05, 0.05)), SHARE, rtol=1e-6)
+    slow = [added(made, (v, 0.0))[0] for v in np.repeat(np.geomspace(5e-2, 1e-4, 40), 20)]
+    assert (np.abs(np.diff(slow)) < 0.2).all()
+
+
+# --- the virtual joystick ---------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def own_file(tmp_path):
+    return write_own_friction(tmp_path / "own.toml")
+
+
+def joystick(own_file, hand, **changes):
+    own = {"friction_parameters": own_file} if own_file else {}
+    device = devices.open_device("virtual-joystick", {"friction": FRICTION, "hand": hand, **own, **changes})
+    device.compensate(1.0)
+    return device
+
+
+def test_compensated_handle_comes_to_rest(own_file):
+    for end in (0.35, np.inf):
+        device = joystick(own_file, ToAndFro(speed=0.1, lets_go_at=end), compensation=0.98)
+        velocities = []
+        for tick in range(2500):
+            state = device.read()
+            device.write(np.zeros(2))
+            if tick == 600 and end == np.inf:
+                device.hand._settings = ToAndFro(speed=1e-12)  # holds where it began
+            velocities.append((*device.handle_velocity, *state.velocity))
+        assert np.abs(velocities[:300]).max() > 0.05
+        assert not np.array(velocities)[-1000:, :2].any()
+
+
+def test_spec_states_the_remaining_friction(own_file):
+    device = joystick(own_file, ToAndFro(), compensation=0.8)
+    assert device.spec.least_friction == pytest.approx(0.2 * 1.8)
+    assert device.spec.damping == 0.0
+    assert joystick("", ToAndFro()).spec.least_friction is None
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.0])
+def test_invalid_compensation_shares_are_rejected(own_file, share):
+    with pytest.raises(ConfigurationError, match=r"device\.compensation"):
+        joystick(own_file, ToAndFro(), compensation=share)
+
+
+def test_felt_friction_falls_by_the_share(own_file):
+    hand = ToAndFro(axis=1)
+    own, left = (feel(device, device, hand, 6000) for device in (joystick("", hand), joystick(own_file, hand)))
+    assert left.work == pytest.approx((1.0 - SHARE) * own.work, rel=0.05)
+
+
+# --- with the servo ---------------------------------------------------------------------------------------------------
+
+
+class Heard:
+    """A joystick that records the allowed share before each command."""
+
+    def __init__(self, device):
+        self._device = device
+        self.allowed = []
+        self._share = 0.0
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def compensate(self, share):
+        self._share = share
+        self._device.compensate(share)
+
+    def write(self, command):
+        self.allowed.append(self._share)
+        self._device.write(command)
+
+
+def run(trace, own_file, seconds, **changes):
+    clock = Clock(PERIOD)
+    settings = {"friction": FRICTION, "hand": ToAndFro(), "friction_parameters": own_file, **changes}
+    device = Heard(devices.create_device("virtual-joystick", settings, clock=clock))
+    Servo(device, MasslessImpedance(Coulomb(0.5), 3000.0, 10.0), trace, clock=clock).run(seconds)
+    return device, trace.since(0)
+
+
+def test_servo_scales_the_compensation_by_its_envelope(tmp_path, own_file):
+    device, rows = run(Trace.create(tmp_path / "trace"), own_file, 1.0)
+    allowed = np.array(device.allowed)
+    assert allowed[0] < 0.02  # fades in
+    assert (np.diff(allowed[:100]) >= 0.0).all()
+    assert (allowed[150:900] == 1.0).all()
+    assert (allowed[len(rows) :] == 0.0).all()  # the safe output
+    assert allowed[len(rows) - 1] == 0.0
+
+
+def test_recorded_command_excludes_the_compensation(tmp_path, own_file):
+    _, rows = run(Trace.create(tmp_path / "trace"), own_file, 1.0)
+    sliding = (rows["sticking"] == 0) & (rows["tick"] > 200) & (rows["tick"] < 950)
+    np.testing.assert_allclose(np.hypot(*rows["command"][sliding].T), 0.5, rtol=1e-9)
+
+
+# --- file of a calibration --------------------------------------------------------------------------------------------
+
+
+LEVELS = {
+    "coulomb_forward": 1.2,
+    "coulomb_backward": 0.9,
+    "viscosity_forward": 1.1,
+    "viscosity_backward": 1.0,
+    "static_forward": 1.8,
+    "static_backward": 1.4,
+    "stribeck_velocity": 0.01,
+}
+
+
+def written(path, model, values, device="stick a", **others):
+    """Write the file of a calibration with one axis and return its name."""
+    joint = JointParameters("x", rotary=False, friction=Found(model, values, **others))
+    write_parameter_file(path / "own.toml", ParameterFile(Provenance(device=device), (joint,)))
+    return str(path / "own.toml")
+
+
+def level(own, axis, speed):
+    law = own.laws[axis][0 if speed > 0.0 else 1]
+    return float(np.abs(law(np.array([[speed, 0.0]])))[0, 0])
+
+
+def test_calibrated_friction_is_read_back(tmp_path):
+
+    own = read_own_friction(written(tmp_path, "stribeck-asymmetric", LEVELS), "stick")
+    speeds = np.array([-0.2, -0.01, -0.002, 0.003, 0.02, 0.1])
+    expected = np.abs(MODELS["stribeck-asymmetric"].evaluate(LEVELS, speeds))
+    np.testing.assert_allclose([level(own, 0, speed) for speed in speeds], expected, rtol=1e-12)
+    assert level(own, 1, 0.1) == 0.0
+    assert own.breakaway_force == 1.8
+
+
+@pytest.mark.parametrize("model", MODELS)
+def test_every_calibration_model_is_read(tmp_path, model):
+    """Presliding and harmonics are left out: friction is compensated while the handle slides."""
+    values = {"coulomb": 1.0, "viscosity": 0.5, "offset": 0.2, "stribeck_velocity": 0.02}
+    values |= {"static_forward": 1.6, "static_backward": 1.4, "coulomb_forward": 1.1, "coulomb_backward": 0.9}
+    values |= {"viscosity_forward": 0.6, "viscosity_backward": 0.4, "presliding": 0.5, "presliding_distance": 0.01}
+    values |= dict.fromkeys(HARMONICS, 0.3)
+    values = {name: values[name] for name in MODELS[model].names}
+    own = read_own_friction(written(tmp_path, model, values), "stick")
+    speeds = np.array([-0.1, -0.005, 0.005, 0.1])
+    expected = np.abs(MODELS[model].evaluate(values, speeds))  # an offset is the difference between the directions
+    np.testing.assert_allclose([level(own, 0, speed) for speed in speeds], expected, rtol=1e-12)
+
+
+def test_remaining_friction_includes_the_uncertainty(tmp_path):
+    path = written(tmp_path, "coulomb-viscous", {"coulomb": 2.0, "viscosity": 0.0}, intervals={"coulomb": (1.9, 2.1)})
+    assert read_own_friction(path, "stick").least_friction(0.9) == pytest.approx(0.1 * 2.0 + 0.1)
+
+
+def test_rising_friction_is_limited_to_its_static_level(tmp_path):
+    own = read_own_friction(written(tmp_path, "stribeck-asymmetric", LEVELS | {"static_forward": 0.8}), "stick")
+    assert level(own, 0, 1e-4) == pytest.approx(0.8, abs=1e-3)
+    assert level(own, 0, 0.1) == pytest.approx(0.8 + 0.1 * 1.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "complaint"),
+    [
+        ("[joint.x]\nrotary = true\n", r"joint\.x\.rotary = True: must be false"),
+        ("[joint.elbow]\n", "neither a table"),
+        ("[joint.x.friction]\nviscosity_ns_per_m = 1.0\n", r"coulomb_force_n is missing"),
+        ("[joint.x.friction]\ncoulomb_force_n = 'much'\nviscosity_ns_per_m = 0.0\n", "coulomb_force_n = 'much'"),
+        ("[joint.x.friction]\ncoulomb_force_n = -1.0\nviscosity_ns_per_m = 0.0\n", "is no friction"),
+        (  # also where the interval holds 0
+            "[joint.x.friction]\ncoulomb_force_n = -1.0\nviscosity_ns_per_m = 0.0\n"
+            "[joint.x.friction.interval_95]\ncoulomb_force_n = [-3.0, 1.0]\n",
+            r"coulomb_force_n = -1: is no friction; must be at least 0",
+        ),
+        ("[joint.x.friction]\ncoulomb_force_n = nan\nviscosity_ns_per_m = 0.0\n", "finite"),
+        ("[provenance]\ndevice = 'pantograph b'\n[joint.x]\n", "is of the device 'pantograph b'; must be of 'stick a'"),
+        ("[joint", "is no TOML"),
+    ],
+)
+def test_invalid_file_is_named(tmp_path, change, complaint):
+    path = tmp_path / "wrong.toml"
+    path.write_text(change)
+    with pytest.raises(ConfigurationError, match=complaint) as caught:
+        read_own_friction(str(path), "stick", "a")
+    assert str(path) in str(caught.value)
+
+
+def test_missing_file_names_the_calibration_command(tmp_path):
+    with pytest.raises(ConfigurationError, match="haptics calibrate friction --device stick"):
+        read_own_friction(str(tmp_path / "none.toml"), "stick")
+
+
+def test_device_identity_is_checked_only_if_given(tmp_path):
+    path = written(tmp_path, "coulomb-viscous", {"coulomb": 2.0, "viscosity": 0.0}, device="stick b")
+    assert read_own_friction(path, "stick").breakaway_force == 2.0
+    with pytest.raises(ConfigurationError, match="is of the device"):
+        read_own_friction(path, "stick", "a")
+
+
+def test_joint_friction_of_an_arm_is_read(tmp_path):
+
+    joints = tuple(JointParameters(name, rotary=True, friction=Found("stribeck-asymmetric", LEVELS)) for name in "12")
+    write_parameter_file(tmp_path / "arm.toml", ParameterFile(Provenance(), joints))
+    speeds = np.array([-0.3, -0.01, 0.02, 0.5])
+    expected = np.abs(MODELS["stribeck-asymmetric"].evaluate(LEVELS, speeds))
+    for laws in read_joint_friction(str(tmp_path / "arm.toml"), "virtual-arm"):
+        levels = [float(np.abs(laws[int(speed < 0.0)](np.array([[speed, 0.0]])))[0, 0]) for speed in speeds]
+        np.testing.assert_allclose(levels, expected, rtol=1e-12)
+    with pytest.raises(ConfigurationError, match="neither a table"):
+        read_own_friction(str(tmp_path / "arm.toml"), "stick")

@@ -1,6 +1,4 @@
-"""Emulation is put in by the registry: a driver neither knows its settings nor imports what is emulated."""
-
-from typing import Any
+"""The registry adds emulation: a driver neither has its settings nor imports an emulator."""
 
 import pytest
 
@@ -12,7 +10,7 @@ NOUNS = {"pantograph": "pantograph", "pid-joystick": "stick", "inverse3": "Inver
 FAULTS = {"pantograph": "unplug@1", "pid-joystick": "unplug@1", "inverse3": "unplug@1", "arm": "motors.unplug@1"}
 
 
-def test_every_driver_of_a_real_device_has_an_emulated_one() -> None:
+def test_every_real_driver_has_an_emulated_device():
     assert EMULATED == [info.name for info in devices.describe_backends() if not info.virtual] == list(NOUNS)
 
 
@@ -27,14 +25,14 @@ def test_every_driver_of_a_real_device_has_an_emulated_one() -> None:
         ({"seed": -1}, "device.seed = -1: must be"),
     ],
 )
-def test_a_real_device_refuses_what_only_an_emulated_one_has(name: str, setting: dict[str, Any], words: str) -> None:
+def test_real_device_rejects_settings_of_the_emulation(name, setting, words):
     own = {"wire_faults": [FAULTS[name]]} if "wire_faults" in setting else setting
     with pytest.raises(ConfigurationError, match=words.format(noun=NOUNS[name])):
         devices.create_device(name, own)
 
 
 @pytest.mark.parametrize("name", EMULATED)
-def test_the_same_settings_make_a_real_device_when_emulation_is_switched_off(name: str) -> None:
+def test_emulation_can_be_switched_off(name):
     real = devices.create_device(name, {"emulated": False, "seed": 3})
     assert "emulated" not in real.spec.identity
     assert type(real) is type(devices.create_device(name))
@@ -44,7 +42,7 @@ def test_the_same_settings_make_a_real_device_when_emulation_is_switched_off(nam
 
 
 @pytest.mark.parametrize("name", EMULATED)
-def test_what_is_wrong_with_an_emulated_device_is_said_before_it_is_opened(name: str) -> None:
+def test_invalid_emulation_settings_are_rejected_before_opening(name):
     for own, words in (
         ({"wire_faults": ["flood@1"]}, "unknown fault of the wire in 'flood@1'"),
         ({"wire_faults": [f"{FAULTS[name]}+0"]}, "must last longer than 0 s"),

@@ -1,1 +1,1 @@
-"""Tests of the emulators: each against what it emulates, and against the physics behind it."""
+"""Tests of the emulators against their originals and against physics."""

@@ -1,7 +1,7 @@
 """A host for the emulated sticks: pyusb and nothing else, with bytes written by hand for each family."""
 
 import struct
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import usb.core
@@ -12,8 +12,8 @@ from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.emulators.times import FreeTime
 
+# Those of two axes.
 PROFILES = tuple(name for name, profile in profiles.PROFILES.items() if not profile.handle.rim_radius)
-"""Those of two axes."""
 NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 ENABLE, DISABLE, STOP_ALL, RESET, PAUSE, CONTINUE = range(1, 7)
 CONSTANT, RAMP, SINE, SPRING, DAMPER, FRICTION = 1, 2, 4, 8, 9, 11
@@ -39,7 +39,7 @@ FAMILIES = {
 }
 
 
-def push(fx: float, fy: float) -> dict[str, Any]:
+def push(fx, fy):
     """A hand that does not hold the handle but pushes it for ever [N]."""
     return {"name": "scripted-force", "script": [[0.0, fx, fy]]}
 
@@ -47,7 +47,7 @@ def push(fx: float, fy: float) -> dict[str, Any]:
 class Host:
     """The stick's only user."""
 
-    def __init__(self, profile: str, *, hand: Any = NO_HAND, start: bool = True, **options: Any) -> None:
+    def __init__(self, profile, *, hand=NO_HAND, start=True, **options):
         self.name, self.family = profile, FAMILIES[profile]
         self.stick = EmulatedStick(profile, hand=hand, time=options.pop("time", None) or FreeTime(), **options)
         self.backend = EmulatedUsbBackend(self.stick)
@@ -58,11 +58,11 @@ class Host:
             self.out(13, 0xFF)
 
     @staticmethod
-    def fresh(profile: str) -> EmulatedStick:
-        """Return a stick that nobody has opened."""
+    def fresh(profile):
+        """Return a stick that is not open."""
         return EmulatedStick(profile, hand=NO_HAND, time=FreeTime())
 
-    def open(self) -> None:
+    def open(self):
         self.device = usb.core.find(backend=self.backend)
         self.latest = np.full(2, np.nan)
         (self.interface,) = (i for i in self.device.get_active_configuration() if i.bInterfaceClass == 3)
@@ -75,33 +75,31 @@ class Host:
 
     # --- reports
 
-    def out(self, *numbers: int) -> None:
+    def out(self, *numbers):
         self.output.write(bytes(numbers))
 
-    def control(self, command: int) -> None:
+    def control(self, command):
         self.out(12, 1 << (command - 1) if self.name == "openffboard" else command)
 
-    def request_block(self, kind: int) -> None:
+    def request_block(self, kind):
         self.device.ctrl_transfer(
             0x21, 9, 0x300 | self.family.create, self.number, bytes([self.family.create, kind, 0, 0])
         )
 
-    def block_load(self) -> tuple[int, int]:
+    def block_load(self):
         """Return the block and the status."""
         answer = self.device.ctrl_transfer(0xA1, 1, 0x300 | self.family.load, self.number, 5)
         assert len(answer) == 5
         assert answer[0] == self.family.load
         return answer[1], answer[2]
 
-    def create(self, kind: int = CONSTANT) -> int:
+    def create(self, kind=CONSTANT):
         self.request_block(kind)
         block, status = self.block_load()
         assert status == 1
         return block
 
-    def set_effect(
-        self, block: int, kind: int, degrees: float = 0.0, duration: int = ENDLESS, delay: int = 0, gain: int = 255
-    ) -> None:
+    def set_effect(self, block, kind, degrees=0.0, duration=ENDLESS, delay=0, gain=255):
         eighths = round(degrees / 360.0 * 255.0)
         if self.name == "openffboard":
             form, times, tail = "<BBB4HBBB4H", (0, 0, delay), (round(degrees * 100.0), 0, 0, 0)
@@ -111,13 +109,13 @@ class Host:
             form, times, tail = "<BBB3HBBBBBH", (0, 0), (eighths, 0, delay)
         self.output.write(struct.pack(form, 1, block, kind, duration, *times, gain, 0, 4, *tail))
 
-    def magnitude(self, block: int, level: float) -> None:
+    def magnitude(self, block, level):
         self.output.write(struct.pack("<BBh", 5, block, round(level * self.family.full)))
 
-    def play(self, block: int, operation: int = START, loops: int = 1) -> None:
+    def play(self, block, operation=START, loops=1):
         self.out(10, block, operation, loops)
 
-    def constant(self, degrees: float, level: float, **more: Any) -> int:
+    def constant(self, degrees, level, **more):
         """Make and start a constant force; return its block."""
         block = self.create(CONSTANT)
         self.set_effect(block, CONSTANT, degrees, **more)
@@ -125,11 +123,11 @@ class Host:
         self.play(block)
         return block
 
-    def read(self, timeout: int = 1000) -> bytes:
+    def read(self, timeout=1000):
         return bytes(self.input.read(64, timeout))
 
-    def counts(self) -> np.ndarray[Any, Any]:
-        """Return X and Y out of the next input report; those of the last one where nothing changes any more."""
+    def counts(self):
+        """Return the counts of the next input report; the last ones if nothing changes."""
         try:
             report = self.read(timeout=5)
             while report[0] != 1:
@@ -142,11 +140,11 @@ class Host:
         self.latest = np.array((x, y), float)
         return self.latest
 
-    def settle(self) -> None:
-        """Let the motors take notice of what was written."""
+    def settle(self):
+        """Wait until the motors have applied the written reports."""
         self.stick.wait(2e-3)
 
 
-def force_of_level(stick: EmulatedStick) -> np.ndarray[Any, Any]:
+def force_of_level(stick):
     """Return the matrix from the two levels to newtons, as a calibration gives it."""
     return np.linalg.inv(np.array(stick.truths["force"]["newton_to_level"]))

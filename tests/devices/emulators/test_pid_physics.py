@@ -1,12 +1,22 @@
 """The emulated sticks as physics: forces move the handle, time ends them, and the counts say where it is."""
 
 import math
+import os
+import select
+import socket
+import struct
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from devices.emulators import loop as loops
+from devices.emulators.loop import MEMORY, STALL, Loop
+from devices.emulators.optoforce.port import OptoForceUnit
+from devices.emulators.rdt.box import RdtBox
 from tests.devices.emulators.pid_host import (
     CONTINUE,
     DAMPER,
@@ -38,7 +48,7 @@ def expected_travel(host, force, duration):
 
 
 @every_profile
-def test_constant_force_moves_the_handle_as_its_mass_says(profile):
+def test_constant_force_accelerates_the_handle_by_its_mass(profile):
     host = Host(profile)
     host.constant(270.0, 0.5)
     begin = host.stick.firmware.frame
@@ -52,7 +62,7 @@ def test_constant_force_moves_the_handle_as_its_mass_says(profile):
 @every_profile
 @settings(max_examples=5, deadline=None)
 @given(levels)
-def test_two_effects_are_two_axes_of_force(profile, level):
+def test_two_effects_give_two_force_axes(profile, level):
     host = Host(profile)
     for degrees, part in zip((270.0, 0.0), level, strict=True):
         host.constant(degrees, part)
@@ -73,7 +83,7 @@ def test_force_comes_from_its_direction(profile, degrees, level):
     np.testing.assert_allclose(host.stick.force, device_axes, atol=0.02 * 10.0)
 
 
-def test_direction_is_a_persons_where_the_firmware_knows_its_motors():
+def test_openffboard_direction_is_in_user_axes():
     # 270 degrees: from the left, so to the right; 0: from away, so towards the person. The motors are turned by 2.
     for degrees, towards in ((270.0, (1.0, 0.0)), (0.0, (0.0, -1.0)), (90.0, (-1.0, 0.0)), (180.0, (0.0, 1.0))):
         host = Host("openffboard")
@@ -83,17 +93,7 @@ def test_direction_is_a_persons_where_the_firmware_knows_its_motors():
 
 
 @every_profile
-def test_largest_force_can_be_had_in_every_direction(profile):
-    host = Host(profile)
-    level_of_force = np.array(host.stick.truths["force"]["newton_to_level"])
-    largest = host.stick.truths["force"]["max_force_n"]
-    angles = np.linspace(0.0, 2.0 * np.pi, 361)
-    needed = level_of_force @ (largest * np.array((np.cos(angles), np.sin(angles))))
-    assert np.abs(needed).max() == pytest.approx(1.0, abs=1e-3)
-
-
-@every_profile
-def test_effects_add_up_to_full_scale_of_each_motor_and_no_more(profile):
+def test_sum_of_effects_saturates_at_full_scale(profile):
     host = Host(profile)
     for _ in range(3):
         host.constant(270.0, 0.7)
@@ -108,7 +108,7 @@ def test_effects_add_up_to_full_scale_of_each_motor_and_no_more(profile):
 @every_profile
 @settings(max_examples=5, deadline=None)
 @given(duration=st.integers(20, 300), loops=st.integers(0, 4))
-def test_force_ends_with_its_duration_to_the_frame(profile, duration, loops):
+def test_force_ends_with_its_duration(profile, duration, loops):
     host = Host(profile)
     block = host.constant(270.0, 0.5, duration=duration)
     host.play(block, loops=loops)
@@ -121,7 +121,7 @@ def test_force_ends_with_its_duration_to_the_frame(profile, duration, loops):
 
 
 @every_profile
-def test_dead_host_leaves_no_force_after_the_duration(profile):
+def test_force_ends_when_the_host_dies(profile):
     host = Host(profile)
     block = host.constant(270.0, 0.8, duration=200)
     for _ in range(8):  # a host that lives restarts it
@@ -133,30 +133,17 @@ def test_dead_host_leaves_no_force_after_the_duration(profile):
 
 
 @every_profile
-def test_handle_only_loses_speed_once_the_force_is_over(profile):
-    host = Host(profile)
-    host.constant(270.0, 0.2, duration=30)
-    host.stick.wait(0.04)
-    speeds = []
-    for _ in range(20):
-        host.stick.wait(1e-3)
-        speeds.append(np.hypot(*host.stick.handle_velocity))
-    assert speeds[0] > 0.0
-    assert np.all(np.diff(speeds) < 0.0)
-
-
-@every_profile
-def test_endless_effect_goes_on(profile):
+def test_endless_effect_continues(profile):
     host = Host(profile)
     host.constant(270.0, 0.5)
     machine = host.stick.firmware.machine
-    for _ in range(70_000):  # longer than a duration can be told; the handle need not come along
+    for _ in range(70_000):  # longer than the largest finite duration, without the handle
         level = machine.push((0.0, 0.0), (0.0, 0.0))
     assert abs(level[0]) == pytest.approx(0.5, abs=0.01)
 
 
 @pytest.mark.parametrize("profile", ["openffboard", "sidewinder-ff2"])
-def test_start_delay_puts_the_force_off(profile):
+def test_start_delay_delays_the_force(profile):
     host = Host(profile)
     host.constant(270.0, 0.5, delay=50, duration=100)
     host.stick.wait(0.04)
@@ -169,7 +156,7 @@ def test_start_delay_puts_the_force_off(profile):
 
 @every_profile
 @pytest.mark.parametrize("way", ["stop", "stop-all", "free", "reset", "pause", "gain", "zero", "unplug"])
-def test_force_ends_in_every_way_there_is(profile, way):
+def test_every_command_that_ends_a_force(profile, way):
     host = Host(profile)
     block = host.constant(270.0, 0.5)
     host.settle()
@@ -189,7 +176,7 @@ def test_force_ends_in_every_way_there_is(profile, way):
 
 
 @pytest.mark.parametrize(("profile", "obeys"), [("openffboard", True), ("sidewinder-ff2", True), ("arduino", False)])
-def test_disabled_actuators_rest_where_the_firmware_looks_at_that(profile, obeys):
+def test_disabled_actuators_have_no_force_except_on_arduino(profile, obeys):
     host = Host(profile)
     host.constant(270.0, 0.5)
     host.control(DISABLE)
@@ -201,7 +188,7 @@ def test_disabled_actuators_rest_where_the_firmware_looks_at_that(profile, obeys
 
 
 @every_profile
-def test_time_of_an_effect_stands_still_in_a_pause(profile):
+def test_pause_stops_the_time_of_an_effect(profile):
     host = Host(profile)
     host.constant(270.0, 0.5, duration=200)
     host.control(PAUSE)
@@ -219,7 +206,7 @@ def test_time_of_an_effect_stands_still_in_a_pause(profile):
 @every_profile
 @settings(max_examples=5, deadline=None)
 @given(st.floats(-1.0, 1.0), st.floats(-1.0, 1.0))
-def test_counts_and_truths_give_the_place_of_the_handle(profile, fx, fy):
+def test_counts_give_the_handle_position(profile, fx, fy):
     host = Host(profile, hand=push(fx, fy))
     host.control(STOP_ALL)
     axes = host.stick.truths["axes"]
@@ -227,20 +214,10 @@ def test_counts_and_truths_give_the_place_of_the_handle(profile, fx, fy):
     step = 0.5 * axes["count_quantum"] * np.abs(to_metres).sum(axis=1)
     for _ in range(10):
         host.stick.wait(0.02)
-        host.counts()  # what had been waiting in the device
+        host.counts()  # a report that waited in the device
         found = to_metres @ (host.counts() - axes["centre_counts"])
         moved = 2e-3 * np.abs(host.stick.handle_velocity)
         assert np.all(np.abs(found - host.stick.handle) <= step + moved + 1e-9)
-
-
-@every_profile
-def test_all_of_the_travel_can_be_counted(profile):
-    limit = {"openffboard": 32767, "sidewinder-ff2": 511, "arduino": 32767}[profile]
-    axes = Host(profile).stick.truths["axes"]
-    for x in (axes["workspace_min_m"][0], axes["workspace_max_m"][0]):
-        for y in (axes["workspace_min_m"][1], axes["workspace_max_m"][1]):
-            counts = np.linalg.solve(np.array(axes["counts_to_m"]), (x, y)) + axes["centre_counts"]
-            assert 0.8 * limit < np.abs(counts).max() < limit
 
 
 def test_firm_grip_presses_the_first_button():
@@ -254,7 +231,7 @@ def test_firm_grip_presses_the_first_button():
 # --- effects that the device plays by itself
 
 
-def test_sidewinder_centres_itself_until_it_is_told_not_to():
+def test_sidewinder_centring_spring_can_be_stopped():
     host = Host("sidewinder-ff2", hand=push(2.0, 0.0), start=False)
     host.stick.wait(3.0)
     held = host.stick.handle[0]
@@ -276,8 +253,8 @@ def condition(host, block, place, coefficient, saturation=1.0):
 
 @every_profile
 @pytest.mark.parametrize("kind", [DAMPER, FRICTION])
-def test_resistance_takes_energy_and_nothing_else(profile, kind):
-    """Whatever the sign of the motors: a firmware that leaves it to others would drive the handle on."""
+def test_damper_and_friction_are_passive(profile, kind):
+    """The sign of the motors is included: a wrong sign would drive the handle."""
     host = Host(
         profile, hand={"name": "scripted-force", "script": [[0.0, 1.0, 0.5], [0.1, 1.0, 0.5], [0.11, 0.0, 0.0]]}
     )
@@ -294,7 +271,7 @@ def test_resistance_takes_energy_and_nothing_else(profile, kind):
 
 
 @every_profile
-def test_saturated_spring_holds_with_its_saturation(profile):
+def test_spring_saturates(profile):
     host = Host(profile, hand=push(0.4, 0.3))
     block = host.create(SPRING)
     host.set_effect(block, SPRING)
@@ -309,7 +286,7 @@ def test_saturated_spring_holds_with_its_saturation(profile):
 
 
 @every_profile
-def test_sine_has_no_mean(profile):
+def test_sine_effect_has_no_mean(profile):
     host = Host(profile)
     block = host.create(SINE)
     host.set_effect(block, SINE, 270.0)
@@ -326,3 +303,148 @@ def test_sine_has_no_mean(profile):
     level = np.array(forces) @ np.array(host.stick.truths["force"]["newton_to_level"]).T
     assert np.abs(level[:, 0]).max() == pytest.approx(0.5, abs=0.01)
     np.testing.assert_allclose(level.mean(axis=0), 0.0, atol=1e-3)
+
+
+# --- event loop -------------------------------------------------------------------------------------------------------
+
+
+PATIENCE = 30.0
+WRENCH = (1.0, -2.0, 3.0, 0.1, -0.2, 0.3)
+
+
+class Work:
+    """A source that counts its calls."""
+
+    def __init__(self, pause=0.0, do=lambda _: None):
+        self._pause, self._do = pause, do
+        self.served = []
+
+    def pause(self, now):
+        return self._pause
+
+    def serve(self, now):
+        self.served.append(now)
+        self._do(now)
+
+
+def passes(count):
+    """Return a stop condition that is true after `count` passes."""
+    left = iter([False] * count)
+    return lambda: next(left, True)
+
+
+# --- the loop --------------------------------------------------------------------------------------------------------
+
+
+def test_loop_serves_ready_files_and_all_sources():
+    loop, come = Loop(), []
+    here, there = socket.socketpair()
+    with here, there:
+        loop.watch(here, lambda: come.append(here.recv(16)))
+        work = Work()
+        loop.sources.append(work)
+        there.send(b"first")
+        loop.run(passes(3))
+        assert come == [b"first"]
+        assert len(work.served) == 3
+        loop.forget(here)
+        there.send(b"second")
+        loop.run(passes(3))
+        assert come == [b"first"]
+
+
+def test_loop_waits_for_its_fastest_source():
+    loop = Loop()
+    fast, slow = Work(2e-3), Work(10.0)
+    loop.sources += [fast, slow]
+    start = time.monotonic()
+    loop.run(passes(20))
+    assert 0.04 <= time.monotonic() - start < PATIENCE
+
+
+def test_loop_skips_files_that_were_closed():
+    loop, come = Loop(), []
+    pairs = [socket.socketpair() for _ in range(2)]
+
+    def end(number):
+        come.append(number)
+        for here, _ in pairs:
+            loop.forget(here)
+
+    for number, (here, there) in enumerate(pairs):
+        loop.watch(here, lambda number=number: end(number))
+        there.send(b"x")
+    loop.run(passes(2))
+    assert len(come) == 1
+    for pair in pairs:
+        for end_of_it in pair:
+            end_of_it.close()
+
+
+def test_loop_closes_refused_connections():
+    loop, inside = Loop(), []
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        loop.welcome(listener, lambda wire: len(inside) < 1 and not inside.append(wire))
+        clients = [socket.create_connection(listener.getsockname(), PATIENCE) for _ in range(2)]
+        latest = time.monotonic() + PATIENCE
+        loop.run(lambda: bool(select.select([clients[1]], [], [], 0.0)[0]) or time.monotonic() > latest)
+        assert clients[1].recv(1) == b""
+        assert not select.select([clients[0]], [], [], 0.0)[0]
+    for wire in (*clients, *inside):
+        wire.close()
+
+
+@pytest.mark.parametrize(("lost", "worked", "told"), [(0.1, 0.0, 0.1), (0.0, 0.1, 0.0), (STALL / 2, 0.1, 0.0)])
+def test_loop_detects_stalls(monkeypatch, lost, worked, told):
+    own = SimpleNamespace(wall=0.0, used=0.0)
+    monkeypatch.setattr(loops, "time", SimpleNamespace(monotonic=lambda: own.wall, thread_time=lambda: own.used))
+    loop = Loop()
+
+    def go_by(_):
+        own.wall += lost + worked
+        own.used += worked
+
+    loop.sources.append(Work(0.0, go_by))
+    loop.run(passes(2))
+    assert loop.stalled() == pytest.approx(told)
+    own.wall += 0.9 * MEMORY - lost - worked
+    assert loop.stalled() == pytest.approx(told)
+    own.wall += 0.2 * MEMORY
+    assert loop.stalled() == 0.0
+
+
+# --- sensors in it ---------------------------------------------------------------------------------------------------
+
+
+def test_network_sensor_streams_from_a_loop():
+    loop = Loop()
+    box = RdtBox(lambda: WRENCH)
+    box.program.settings["comrdtrate"] = "1000"
+    host = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    host.settimeout(PATIENCE)
+    with host, box.within(loop), loop.in_thread("sensor"):
+        host.sendto(bytes.fromhex("1234 0002 00000000"), (box.address["address"], box.address["port"]))
+        records = [struct.unpack(">3I6i", host.recv(64)) for _ in range(50)]
+        host.sendto(bytes.fromhex("1234 0000 00000000"), (box.address["address"], box.address["port"]))
+    assert [record[0] for record in records] == list(range(1, 51))
+    assert records[-1][3:] == tuple(round(value * 1e6) for value in WRENCH)
+
+
+def test_serial_sensor_streams_from_a_loop():
+    loop = Loop()
+    unit = OptoForceUnit(lambda: WRENCH, (10.0, 10.0, 10.0))
+    with unit.within(loop), loop.in_thread("sensor"):
+        port = os.open(unit.port, os.O_RDWR | os.O_NOCTTY)
+        request = bytes.fromhex("aa 00 32 03 01 00 00")
+        os.write(port, request + struct.pack(">H", sum(request)))
+        came, told, latest = b"", -1, time.monotonic() + PATIENCE
+        while (told < 0 or len(came) < told + 7 + 16 * 5) and time.monotonic() < latest:
+            if select.select([port], [], [], PATIENCE)[0]:
+                came += os.read(port, 256)
+            told = came.find(bytes.fromhex("aa 00 50 01 00 00 fb"))  # after its earlier frames
+        os.close(port)
+    assert told >= 0
+    frames = [came[start : start + 16] for start in range(told + 7, told + 7 + 16 * 5, 16)]
+    numbers = [struct.unpack(">HH3h", frame[4:14]) for frame in frames]
+    assert [number[0] - numbers[0][0] for number in numbers] == [0, 1, 2, 3, 4]
+    assert {number[2:] for number in numbers} == {(10, -20, 30)}

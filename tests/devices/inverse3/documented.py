@@ -73,6 +73,7 @@ def message(*devices):
     return json.dumps({"session_id": 7, "inverse3": list(devices), **grips})
 
 
+# The commands of the documentation with their arguments there.
 COMMANDS = {
     "set_cursor_force": {"vector": {"x": 0.0, "y": 0.0, "z": 1.5}},
     "set_cursor_position": {"position": {"x": 0.0, "y": -0.12, "z": 0.16}},
@@ -81,4 +82,3 @@ COMMANDS = {
     "probe_position": {},
     "set_transform": {"transform": {"scale": {"x": 2.0, "y": 2.0, "z": 2.0}}},
 }
-"""The commands of the documentation, each with what it carries there."""

@@ -3,15 +3,12 @@
 ``python -m tests.devices.inverse3.figures [SECONDS]`` prints them. They are of this machine, emulation included.
 """
 
-from __future__ import annotations
-
 import json
 import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -21,19 +18,19 @@ from haptics.recording.replay import verify
 from tests.devices.inverse3.services import emulated
 from tests.processes import NO_PICTURE, ROOT
 
+# Of the friction law [N].
 FORCE = 3.0
-"""Of the friction law [N]."""
 
 COUPLING = ("--set", "element.stiffness=1500", "--set", "element.damping=4")
 STROKES = ("--set", "hand.tremor=0", "--set", "hand.speed=0.1", "--set", "hand.rest=0", "--set", "hand.stiffness=1000")
 PUSH = ("--set", "hand.name=scripted-force", "--set", "hand.script=[[0,0,0],[0.5,1.5,0.8],[99,1.5,0.8]]")
+# Step of the emulated position [m].
 COUNT = 1e-5
-"""Step of the emulated position [m]."""
 
 TRIPS = 5000
 
 
-def session(folder: Path, seconds: float, *more: str) -> tuple[dict[str, Any], Recording]:
+def session(folder, seconds, *more):
     """Run model C at 1 kHz on the emulated device; return the answer of the command and the recording."""
     command = (sys.executable, "-m", "apps", "run", "--device", "inverse3", "--set", "device.emulated=true")
     law = ("--model", "C", "--set", f"law.force={FORCE}", "--duration", f"{seconds:g}", "--headless", "--json")
@@ -50,12 +47,12 @@ def session(folder: Path, seconds: float, *more: str) -> tuple[dict[str, Any], R
     return answer, Recording(Path(answer["recording"]))
 
 
-def settled(rows: np.ndarray) -> np.ndarray:
+def settled(rows):
     """Return the rows with nothing between the element and the device."""
     return rows[(rows["status"] == 0) & (rows["permission"] == 0) & (rows["time"] > 0.5)]
 
 
-def sliding(rows: np.ndarray) -> dict[str, float]:
+def sliding(rows):
     """Return the force while it slides: commanded, and as the service gives it."""
     rows = settled(rows)
     slides = (rows["sticking"] == 0) & (np.hypot(*rows["velocity"].T) > 0.03)
@@ -68,13 +65,13 @@ def sliding(rows: np.ndarray) -> dict[str, float]:
     }
 
 
-def drift(rows: np.ndarray) -> float:
+def drift(rows):
     """Return how far a handle that friction holds goes, from the second second to the last [m]."""
     held = rows[rows["time"] > 1.5]["position"]
     return float(np.hypot(*(held[-200:].mean(axis=0) - held[:200].mean(axis=0))))
 
 
-def cpu_per_trip() -> float:
+def cpu_per_trip():
     """Return the CPU time of the driver's thread for one force and one state [s]; the service's is not in it."""
     from devices.inverse3.connection import Connection
     from devices.inverse3.exchange import Exchange
@@ -83,7 +80,7 @@ def cpu_per_trip() -> float:
     class Awake:
         """A guardian that never minds."""
 
-        def beat(self) -> bool:
+        def beat(self):
             return True
 
     with InverseServer([emulated()]) as server:
@@ -105,7 +102,7 @@ def cpu_per_trip() -> float:
     return spent / TRIPS
 
 
-def main(arguments: list[str]) -> int:
+def main(arguments):
     """Print the figures as one JSON object."""
     seconds = float(arguments[0]) if arguments else 10.0
     with tempfile.TemporaryDirectory() as folder:

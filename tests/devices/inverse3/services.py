@@ -13,8 +13,8 @@ from devices.emulators.inverse3.handle import Handle
 from devices.emulators.inverse3.service import EmulatedDevice
 
 PATIENT = {"reply_timeout": 1.0, "watchdog": 0.5, "patience": 5.0}
+# Patience with a busy machine [s].
 LONG = 20.0
-"""Patience with a busy machine [s]."""
 
 
 def holding(point=(0.0, 0.0)):

@@ -1,4 +1,4 @@
-"""The messages of the service: what its documentation shows is understood, what a stranger may send is refused."""
+"""Messages, WebSocket frames and handshake of the Inverse3 service: documented examples and hostile input."""
 
 import json
 import math
@@ -7,14 +7,33 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from devices.emulators.inverse3 import wire
+from devices.emulators.inverse3.filters import Filters
+from devices.emulators.inverse3.service import IDLE_AFTER, Service
 from devices.inverse3.choosing import choose, require_free, require_kind
-from devices.inverse3.messages import (
-    MessageError,
-    find_reading,
-    force_template,
-    parse_inventory,
-    set_up_message,
+from devices.inverse3.frames import (
+    LARGEST,
+    CloseCode,
+    FrameError,
+    FrameReader,
+    Message,
+    Opcode,
+    close_payload,
+    close_reason,
+    encode,
+    text_of,
 )
+from devices.inverse3.handshake import (
+    LARGEST_HEAD,
+    Address,
+    HandshakeError,
+    accept_of,
+    check_answer,
+    parse_address,
+    request,
+    split_head,
+)
+from devices.inverse3.messages import MessageError, find_reading, force_template, parse_inventory, set_up_message
 from haptics.errors import DeviceNotFoundError, DeviceOpenError
 from tests.devices.inverse3.documented import COMMANDS, answer, changed, inventory, message
 from tests.devices.inverse3.services import emulated, transparent
@@ -22,7 +41,7 @@ from tests.devices.inverse3.services import emulated, transparent
 # --- out --------------------------------------------------------------------------------------------------------------
 
 
-def test_a_force_is_told_as_documented():
+def test_force_message_matches_the_documentation():
     text = force_template("049D") % (0.0, -0.25, 1.5)
     assert json.loads(text) == {
         "inverse3": [
@@ -32,14 +51,14 @@ def test_a_force_is_told_as_documented():
 
 
 @given(st.text(), st.tuples(*[st.floats(-10.0, 10.0)] * 3))
-def test_a_force_is_told_to_whomever_to_a_millionth_of_a_newton(device_id, force):
+def test_force_message_has_micronewton_resolution(device_id, force):
     (device,) = json.loads(force_template(device_id) % force)["inverse3"]
     assert device["device_id"] == device_id
     told = device["commands"]["set_cursor_force"]["vector"]
     assert [told[axis] for axis in "xyz"] == pytest.approx(force, abs=6e-7)
 
 
-def test_the_first_message_says_who_we_are_and_where_the_origin_shall_be():
+def test_set_up_message_configures_profile_and_origin():
     first = json.loads(set_up_message("049D", "arm_front_centered"))
     assert set(first["session"]["configure"]) == {"profile"} and first["session"]["configure"]["profile"]["name"]
     (device,) = first["inverse3"]
@@ -50,7 +69,7 @@ def test_the_first_message_says_who_we_are_and_where_the_origin_shall_be():
 # --- in ---------------------------------------------------------------------------------------------------------------
 
 
-def test_the_inventory_of_the_documentation_is_understood():
+def test_documented_inventory_is_parsed():
     (device,) = parse_inventory(inventory())
     assert device.device_id == "049D"
     assert device.names == ("049D", "0000A049D", "e1f0-42")
@@ -58,14 +77,14 @@ def test_the_inventory_of_the_documentation_is_understood():
     assert device.status == {"calibrated": True, "in_use": False, "power_supply": True, "ready": True, "started": True}
 
 
-def test_a_state_of_the_documentation_is_understood():
+def test_documented_state_is_parsed():
     reading = find_reading(answer(), "049D")
     assert reading.position == (0.01, -0.12, 0.15)
     assert reading.force == (0.5, -0.25, 1.0)
     assert reading.trouble == ""
 
 
-def test_parts_of_a_transform_that_change_nothing_are_left_out_and_a_stretched_one_is_trouble():
+def test_scaled_transform_is_a_fault():
     for same in ({}, {"position": {"x": 0.1, "y": 0.0, "z": 0.0}}, {"scale": {"x": 1.0, "y": 1.0, "z": 1.0}}):
         assert find_reading(answer(("state.transform", same)), "049D").trouble == ""
     assert find_reading(answer(("state.transform", None)), "049D").trouble == ""
@@ -85,13 +104,13 @@ def test_parts_of_a_transform_that_change_nothing_are_left_out_and_a_stretched_o
     [("power_supply", "has no power"), ("calibrated", "not calibrated"), ("started", "not been started"),
      ("ready", "not ready")],
 )  # fmt: skip
-def test_every_word_of_the_status_becomes_words_for_people(word, words):
+def test_every_status_flag_has_a_message(word, words):
     assert words in find_reading(answer((f"status.{word}", False)), "049D").trouble
     for unsaid in (None, "false", 0):
         assert find_reading(answer((f"status.{word}", unsaid)), "049D").trouble == ""
 
 
-def test_while_we_use_it_in_use_is_no_trouble_but_before_it_is():
+def test_device_in_use_is_rejected_before_opening_only():
     assert find_reading(answer(("status.in_use", True)), "049D").trouble == ""
     (device,) = parse_inventory(inventory(("status.in_use", True)))
     with pytest.raises(DeviceOpenError, match="in use by another program"):
@@ -103,13 +122,13 @@ def test_while_we_use_it_in_use_is_no_trouble_but_before_it_is():
 @pytest.mark.parametrize("bad", [None, {}, {"x": 0.0, "y": 0.0}, {"x": 0.0, "y": "0", "z": 0.0}, 3, [0, 0, 0],
                                  {"x": True, "y": 0, "z": 0}, {"x": 1e9, "y": 0, "z": 0},
                                  {"x": 10**400, "y": 0, "z": 0}])  # fmt: skip
-def test_a_cursor_that_is_nowhere_is_no_zero(bad):
+def test_invalid_cursor_position_is_rejected(bad):
     with pytest.raises(MessageError, match="does not say where the cursor of 049D is"):
         find_reading(answer(("state.cursor_position", bad)), "049D")
     assert math.isnan(sum(find_reading(answer(("state.current_cursor_force", bad)), "049D").force))
 
 
-def test_a_device_that_is_no_longer_there_is_missed():
+def test_missing_device_is_detected():
     for text in (message(), answer(device_id="049E"), "{}"):
         with pytest.raises(MessageError, match="device 049D is no longer there"):
             find_reading(text, "049D")
@@ -121,7 +140,7 @@ HOSTILE = ["", "{", "nonsense", "[]", "3", '"049D"', "null", '{"inverse3": {}}',
 
 
 @pytest.mark.parametrize("text", HOSTILE, ids=range(len(HOSTILE)))
-def test_what_is_no_message_is_refused(text):
+def test_invalid_messages_are_rejected(text):
     with pytest.raises(MessageError, match="the service sent"):
         find_reading(text, "049D")
     with pytest.raises(MessageError, match="the service sent"):
@@ -138,7 +157,7 @@ PATHS = ["config", "state", "status", "config.filters", "config.mount", "config.
 
 
 @given(st.sampled_from(PATHS), ANYTHING.filter(lambda value: value is not None))
-def test_whatever_stands_somewhere_is_read_or_refused(path, value):
+def test_arbitrary_values_are_read_or_rejected(path, value):
     for read in (parse_inventory, lambda text: find_reading(text, "049D")):
         try:
             read(inventory((path, value)))
@@ -158,11 +177,11 @@ def both():
 
 @pytest.mark.parametrize(("name", "device_id"), [("049D", "049D"), ("04A0", "04A0"), ("0000B04A0", "04A0"),
                                                  ("e1f0-42", "049D"), ("e1f0-43", "04A0")])  # fmt: skip
-def test_of_two_the_one_that_is_named_is_taken(name, device_id):
+def test_named_device_is_chosen(name, device_id):
     assert choose(both(), name).device_id == device_id
 
 
-def test_of_two_one_must_be_named():
+def test_ambiguous_device_must_be_named():
     with pytest.raises(DeviceOpenError, match=r"choose one with device\.device_id: 049D, 04A0"):
         choose(both(), "")
     with pytest.raises(DeviceNotFoundError, match=r"no device\.device_id = '1234'; the service knows 049D, 04A0"):
@@ -172,21 +191,21 @@ def test_of_two_one_must_be_named():
     assert choose(both()[:1], "").device_id == "049D"
 
 
-def test_two_with_one_number_cannot_be_told_apart_by_a_force():
+def test_duplicate_device_numbers_are_rejected():
     first = json.loads(inventory())["inverse3"][0]
     twins = parse_inventory(message(first, changed(first, ("config.device_info.uuid", "e1f0-99"))))
     with pytest.raises(DeviceOpenError, match="two devices have the number 049D"):
         choose(twins, "e1f0-99")
 
 
-def test_a_minverse_is_not_taken_for_an_inverse3():
+def test_other_kind_of_device_is_rejected():
     _, small = both()
     with pytest.raises(DeviceOpenError, match=r"04A0 is a minverse.*set device\.kind=minverse"):
         require_kind(small, "inverse3")
     require_kind(small, "minverse")
 
 
-# --- the emulated service says and obeys what is documented -----------------------------------------------------------
+# --- the emulated service ---------------------------------------------------------------------------------------------
 
 
 def fields(table, prefix=""):
@@ -196,9 +215,7 @@ def fields(table, prefix=""):
             yield from fields(value, f"{prefix}{name}.")
 
 
-def test_the_emulated_service_speaks_in_documented_fields_only():
-    from devices.emulators.inverse3.service import Service
-
+def test_emulated_service_uses_documented_fields_only():
     service = Service([emulated()])
     for text, known in ((service.connect(), inventory()), (service.receive("{}", 0.0), answer())):
         mine, theirs = (json.loads(one)["inverse3"][0] for one in (text, known))
@@ -207,9 +224,7 @@ def test_the_emulated_service_speaks_in_documented_fields_only():
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-def test_every_documented_command_is_taken_and_holds_for_one_message(name):
-    from devices.emulators.inverse3.service import Service
-
+def test_emulated_service_applies_every_documented_command_once(name):
     device = emulated(filters=transparent())
     service = Service([device])
     service.connect()
@@ -228,9 +243,7 @@ def test_every_documented_command_is_taken_and_holds_for_one_message(name):
     assert device.given == (0.0, 0.0, 0.0)
 
 
-def test_configuration_stays_and_a_force_is_forgotten_when_no_more_come():
-    from devices.emulators.inverse3.service import IDLE_AFTER, Service
-
+def test_emulated_service_keeps_configuration_and_expires_forces():
     device = emulated(filters=transparent())
     service = Service([device])
     service.connect()
@@ -245,9 +258,7 @@ def test_configuration_stays_and_a_force_is_forgotten_when_no_more_come():
     assert (device.preset, device.filters.gate, device.filters.damping) == ("arm_front_centered", 0.1, 0.5)
 
 
-def test_the_gate_lets_a_steady_force_through_and_less_of_one_that_turns_round():
-    from devices.emulators.inverse3.filters import Filters
-
+def test_force_gate_attenuates_alternating_forces():
     still, steady, shaken = (0.0, 0.0, 0.0), Filters(fixed=0.0), Filters(fixed=0.0)
     for _ in range(5):
         left = steady.passed((3.0, 0.0, 0.0), still)
@@ -255,3 +266,196 @@ def test_the_gate_lets_a_steady_force_through_and_less_of_one_that_turns_round()
     tops = [abs(shaken.passed((3.0 * (-1.0) ** k, 0.0, 0.0), still)[0]) for k in range(50)]
     assert max(tops[20:]) < 2.0
     assert Filters(fixed=0.5).passed((3.0, 0.0, 0.0), (0.2, 0.0, 0.0))[0] == pytest.approx(2.9)
+
+
+# --- WebSocket frames -------------------------------------------------------------------------------------------------
+
+
+def read(data, largest=LARGEST):
+    return list(FrameReader(largest).feed(data))
+
+
+# --- examples of RFC 6455, section 5.7 --------------------------------------------------------------------------------
+
+
+def test_masked_frames_match_the_rfc():
+    mask = bytes.fromhex("37fa213d")
+    assert encode(Opcode.TEXT, b"Hello", mask).hex() == "818537fa213d7f9f4d5158"
+    assert encode(Opcode.PONG, b"Hello", mask).hex() == "8a8537fa213d7f9f4d5158"
+
+
+@pytest.mark.parametrize(
+    ("data", "messages"),
+    [
+        ("810548656c6c6f", [Message(Opcode.TEXT, b"Hello")]),
+        ("010348656c" "80026c6f", [Message(Opcode.TEXT, b"Hello")]),
+        ("890548656c6c6f", [Message(Opcode.PING, b"Hello")]),
+        ("817e0100" + "2a" * 256, [Message(Opcode.TEXT, b"*" * 256)]),
+        ("817f0000000000010000" + "2a" * 65536, [Message(Opcode.TEXT, b"*" * 65536)]),
+    ],
+)  # fmt: skip
+def test_frames_of_the_rfc_are_parsed(data, messages):
+    assert read(bytes.fromhex(data)) == messages
+
+
+# --- the other side ---------------------------------------------------------------------------------------------------
+
+
+@given(st.binary(max_size=700), st.binary(min_size=4, max_size=4))
+def test_emulated_server_parses_frames_of_the_driver(payload, mask):
+    data = bytearray(encode(Opcode.TEXT, payload, mask) + b"more")
+    assert wire.take_frame(data) == (wire.TEXT, payload)
+    assert data == b"more"
+
+
+@given(st.lists(st.text(max_size=200), max_size=5), st.data())
+def test_messages_may_be_split_anywhere(texts, data):
+    stream = b"".join(wire.frame(wire.TEXT, text.encode()) + wire.frame(wire.PING, b"?") for text in texts)
+    reader, found = FrameReader(), []
+    while stream:
+        size = data.draw(st.integers(1, len(stream)))
+        found += reader.feed(stream[:size])
+        stream = stream[size:]
+    assert [text_of(message) for message in found if message.opcode == Opcode.TEXT] == texts
+    assert sum(message.opcode == Opcode.PING for message in found) == len(texts)
+
+
+@pytest.mark.parametrize("length", [0, 1, 125, 126, 700, 65535, 65536])
+def test_frames_match_an_independent_implementation(length):
+    frames = pytest.importorskip("websockets.frames")
+    streams = pytest.importorskip("websockets.streams")
+
+    def run(generator):
+        try:
+            while True:
+                next(generator)
+        except StopIteration as end:
+            return end.value
+
+    payload = bytes(k * 7 % 251 for k in range(length))
+    stream = streams.StreamReader()
+    stream.feed_data(encode(Opcode.TEXT, payload, b"\x01\x80\xff\x10"))
+    theirs = run(frames.Frame.parse(stream.read_exact, mask=True))
+    assert (theirs.opcode, bytes(theirs.data), theirs.fin) == (frames.Opcode.TEXT, payload, True)
+    assert read(frames.Frame(frames.Opcode.TEXT, payload).serialize(mask=False)) == [Message(Opcode.TEXT, payload)]
+
+
+# --- invalid frames ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("data", "code", "words"),
+    [
+        ("818537fa213d7f9f4d5158", CloseCode.PROTOCOL_ERROR, "masked"),
+        ("c10548656c6c6f", CloseCode.PROTOCOL_ERROR, "reserved"),
+        ("830548656c6c6f", CloseCode.PROTOCOL_ERROR, "unknown opcode 3"),
+        ("090548656c6c6f", CloseCode.PROTOCOL_ERROR, "in fragments"),
+        ("897e0100", CloseCode.PROTOCOL_ERROR, "too long"),
+        ("800548656c6c6f", CloseCode.PROTOCOL_ERROR, "continues nothing"),
+        ("010348656c" "01026c6f", CloseCode.PROTOCOL_ERROR, "within another"),
+        ("820548656c6c6f", CloseCode.PROTOCOL_ERROR, "binary"),
+        ("817f4000000000000000", CloseCode.TOO_BIG, "4611686018427387904 bytes"),
+        ("817fffffffffffffffff", CloseCode.TOO_BIG, "are allowed"),
+    ],
+)  # fmt: skip
+def test_invalid_frames_are_rejected(data, code, words):
+    with pytest.raises(FrameError, match=words) as caught:
+        read(bytes.fromhex(data))
+    assert caught.value.code == code
+
+
+def test_too_large_fragmented_message_is_rejected_early():
+    reader = FrameReader(largest=1000)
+    with pytest.raises(FrameError, match="1200 bytes is announced"):
+        for part in [wire.frame(wire.TEXT, bytes(400), last=False), *[wire.frame(0, bytes(400), last=False)] * 2]:
+            assert list(reader.feed(part)) == []
+
+
+def test_invalid_utf8_is_rejected():
+    (message,) = read(wire.frame(wire.TEXT, b"\xc3("))
+    with pytest.raises(FrameError, match="UTF-8") as caught:
+        text_of(message)
+    assert caught.value.code == CloseCode.NOT_UTF8
+
+
+def test_close_reasons():
+    assert close_payload(CloseCode.PROTOCOL_ERROR) == b"\x03\xea"
+    assert close_reason(b"") == "without a reason"
+    assert close_reason(b"\x03\xe8") == "code 1000"
+    assert close_reason(b"\x03\xe9bye \xff") == b"code 1001, 'bye \\ufffd'".decode("unicode_escape")
+
+
+# --- handshake --------------------------------------------------------------------------------------------------------
+
+
+KEY = b"dGhlIHNhbXBsZSBub25jZQ=="
+# Both as printed in RFC 6455, section 1.3.
+ACCEPT = "s3pPLMBiTxaQ9kYGzzhZRbK+xOo="
+
+ANSWER = (
+    f"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: {ACCEPT}"
+)
+
+
+def test_accept_key_matches_the_rfc():
+    assert accept_of(KEY) == ACCEPT
+    check_answer(ANSWER.encode(), KEY)
+    check_answer(ANSWER.replace("Upgrade:", "UPGRADE:").replace("websocket", "WebSocket").encode(), KEY)
+
+
+@pytest.mark.parametrize(
+    ("was", "becomes", "words"),
+    [
+        ("101 Switching Protocols", "200 OK", "answered the handshake with 'HTTP/1.1 200 OK'"),
+        ("HTTP/1.1", "HTTP/1.0", "HTTP/1.0"),
+        (ACCEPT, "s3pPLMBiTxaQ9kYGzzhZRbK+xOp=", "not that of a WebSocket server"),
+        ("Upgrade: websocket", "Upgrade: h2c", "not that of a WebSocket server"),
+        ("Connection: Upgrade", "Connection: close", "not that of a WebSocket server"),
+        ("Connection: Upgrade", "Connection", "cannot be read"),
+        ("Connection: Upgrade", "Upgrade: websocket", "cannot be read"),
+        ("Connection:", "Sec-WebSocket-Extensions: permessage-deflate\r\nConnection:", "extension"),
+    ],
+)
+def test_invalid_handshake_answers_are_rejected(was, becomes, words):
+    assert was in ANSWER
+    with pytest.raises(HandshakeError, match=words):
+        check_answer(ANSWER.replace(was, becomes).encode("latin-1"), KEY)
+
+
+def test_bytes_after_the_head_are_kept():
+    assert split_head(b"one\r\ntwo\r\n") is None
+    assert split_head(b"one\r\ntwo\r\n\r\nthree") == (b"one\r\ntwo", b"three")
+    with pytest.raises(HandshakeError, match="no end"):
+        split_head(bytes(LARGEST_HEAD + 1))
+
+
+@pytest.mark.parametrize(
+    ("text", "address"),
+    [
+        ("ws://localhost:10001", Address("localhost", 10001, "/")),
+        ("ws://[::1]:7/a?b=c", Address("::1", 7, "/a?b=c")),
+        ("ws://haply", Address("haply", 80, "/")),
+    ],
+)
+def test_addresses_are_parsed(text, address):
+    assert parse_address(text) == address
+    head = request(address, KEY).decode()
+    assert head.startswith(f"GET {address.resource} HTTP/1.1\r\n") and head.endswith("\r\n\r\n")
+    assert f"Sec-WebSocket-Key: {KEY.decode()}\r\n" in head
+
+
+@pytest.mark.parametrize("text", ["", "localhost:10001", "wss://a:1", "http://a:1", "ws://", "ws://a:70000", "ws://a:b",
+                                  "ws://u@a:1", "ws://a:1/#x", "ws://a:1/\r\nX: y", "ws://a b:1"])  # fmt: skip
+def test_invalid_addresses_are_rejected(text):
+    with pytest.raises(ValueError):
+        parse_address(text)
+
+
+def test_handshake_matches_an_independent_implementation():
+    server = pytest.importorskip("websockets.server")
+    protocol = server.ServerProtocol()
+    protocol.receive_data(request(parse_address("ws://localhost:10001"), KEY))
+    (asked,) = protocol.events_received()
+    answer = protocol.accept(asked)
+    head, _ = split_head(answer.serialize())
+    check_answer(head, KEY)

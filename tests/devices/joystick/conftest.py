@@ -1,20 +1,15 @@
 """What the tests of the whole driver share."""
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from devices.emulated.joystick import EmulatedPidJoystick
-from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick.device import PidJoystick
 from haptics import Coulomb, MasslessImpedance, Servo
 from haptics.trace import Trace
 from tests.devices.joystick.doubles import STILL, make
 
 
 @pytest.fixture(scope="session")
-def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
+def compiled(tmp_path_factory):
     """Compile everything: an emulated stick lives by the wall's clock, which does not wait for a compiler."""
     device = EmulatedPidJoystick({"emulated": True, "hand": STILL})
     with device:
@@ -24,12 +19,12 @@ def compiled(tmp_path_factory: pytest.TempPathFactory) -> None:
 
 
 @pytest.fixture
-def trace(tmp_path: Path) -> Trace:
+def trace(tmp_path):
     return Trace.create(tmp_path / "trace", capacity=16384)
 
 
 @pytest.fixture
-def opened() -> Iterator[tuple[PidJoystick, EmulatedStick]]:
+def opened():
     device, stick = make()
     device.open()
     yield device, stick

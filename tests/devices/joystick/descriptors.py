@@ -10,8 +10,6 @@ with the same fields:
   again after a pop (it does not bring it back).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -31,7 +29,7 @@ PAGES = (0x01, 0x02, 0x09, 0x0A, 0x0F, 0xFF00)
 FOLDER = Path(devices.emulators.__path__[0]) / "pid" / "profiles"
 
 
-def descriptor_of(name: str) -> bytes:
+def descriptor_of(name):
     """Return the descriptor in a hex file of the emulators."""
     lines = (FOLDER / f"{name}.hex").read_text().splitlines()
     return bytes.fromhex(" ".join(line.partition("#")[0] for line in lines))
@@ -39,7 +37,7 @@ def descriptor_of(name: str) -> bytes:
 
 @dataclass(frozen=True)
 class Described:
-    """A descriptor and what is in it."""
+    """A descriptor and its fields."""
 
     data: bytes
     plain: bytes
@@ -48,7 +46,7 @@ class Described:
 
 @dataclass
 class Writer:
-    """Writes items; `state` is what the globals say at this point."""
+    """Writes items; `state` holds the present globals."""
 
     draw: Draw
     data: bytearray = field(default_factory=bytearray)
@@ -56,12 +54,12 @@ class Writer:
     state: dict[int, Any] = field(default_factory=dict)
     pushed: list[dict[int, Any]] = field(default_factory=list)
 
-    def item(self, tag: int, payload: bytes = b"", *, data: bool = True, plain: bool = True) -> None:
+    def item(self, tag, payload=b"", *, data=True, plain=True):
         whole = bytes([tag | (0, 1, 2, 0, 3)[len(payload)]]) + payload
         self.data += whole if data else b""
         self.plain += whole if plain else b""
 
-    def noise(self) -> None:
+    def noise(self):
         """Write an item that means nothing here: a long one, a string index."""
         match self.draw(st.integers(0, 12)):
             case 0:
@@ -70,47 +68,47 @@ class Writer:
             case 1:
                 self.item(0x78, b"\x04")
 
-    def number(self, tag: int, value: int, *, signed: bool) -> None:
+    def number(self, tag, value, *, signed):
         fitting = [n for n in (1, 2, 4) if fits(value, n, signed=signed)]
         size = self.draw(st.sampled_from([*fitting, *([0] if value == 0 else [])]))
         self.item(tag, value.to_bytes(size, "little", signed=signed))
 
-    def state_global(self, tag: int, value: int, *, signed: bool = False) -> None:
+    def state_global(self, tag, value, *, signed=False):
         """State a global item, or leave it out if it holds anyhow."""
         if self.state.get(tag) != (value, signed) or self.draw(st.integers(0, 3)) == 0:
             self.number(tag, value, signed=signed)
             self.state[tag] = value, signed
 
-    def state_range(self, minimum: int, maximum: int, low: int, high: int) -> None:
+    def state_range(self, minimum, maximum, low, high):
         """State a range in either order; the maximum has the sign of the minimum."""
         ends = [(minimum, low, True), (maximum, high, low < 0)]
         for tag, value, signed in self.draw(st.permutations(ends)):
             self.state_global(tag, value, signed=signed)
 
-    def state_exponent(self, value: int) -> None:
+    def state_exponent(self, value):
         if self.state.get(items.UNIT_EXPONENT) == value:
             return
         nibble = bytes([value & 0x0F])
         self.item(items.UNIT_EXPONENT, self.draw(st.sampled_from([nibble, value.to_bytes(1, "little", signed=True)])))
         self.state[items.UNIT_EXPONENT] = value
 
-    def state_page(self, page: int) -> None:
+    def state_page(self, page):
         self.state_global(items.USAGE_PAGE, page)
 
-    def push(self) -> None:
+    def push(self):
         self.pushed.append(self.state.copy())
         self.item(items.PUSH)
         unit, exponent = self.state.get(items.UNIT, (0, False))[0], self.state.get(items.UNIT_EXPONENT, 0)
         self.item(items.UNIT, unit.to_bytes(4, "little"), data=False)
         self.item(items.UNIT_EXPONENT, bytes([exponent & 0x0F]), data=False)
 
-    def pop(self) -> None:
+    def pop(self):
         self.state = self.pushed.pop()
         self.item(items.POP)
         if items.REPORT_ID in self.state:
             self.item(items.REPORT_ID, bytes([self.state[items.REPORT_ID][0]]), data=False)
 
-    def usages(self, runs: list[tuple[int, int, int]]) -> None:
+    def usages(self, runs):
         """Write runs of usages (page, first, number of them)."""
         pages = {page for page, _, _ in runs}
         late = len(pages) == 1 and self.draw(st.booleans())
@@ -120,11 +118,11 @@ class Writer:
             if short and not late:
                 self.state_page(page)
             self._run(page, first, count, short=short, simple=simple)
-        if late:  # the page that holds at the main item is theirs, whatever held when they were named
+        if late:  # the page at the main item counts
             self.state_page(next(iter(pages)))
 
-    def _run(self, page: int, first: int, count: int, *, short: bool, simple: bool) -> None:
-        def usage(identity: int) -> bytes:
+    def _run(self, page, first, count, *, short, simple):
+        def usage(identity):
             if short:
                 return identity.to_bytes(self.draw(st.sampled_from([n for n in (1, 2) if fits(identity, n)])), "little")
             return (page << 16 | identity).to_bytes(4, "little")
@@ -147,8 +145,8 @@ class Writer:
             self.item(items.DELIMITER, b"\x00", plain=False)
 
 
-def fits(value: int, size: int, *, signed: bool = False) -> bool:
-    """Tell whether a number fits into so many bytes."""
+def fits(value, size, *, signed=False):
+    """Return True if a number fits into `size` bytes."""
     try:
         value.to_bytes(size, "little", signed=signed)
     except OverflowError:
@@ -160,7 +158,7 @@ RUN = st.tuples(st.sampled_from(PAGES), st.integers(1, 0x300), st.sampled_from((
 
 
 @st.composite
-def ranges(draw: Draw) -> tuple[int, int]:
+def ranges(draw):
     """Return a logical or physical range, with a liking for the edges of bytes."""
     edges = st.sampled_from([0, 1, 127, 128, 255, 256, 511, 32767, 32768, 36000, 65535, 65536, 2**31 - 1])
     low = draw(edges | st.sampled_from([-1, -32, -127, -128, -129, -512, -32768, -(2**31)]))
@@ -170,7 +168,7 @@ def ranges(draw: Draw) -> tuple[int, int]:
 
 
 @st.composite
-def drawn_fields(draw: Draw) -> tuple[Field, list[tuple[int, int, int]]]:
+def drawn_fields(draw):
     """Return a field that has no place yet, and the runs of usages from which its own come."""
     flags = draw(st.sampled_from([0, 1, 2, 2, 2, 3, 4, 6, 0x42, 0x46, 0x102]))
     runs = draw(st.lists(RUN, max_size=4))
@@ -202,7 +200,7 @@ def drawn_fields(draw: Draw) -> tuple[Field, list[tuple[int, int, int]]]:
     return made, runs
 
 
-def carried_over(made: Field, earlier: Field) -> Field:
+def carried_over(made, earlier):
     """Return the field with the globals of an earlier one, which then need not be stated again."""
     return replace(
         made,
@@ -216,9 +214,9 @@ def carried_over(made: Field, earlier: Field) -> Field:
     )
 
 
-def write_field(writer: Writer, made: Field, runs: list[tuple[int, int, int]]) -> None:
+def write_field(writer, made, runs):
     """Write the items that make a field, in any order, those that hold already only now and then."""
-    parts: list[Callable[[], None]] = [
+    parts = [
         lambda: writer.state_range(items.LOGICAL_MINIMUM, items.LOGICAL_MAXIMUM, made.logical_min, made.logical_max),
         lambda: writer.state_range(
             items.PHYSICAL_MINIMUM, items.PHYSICAL_MAXIMUM, made.physical_min, made.physical_max
@@ -244,12 +242,12 @@ ACTIONS = st.sampled_from(["open", "close", "push", "pop", "field", "field field
 
 
 @st.composite
-def valid_descriptors(draw: Draw) -> Described:
+def valid_descriptors(draw):
     """Return a valid descriptor together with its fields."""
-    writer, fields, bits = Writer(draw), Fields(), dict[tuple[ReportType, int], int]()
+    writer, fields, bits = Writer(draw), {}, {}
     numbered = draw(st.booleans())
-    around: list[Collection] = []
-    seen: list[Field] = []
+    around = []
+    seen = []
     for action in ["open", *(word for words in draw(st.lists(ACTIONS, max_size=10)) for word in words.split())]:
         if action == "open" and len(around) < 6:
             kind, runs = draw(st.sampled_from([0, 1, 2, 0x80])), draw(st.lists(RUN, max_size=1))

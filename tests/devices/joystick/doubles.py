@@ -1,53 +1,49 @@
-"""A transport that is no device: it notes what is sent and answers what a test tells it to; and an emulated stick."""
+"""Test doubles of the driver: a transport that records reports and returns scripted answers."""
 
 import queue
 import threading
 import time
-from collections.abc import Callable
-from typing import Any
 
 from devices.common.bus.transfers import TransferError, Trouble
 from devices.emulated.joystick import EmulatedPidJoystick
 from devices.emulators.pid import emulated_stick
 from devices.emulators.pid.profiles.known import PROFILES
-from devices.emulators.pid.stick import EmulatedStick
-from devices.joystick.device import PidJoystick
-from devices.joystick.families import GENERIC, Family
-from devices.joystick.hid.descriptor import ReportDescriptor, parse_descriptor
+from devices.joystick.families import GENERIC
+from devices.joystick.hid.descriptor import parse_descriptor
 from devices.joystick.playbook import Playbook
 from devices.joystick.session import PidSession
 from devices.joystick.usb.transport import Link
 
+# A hand that does nothing.
 STILL = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
-"""A hand that does nothing."""
 
+# Those of two axes.
 STICKS = tuple(name for name, profile in PROFILES.items() if not profile.handle.rim_radius)
-"""Those of two axes."""
 POOL_AND_LOAD = {"sidewinder-ff2": (3, 2), "openffboard": (19, 18), "arduino": (7, 6), "openffboard-wheel": (19, 18)}
 POOL_ANSWER = bytes((0xFF, 0xFF, 14, 3))
 
 
-def described(stick: str) -> ReportDescriptor:
+def described(stick):
     return parse_descriptor(PROFILES[stick].report_descriptor)
 
 
 class FakeTransport:
     """Notes every transfer; `blocks` are the answers to block load (number, status), one after the other."""
 
-    def __init__(self, stick: str = "openffboard") -> None:
+    def __init__(self, stick="openffboard"):
         self.stick = stick
         self.pool, self.load = POOL_AND_LOAD[stick]
         self.link = Link(0x1209, 0xFFB0, "1", stick, PROFILES[stick].report_descriptor, 1e-3, 1e-3, True)
-        self.answers: dict[int, bytes] = {}
-        self.sent: list[str] = []
-        self.stamps: list[float] = []
+        self.answers = {}
+        self.sent = []
+        self.stamps = []
         self.pool_answers = [POOL_ANSWER]
         self.blocks = [(1, 1), (2, 1)]
-        self.reports: queue.Queue[bytes | Exception] = queue.Queue()
-        self.before_write: Callable[[bytes], None] = lambda report: None
+        self.reports = queue.Queue()
+        self.before_write = lambda report: None
         self.changed = threading.Condition()
 
-    def get_feature(self, report_id: int, length: int) -> bytes:
+    def get_feature(self, report_id, length):
         self.sent.append(f"get {report_id} {length}")
         if report_id == self.pool:
             answer = self.pool_answers.pop(0) if len(self.pool_answers) > 1 else self.pool_answers[0]
@@ -56,22 +52,22 @@ class FakeTransport:
             answer = bytes(self.blocks.pop(0) if len(self.blocks) > 1 else self.blocks[0]) + b"\0\0"
         return bytes((report_id, *answer))
 
-    def get_input(self, report_id: int, length: int) -> bytes:
+    def get_input(self, report_id, length):
         if report_id not in self.answers:
             raise stall()
         return self.answers[report_id]
 
-    def set_feature(self, report: bytes) -> None:
+    def set_feature(self, report):
         self.sent.append(f"set {report.hex()}")
 
-    def write(self, report: bytes) -> None:
+    def write(self, report):
         self.before_write(report)
         with self.changed:
             self.sent.append(report.hex())
             self.stamps.append(time.perf_counter())
             self.changed.notify_all()
 
-    def read(self, timeout: float) -> bytes | None:
+    def read(self, timeout):
         try:
             report = self.reports.get(timeout=timeout)
         except queue.Empty:
@@ -80,33 +76,33 @@ class FakeTransport:
             raise report
         return report
 
-    def close(self) -> None:
+    def close(self):
         self.sent.append("close")
 
-    def wait_for(self, condition: Callable[[list[str]], bool], patience: float = 5.0) -> None:
-        """Wait until `condition` holds for what was sent."""
+    def wait_for(self, condition, patience=5.0):
+        """Wait until `condition` holds for the sent reports."""
         with self.changed:
             assert self.changed.wait_for(lambda: condition(self.sent), patience), self.sent[-5:]
 
 
-def session(transport: FakeTransport, family: Family = GENERIC, duration: float = 0.2, count: int = 2) -> PidSession:
+def session(transport, family=GENERIC, duration=0.2, count=2):
     return PidSession(transport, Playbook(described(transport.stick), family), family, duration, count)
 
 
-def timeout() -> TransferError:
+def timeout():
     return TransferError("not in time", Trouble.TIMEOUT)
 
 
-def stall() -> TransferError:
+def stall():
     return TransferError("refused", Trouble.STALL)
 
 
-def unplugged() -> TransferError:
+def unplugged():
     return TransferError("the stick was unplugged", Trouble.UNPLUGGED)
 
 
-def make(*faults: str, profile: str = "openffboard", **settings: Any) -> tuple[PidJoystick, EmulatedStick]:
-    """Return a driver and the emulated stick that it drives, which nobody holds."""
+def make(*faults, profile="openffboard", **settings):
+    """Return a driver and its emulated stick, without a hand."""
     backend = emulated_stick(profile, hand=STILL, faults=faults)
     device = EmulatedPidJoystick({"emulated": True, "emulator": profile, **settings}, backend=backend)
     return device, backend.sticks[0]

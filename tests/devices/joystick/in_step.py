@@ -1,73 +1,68 @@
-"""The driver of a stick in step with an emulated bus: no threads, and nothing depends on how fast the machine is.
+"""The driver of a stick in step with an emulated bus: no threads, and independent of the speed of the machine.
 
-Time goes by in frames of the bus, in which a report travels each way if the endpoints allow.
+Time advances in frames of the bus, in which a report travels each way if the endpoints allow.
 """
 
 import math
-from collections.abc import Callable
 from types import SimpleNamespace
-from typing import Any
-
-import pytest
 
 from devices.common import driver
 from devices.common.waking import Wake
-from devices.emulators.times import FreeTime
 from devices.joystick import forces, opening, streaming, watching
 from devices.joystick.streaming import Streaming
 from haptics.clock import Clock
 
 FRAME = 1e-3
 
+# Fraction of a frame at which the driver acts.
 MIDST = 0.4
-"""Everybody but the bus acts when so much of a frame has gone by."""
 
+# Those of the driver that look at the clock.
 MODULES = (driver, forces, streaming, watching)
-"""Those of the driver that look at the clock."""
 
 
-def next_frame(now: float) -> float:
+def next_frame(now):
     """Return the middle of the next frame [s]."""
     return (math.floor(now / FRAME + 1e-6) + 1.0 + MIDST) * FRAME
 
 
 class BusClock(Clock):
-    """Goes by with the frames of the bus, a tick in the midst of each; nobody waits for them."""
+    """A clock that advances with the frames of the bus, with a tick in the middle of each."""
 
-    def __init__(self, period: float, bus: FreeTime) -> None:
+    def __init__(self, period, bus):
         super().__init__(period)
         self._bus = bus
         self.start()
 
-    def start(self) -> None:
+    def start(self):
         super().start()
         self._origin = next_frame(self._bus.now())
         self._bus.wait_until(self._origin)
         self.origin_ns = round(1e9 * self._origin), self.origin_ns[1]
 
-    def elapsed(self) -> float:
+    def elapsed(self):
         return self._bus.now() - self._origin
 
-    def wait(self, tick: int) -> float:
+    def wait(self, tick):
         self._bus.wait_until(self._origin + tick * self.period)
         self.tick = tick
         return max(self.elapsed() - self.time, 0.0)
 
 
 class InStep(Streaming):
-    """Streaming without threads: in a frame a report goes out, chosen when the last one had gone, and one comes in."""
+    """Streaming without threads: a frame carries one report out, chosen after the last one was sent, and one in."""
 
-    def start(self, patience: float) -> None:
+    def start(self, patience):
         self.sample = self._watch.begin()
         self._hear(streaming.time.perf_counter())  # as the reader has, when the tick begins
         self.wake = Stepping(self)
         self._frames = round(self._transport.link.out_interval / FRAME)
         self._begin()
 
-    def stop(self) -> None:
+    def stop(self):
         pass
 
-    def step(self) -> None:
+    def step(self):
         now = streaming.time.perf_counter()
         if self._next is not None and math.floor(now / FRAME + 1.0) % self._frames == 0:
             self._session.write(self._next)
@@ -78,18 +73,18 @@ class InStep(Streaming):
             self._take(data, heard, True)
         self._hear(heard)
 
-    def _choose(self) -> None:
+    def _choose(self):
         try:
             self._next = self._reports.send(True)
         except StopIteration:
             self._begin()
 
-    def _begin(self) -> None:
+    def _begin(self):
         self._reports = self._forces.reports()
         self._next = next(self._reports, None)
 
-    def take_up(self) -> None:
-        """Begin with a new command where there was nothing to send."""
+    def take_up(self):
+        """Start a new command if no report was pending."""
         if self._next is None:
             self._begin()
 
@@ -97,30 +92,30 @@ class InStep(Streaming):
 class Stepping(Wake):
     """Wakes streams that have no threads."""
 
-    def __init__(self, stream: InStep) -> None:
+    def __init__(self, stream):
         super().__init__()
         self._stream = stream
 
-    def call(self) -> None:
+    def call(self):
         self._stream.take_up()
 
 
-def put_in_step(bus: FreeTime, patch: pytest.MonkeyPatch, *others: Any) -> Callable[[float], None]:
-    """Let the driver and `others`, modules that use it, live by the time of the bus; return how to sleep by it [s].
+def put_in_step(bus, patch, *others):
+    """Run the driver and `others`, modules that use it, in the time of the bus; return its sleep function.
 
-    While somebody sleeps the streams make their steps.
+    The streams advance during a sleep.
     """
-    streams: list[InStep] = []
+    streams = []
 
     class Noted(InStep):
-        def start(self, patience: float) -> None:
+        def start(self, patience):
             super().start(patience)
             streams.append(self)
 
-        def stop(self) -> None:
+        def stop(self):
             streams.remove(self)
 
-    def sleep(seconds: float) -> None:
+    def sleep(seconds):
         end = bus.now() + seconds
         while bus.now() < end:
             frame = next_frame(bus.now())

@@ -1,10 +1,9 @@
-"""The parameter file: what is written is read back, and whatever is wrong with it is named."""
+"""The parameter file of a stick: round trip, validation, resolution."""
 
 import errno
 import math
 import os
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -29,13 +28,13 @@ numbers = st.floats(-1e3, 1e3, allow_nan=False).map(lambda value: value or 1.0)
 angles = st.floats(-math.pi, math.pi)
 
 
-def turned(scale: float, angle: float) -> tuple[tuple[float, float], tuple[float, float]]:
+def turned(scale, angle):
     c, s = scale * math.cos(angle), scale * math.sin(angle)
     return (c, s), (s, -c)
 
 
 @st.composite
-def parameters(draw: st.DrawFn) -> StickParameters:
+def parameters(draw):
     largest = draw(st.floats(0.1, 50.0))
     return StickParameters(
         DeviceIdentity(
@@ -67,40 +66,28 @@ def parameters(draw: st.DrawFn) -> StickParameters:
 
 GOOD = StickParameters(
     DeviceIdentity(
-        vendor_id=0x1209,
-        product_id=0xFFB0,
-        serial="S",
-        name="N",
-        report_descriptor_sha256="0" * 64,
-        in_interval_s=1e-3,
-        out_interval_s=1e-3,
+        **{"vendor_id": 0x1209, "product_id": 0xFFB0, "serial": "S", "name": "N", "report_descriptor_sha256": "0" * 64},
+        **{"in_interval_s": 1e-3, "out_interval_s": 1e-3},
     ),
     Axes(
-        centre_counts=(0.0, 0.0),
-        counts_to_m=((1e-6, 0.0), (0.0, -1e-6)),
-        workspace_min_m=(-0.05, -0.05),
-        workspace_max_m=(0.05, 0.05),
+        **{"centre_counts": (0.0, 0.0), "counts_to_m": ((1e-6, 0.0), (0.0, -1e-6))},
+        **{"workspace_min_m": (-0.05, -0.05), "workspace_max_m": (0.05, 0.05)},
     ),
     Force(newton_to_level=((0.1, 0.0), (0.0, 0.1)), max_force_n=8.0),
 )
 
 
 @given(parameters())
-def test_what_is_written_is_read_back(given_parameters: StickParameters) -> None:
+def test_format_and_parse_are_inverse(given_parameters):
     assert parse_parameters(format_parameters(given_parameters), "file") == given_parameters
 
 
-def test_by_way_of_a_file(tmp_path: Path) -> None:
-    write_parameters(tmp_path / "stick.toml", GOOD)
-    assert read_parameters(tmp_path / "stick.toml") == GOOD
-
-
-def test_an_existing_file_is_replaced_whole_or_left_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_existing_file_is_replaced_atomically(tmp_path, monkeypatch):
     path, link = tmp_path / "stick.toml", tmp_path / "link.toml"
     path.write_text("as before")
     link.symlink_to(path)
 
-    def full(*_: object) -> None:
+    def full(*_):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
@@ -114,7 +101,7 @@ def test_an_existing_file_is_replaced_whole_or_left_alone(tmp_path: Path, monkey
     assert sorted(tmp_path.iterdir()) == [link, path]
 
 
-def test_identities_are_written_as_people_know_them() -> None:
+def test_identifiers_are_written_in_hexadecimal():
     text = format_parameters(GOOD)
     assert "vendor_id = 0x1209" in text
     assert "usage_x = 0x00010030" in text
@@ -124,10 +111,8 @@ def test_identities_are_written_as_people_know_them() -> None:
     ("old", "new", "message"),
     [
         ("vendor_id = 0x1209", "vendor_id = 70000", r"device\.vendor_id = 70000: must be .*at most 65535"),
-        ("vendor_id = 0x1209", "vendor_id = 1.5", r"device\.vendor_id = 1\.5"),
         ('serial = "S"', "serial = 4", r"device\.serial = 4: must be text"),
         ('serial = "S"', 'seriel = "S"', r"Did you mean 'device\.serial'"),
-        ("in_interval_s = 0.001", "in_interval_s = 0.0", r"device\.in_interval_s = 0\.0"),
         ("centre_counts = [0.0, 0.0]", "centre_counts = [0.0]", r"axes\.centre_counts = \(0\.0,\): must be two finite"),
         ("centre_counts = [0.0, 0.0]\n", "", r"axes\.centre_counts is missing"),
         ("[[1e-06, 0.0], [0.0, -1e-06]]", "[[1e-06, 0.0], [2e-06, 0.0]]", r"axes\.counts_to_m = .*not all on one line"),
@@ -138,7 +123,6 @@ def test_identities_are_written_as_people_know_them() -> None:
         ),
         ("usage_y = 0x00010031", "usage_y = 0x00010030", r"axes\.usage_y = 0x10030: must be another axis"),
         ("max_force_n = 8.0", "max_force_n = 12.5", r"1\.25 times the device's full scale.*at most 10 N"),
-        ("max_force_n = 8.0", "max_force_n = nan", r"force\.max_force_n = nan"),
         ('source = "stated"', 'source = "guessed"', r"one of weight, stated"),
         ("dead_man_button = 0", "dead_man_button = 32", r"handle\.dead_man_button = 32: .*at most 31"),
         (
@@ -150,26 +134,23 @@ def test_identities_are_written_as_people_know_them() -> None:
         ("[axes]", "[axes", r"is no TOML"),
     ],
 )
-def test_what_is_wrong_is_named_with_the_file(old: str, new: str, message: str) -> None:
+def test_invalid_value_is_named_with_the_file(old, new, message):
     text = format_parameters(GOOD)
     assert old in text
     with pytest.raises(ConfigurationError, match="stick.toml: .*" + message):
         parse_parameters(text.replace(old, new), "stick.toml")
 
 
-def test_a_table_that_is_missing_is_named() -> None:
-    with pytest.raises(ConfigurationError, match=r"table \[axes\] is missing"):
-        parse_parameters(format_parameters(GOOD).split("[axes]")[0], "stick.toml")
-
-
-def test_files_that_cannot_be_read_or_written_are_named(tmp_path: Path) -> None:
+def test_unreadable_and_incomplete_files_are_named(tmp_path):
     with pytest.raises(ConfigurationError, match=r"cannot be read.*haptics calibrate joystick"):
         read_parameters(tmp_path / "none.toml")
     with pytest.raises(ConfigurationError, match="cannot be written"):
         write_parameters(tmp_path / "nowhere" / "stick.toml", GOOD)
+    with pytest.raises(ConfigurationError, match=r"table \[axes\] is missing"):
+        parse_parameters(format_parameters(GOOD).split("[axes]")[0], "stick.toml")
 
 
-def test_resolution_is_the_longest_step_of_a_count() -> None:
+def test_position_resolution_is_the_longest_count_step():
     axes = Axes(
         centre_counts=(0.0, 0.0),
         counts_to_m=((3e-6, 0.0), (4e-6, 1e-6)),
@@ -181,7 +162,7 @@ def test_resolution_is_the_longest_step_of_a_count() -> None:
 
 
 @given(st.floats(-math.pi, math.pi), st.floats(0.1, 50.0), st.floats(-0.9, 0.9), st.integers(1, 40000))
-def test_no_step_of_a_level_makes_a_longer_step_of_force(angle: float, largest: float, skew: float, full: int) -> None:
+def test_force_resolution_is_the_longest_level_step(angle, largest, skew, full):
     (a, b), (c, d) = turned(1.0 / largest, angle)
     matrix = np.array(((a, b + skew * a), (c, d + skew * c)))
     force = Force(newton_to_level=tuple(map(tuple, matrix.tolist())), max_force_n=0.1, full_scale=full)
@@ -189,7 +170,7 @@ def test_no_step_of_a_level_makes_a_longer_step_of_force(angle: float, largest: 
     assert force.resolution == pytest.approx(np.hypot(*steps).max(), rel=1e-6)
 
 
-def test_where_full_scale_is_not_known_neither_is_the_step_of_force() -> None:
+def test_force_resolution_needs_the_full_scale():
     assert GOOD.force.resolution is None
     assert replace(GOOD.force, full_scale=255).resolution == pytest.approx(10.0 / 255)
     wheel = Force(newton_to_level=((0.02, 0.0), (0.0, 0.0)), max_force_n=50.0, full_scale=1000)

@@ -1,20 +1,106 @@
-"""The conversation with a stick, byte by byte: what it takes to play two constant effects, and what may go wrong."""
+"""Session with a stick: reports of set-up and end, actuators, reattaching, and constant forces."""
 
+import errno
+import fcntl
+import itertools
 import math
-from collections.abc import Callable
-from dataclasses import replace
+import os
+import struct
+from dataclasses import dataclass, replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-from devices.common.bus.transfers import TransferError
+from devices.emulated.joystick import EmulatedPidJoystick
+from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.joystick.families import GENERIC, Family, family_of
+from devices.joystick.forces import Forces, TurnedForces
 from devices.joystick.hid import usages as use
-from devices.joystick.hid.descriptor import Field, Report, ReportDescriptor
+from devices.joystick.hid.actuators import actuated_axes
+from devices.joystick.hid.descriptor import ReportDescriptor, ReportType, parse_descriptor
+from devices.joystick.opening import playing
+from devices.joystick.parameters import build_parameters, format_parameters, parse_parameters, write_parameters
 from devices.joystick.playbook import Playbook
 from devices.joystick.session import POLLS, TRIES
-from haptics.errors import DeviceOpenError
-from tests.devices.joystick.doubles import STICKS, FakeTransport, described, session, stall, timeout, unplugged
+from devices.joystick.usb import reattaching
+from devices.joystick.usb.listing import number_of_motors
+from devices.joystick.usb.reattaching import prepare
+from haptics.errors import ConfigurationError, DeviceOpenError
+from tests.devices.joystick.descriptors import descriptor_of
+from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, described, session, stall, timeout, unplugged
+from tests.devices.joystick.in_step import FRAME, BusClock, put_in_step
+
+USAGES = {"x": "0930", "y": "0931", "pointer": "0901a100", "end": "c0"}
+
+
+@dataclass(frozen=True)
+class Firmware:
+    """Firmware of a stick: number of actuated axes, and its whole descriptor or the items that declare them.
+
+    Attributes
+    ----------
+    motors : int
+        True number of actuated axes.
+    file : str
+        Descriptor file in the folder of the emulators; empty if the descriptor is written from the other fields.
+    enable, largest, bits, padding
+        Items, logical maximum, report count and constant bits of Axes Enable.
+    ordinals, angles, size : int
+        Ordinals, angles and bits per angle of Direction.
+    """
+
+    motors: int
+    file: str = ""
+    enable: str = ""
+    largest: int = 1
+    bits: int = 2
+    padding: int = 5
+    ordinals: int = 2
+    angles: int = 2
+    size: int = 8
+
+    @property
+    def descriptor(self):
+        if self.file:
+            return descriptor_of(self.file)
+        axes = "".join(USAGES[word] for word in self.enable.split())
+        enable = f"0955a102 0501 {axes} 1500 25{self.largest:02x} 7501 95{self.bits:02x} 9102"
+        enable += " c0" * (1 + self.enable.count("pointer"))
+        ordinals = "".join(f"0b{number:02x}000a00" for number in range(1, self.ordinals + 1))
+        direction = f"0957a102 {ordinals} 1500 26ff00 75{self.size:02x} 95{self.angles:02x} 9102 c0"
+        axes_in = "0501 0930 0931 0932 0933 160180 26ff7f 7510 9504 8102"
+        items = (
+            "0501 0904 a101 8501",
+            axes_in,
+            "050f 0921 a102 8501 0922 1501 2528 7508 9501 9102",
+            enable if self.enable else "",
+            f"050f 0956 1500 2501 7501 9501 9102 95{self.padding:02x} 9103",
+            direction if self.ordinals else "",
+            "c0 c0",
+        )
+        return bytes.fromhex(" ".join(items))
+
+
+# Eleven of them by name.
+FIRMWARE = {
+    "SideWinder Force Feedback 2": Firmware(2, file="sidewinder_ff2"),
+    "OpenFFBoard, two axes": Firmware(2, file="openffboard"),
+    "OpenFFBoard, one axis": Firmware(1, file="openffboard_wheel"),
+    "Arduino library, X and Y": Firmware(2, file="arduino"),
+    "Arduino library of 2012, one angle": Firmware(2, enable="x y", angles=1),
+    "Arduino wheel, one motor": Firmware(1, enable="x y", bits=1, padding=6, angles=1, size=16),
+    "Arduino wheel, two motors": Firmware(2, enable="x y", angles=1, size=16),
+    "adapter for gameport sticks": Firmware(2, enable="x y", angles=2),
+    "axes inside a pointer": Firmware(2, enable="pointer x y", padding=1),
+    "wheel with one ordinal": Firmware(1, enable="x", largest=0, bits=1, padding=6, ordinals=1, angles=1, size=16),
+    "wheel without axes enable": Firmware(1, ordinals=1, angles=1, size=16),
+}
+
+
+# --- conversation -----------------------------------------------------------------------------------------------------
+
 
 # The order of the kernel's driver (hid-pidff), which every device of the class is tested against by its maker; effects
 # last for ever here, and the two directions are 270 and 0 degrees.
@@ -42,14 +128,14 @@ DISABLE = {"sidewinder-ff2": "0c02", "openffboard": "0c02", "arduino": "0c02"}
 
 
 @pytest.mark.parametrize("stick", STICKS)
-def test_sets_up_in_the_order_and_with_the_bytes_of_the_kernel(stick: str) -> None:
+def test_start_sends_the_reports_of_the_kernel_driver(stick):
     transport = FakeTransport(stick)
     session(transport, duration=math.inf).start()
     assert transport.sent == STARTS[stick]
 
 
 @pytest.mark.parametrize("stick", STICKS)
-def test_ends_with_zero_stop_free_and_disable(stick: str) -> None:
+def test_stop_sends_zero_stop_free_and_disable(stick):
     transport = FakeTransport(stick)
     playing = session(transport)
     playing.start()
@@ -59,36 +145,62 @@ def test_ends_with_zero_stop_free_and_disable(stick: str) -> None:
 
 
 @pytest.mark.parametrize("stick", STICKS)
-def test_a_finite_duration_is_in_milliseconds(stick: str) -> None:
+def test_effect_duration_is_in_milliseconds(stick):
     effect = Playbook(described(stick), GENERIC).effect(1, 0.0, 0.2)
     assert effect[3:5] == bytes((200, 0))
 
 
 @pytest.mark.parametrize(("stick", "full"), [("sidewinder-ff2", 255), ("openffboard", 32767), ("arduino", 10000)])
-def test_full_scale_is_the_logical_range(stick: str, full: int) -> None:
+def test_full_scale_is_the_logical_maximum(stick, full):
     assert Playbook(described(stick), GENERIC).full_scale == full
 
 
-def test_trigger_that_means_none_belongs_to_the_family() -> None:
+def test_trigger_value_depends_on_the_family():
     effect = Playbook(described("sidewinder-ff2"), family_of(0x03EB, 0x204E)).effect(1, 0.0, 0.2)
     assert effect[10] == 0xFF
 
 
-def test_a_spring_the_system_left_behind_is_stopped_by_its_block() -> None:
+def test_start_stops_the_spring_of_the_system():
     transport = FakeTransport("sidewinder-ff2")
     session(transport, family_of(0x045E, 0x001B)).start()
     assert transport.sent[:4] == ["0c04", "0c03", "0a010300", "0c01"]
 
 
-def test_block_load_is_asked_until_it_has_an_answer() -> None:
+@pytest.mark.parametrize(
+    ("answers", "blocks"), [([(0, 0), (0, 0), (7, 1), (9, 1)], [7, 9]), ([(1, 1), (1, 1), (2, 1)], [1, 2])]
+)
+def test_start_repeats_block_load_until_a_new_block_is_ready(answers, blocks):
     transport = FakeTransport()
-    transport.blocks = [(0, 0), (0, 0), (7, 1), (9, 1)]
+    transport.blocks = answers
     playing = session(transport)
     playing.start()
-    assert playing.blocks == [7, 9]
+    assert playing.blocks == blocks
 
 
-def test_status_comes_before_the_block_number_which_may_be_an_old_one() -> None:
+def refuse_all(report):
+    raise unplugged()
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("blocks", [(0, 3)], "refused a constant effect"),
+        ("blocks", [(0, 0)], f"asked {POLLS} times"),
+        ("pool_answers", [bytes((9, 0, 1, 1))], "1 effects at once"),
+        ("pool_answers", [bytes((9, 0, 4, 0))], "management of its memory"),
+        ("before_write", refuse_all, "unplugged"),
+    ],
+)
+def test_start_fails_if_the_stick_refuses(name, value, words):
+    transport = FakeTransport()
+    setattr(transport, name, value)
+    with pytest.raises(DeviceOpenError, match=words):
+        session(transport).start()
+    if name == "blocks":
+        assert transport.sent[-1] == "0c02"
+
+
+def test_full_pool_fails_and_frees_the_first_effect():
     transport = FakeTransport()
     transport.blocks = [(1, 1), (1, 2)]
     with pytest.raises(DeviceOpenError, match=r"no room for another effect.*unplug it"):
@@ -96,46 +208,17 @@ def test_status_comes_before_the_block_number_which_may_be_an_old_one() -> None:
     assert transport.sent[-4:] == ["05010000", "0a010300", "0b01", "0c02"], "the first effect was not left behind"
 
 
-def test_a_block_that_is_in_use_is_no_answer() -> None:
-    transport = FakeTransport()
-    transport.blocks = [(1, 1), (1, 1), (2, 1)]
-    playing = session(transport)
-    playing.start()
-    assert playing.blocks == [1, 2]
-
-
-@pytest.mark.parametrize(
-    ("blocks", "words"), [([(0, 3)], "refused a constant effect"), ([(0, 0)], f"asked {POLLS} times")]
-)
-def test_an_effect_that_is_refused_or_never_comes_is_said_so(blocks: list[tuple[int, int]], words: str) -> None:
-    transport = FakeTransport()
-    transport.blocks = blocks
-    with pytest.raises(DeviceOpenError, match=words):
-        session(transport).start()
-    assert transport.sent[-1] == "0c02"
-
-
-@pytest.mark.parametrize(
-    ("pool", "words"), [(bytes((9, 0, 1, 1)), "1 effects at once"), (bytes((9, 0, 4, 0)), "management of its memory")]
-)
-def test_a_pool_that_does_not_do_is_refused(pool: bytes, words: str) -> None:
-    transport = FakeTransport()
-    transport.pool_answers = [pool]
-    with pytest.raises(DeviceOpenError, match=words):
-        session(transport).start()
-
-
-def test_a_pool_that_is_not_ready_is_asked_again() -> None:
+def test_start_repeats_the_pool_request():
     transport = FakeTransport()
     transport.pool_answers = [bytes(4), bytes(4), bytes((9, 0, 4, 1))]
     session(transport).start()
     assert transport.sent.count("get 19 5") == 3
 
 
-def test_a_stick_that_is_busy_with_its_reset_is_waited_for() -> None:
+def test_start_waits_for_the_reset_of_the_stick():
     transport, refusals = FakeTransport(), [TRIES - 1]
 
-    def refuse(report: bytes) -> None:
+    def refuse(report):
         if report.hex() == "0c04" and refusals[0]:
             refusals[0] -= 1
             raise timeout()
@@ -145,24 +228,13 @@ def test_a_stick_that_is_busy_with_its_reset_is_waited_for() -> None:
     assert transport.sent[:2] == ["0c08", "0c04"]
 
 
-def test_a_stick_that_goes_while_it_is_set_up_is_an_opening_that_failed() -> None:
-    transport = FakeTransport()
-
-    def refuse(report: bytes) -> None:
-        raise unplugged()
-
-    transport.before_write = refuse
-    with pytest.raises(DeviceOpenError, match="unplugged"):
-        session(transport).start()
-
-
-def test_stopping_goes_on_when_a_step_fails() -> None:
+def test_stop_continues_after_a_refused_report():
     transport = FakeTransport()
     playing = session(transport)
     playing.start()
     transport.sent.clear()
 
-    def refuse(report: bytes) -> None:
+    def refuse(report):
         if report.hex() in {"05010000", "0a010300"}:
             raise stall()
 
@@ -172,13 +244,13 @@ def test_stopping_goes_on_when_a_step_fails() -> None:
 
 
 @pytest.mark.parametrize("error", [timeout(), unplugged()])
-def test_stopping_ends_with_the_first_report_that_is_not_taken(error: TransferError) -> None:
+def test_stop_ends_at_the_first_lost_report(error):
     transport = FakeTransport()
     playing = session(transport)
     playing.start()
-    asked: list[str] = []
+    asked = []
 
-    def refuse(report: bytes) -> None:
+    def refuse(report):
         asked.append(report.hex())
         if len(asked) > 1:
             raise error
@@ -190,7 +262,7 @@ def test_stopping_ends_with_the_first_report_that_is_not_taken(error: TransferEr
     assert asked[2:] == ["0c02"], "the effects were given up, too"
 
 
-def test_a_stick_that_cannot_play_constant_forces_is_told_by_what_it_lacks() -> None:
+def test_missing_report_is_named():
     whole = described("openffboard")
     constant = whole.of(whole.reports[0].type.OUTPUT, use.SET_CONSTANT_FORCE)
     without = ReportDescriptor(tuple(report for report in whole.reports if report is not constant), whole.numbered)
@@ -198,11 +270,11 @@ def test_a_stick_that_cannot_play_constant_forces_is_told_by_what_it_lacks() -> 
         Playbook(without, GENERIC)
 
 
-def changed(stick: str, usage: int, change: Callable[[Field], Field]) -> ReportDescriptor:
+def changed(stick, usage, change):
     """Return the descriptor of a stick with its output fields that have this usage changed."""
     whole = described(stick)
 
-    def fields(report: Report) -> tuple[Field, ...]:
+    def fields(report):
         return tuple(change(f) if usage in f.usages and report.type == "output" else f for f in report.fields)
 
     return ReportDescriptor(tuple(replace(report, fields=fields(report)) for report in whole.reports), whole.numbered)
@@ -220,23 +292,12 @@ MISSING = {
 
 @pytest.mark.parametrize("stick", STICKS)
 @pytest.mark.parametrize("usage", MISSING)
-def test_a_stick_that_could_not_be_ended_orderly_is_not_begun_with(usage: int, stick: str) -> None:
-    def leave_out(field: Field) -> Field:
+def test_missing_control_command_is_named(usage, stick):
+    def leave_out(field):
         return replace(field, usages=tuple(0 if one == usage else one for one in field.usages))
 
     without = changed(stick, usage, leave_out)
     with pytest.raises(DeviceOpenError, match=f"it has no command to {MISSING[usage]} \\("):
-        Playbook(without, GENERIC)
-
-
-def test_all_commands_that_are_missing_are_named_at_once() -> None:
-    def leave_out(field: Field) -> Field:
-        motors = {use.ENABLE_ACTUATORS, use.DISABLE_ACTUATORS}
-        return replace(field, usages=tuple(0 if one in motors else one for one in field.usages))
-
-    without = changed("sidewinder-ff2", use.ENABLE_ACTUATORS, leave_out)
-    words = r"switch its motors on \(Enable Actuators\), nor to switch its motors off \(Disable Actuators\)\."
-    with pytest.raises(DeviceOpenError, match=words):
         Playbook(without, GENERIC)
 
 
@@ -250,18 +311,16 @@ CONTROLS = (
 )
 
 
-def as_the_kernel(listed: tuple[int, ...], command: int) -> bytes:
-    """Return device control as hid-pidff sends it: the place in the list, from 1 on, whatever the logical minimum."""
+def as_the_kernel(listed, command):
+    """Return device control as hid-pidff sends it: the position in the list, counted from 1."""
     return bytes((12, next(place for place, usage in enumerate(listed, 1) if usage == command)))
 
 
 @pytest.mark.parametrize("stick", ["sidewinder-ff2", "arduino"])
 @pytest.mark.parametrize("low", [0, 1])
 @pytest.mark.parametrize("order", [CONTROLS, CONTROLS[::-1]])
-def test_a_control_list_is_counted_from_one_wherever_its_range_begins(
-    stick: str, low: int, order: tuple[int, ...]
-) -> None:
-    def shifted(field: Field) -> Field:
+def test_control_list_is_counted_from_one(stick, low, order):
+    def shifted(field):
         return replace(field, usages=order, logical_min=low, logical_max=low + 5)
 
     book = Playbook(changed(stick, use.DEVICE_RESET, shifted), GENERIC)
@@ -269,19 +328,19 @@ def test_a_control_list_is_counted_from_one_wherever_its_range_begins(
         assert book.control(command) == as_the_kernel(order, command)
 
 
-def test_control_bits_are_bits_wherever_the_range_begins() -> None:
+def test_control_bits_ignore_the_logical_minimum():
     book = Playbook(changed("openffboard", use.DEVICE_RESET, lambda field: replace(field, logical_min=0)), GENERIC)
     assert [book.control(command)[1] for command in CONTROLS] == [1, 2, 4, 8, 16, 32]
 
 
 @pytest.mark.parametrize(("low", "high"), [(0, 255), (0, 0), (-5, 0)])
-def test_a_stick_whose_magnitudes_have_no_sign_is_refused_and_not_played_with_zero(low: int, high: int) -> None:
+def test_unsigned_magnitudes_are_rejected(low, high):
     unsigned = changed("sidewinder-ff2", use.MAGNITUDE, lambda field: replace(field, logical_min=low, logical_max=high))
     with pytest.raises(DeviceOpenError, match=f"its magnitudes, {low} to {high}, have no sign"):
         Playbook(unsigned, GENERIC)
 
 
-def test_a_block_that_the_stick_itself_cannot_be_told_of_is_an_opening_that_failed() -> None:
+def test_block_number_out_of_range_fails_and_frees_the_first_effect():
     transport = FakeTransport()
     transport.blocks = [(1, 1), (250, 1)]
     with pytest.raises(DeviceOpenError, match="could not be set up"):
@@ -289,7 +348,7 @@ def test_a_block_that_the_stick_itself_cannot_be_told_of_is_an_opening_that_fail
     assert transport.sent[-4:] == ["05010000", "0a010300", "0b01", "0c02"], "the first effect is ended all the same"
 
 
-def test_a_family_that_needs_it_has_its_pause_behind_every_report() -> None:
+def test_family_pause_follows_every_report():
     family = replace(family_of(0x03EB, 0x2056), load_time=0.0, report_interval=0.005)
     transport = FakeTransport("sidewinder-ff2")
     playing = session(transport, family)
@@ -301,7 +360,361 @@ def test_a_family_that_needs_it_has_its_pause_behind_every_report() -> None:
     assert family.out_interval(1e-3) == pytest.approx(6e-3)
 
 
-def test_time_to_make_room_and_generic_family() -> None:
+def test_unknown_device_belongs_to_the_generic_family():
     assert family_of(0x1234, 0x5678) is GENERIC
     assert isinstance(family_of(0x03EB, 0x2056), Family)
     assert family_of(0x03EB, 0x2056).load_time > 0.0
+
+
+# --- actuated axes ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", FIRMWARE)
+def test_actuated_axes_are_counted(name):
+    firmware = FIRMWARE[name]
+    parsed = parse_descriptor(firmware.descriptor)
+    assert actuated_axes(parsed) == (use.X, use.Y)[: firmware.motors]
+    assert number_of_motors(firmware.descriptor) == firmware.motors
+    (position,) = (r for r in parsed.reports if r.type is ReportType.INPUT and r.field(use.X) is not None)
+    assert position.field(use.Y) is not None, "all of them measure two axes and more"
+
+
+def test_descriptor_without_effects_has_no_actuated_axes():
+    whole = parse_descriptor(FIRMWARE["Arduino wheel, two motors"].descriptor)
+    kept = tuple(report for report in whole.reports if report.type is ReportType.INPUT)
+    assert actuated_axes(ReportDescriptor(kept, whole.numbered)) == ()
+    assert number_of_motors(b"\x05") is None
+
+
+def test_constant_fields_are_no_actuated_axes():
+    whole = parse_descriptor(FIRMWARE["adapter for gameport sticks"].descriptor)
+    reports = tuple(
+        replace(report, fields=tuple(replace(f, constant=True) for f in report.fields)) for report in whole.reports
+    )
+    assert actuated_axes(ReportDescriptor(reports, whole.numbered)) == ()
+
+
+def test_wheel_is_rejected_as_a_stick_without_sending():
+    transport = FakeTransport("openffboard")
+    wheel = FIRMWARE["OpenFFBoard, one axis"].descriptor
+    transport.link = replace(transport.link, descriptor=wheel)
+    assert wheel != PROFILES["openffboard"].report_descriptor
+    with pytest.raises(DeviceOpenError, match="is a wheel: one axis with a motor"), playing(transport, 0.2, 0.05):
+        pytest.fail("it was taken")
+    assert transport.sent == []
+
+
+# --- reattaching ------------------------------------------------------------------------------------------------------
+
+
+INTERFACE = 2
+
+
+class System:
+    """Results of ioctl: None for success, else an error number; the last one repeats."""
+
+    def __init__(self, *answers):
+        self.answers = list(answers)
+        self.calls = []
+
+    def ioctl(self, file, request, data):
+        self.calls.append((request, struct.unpack("@iiP", data)))
+        answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
+        if answer is not None:
+            raise OSError(answer, os.strerror(answer))
+        return 0
+
+
+def act(system, node, monkeypatch):
+    node.touch()
+    monkeypatch.setattr(fcntl, "ioctl", system.ioctl)
+    return prepare([str(node), str(INTERFACE)])()
+
+
+def test_reattach_uses_the_kernel_ioctl(tmp_path, monkeypatch):
+    system = System(None)
+    assert act(system, tmp_path / "node", monkeypatch) == 0
+    assert system.calls == [(0xC0105512, (INTERFACE, 0x5517, 0))]  # USBDEVFS_IOCTL on 64 bits, USBDEVFS_CONNECT
+
+
+def test_reattach_waits_for_a_busy_interface(tmp_path, monkeypatch):
+    system = System(errno.EBUSY, errno.EBUSY, None)
+    assert act(system, tmp_path / "node", monkeypatch) == 0
+    assert len(system.calls) == 3
+
+
+def test_reattach_gives_up_on_a_busy_interface(tmp_path, monkeypatch):
+    monkeypatch.setattr(reattaching, "PATIENCE", 0.02)
+    with pytest.raises(OSError, match="busy"):
+        act(System(errno.EBUSY), tmp_path / "node", monkeypatch)
+
+
+def test_reattach_does_not_wait_for_a_missing_device(tmp_path, monkeypatch):
+    system = System(errno.ENODEV)
+    with pytest.raises(OSError, match="No such device"):
+        act(system, tmp_path / "node", monkeypatch)
+    assert len(system.calls) == 1
+
+
+# --- forces of two effects --------------------------------------------------------------------------------------------
+
+
+KEEP_ALIVE = 0.04
+
+
+def reports_of(forces, taken=True):
+    """Yield all reports that are due now; `taken` tells the forces whether each was transferred."""
+    reports = forces.reports()
+    report = next(reports, None)
+    while report is not None:
+        yield report
+        try:
+            report = reports.send(taken)
+        except StopIteration:
+            return
+
+
+class Stick:
+    """The forces of a stick that accepts every report."""
+
+    def __init__(self, monkeypatch):
+        self.now = 100.0
+        monkeypatch.setattr("devices.joystick.forces.time", SimpleNamespace(perf_counter=lambda: self.now))
+        self.forces = Forces(Playbook(described("openffboard"), GENERIC), [1, 2], KEEP_ALIVE)
+
+    def command(self, level_x, level_y):
+        self.forces.levels.publish(level_x, level_y, self.now)
+
+    def sent(self):
+        """Return the sent reports."""
+        return [report.hex() for report in reports_of(self.forces)]
+
+
+@pytest.fixture
+def stick(monkeypatch):
+    return Stick(monkeypatch)
+
+
+def magnitudes(sent):
+    return [text for text in sent if text.startswith("05")]
+
+
+@pytest.mark.parametrize(("old", "goes"), [(0.0, False), (0.039, False), (0.041, True), (0.1, True)])
+def test_stale_command_is_replaced_by_zero(stick, old, goes):
+    stick.command(0.5, -0.25)
+    assert magnitudes(stick.sent()) == ["05010040", "050200e0"]
+    stick.now += old
+    assert magnitudes(stick.sent()) == (["05010000", "05020000"] if goes else [])
+    assert stick.forces.on != goes
+
+
+@pytest.mark.parametrize(("old", "wakes_within"), [(0.0, 0.04), (0.03, 0.04), (0.041, 0.02)])
+def test_idle_time_ends_before_a_command_is_stale(stick, old, wakes_within):
+    stick.command(0.5, 0.0)
+    stick.sent()
+    stick.now += old
+    assert stick.forces.idle() <= wakes_within + 1e-9
+
+
+def test_effects_are_restarted_only_while_commands_arrive(stick):
+    starts = []
+    for tick in range(400):
+        stick.now += 1e-3
+        if tick < 200:
+            stick.command(0.5, 0.5)
+        starts += [(tick, text[2:4]) for text in stick.sent() if text.startswith("0a")]
+    for block in ("01", "02"):
+        ticks = [tick for tick, text in starts if text == block]
+        assert max(b - a for a, b in itertools.pairwise(ticks)) <= 41
+        assert max(ticks) < 240
+
+
+# --- force of one turned effect ---------------------------------------------------------------------------------------
+
+
+FROM_LEFT = 1.5 * math.pi
+SUMS = ("adds", "latest", "turns")
+
+
+class TurnedStick:
+    """Level of a stick under turned forces, decoded by the tables of the emulator, with a test clock."""
+
+    def __init__(self, monkeypatch, profile="openffboard"):
+        self.now, self.profile = 100.0, PROFILES[profile]
+        monkeypatch.setattr("devices.joystick.forces.time", SimpleNamespace(perf_counter=lambda: self.now))
+        book = Playbook(described(profile), GENERIC)
+        self.forces = TurnedForces(book, 1, 0.04, book.effect(1, FROM_LEFT, 0.2))
+        self.direction, self.magnitude = self.profile.direction({"axes": 4, **self._angle(FROM_LEFT)}), 0.0
+        self.starts = self.reports = 0
+
+    def _angle(self, radians):
+        return {"direction": round(radians / math.tau * self.profile.scales.direction), "direction_y": 0}
+
+    def command(self, x, y):
+        self.forces.levels.publish(x, y, self.now)
+
+    @property
+    def level(self):
+        return self.magnitude * np.array(self.direction) * self.profile.sense
+
+    def send(self, taken=True):
+        """Send all reports; return the levels after each."""
+        seen = []
+        for report in reports_of(self.forces, taken):
+            if taken:
+                self._take(report)
+            seen.append(self.level)
+        return seen
+
+    def _take(self, report):
+        layout = self.profile.layouts[report[0]]
+        fields = layout.unpack(report)
+        self.reports += 1
+        if layout.kind == "constant":
+            self.magnitude = fields["magnitude"] / self.profile.scales.constant
+        elif layout.kind == "set-effect":
+            assert (fields["axes"], fields["type"], fields["duration"]) == (4, 1, 200)
+            self.direction = self.profile.direction(fields)
+        else:
+            self.starts += 1
+
+
+@pytest.fixture(params=STICKS)
+def stick_turned(request, monkeypatch):
+    return TurnedStick(monkeypatch, request.param)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_turned_force_has_size_and_direction(stick_turned):
+    grain = math.tau / stick_turned.profile.scales.direction
+    for size, degrees in itertools.product((0.05, 0.5, 1.0), range(0, 360, 7)):
+        wanted = size * np.array((math.cos(math.radians(degrees)), math.sin(math.radians(degrees))))
+        stick_turned.command(*wanted)
+        stick_turned.send()
+        assert np.hypot(*(stick_turned.level - wanted)) < size * grain + 1.0 / stick_turned.forces._full_scale
+
+
+@pytest.mark.usefixtures("compiled")
+def test_reversed_force_stays_on_its_line(stick_turned):
+    stick_turned.send()
+    way = np.array((0.6, 0.8))
+    stick_turned.command(*way)
+    stick_turned.send()
+    for part in (0.5, 0.1, -0.1, -0.5, -1.0, 1.0):
+        stick_turned.command(*(part * way))
+        between = stick_turned.send()
+        assert all(abs(x * way[1] - y * way[0]) < 0.02 for x, y in between), "along the same line"
+        np.testing.assert_allclose(stick_turned.level, part * way, atol=0.03)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_intermediate_level_is_bounded(stick_turned):
+    stick_turned.command(0.5, 0.0)
+    stick_turned.send()
+    before = stick_turned.level
+    for degrees in (30, 80, 100, 200, 330, 150, 10):
+        wanted = 0.5 * np.array((math.cos(math.radians(degrees)), math.sin(math.radians(degrees))))
+        stick_turned.command(*wanted)
+        between = stick_turned.send()
+        allowed = np.hypot(*(wanted - before)) + 0.02
+        assert all(np.hypot(*(level - wanted)) <= allowed for level in between)
+        before = stick_turned.level
+
+
+@pytest.mark.usefixtures("compiled")
+def test_zero_force_keeps_the_effect_alive_without_directions(stick_turned):
+    stick_turned.command(0.5, 0.5)
+    stick_turned.send()
+    sent = stick_turned.reports
+    for _ in range(200):
+        stick_turned.now += 1e-3
+        stick_turned.command(0.0, 0.0)
+        stick_turned.send()
+    assert not stick_turned.forces.on
+    assert stick_turned.reports - sent - 1 == pytest.approx(stick_turned.starts, abs=1)
+    assert 4 <= stick_turned.starts <= 7
+
+
+@pytest.mark.usefixtures("compiled")
+def test_stale_turned_command_is_replaced_by_zero(stick_turned):
+    stick_turned.command(0.5, 0.5)
+    stick_turned.send()
+    stick_turned.now += 0.041
+    stick_turned.send()
+    assert stick_turned.magnitude == 0.0
+
+
+@pytest.mark.usefixtures("compiled")
+def test_lost_report_is_sent_again(stick_turned):
+    stick_turned.command(0.3, -0.4)
+    stick_turned.send(taken=False)
+    assert stick_turned.forces.on and stick_turned.forces.idle() == 0.0
+    stick_turned.send()
+    np.testing.assert_allclose(stick_turned.level, (0.3, -0.4), atol=0.02)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_turned_forces_use_one_effect():
+    transport = FakeTransport()
+    transport.pool_answers = [bytes((9, 0, 1, 1))]
+    session(transport, count=1).start()
+    assert sum(text.startswith("set") for text in transport.sent) == 1
+
+
+# --- the whole driver ------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def cannot_add():
+    """Sticks with each way of making a sum, under the names of the ways."""
+    with pytest.MonkeyPatch.context() as patch:
+        for sums in SUMS:
+            patch.setitem(PROFILES, sums, replace(PROFILES["openffboard"], sums=sums))
+        yield
+
+
+def forces(sums, effects, tmp_path, monkeypatch):
+    """Return a stick, and the forces wanted and had in steps around the circle, (n, 2, 2) [N]."""
+    backend = emulated_stick(sums, hand=STILL, period=0.0)
+    (stick_turned,) = backend.sticks
+    sleep = put_in_step(stick_turned.time, monkeypatch)
+    known = build_parameters(stick_turned.truths)
+    file = tmp_path / "stick.toml"
+    write_parameters(file, replace(known, force=replace(known.force, effects=effects)))
+    settings = {"emulated": True, "emulator": stick_turned.profile.name, "parameters": str(file), "hand": STILL}
+    seen = []
+    with EmulatedPidJoystick(settings, clock=BusClock(FRAME, stick_turned.time), backend=backend) as device:
+        for degrees in range(20, 380, 40):
+            wanted = 3.0 * np.array((math.cos(math.radians(degrees)), math.sin(math.radians(degrees))))
+            for _ in range(8):
+                device.read()
+                device.write(wanted)
+                sleep(FRAME)
+            seen.append((wanted, stick_turned.force))
+    return stick_turned, seen
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.usefixtures("cannot_add")
+@pytest.mark.parametrize("sums", SUMS)
+@pytest.mark.parametrize("effects", [1, 2])
+def test_firmware_without_addition_needs_one_effect(sums, effects, tmp_path, monkeypatch):
+    stick_turned, seen = forces(sums, effects, tmp_path, monkeypatch)
+    off = max(float(np.hypot(*(had - wanted))) for wanted, had in seen)
+    assert (off < 0.05) == (effects == 1 or sums == "adds")
+    assert len(stick_turned.received("create")) == effects
+    assert not stick_turned.force.any()
+
+
+@pytest.mark.usefixtures("compiled")
+def test_largest_force_of_one_effect_is_checked():
+    known = build_parameters(PROFILES["openffboard"].truths())
+    assert parse_parameters(format_parameters(known), "f") == known
+    one = replace(known.force, newton_to_level=((0.1, 0.0), (0.0, 0.1)), max_force_n=10.0, effects=1)
+    assert replace(known, force=one).force.max_force_n == 10.0
+    skew = replace(one, newton_to_level=((0.1, 0.08), (0.08, 0.1)), max_force_n=7.0)
+    assert replace(known, force=replace(skew, effects=2))
+    with pytest.raises(ConfigurationError, match=r"force\.max_force_n = 7: .* must be at most 5\.5"):
+        replace(known, force=skew)
+    before = format_parameters(known).replace("effects = 2\n", "")
+    assert parse_parameters(before, "f") == known

@@ -12,20 +12,20 @@ from devices.emulators.hapi.arms import Arms
 from devices.pantograph import exchange, line
 
 QUICK = {"at_home": True, "hold": 0.05, "reply_timeout": 0.2, "watchdog": 0.5}
+# Patience with a busy machine [s].
 LONG = 20.0
-"""Patience with a busy machine [s]."""
 
+# What lives by a stepped time (`tests.devices.stepped_time`), with `PATIENT` guardian and port, which do not.
 STEPPED = board, drivers, exchange, line
-"""What lives by a stepped time (`tests.devices.stepped_time`), with `PATIENT` guardian and port, which do not."""
 
 PATIENT = {"watchdog": 1.0, "reply_timeout": 0.5}
 
+# A driver with these settings has looked at the arms so often when it has seen them at home for long enough.
 LOOKS = 28
-"""A driver with these settings has looked at the arms so often when it has seen them at home for long enough."""
 
 
 class Attentive(Arms):
-    """Arms whose operator lets go once the driver has seen enough, be the machine busy or not."""
+    """Arms whose operator releases them once the driver has seen enough."""
 
     def go_home(self):
         super().go_home()
@@ -56,7 +56,7 @@ def wait_until(condition, patience=LONG, pause=2e-3):
 
 
 def wait_for_sample(device, now):
-    """Wait until the driver has asked for a sample since `now`, or never will."""
+    """Wait until the driver has a sample taken after `now`, or has failed."""
     exchange = device._opened()
     wait_until(lambda: exchange.failure or exchange.samples.read()[0] >= now, pause=1e-4)
 
@@ -66,7 +66,7 @@ def driver(board, clock=None, **changes):
 
 
 def let_go(board):
-    """Tell whether the operator has let go of the handle by now."""
+    """Return True if the operator has released the handle."""
     _ = board.handle
     return board.firmware.arms.free
 

@@ -1,4 +1,4 @@
-"""The wire between a host and an emulated stick: one transfer per endpoint and interval, and a record of them all."""
+"""The wire between a host and an emulated stick: one transfer per endpoint and interval, with a log."""
 
 from __future__ import annotations
 
@@ -7,29 +7,28 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
 from devices.emulators.pid.firmware import Stall
-from devices.emulators.pid.stick import EmulatedStick
 
+# Duration on a full-speed bus [s].
 FRAME = 1e-3
-"""Of a full-speed bus [s]."""
 
+# Types of descriptors.
 INTERFACE, ENDPOINT = 0x04, 0x05
-"""Types of descriptors."""
 
+# Bit of an endpoint's address, and of a request's type.
 TO_HOST = 0x80
-"""Bit of an endpoint's address, and of a request's type."""
 
+# Request type, request and value.
 CLEAR_HALT = (0x02, 1, 0)
-"""Request type, request and value: an endpoint shall answer again."""
 
 
 @dataclass(eq=False)
 class Transfer:
-    """What a host asks for; `done` is told 0 or -errno and the bytes that went over the wire."""
+    """A transfer of the host; `done` gets 0 or -errno and the transferred bytes."""
 
     endpoint: int
     done: Callable[[int, bytes], None]
@@ -39,21 +38,21 @@ class Transfer:
 
 
 class Packet(NamedTuple):
-    """What went over the wire: endpoint 0 with the eight bytes of its request, the others without."""
+    """Transferred bytes; packets of endpoint 0 have the eight bytes of their request."""
 
     endpoint: int
     setup: bytes
     data: bytes
 
 
-def descriptors(configuration: bytes) -> Iterator[bytes]:
-    """Yield the descriptors that a configuration consists of."""
+def descriptors(configuration):
+    """Yield the descriptors of a configuration."""
     while configuration:
         yield configuration[: configuration[0]]
         configuration = configuration[configuration[0] :]
 
 
-def _endpoints(configuration: bytes) -> Iterator[tuple[int, int, float]]:
+def _endpoints(configuration):
     """Yield address, interface and polling interval [s] of every endpoint but the first."""
     interface = 0
     for descriptor in descriptors(configuration):
@@ -64,23 +63,12 @@ def _endpoints(configuration: bytes) -> Iterator[tuple[int, int, float]]:
 
 
 class Bus:
-    """Carries transfers to a stick until it is disconnected, in a thread of its own.
+    """Carries transfers to a stick in a thread until it is disconnected, and logs them; `lock` protects the stick.
 
-    The faults of the stick have the meaning they have on its emulated bus (`devices.emulators.pid.faults`).
-
-    Attributes
-    ----------
-    lock : threading.Condition
-        Held by whoever looks at the stick.
-    connected : bool
-        Whether the stick is plugged in.
-    interface_of : dict
-        Address of an endpoint to the number of its interface.
-    log : list of Packet
-        What went over the wire.
+    The faults are defined by `devices.emulators.pid.faults`.
     """
 
-    def __init__(self, stick: EmulatedStick) -> None:
+    def __init__(self, stick):
         self.stick = stick
         self.lock = threading.Condition(stick.lock)
         self.connected = True
@@ -94,8 +82,8 @@ class Bus:
         self._thread = threading.Thread(target=self._serve, daemon=True)
         self._thread.start()
 
-    def submit(self, transfer: Transfer) -> None:
-        """Queue a transfer; on a bus without its device it fails at once."""
+    def submit(self, transfer):
+        """Queue a transfer; it fails at once if the device is unplugged."""
         with self.lock:
             if not self.connected:
                 transfer.done(-errno.ENODEV, b"")
@@ -105,8 +93,8 @@ class Bus:
                 self._waiting[transfer.endpoint].append(transfer)
                 self.lock.notify_all()
 
-    def cancel(self, transfer: Transfer) -> bool:
-        """Take a transfer back; False if it was already over."""
+    def cancel(self, transfer):
+        """Cancel a transfer; return False if it was already done."""
         with self.lock:
             queue = self._waiting.get(transfer.endpoint, deque())
             if transfer not in queue:
@@ -114,8 +102,8 @@ class Bus:
             queue.remove(transfer)
             return True
 
-    def disconnect(self) -> None:
-        """Pull the plug: what was under way fails as it does in the kernel."""
+    def disconnect(self):
+        """Unplug the stick: pending transfers fail as they do in the kernel."""
         with self.lock:
             self.connected = False
             self.stick.unplug()
@@ -125,18 +113,18 @@ class Bus:
             self.lock.notify_all()
         self._thread.join(10.0)
 
-    def reset(self) -> None:
-        """Reset the port: no endpoint is halted any more."""
+    def reset(self):
+        """Reset the port: no endpoint is halted afterwards."""
         with self.lock:
             self.stick.halted.clear()
 
-    def sent(self, endpoint: int) -> list[bytes]:
-        """Return what has gone over an endpoint, oldest first; over number 0 only what the device was told."""
+    def sent(self, endpoint):
+        """Return the data of an endpoint, oldest first; of number 0 only data to the device."""
         with self.lock:
             log = [packet for packet in self.log if packet.endpoint == endpoint]
         return [packet.data for packet in log if not packet.setup or not packet.setup[0] & TO_HOST]
 
-    def _serve(self) -> None:
+    def _serve(self):
         with self.lock:
             while self.connected:
                 faults, now = self.stick.catch_up(), time.monotonic()
@@ -144,7 +132,7 @@ class Bus:
                     self._run(endpoint, queue, now, faults)
                 self.lock.wait(FRAME if any(self._waiting.values()) else None)
 
-    def _run(self, endpoint: int, queue: deque[Transfer], now: float, faults: frozenset[str]) -> None:
+    def _run(self, endpoint, queue, now, faults):
         if "nak" in faults or ("dropout" in faults and endpoint & TO_HOST):
             return
         while queue and self._due[endpoint] <= now:
@@ -157,8 +145,8 @@ class Bus:
                 self.log.append(Packet(endpoint, transfer.setup, answer[1]))
             transfer.done(*answer)
 
-    def _answer(self, transfer: Transfer, faults: frozenset[str]) -> tuple[int, bytes] | None:
-        """Return status and data, None where the device has nothing to say yet."""
+    def _answer(self, transfer, faults):
+        """Return status and data, None if the device has no answer yet."""
         endpoint, halted = transfer.endpoint, self.stick.halted
         if endpoint and "stall" in faults:
             halted.add(endpoint)
@@ -174,7 +162,7 @@ class Bus:
             data = data[: len(data) // 2]
         return (0, data) if len(data) <= max(transfer.length, len(transfer.data)) else (-errno.EOVERFLOW, b"")
 
-    def _exchange(self, transfer: Transfer) -> bytes | None:
+    def _exchange(self, transfer):
         firmware = self.stick.firmware
         if transfer.endpoint == 0:
             return self._control(transfer)
@@ -183,7 +171,7 @@ class Bus:
         firmware.out(transfer.endpoint, transfer.data)
         return transfer.data
 
-    def _control(self, transfer: Transfer) -> bytes:
+    def _control(self, transfer):
         request_type, request, value, index, length = struct.unpack("<BBHHH", transfer.setup)
         firmware = self.stick.firmware
         if request_type & TO_HOST:

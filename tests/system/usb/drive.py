@@ -1,6 +1,7 @@
-"""An emulated drive below real libusb, by umockdev (``python -m tests.system.usb.drive LIBRARY``).
+"""Scenes of an emulated drive below real libusb (``python -m tests.system.usb.drive package|system|rates``).
 
-The drive's own time stands still: it is about transfers, not about motors.
+The time of the drive is frozen: the scenes test transfers, not motors. ``rates`` measures the rounds per
+second with a drive behind `fast_usbfs.c`.
 """
 
 from __future__ import annotations
@@ -11,7 +12,6 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,58 +26,50 @@ from devices.arm.motors.rounds import NativeRounds
 from devices.arm.motors.settings import OdriveSettings
 from devices.arm.motors.usb import libusb_queue, pipes, queued
 from devices.arm.motors.usb.finding import open_drive
-from devices.arm.motors.usb.pipes import Pipes
 from devices.arm.motors.usb.queue import NoQueue
 from devices.common.bus.transfers import TransferError
 from devices.emulators.child import come_first
 from devices.emulators.odrive.board import ENDPOINT_IN, ENDPOINT_OUT, EmulatedOdrive
 from devices.emulators.times import FreeTime
-from tests.system.usb.bus import FRAME, TO_HOST, Bus, Transfer
-from tests.system.usb.driven import packaged_libusb
-from tests.system.usb.stage import play
-from tests.system.usb.umockdev import FOLDER, loaded
-from tests.system.usb.usbfs import UsbDeviceFiles
+from tests.system.usb.bus import FRAME, TO_HOST, Bus
+from tests.system.usb.scenes import named, packaged_libusb, play
+from tests.system.usb.umockdev import FOLDER, UsbDeviceFiles, loaded
 
 ROUNDS = 20
+# Duration of a transfer on a slow bus [s], much longer than in umockdev.
 SLOW = 0.01
-"""What every transfer takes on a slow bus [s]: much longer than umockdev does."""
 
+# Endpoint of the voltage of the supply.
 VOLTAGE = 2
-"""The endpoint of the supply's voltage."""
 
 
 class DriveBus(Bus):
     """Carries transfers to a drive, which takes no native request while an answer was not read.
 
-    Attributes
-    ----------
-    latency : float
-        A transfer is over at the earliest so long after it was submitted [s].
-    deaf : bool
-        Whether nothing can be taken back.
+    `latency` is the least duration of a transfer [s]; a `deaf` bus cancels nothing.
     """
 
-    def __init__(self, board: Any) -> None:
+    def __init__(self, board):
         self.latency, self.deaf = 0.0, False
         self._submitted: dict[int, float] = {}
         super().__init__(board)
 
-    def submit(self, transfer: Transfer) -> None:
+    def submit(self, transfer):
         """Queue a transfer."""
         with self.lock:
             self._submitted[id(transfer)] = time.monotonic()
             super().submit(transfer)
 
-    def cancel(self, transfer: Transfer) -> bool:
-        """Take a transfer back, if that works."""
+    def cancel(self, transfer):
+        """Cancel a transfer unless the bus is deaf."""
         return not self.deaf and super().cancel(transfer)
 
-    def reset(self) -> None:
-        """Reset the port: what waits to be read is gone."""
+    def reset(self):
+        """Reset the port and drop waiting answers."""
         super().reset()
-        self.stick.flush()  # type: ignore[attr-defined]
+        self.stick.flush()
 
-    def _serve(self) -> None:
+    def _serve(self):
         with self.lock:
             while self.connected:
                 before = len(self.log)
@@ -86,7 +78,7 @@ class DriveBus(Bus):
                 if len(self.log) == before:
                     self.lock.wait(FRAME if any(self._waiting.values()) else None)
 
-    def _exchange(self, transfer: Transfer) -> bytes | None:
+    def _exchange(self, transfer):
         board: Any = self.stick
         if transfer.endpoint == 0:
             return self._control(transfer)
@@ -97,7 +89,7 @@ class DriveBus(Bus):
             return found
         if board.busy(transfer.endpoint):
             return None
-        board.out(transfer.endpoint, transfer.data, board.catch_up() - {"short"})  # which the wire does
+        board.out(transfer.endpoint, transfer.data, board.catch_up() - {"short"})  # a fault of the wire
         return transfer.data
 
 
@@ -109,51 +101,38 @@ class Stage:
     plug: UsbDeviceFiles
 
     @property
-    def bus(self) -> DriveBus:
-        """The wire."""
-        assert isinstance(self.plug.bus, DriveBus)
+    def bus(self):
         return self.plug.bus
 
 
-class Counted:
-    """Counts what libusb has allocated and freed."""
+@contextmanager
+def counting():
+    """Count the transfers that libusb allocates and frees in the block."""
+    counts, make = {"allocated": 0, "freed": 0}, libusb_queue.Functions.__init__
 
-    def __init__(self) -> None:
-        self.allocated = self.freed = 0
+    def count(self, library):
+        make(self, library)
+        allocate, free = self.allocate, self.free
 
-    def watch(self, functions: libusb_queue.Functions) -> None:
-        allocate, free = functions.allocate, functions.free
+        def allocating(number):
+            counts["allocated"] += 1
+            return allocate(number)
 
-        def allocating(count: int) -> Any:
-            self.allocated += 1
-            return allocate(count)
-
-        def freeing(address: int) -> None:
-            self.freed += 1
+        def freeing(address):
+            counts["freed"] += 1
             free(address)
 
-        functions.allocate, functions.free = allocating, freeing
+        self.allocate, self.free = allocating, freeing
+
+    with patch.object(libusb_queue.Functions, "__init__", count):
+        yield counts
 
 
 @contextmanager
-def counting() -> Iterator[Counted]:
-    """Count what happens meanwhile."""
-    counted = Counted()
-    made = libusb_queue.Functions.__init__
+def one_at_a_time():
+    """Disable queues of transfers."""
 
-    def make(self: libusb_queue.Functions, library: Any) -> None:
-        made(self, library)
-        counted.watch(self)
-
-    with patch.object(libusb_queue.Functions, "__init__", make):
-        yield counted
-
-
-@contextmanager
-def one_at_a_time() -> Iterator[None]:
-    """Let there be no queues."""
-
-    def none(_: Any) -> Any:
+    def none(_):
         raise NoQueue("not today")
 
     with patch.object(queued, "_queues_of", none):
@@ -161,15 +140,8 @@ def one_at_a_time() -> Iterator[None]:
 
 
 @contextmanager
-def patient() -> Iterator[None]:
-    """Let packets wait much longer than the driver does."""
-    with patch.object(pipes, "WRITE_TIMEOUT", 1.0), patch.object(libusb_queue, "WRITE_TIMEOUT", 1.0):
-        yield
-
-
-@contextmanager
-def talking(stage: Stage) -> Iterator[tuple[Pipes, Line, NativeRounds]]:
-    """Open the drive, and close it again."""
+def connected(stage):
+    """Open the drive for the block."""
     pipes = open_drive()
     line = Line(pipes)
     table = parse_table(stage.stick.inside.text)
@@ -181,14 +153,14 @@ def talking(stage: Stage) -> Iterator[tuple[Pipes, Line, NativeRounds]]:
         line.close()
 
 
-def play_rounds(rounds: NativeRounds, count: int = ROUNDS) -> None:
-    """Tell the drive something new in every round."""
+def play_rounds(rounds, count=ROUNDS):
+    """Send new commands in every round."""
     for number in range(count):
         rounds.play((*(0.01 * number + place for place in range(4)), number % 2, 0.0), alive=True)
 
 
-def failure(action: Callable[[], Any]) -> str:
-    """Return how an action fails."""
+def failure(action):
+    """Return trouble and message of a failed action; empty if it did not fail."""
     try:
         action()
     except TransferError as error:
@@ -199,36 +171,37 @@ def failure(action: Callable[[], Any]) -> str:
 # --- the scenes ------------------------------------------------------------------------------------------------------
 
 
-def opening(stage: Stage) -> Any:
-    """Open, read something, close; and without a queue."""
+def opening(stage):
+    """Open, read a value, close, with a queue and without."""
     with counting() as counted:
-        with talking(stage) as (pipes, line, _):
+        with connected(stage) as (pipes, line, _):
             found = pipes.transfers, pipes.serial, struct.unpack("<f", line.operate(VOLTAGE, b"", 4))[0]
-        with one_at_a_time(), talking(stage) as (pipes, line, _):
+        with one_at_a_time(), connected(stage) as (pipes, line, _):
             other = pipes.transfers, struct.unpack("<f", line.operate(VOLTAGE, b"", 4))[0]
-    return {"queued": found, "plain": other, "allocated": counted.allocated, "freed": counted.freed}
+    return {"queued": found, "plain": other, **counted}
 
 
-def wire(stage: Stage) -> Any:
-    """Play the same rounds with a queue and without; return whether the same packets have come, and how many."""
-    heard = []
+def wire(stage):
+    """Play the same rounds with a queue and without; return whether the packets are the same, and their number."""
+    packets = []
     for way in (nullcontext, one_at_a_time):
-        with way(), talking(stage) as (_, _, rounds):
+        with way(), connected(stage) as (_, _, rounds):
             stage.stick.inside.received.clear()
-            rounds._next_feed = float("inf")  # which goes by the clock
+            rounds._next_feed = float("inf")  # the only packets that depend on the time
             play_rounds(rounds)
-            heard.append(list(stage.stick.inside.received))
-    return {"same": heard[0] == heard[1], "packets": len(heard[0])}
+            packets.append(list(stage.stick.inside.received))
+    return {"same": packets[0] == packets[1], "packets": len(packets[0])}
 
 
-def speed(stage: Stage) -> Any:
-    """Return how long a round takes with a queue and without, as parts of a transfer's time.
+def speed(stage):
+    """Return the duration of a round with a queue and without, in durations of a transfer.
 
-    No time limit is to be judged here, and on this bus a quarter of it is gone before anything was late.
+    Time limits are longer here, because this bus takes a quarter of them even without faults.
     """
     found = []
     for way in (nullcontext, one_at_a_time):
-        with way(), patient(), talking(stage) as (_, _, rounds):
+        longer = [patch.object(module, "WRITE_TIMEOUT", 1.0) for module in (pipes, libusb_queue)]
+        with way(), longer[0], longer[1], connected(stage) as (_, _, rounds):
             stage.bus.latency = SLOW
             start = time.perf_counter()
             play_rounds(rounds)
@@ -237,9 +210,9 @@ def speed(stage: Stage) -> Any:
     return found
 
 
-def halted(stage: Stage) -> Any:
-    """Halt the endpoints once; return how the round failed, and whether the next one works."""
-    with talking(stage) as (_, _, rounds):
+def halted(stage):
+    """Halt the endpoints once; return the failures of that round and the next ones."""
+    with connected(stage) as (_, _, rounds):
         play_rounds(rounds, 2)
         with stage.stick.lock:
             stage.stick.halted.update({ENDPOINT_IN, ENDPOINT_OUT})
@@ -249,46 +222,30 @@ def halted(stage: Stage) -> Any:
         return {"first": first, "second": second, "halted": sorted(stage.stick.halted)}
 
 
-def failing(stage: Stage, fault: str, rounds_after: int = 4) -> Any:
-    """Have something go wrong and stay so; return what is said, and whether all is free afterwards."""
+def failing(stage, fault, rounds_after):
+    """Set a lasting fault; return the failures, the time of closing [s], and the counts."""
     with counting() as counted:
-        with talking(stage) as (_, _, rounds):
+        with connected(stage) as (_, _, rounds):
             play_rounds(rounds, 2)
             stage.stick.faults.set(fault)
             said = [failure(lambda: play_rounds(rounds, 1)) for _ in range(rounds_after)]
             start = time.monotonic()
         took = time.monotonic() - start
-    return {"said": said, "took": took, "allocated": counted.allocated, "freed": counted.freed}
+    return {"said": said, "took": took, **counted}
 
 
-def stall(stage: Stage) -> Any:
-    return failing(stage, "stall")
-
-
-def silent(stage: Stage) -> Any:
-    return failing(stage, "nak", 2)
-
-
-def short(stage: Stage) -> Any:
-    return failing(stage, "short")
-
-
-def unanswered(stage: Stage) -> Any:
-    return failing(stage, "lost-answer", 2)
-
-
-def overflow(stage: Stage) -> Any:
-    """Have the drive answer more than there is room for."""
-    with talking(stage) as (_, _, rounds):
+def overflow(stage):
+    """Let the drive answer more than there is room for."""
+    with connected(stage) as (_, _, rounds):
         play_rounds(rounds, 2)
         with patch.object(stage.stick, "poll_in", lambda _: bytes(65)):
             return failure(lambda: play_rounds(rounds, 1))
 
 
-def unplugged(stage: Stage) -> Any:
-    """Pull the plug in the middle of rounds, and put it in again."""
+def unplugged(stage):
+    """Unplug the drive during rounds, and plug it in again."""
     with counting() as counted:
-        with talking(stage) as (_, _, rounds):
+        with connected(stage) as (_, _, rounds):
             stage.bus.latency = SLOW
             puller = threading.Timer(0.1, stage.plug.unplug)
             puller.start()
@@ -297,13 +254,13 @@ def unplugged(stage: Stage) -> Any:
             start = time.monotonic()
         took = time.monotonic() - start
     stage.plug.plug()
-    with talking(stage) as (_, _, rounds):
+    with connected(stage) as (_, _, rounds):
         again = failure(lambda: play_rounds(rounds))
-    return {"said": said, "took": took, "again": again, "allocated": counted.allocated, "freed": counted.freed}
+    return {"said": said, "took": took, "again": again, **counted}
 
 
-def last_words(stage: Stage) -> Any:
-    """Close right behind the last packets; return how many have arrived."""
+def last_words(stage):
+    """Close directly after the last packets; return the number of packets that arrived."""
     pipes = open_drive()
     stage.stick.inside.received.clear()
     stage.bus.latency = SLOW
@@ -314,29 +271,29 @@ def last_words(stage: Stage) -> Any:
     return len(stage.stick.inside.received)
 
 
-def kept(stage: Stage) -> Any:
-    """Close where the system gives nothing back; return what was freed, and how long it took."""
+def kept(stage):
+    """Close where the system cancels nothing; return the counts and the time of closing [s]."""
     with counting() as counted:
-        with talking(stage) as (_, _, rounds):
+        with connected(stage) as (_, _, rounds):
             play_rounds(rounds, 2)
             stage.bus.deaf = True
             start = time.monotonic()
         took = time.monotonic() - start
     stage.bus.deaf = False
-    return {"allocated": counted.allocated, "freed": counted.freed, "kept": len(libusb_queue._kept), "took": took}
+    return {**counted, "kept": len(libusb_queue._kept), "took": took}
 
 
-def interrupted(stage: Stage) -> Any:
-    """Press Ctrl-C while an answer is waited for; return how long that took to be heard, and whether all is free."""
+def interrupted(stage):
+    """Press Ctrl-C while the driver waits for an answer; return its latency [s], and the counts."""
     pressed = [0.0]
 
-    def press() -> None:
+    def press():
         pressed[0] = time.monotonic()
         os.kill(os.getpid(), signal.SIGINT)
 
     heard = 0.0
     with counting() as counted:
-        with talking(stage) as (_, line, _):
+        with connected(stage) as (_, line, _):
             stage.stick.faults.set("lost-answer")
             timer = threading.Timer(0.1, press)
             timer.start()
@@ -346,19 +303,45 @@ def interrupted(stage: Stage) -> Any:
             except KeyboardInterrupt:
                 heard = time.monotonic() - pressed[0]
             timer.join()
-    return {"heard": heard, "allocated": counted.allocated, "freed": counted.freed}
+    return {"heard": heard, **counted}
 
 
-SCENES = (opening, wire, speed, halted, stall, silent, short, unanswered, overflow, unplugged, last_words, interrupted)
+def rates(stage):
+    """Return the rounds per second with a queue and without."""
+    found = []
+    for way in (nullcontext, one_at_a_time):
+        with way(), connected(stage) as (pipes, _, rounds):
+            play_rounds(rounds, 50)
+            count, start = 0, time.perf_counter()
+            while time.perf_counter() < start + 1.0:
+                play_rounds(rounds, 10)
+                count += 10
+            found.append((pipes.transfers, count / (time.perf_counter() - start)))
+    return found
 
 
-def main() -> None:
-    come_first()  # as emulators do: at the far end of a wire is a processor of its own
-    folder = Path(os.environ[FOLDER])
+def failing_with(name, fault, rounds_after):
+    return named(name, lambda stage: failing(stage, fault, rounds_after))
+
+
+FAULTS = (
+    failing_with("stall", "stall", 4),
+    failing_with("silent", "nak", 2),
+    failing_with("short", "short", 4),
+    failing_with("unanswered", "lost-answer", 2),
+)
+SCENES = (opening, wire, speed, halted, *FAULTS, overflow, unplugged, last_words, interrupted)
+
+
+def main():
+    come_first()  # as emulators do: the other end of a wire has another processor
     board: Any = EmulatedOdrive(time=FreeTime())
-    stage: Any = Stage(board, UsbDeviceFiles(folder, board, DriveBus))
+    stage: Any = Stage(board, UsbDeviceFiles(Path(os.environ[FOLDER]), board, DriveBus))
+    if sys.argv[1] == "rates":
+        play(stage, (rates,))
+        return
     with packaged_libusb() if sys.argv[1] == "package" else nullcontext():
-        play(stage, (*SCENES, loaded, kept))  # the last one leaves something behind
+        play(stage, (*SCENES, loaded, kept))  # the last one leaves transfers behind
 
 
 if __name__ == "__main__":

@@ -1,89 +1,205 @@
-"""What is done with an emulated stick in a kernel of its own: ``python -m tests.system.usb.guest PROFILE`` inside."""
+"""Scenes of a stick in user-mode Linux, compared with the kernel's driver for force-feedback sticks.
+
+``python -m tests.system.usb.guest PROFILE`` plays them inside. The kernel's own way to a stick is ioctl on
+``/dev/input/event*`` and ``/dev/hidraw*``, with numbers and structures of linux/input.h, linux/input-event-codes.h and
+linux/hidraw.h on 64 bits.
+"""
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
+import os
+import select
+import struct
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from devices.common.bus.transfers import TransferError
 from devices.joystick.hid.usages import X, Y
 from devices.joystick.opening import playing
 from tests.processes import until
-from tests.system.usb import evdev
-from tests.system.usb.driven import KEPT_DURATION, packaged_libusb
+from tests.system.usb.kernel import VhciPlug
 from tests.system.usb.scenes import (
     AXES,
     AXES_REPORT,
     FAR,
     GAIN_REPORT,
+    KEPT_DURATION,
     NEAR,
+    PATIENCE,
     SCENES,
     dead,
     drive,
     identity,
     mute,
+    named,
     other_program,
+    outcome,
+    packaged_libusb,
+    play,
+    staged,
     unplugged,
 )
-from tests.system.usb.stage import PATIENCE, Stage, again, play, staged
-from tests.system.usb.usbip import VhciPlug
 
-LEVELS = (
-    (0x5000, -0x5000),
-    (-0x6400, 0x6400),
-    (0x4000, -0x1000),
-    (0x7FFF, -0x8000),
-    (-0x8000, 0x7FFF),
-    (0, 0),
-)
-"""Magnitudes of the effects from the left and from away, as the kernel counts them: -0x8000 to 0x7FFF."""
+EV_ABS, EV_FF = 0x03, 0x15
+ABS_X, ABS_Y = 0x00, 0x01
+FF_CONSTANT, FF_AUTOCENTER = 0x52, 0x61
+NEW = -1
 
-AXIS_CODES = evdev.ABS_X, evdev.ABS_Y
-STICK, WHEEL = (evdev.FROM_LEFT, evdev.FROM_AWAY), (evdev.FROM_LEFT,)
-"""Directions of the effects."""
+# Directions from which an effect pushes, clockwise from away; a full turn is 0x10000.
+FROM_LEFT, FROM_AWAY = 0xC000, 0x0000
+
+_EVENT = struct.Struct("@llHHi")
+# value, minimum, maximum, fuzz, flat, resolution
+_AXIS = struct.Struct("@6i")
+# type, id, direction, trigger button and interval, length, delay [ms]; of a constant effect the level.
+_EFFECT = struct.Struct("@HhHHHHH2xh30x")
+
+_UPLOAD = 0x40304580
+_ERASE = 0x40044581
+_EFFECTS = 0x80044584
+_ABSOLUTE = 0x80184540
+_SET_ABSOLUTE = 0x401845C0
+_DESCRIPTOR_SIZE = 0x80044801
+_DESCRIPTOR = 0x90044802
+
+
+def force_nodes():
+    """Return the event devices that can play forces."""
+    nodes = sorted(Path("/sys/class/input").glob("event*"))
+    return [Path("/dev/input") / node.name for node in nodes if (node / "device/capabilities/ff").read_text() != "0\n"]
+
+
+def wait_for_node():
+    """Wait for the event device of the stick and return it."""
+    nodes: list[Path] = until(force_nodes, "the kernel made no force-feedback device", 20.0)
+    until(nodes[0].exists, f"{nodes[0]} never came", 5.0)
+    return nodes[0]
+
+
+def report_descriptor():
+    """Return the report descriptor that the kernel has read from the stick, through ``/dev/hidraw*``."""
+    (node,) = Path("/dev").glob("hidraw*")
+    with open(node, "rb") as device:
+        size = bytearray(4)
+        fcntl.ioctl(device, _DESCRIPTOR_SIZE, size)
+        buffer = bytearray(bytes(size) + bytes(4096))
+        fcntl.ioctl(device, _DESCRIPTOR, buffer)
+    return bytes(buffer[4 : 4 + int.from_bytes(size, "little")])
+
+
+class EventDevice:
+    """An open event device."""
+
+    def __init__(self, descriptor):
+        self._descriptor = descriptor
+
+    @property
+    def effects(self):
+        """Number of effects that it can hold."""
+        count = bytearray(4)
+        fcntl.ioctl(self._descriptor, _EFFECTS, count)
+        return int.from_bytes(count, "little")
+
+    def axis(self, code):
+        """Return the position of an axis in counts."""
+        return self._absolute(code)[0]
+
+    def sharpen(self, code):
+        """Report every count of an axis: the kernel hides changes below a share of the range (fuzz)."""
+        value, least, most, _, flat, resolution = self._absolute(code)
+        fcntl.ioctl(self._descriptor, _SET_ABSOLUTE + code, _AXIS.pack(value, least, most, 0, flat, resolution))
+
+    def _absolute(self, code):
+        data = bytearray(_AXIS.size)
+        fcntl.ioctl(self._descriptor, _ABSOLUTE + code, data)
+        return _AXIS.unpack(data)
+
+    def moves(self):
+        """Return the events of axes since the last call: code and counts."""
+        found = []
+        while select.select([self._descriptor], [], [], 0.0)[0]:
+            events = _EVENT.iter_unpack(os.read(self._descriptor, 64 * _EVENT.size))
+            found += [(code, value) for _, _, kind, code, value in events if kind == EV_ABS]
+        return found
+
+    def constant(self, level, direction, length, effect=NEW):
+        """Upload a constant effect of `level` (-0x8000 to 0x7FFF) and `length` [ms]; return its number."""
+        data = bytearray(_EFFECT.pack(FF_CONSTANT, effect, direction, 0, 0, length, 0, level))
+        fcntl.ioctl(self._descriptor, _UPLOAD, data)
+        return int(_EFFECT.unpack(data)[1])
+
+    def disable_spring(self):
+        """Switch off the spring that centres the handle, if there is one."""
+        os.write(self._descriptor, _EVENT.pack(0, 0, EV_FF, FF_AUTOCENTER, 0))
+
+    def play(self, effect, count):
+        """Play an effect `count` times, or stop it with 0."""
+        os.write(self._descriptor, _EVENT.pack(0, 0, EV_FF, effect, count))
+
+    def erase(self, effect):
+        """Erase an effect."""
+        fcntl.ioctl(self._descriptor, _ERASE, effect)
+
+
+@contextmanager
+def opened(node):
+    """Open an event device for a while."""
+    descriptor = os.open(node, os.O_RDWR)
+    try:
+        yield EventDevice(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+# --- the scenes ------------------------------------------------------------------------------------------------------
+
+# Magnitudes of the effects from the left and from away in counts of the kernel: -0x8000 to 0x7FFF.
+LEVELS = (0x5000, -0x5000), (-0x6400, 0x6400), (0x4000, -0x1000), (0x7FFF, -0x8000), (-0x8000, 0x7FFF), (0, 0)
+
+AXIS_CODES = ABS_X, ABS_Y
+# Directions of the effects.
+STICK, WHEEL = (FROM_LEFT, FROM_AWAY), (FROM_LEFT,)
 
 SET_REPORT, GET_REPORT = b"\x21\x09", b"\xa1\x01"
 
 
-def directions(stage: Stage) -> tuple[int, ...]:
-    """Return from where its effects push: along both axes of a stick, along the only one of a wheel."""
+def directions(stage):
+    """Return the directions of the effects: both axes of a stick, the only one of a wheel."""
     return WHEEL if stage.stick.profile.handle.rim_radius else STICK
 
 
-def enumerated(stage: Stage) -> Any:
-    """See what the kernel has made of the stick."""
-    node = evdev.wait_for_node()
-    with evdev.opened(node) as device:
+def enumerated(stage):
+    """Return the report descriptor, effects and first reports of the kernel's driver."""
+    node = wait_for_node()
+    with opened(node) as device:
         effects = device.effects
     _rest(stage)
     return {
-        "report_descriptor_sha256": hashlib.sha256(evdev.report_descriptor()).hexdigest(),
+        "report_descriptor_sha256": hashlib.sha256(report_descriptor()).hexdigest(),
         "effects": effects,
         "probe": [report.hex() for report in stage.plug.bus.sent(stage.stick.profile.out_endpoint)],
     }
 
 
-def axes(stage: Stage) -> Any:
-    """Let the kernel push the handle, and compare the axes it reports with those on the wire.
+def axes(stage):
+    """Let the kernel push the handle; return the axes on the wire and in its events.
 
-    The queue of an event device holds the latest few events only: it is emptied all the time.
+    The queue of an event device holds the latest few events only, so it is read all the time.
     """
     profile, bus = stage.stick.profile, stage.plug.bus
     moves: set[tuple[int, int]] = set()
 
-    def moved() -> bool:
+    def moved():
         moves.update(device.moves())
         seen = [sum(axis == code for axis, _ in moves) for code in AXIS_CODES]
         return min(seen) > 1 and bool(np.linalg.norm(stage.stick.handle) > 2.0 * FAR)
 
-    with evdev.opened(evdev.wait_for_node()) as device:
+    with opened(wait_for_node()) as device:
         for code in AXIS_CODES:
             device.sharpen(code)
         with _pushing_kernel(stage, device):
@@ -91,20 +207,16 @@ def axes(stage: Stage) -> Any:
             with stage.fault("dropout"):
                 reports = [data for data in bus.sent(profile.in_endpoint) if data[0] == AXES_REPORT]
                 wire = [AXES[profile.name](report) for report in reports]
-                until(lambda: _places(device) == wire[-1], "the kernel says another place", 5.0)
+                until(lambda: tuple(map(device.axis, AXIS_CODES)) == wire[-1], "the kernel has another position", 5.0)
                 moves.update(device.moves())
     return {"wire": wire, "moves": sorted(moves)}
 
 
-def _places(device: evdev.EventDevice) -> tuple[int, ...]:
-    return tuple(map(device.axis, AXIS_CODES))
-
-
 @contextmanager
-def _pushing_kernel(stage: Stage, device: evdev.EventDevice) -> Iterator[None]:
-    """Let the kernel push with half of both motors, and nothing else, until the motors do that; end it."""
+def _pushing_kernel(stage, device):
+    """Let the kernel push with half of both motors during the block."""
     half = stage.stick.plant.force_of((0.5, 0.5))
-    device.let_go()
+    device.disable_spring()
     effects = [device.constant(0x4000, direction, 5000) for direction in directions(stage)]
     for effect in effects:
         device.play(effect, 1)
@@ -115,17 +227,17 @@ def _pushing_kernel(stage: Stage, device: evdev.EventDevice) -> Iterator[None]:
     until(lambda: not np.any(stage.stick.force), "the force stayed", 10.0)
 
 
-def same_bytes(stage: Stage) -> Any:
-    """Play the same constant effects by the kernel's driver and by ours; return what either sent over each pipe."""
+def same_bytes(stage):
+    """Play the same constant effects by the kernel's driver and by ours; return the packets of either."""
     by_kernel, by_us = _play_by_kernel(stage), _play_by_us(stage)
-    with evdev.opened(evdev.wait_for_node()) as device, _pushing_kernel(stage, device):
+    with opened(wait_for_node()) as device, _pushing_kernel(stage, device):
         return {"kernel": by_kernel, "ours": by_us, "pushes_again": True}
 
 
-def _play_by_kernel(stage: Stage) -> dict[str, list[str]]:
+def _play_by_kernel(stage):
     milliseconds, towards = round(1e3 * KEPT_DURATION), directions(stage)
-    with evdev.opened(evdev.wait_for_node()) as device:
-        _rest(stage)  # until the kernel's driver has looked at the stick
+    with opened(wait_for_node()) as device:
+        _rest(stage)  # until the kernel's driver has probed the stick
         begin = len(stage.plug.bus.log)
         with _all_told(stage, "operation"):
             effects = [device.constant(0, direction, milliseconds) for direction in towards]
@@ -141,7 +253,7 @@ def _play_by_kernel(stage: Stage) -> dict[str, list[str]]:
         return _pipes(stage, begin)
 
 
-def _play_by_us(stage: Stage) -> dict[str, list[str]]:
+def _play_by_us(stage):
     usages = (X, Y)[: len(directions(stage))]
     with stage.connected() as transport:
         begin = len(stage.plug.bus.log)
@@ -155,18 +267,18 @@ def _play_by_us(stage: Stage) -> dict[str, list[str]]:
 
 
 @contextmanager
-def _all_told(stage: Stage, kind: str) -> Iterator[None]:
-    """Wait at the end until a report of this kind has arrived for each effect."""
+def _all_told(stage, kind):
+    """Wait after the block until a report of this kind has arrived for each effect."""
     expected = len(stage.stick.received(kind)) + len(directions(stage))
     yield
     until(lambda: len(stage.stick.received(kind)) >= expected, f"a report {kind} never arrived", 10.0)
 
 
-def _rest(stage: Stage) -> None:
-    """Wait until nothing has been told the stick for a hundred frames."""
+def _rest(stage):
+    """Wait until the stick has got no report for a hundred frames."""
     last, since = -1, 0
 
-    def resting() -> bool:
+    def resting():
         nonlocal last, since
         with stage.stick.lock:
             stage.stick.catch_up()
@@ -178,8 +290,8 @@ def _rest(stage: Stage) -> None:
     until(resting, "it never came to rest", 15.0)
 
 
-def _pipes(stage: Stage, begin: int) -> dict[str, list[str]]:
-    """Return what has gone to the device since, over the OUT pipe and as feature reports, and what was asked of it."""
+def _pipes(stage, begin):
+    """Return the output and feature reports since `begin`, and the requests for reports."""
     with stage.plug.bus.lock:
         log = stage.plug.bus.log[begin:]
     return {
@@ -189,40 +301,33 @@ def _pipes(stage: Stage, begin: int) -> dict[str, list[str]]:
     }
 
 
-def killed(stage: Stage) -> Any:
-    """See to it that after a driver was killed the kernel can push with the stick again."""
+def killed(stage):
+    """Kill another driver; the kernel must be able to push with the stick again."""
 
-    def push(stage: Stage) -> bool:
-        with evdev.opened(evdev.wait_for_node()) as device, _pushing_kernel(stage, device):
+    def push(stage):
+        with opened(wait_for_node()) as device, _pushing_kernel(stage, device):
             return True
 
     return other_program(stage, after_kill=push)
 
 
-def halted(stage: Stage) -> Any:
-    """Tell the stick something through a pipe that is halted, and that nobody can clear."""
-
-    def said() -> str:
-        try:
-            transport.write(GAIN_REPORT)
-        except TransferError as error:
-            return str(error)
-        return ""
+def halted(stage):
+    """Write through a halted pipe, which cannot be cleared by hidraw."""
 
     with stage.connected() as transport:
         with stage.fault("stall"):
-            facts = {"first": said()}
-        facts["then"] = said()
+            facts = {"first": outcome(lambda: transport.write(GAIN_REPORT), message=True)}
+        facts["then"] = outcome(lambda: transport.write(GAIN_REPORT), message=True)
     stage.stick.halted.clear()
     return facts
 
 
-def main() -> None:
+def main():
     stage = staged(sys.argv[1], Path("/run"), VhciPlug)
     hidraw_scenes = identity, drive, mute, halted, dead, unplugged, other_program
-    by_hidraw = [again(scene, f"{scene.__name__}_by_hidraw", transport="hidraw") for scene in hidraw_scenes]
-    whole = enumerated, axes, same_bytes, *SCENES, again(killed, "other_program"), *by_hidraw
-    with packaged_libusb():  # asking for the system's takes a second here
+    by_hidraw = [named(f"{scene.__name__}_by_hidraw", scene, transport="hidraw") for scene in hidraw_scenes]
+    whole = enumerated, axes, same_bytes, *SCENES, named("other_program", killed), *by_hidraw
+    with packaged_libusb():  # searching the system takes a second
         play(stage, whole if directions(stage) == STICK else (enumerated, same_bytes))
 
 

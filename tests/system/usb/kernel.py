@@ -1,25 +1,33 @@
-"""Runs a program under a Linux kernel of its own that is an ordinary process (user-mode Linux).
+"""A Linux kernel that is an ordinary process (user-mode Linux), and USB/IP plugs for emulated sticks in it.
 
-The kernel lives on this machine's files, which it may only read, and with this Python. A program inside is root and has
-the kernel's whole USB stack, so that an emulated device can be plugged in with `tests.system.usb.usbip`.
+The kernel reads the files of this machine and uses this Python. A program inside is root and has the USB stack of the
+kernel. Its module ``vhci_hcd`` is a host controller whose wire is a socket: it takes the number of an open socket, the
+port, an identity and the speed in its ``attach`` file. The messages follow the USB/IP protocol (kernel's
+Documentation/usb/usbip_protocol.rst): 48 bytes of big-endian header, then the data.
 """
 
 from __future__ import annotations
 
+import errno
 import lzma
 import os
 import shlex
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
+import threading
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
-from tests.processes import ROOT
+from tests.processes import ROOT, until
+from tests.system.usb.bus import TO_HOST, Bus, Transfer
 
+# Environment variable with the path of a kernel, packed by xz or not.
 VARIABLE = "HAPTICS_UML_KERNEL"
-"""Environment variable with the path of a kernel, packed by xz or not."""
 
 _PACKED = ROOT.parent / "shared" / "usb" / "linux-6.1.uml.xz"
 
@@ -33,33 +41,40 @@ $b mount -t tmpfs tmpfs /run
 $b mkdir /run/result
 $b mount -t hostfs -o {folder} none /run/result
 >/run/result/started
-{python} -B {inside} {program} >/run/result/out 2>/run/result/err
+{python} -B -c {inside} {program} >/run/result/out 2>/run/result/err
 $b dmesg >/run/result/dmesg
 $b poweroff -f
 """
 
 
-def why_not() -> str:
-    """Say what keeps the kernel from running here; empty if nothing does."""
+# The first program inside: it provides randomness, for which others would wait for ever, and runs a module.
+_INSIDE = """
+import fcntl, os, runpy, struct, sys
+seed = bytes.fromhex(os.environ.pop("SEED"))
+with open("/dev/random", "wb") as device:  # RNDADDENTROPY of linux/random.h
+    fcntl.ioctl(device, 0x40085203, struct.pack("<ii", 8 * len(seed), len(seed)) + seed)
+del sys.argv[0]
+runpy.run_module(sys.argv[0], run_name="__main__", alter_sys=True)
+"""
+
+
+def why_not():
+    """Return the reason why the kernel cannot run here; empty if it can."""
     if sys.platform != "linux" or os.uname().machine != "x86_64":
         return "user-mode Linux runs on Linux on x86-64 only"
     if not _source().is_file():
         return f"no kernel: {_source()} is missing ({VARIABLE} may name another)"
-    if not _busybox():
+    if not shutil.which("busybox"):
         return "busybox is missing (Debian package busybox-static)"
     return ""
 
 
-def _busybox() -> str:
-    return shutil.which("busybox") or ""
-
-
-def _source() -> Path:
+def _source():
     return Path(os.environ.get(VARIABLE) or _PACKED)
 
 
-def unpacked(folder: Path) -> Path:
-    """Return the kernel as a program, unpacked into `folder` where it is packed."""
+def unpacked(folder):
+    """Return the path of the kernel, unpacked into `folder` if it is packed."""
     source = _source()
     if source.suffix != ".xz":
         return source
@@ -73,32 +88,18 @@ class KernelAbsent(Exception):
     """The kernel does not start on this machine."""
 
 
-def run(kernel: Path, program: str, *arguments: str, folder: Path, seconds: float = 90.0) -> tuple[str, str]:
-    """Run the module `program` inside; return what it prints, and what else it and the kernel say.
+def run(kernel, program, *arguments, folder, seconds=90.0):
+    """Run the module `program` inside for at most `seconds`; return its output, and its errors with the kernel's log.
 
-    Parameters
-    ----------
-    kernel : Path
-        As `unpacked` returns it.
-    program, *arguments : str
-        A module and the words after it.
-    folder : Path
-        Takes what the program and the kernel say.
-    seconds : float
-        After so long the kernel is ended.
-
-    Raises
-    ------
-    KernelAbsent
-        If the kernel does not come as far as its first program.
+    Raise `KernelAbsent` if the kernel does not reach its first program. `folder` takes the files of the run.
     """
     init = folder / "init"
     words = {
-        "busybox": _busybox(),
+        "busybox": shutil.which("busybox"),
         "folder": folder,
         "root": ROOT,
         "python": sys.executable,
-        "inside": Path(__file__).with_name("inside.py"),
+        "inside": _INSIDE,
         "seed": os.urandom(64).hex(),
     }
     init.write_text(
@@ -107,18 +108,31 @@ def run(kernel: Path, program: str, *arguments: str, folder: Path, seconds: floa
         )
     )
     init.chmod(0o700)
-    console = _boot(kernel, init, folder, seconds)
+    command = [str(kernel), "mem=256M", "root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro", f"init={init}"]
+    command += [f"uml_dir={folder}/", "con=null", "con0=null,fd:1", "quiet", "panic=-1"]
+    with open(folder / "console", "w") as log:
+        pipes = {"stdin": subprocess.DEVNULL, "stdout": log, "stderr": log}
+        environment = {**os.environ, **_preloaded(folder)}
+        with subprocess.Popen(command, cwd=folder, env=environment, start_new_session=True, **pipes) as process:
+            try:
+                process.wait(seconds)
+            except subprocess.TimeoutExpired:
+                log.write(f"\nended after {seconds:g} s\n")
+            finally:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+    console = _text(folder / "console")
     if not (folder / "started").exists():
-        raise KernelAbsent(f"the kernel does not start here: {console.strip()[-300:] or 'it says nothing'}")
+        raise KernelAbsent(f"the kernel does not start here: {console.strip()[-300:] or 'no output'}")
     return _text(folder / "out"), "\n".join((_text(folder / "err"), _text(folder / "dmesg")[-3000:], console[-3000:]))
 
 
-def _text(path: Path) -> str:
+def _text(path):
     return path.read_text(errors="replace") if path.is_file() else ""
 
 
-def _preloaded(folder: Path) -> dict[str, str]:
-    """Return what the environment of the kernel needs on a processor with more registers than it knows."""
+def _preloaded(folder):
+    """Return the environment that the kernel needs on a processor with more registers than it saves."""
     if "amx_tile" not in Path("/proc/cpuinfo").read_text() or shutil.which("cc") is None:
         return {}
     library, source = folder / "whole_registers.so", Path(__file__).with_name("whole_registers.c")
@@ -126,32 +140,107 @@ def _preloaded(folder: Path) -> dict[str, str]:
     return {"LD_PRELOAD": str(library)}
 
 
-def _boot(kernel: Path, init: Path, folder: Path, seconds: float) -> str:
-    command = [
-        str(kernel),
-        "mem=256M",
-        *("root=/dev/root", "rootfstype=hostfs", "rootflags=/", "ro"),
-        f"init={init}",
-        f"uml_dir={folder}/",
-        *("con=null", "con0=null,fd:1", "quiet", "panic=-1"),
-    ]
-    with (
-        open(folder / "console", "w") as console,
-        subprocess.Popen(
-            command,
-            stdin=subprocess.DEVNULL,
-            stdout=console,
-            stderr=console,
-            cwd=folder,
-            env={**os.environ, **_preloaded(folder)},
-            start_new_session=True,
-        ) as process,
-    ):
+# --- USB/IP ----------------------------------------------------------------------------------------------------------
+
+VHCI = Path("/sys/devices/platform/vhci_hcd.0")
+FULL_SPEED = 2
+
+SUBMIT, UNLINK, SUBMITTED, UNLINKED = 1, 2, 3, 4
+HEADER = 48
+_COMMAND = struct.Struct(">5I5i8s")
+_UNLINK = struct.Struct(">6I24x")
+_SUBMITTED = struct.Struct(">5I5i8x")
+_UNLINKED = struct.Struct(">5Ii24x")
+
+
+class VhciPlug:
+    """A stick plugged into the kernel of this machine."""
+
+    def __init__(self, stick, port=0):
+        self._stick = stick
+        self._port = port
+        self.plug()
+
+    def plug(self):
+        """Plug the stick in."""
+        self._socket, theirs = socket.socketpair()
+        self.bus = Bus(self._stick)
+        self._pending: dict[int, Transfer] = {}
+        with theirs:
+            until(lambda: _attach(self._port, theirs.fileno()), f"port {self._port} never became free", 20.0)
+        self._thread = threading.Thread(target=self._serve, daemon=True)
+        self._thread.start()
+
+    def unplug(self):
+        """Unplug the stick."""
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._thread.join(10.0)
+
+    @property
+    def bound(self):
+        """Whether the kernel's driver has the stick."""
+        return any(Path("/sys/bus/usb/drivers/usbhid").glob("*:*"))
+
+    def _serve(self):
+        with self._socket:
+            while header := self._take(HEADER):
+                self._handle(header)
+            self.bus.disconnect()
+
+    def _handle(self, header):
+        command, number, _, to_host, endpoint, _, length, *_, setup = _COMMAND.unpack(header)
+        if command == UNLINK:
+            self._unlink(number, _UNLINK.unpack(header)[5])
+            return
+        address = endpoint | TO_HOST if to_host and endpoint else endpoint
+        transfer = Transfer(
+            address,
+            partial(self._reply, number, bool(to_host)),
+            data=b"" if to_host else self._take(length),
+            length=length,
+            setup=setup if endpoint == 0 else b"",
+        )
+        with self.bus.lock:
+            self._pending[number] = transfer
+        self.bus.submit(transfer)
+
+    def _reply(self, number, to_host, status, data):
+        self._pending.pop(number, None)
+        answer = _SUBMITTED.pack(SUBMITTED, number, 0, 0, 0, status, len(data), 0, 0, 0)
+        self._send(answer + data if to_host else answer)
+
+    def _unlink(self, number, victim):
+        with self.bus.lock:
+            transfer = self._pending.pop(victim, None)
+            taken_back = transfer is not None and self.bus.cancel(transfer)
+            self._send(_UNLINKED.pack(UNLINKED, number, 0, 0, 0, -errno.ECONNRESET if taken_back else 0))
+
+    def _send(self, message):
         try:
-            process.wait(seconds)
-        except subprocess.TimeoutExpired:
-            console.write(f"\nended after {seconds:g} s\n")
-        finally:
-            with suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-    return _text(folder / "console")
+            self._socket.sendall(message)
+        except OSError as error:  # the kernel has released an unplugged device
+            if error.errno not in (errno.EPIPE, errno.ECONNRESET, errno.ENOTCONN, errno.EBADF):
+                raise
+
+    def _take(self, length):
+        parts = bytearray()
+        while len(parts) < length:
+            try:
+                part = self._socket.recv(length - len(parts))
+            except ConnectionError:
+                return b""
+            if not part:
+                return b""
+            parts += part
+        return bytes(parts)
+
+
+def _attach(port, descriptor):
+    """Offer the socket to the controller; return False while the port is still releasing the last device."""
+    try:
+        (VHCI / "attach").write_text(f"{port} {descriptor} {port + 1} {FULL_SPEED}")
+    except OSError as error:
+        if error.errno in (errno.EINVAL, errno.EBUSY):
+            return False
+        raise
+    return True

@@ -1,4 +1,4 @@
-"""Hands without Python: the same numbers compiled and interpreted, and a mouse that is written to meanwhile."""
+"""Compiled hands: the same numbers as interpreted ones, and a mouse that another process moves."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ ROOT = Path(__file__).parents[4]
 
 
 def hand_table(name, folder):
-    """Return the table of a hand of every name, with all that it can do; what it needs lies in `folder`."""
+    """Return the settings of the named hand with all its features; its files are in `folder`."""
     if name == "recorded":
         times = np.linspace(0.0, 3.0, 40)
         path = np.column_stack((times, 0.05 * np.sin(3.0 * times), 0.02 * np.cos(5.0 * times)))
@@ -36,14 +36,14 @@ def hand_table(name, folder):
 
 
 def moves(name, folder):
-    """Return what a hand does over four seconds, as bytes."""
+    """Return the samples of a hand over four seconds as bytes."""
     hand = make_hand(hand_table(name, folder), 5, WORKSPACE)
     handle = np.array((0.01, -0.02))
     return np.array([hand.sample(time, handle) for time in np.arange(0.0, 4.0, 1e-2)]).tobytes()
 
 
 def in_another_process(code, **environment):
-    """Return what `code` prints there."""
+    """Run `code` in another process and return its output."""
     command = [sys.executable, "-c", f"from tests.system.devices.virtual.test_compiled_hands import *\n{code}"]
     return subprocess.run(
         command, cwd=ROOT, env={**os.environ, **environment}, stdout=subprocess.PIPE, text=True, check=True
@@ -57,11 +57,11 @@ def test_interpreted_hands_give_the_same_numbers(tmp_path):
     assert dict(line.split() for line in there.splitlines()) == here
 
 
-# --- the mouse --------------------------------------------------------------------------------------------------------
+# --- the mouse -------------------------------------------------------------------------------------------------------
 
 
 def publish(path):
-    """Publish opposite numbers for a second, leisurely: most of the time a value is half written."""
+    """Publish opposite numbers for a second, so slowly that most of the time a value is half written."""
     lane = Lane(path, HAND_TARGET)
     lane.record["engaged"] = 1
     end, k = time.monotonic() + 1.0, 0
@@ -74,7 +74,7 @@ def publish(path):
         lane.sequence[0] += 1
 
 
-def test_mouse_is_never_seen_half_moved(tmp_path):
+def test_mouse_position_is_never_half_written(tmp_path):
     path = tmp_path / "target"
     Lane(path, HAND_TARGET, create=True)
     hand = make_hand({"name": "mouse", "target": str(path), "smoothing": 1e-3}, 0, WORKSPACE)
@@ -102,7 +102,7 @@ def lane(tmp_path):
     return Lane(tmp_path / "target", HAND_TARGET, create=True)
 
 
-def test_mouse_that_is_half_written_stays_where_it_was(lane):
+def test_half_written_mouse_keeps_its_position(lane):
     hand = make_hand({"name": "mouse", "target": str(lane.path), "smoothing": 1e-3}, 0, WORKSPACE)
     lane.publish(np.array(((0.05, 0.02), 1, 0, 0.0), HAND_TARGET))
     assert hand.sample(1.0, np.zeros(2))[:2] == (0.05, 0.02)

@@ -1,0 +1,337 @@
+"""Common parts of the drivers: log, latch, waking of threads, serial ports."""
+
+import errno
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from devices.common.bus.serial_port import find_port, open_port
+from devices.common.latch import Latch, copy_latest, leave
+from devices.common.log import CAPACITY, CommandLog
+from devices.common.waking import Wake
+from haptics.errors import DeviceNotFoundError, DeviceOpenError
+from haptics.jit import kernel
+from haptics.parts import fence
+from haptics.servo.system_kernels import SCRATCH, raise_event
+
+# --- latch ------------------------------------------------------------------------------------------------------------
+
+
+SIZE = 5
+
+
+@kernel
+def read_until_full(place, rows):
+    """Copy the latest numbers until every row has others; return the number of failed copies."""
+    failures, k = 0, 0
+    while k < len(rows):
+        if not copy_latest(place, rows[k]):
+            failures += 1
+        elif k == 0 or rows[k, 0] != rows[k - 1, 0]:
+            k += 1
+    return failures
+
+
+@kernel
+def look(place, numbers):
+    """Copy once."""
+    return copy_latest(place, numbers)
+
+
+@kernel
+def keep_publishing(place, numbers, going_on):
+    """Publish the same number in every place, another one each time, until stopped."""
+    turns = 0
+    while going_on[0] != 0:
+        turns += 1
+        for i in range(len(numbers)):
+            numbers[i] = turns
+        leave(place, numbers)
+        for _ in range(100):  # a pause, so that Python threads can run
+            fence()
+    return turns
+
+
+@kernel
+def publish_once(place, numbers):
+    """Publish numbers once."""
+    leave(place, numbers)
+
+
+def in_thread(work):
+    thread = threading.Thread(target=work)
+    thread.start()
+    return thread
+
+
+def assert_whole_and_in_order(rows):
+    np.testing.assert_array_equal(rows, np.repeat(rows[:, :1], SIZE, axis=1))
+    assert (np.diff(rows[:, 0]) > 0.0).all(), "nothing old comes after something new"
+
+
+def test_kernel_reads_whole_values_of_a_thread():
+    latch, going_on = Latch(SIZE), [True]
+
+    def write():
+        number = 0.0
+        while going_on:
+            number += 1.0
+            latch.publish(*[number] * SIZE)
+
+    rows = np.zeros((4000, SIZE))
+    look(latch.place, rows[0].copy()), read_until_full(Latch(SIZE).place, rows[:0])  # compiled before
+    writer = in_thread(write)
+    read_until_full(latch.place, rows)
+    going_on.clear()
+    writer.join()
+    assert_whole_and_in_order(rows)
+
+
+def test_thread_reads_whole_values_of_a_kernel():
+    latch, going_on, turns = Latch(SIZE), np.zeros(1, np.int64), list[int]()
+    keep_publishing(latch.place, np.zeros(SIZE), going_on)  # compiled before
+    going_on[0] = 1
+    writer = in_thread(lambda: turns.append(keep_publishing(latch.place, np.zeros(SIZE), going_on)))
+    rows, until = list[tuple[float, ...]](), time.monotonic() + 60.0
+    while len(rows) < 2000 and time.monotonic() < until:
+        numbers = latch.read()
+        if not rows or numbers != rows[-1]:
+            rows.append(numbers)
+    going_on[0] = 0
+    writer.join()
+    assert len(rows) == 2000
+    assert_whole_and_in_order(np.array(rows))
+    assert latch.read() == (turns[0],) * SIZE
+
+
+def test_interrupted_writer_does_not_block_readers(monkeypatch):
+    latch, numbers = Latch(2), np.zeros(2)
+    latch.publish(1.0, 2.0)
+
+    class Sleepy:
+        """Fills the slot, and then its thread has no turn for long."""
+
+        def pack_into(self, memory, place, *values):
+            whole.pack_into(memory, place, 8.0, 9.0)
+            raise InterruptedError
+
+    whole = latch._numbers
+    with monkeypatch.context() as patch:
+        patch.setattr(latch, "_numbers", Sleepy())
+        with pytest.raises(InterruptedError):
+            latch.publish(3.0, 4.0)
+    assert look(latch.place, numbers)
+    assert latch.read() == tuple(numbers) == (1.0, 2.0)
+    latch.publish(5.0, 6.0)
+    assert look(latch.place, numbers)
+    assert latch.read() == tuple(numbers) == (5.0, 6.0)
+
+
+def test_empty_latch_reports_no_value():
+    latch, numbers = Latch(2), np.ones(2)
+    assert not look(latch.place, numbers)
+    assert latch.read() == (0.0, 0.0)
+    publish_once(latch.place, np.array((3.0, -4.0)))
+    assert look(latch.place, numbers)
+    assert latch.read() == tuple(numbers) == (3.0, -4.0)
+
+
+# --- command log ------------------------------------------------------------------------------------------------------
+
+
+def in_order(path):
+    log = np.load(path)
+    used = log[log["monotonic_ns"] > 0]
+    return used[np.argsort(used["monotonic_ns"], kind="stable")]
+
+
+def test_log_survives_a_kill(tmp_path):
+    path = tmp_path / "log.npy"
+    code = (
+        "import os, signal\n"
+        "from devices.common.log import CommandLog\n"
+        f"log = CommandLog({str(path)!r})\n"
+        "for k in range(100): log.append(k * 1e-3, k, -k)\n"
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], check=False, timeout=60)
+    assert finished.returncode == -signal.SIGKILL
+    rows = in_order(path)
+    np.testing.assert_array_equal(rows["command"], [(k, -k) for k in range(100)])
+
+
+def test_log_keeps_the_newest_rows(tmp_path):
+    path = tmp_path / "log.npy"
+    log = CommandLog(str(path))
+    for k in range(CAPACITY + 10):
+        log.append(float(k), float(k), 0.0)
+    rows = np.load(path)
+    assert len(rows) == CAPACITY
+    assert sorted(rows["time"]) == list(range(10, CAPACITY + 10))
+    assert rows["time"][9] == CAPACITY + 9
+
+
+def test_older_log_is_replaced(tmp_path):
+    path = tmp_path / "log.npy"
+    CommandLog(str(path)).append(1.0, 2.0, 3.0)
+    CommandLog(str(path))
+    assert len(in_order(path)) == 0
+
+
+SUITABLE = "in a folder that exists, is writable and has room"
+
+
+def test_log_needs_disk_space_at_the_start(tmp_path):
+    """Reserved at once: a store into a page that cannot be had would kill the process without its fade-out."""
+    path = tmp_path / "log.npy"
+    code = (
+        "import resource\n"
+        "from devices.common.log import CommandLog\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))\n"
+        f"CommandLog({str(path)!r})\n"
+    )
+    finished = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True, text=True)
+    assert finished.returncode == 1
+    assert f"DeviceOpenError: device.log = {path}: the file cannot be made (File too large); name one {SUITABLE}" in (
+        finished.stderr
+    )
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_full_disk_leaves_no_file(tmp_path, monkeypatch):
+    def refuse(descriptor, start, length):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "posix_fallocate", refuse)
+    with pytest.raises(DeviceOpenError, match="No space left on device"):
+        CommandLog(str(tmp_path / "log.npy"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("kind", ["file", "link", "link to nowhere", "link to a log", "folder", "table"])
+def test_log_does_not_overwrite_foreign_files(tmp_path, kind):
+    path, own = tmp_path / "log.npy", tmp_path / "thesis.tex"
+    own.write_text("years of work")
+    match kind:
+        case "file":
+            path.write_text("years of work")
+        case "link":
+            path.symlink_to(own)
+        case "link to nowhere":
+            path.symlink_to(tmp_path / "nowhere")
+        case "link to a log":
+            CommandLog(str(tmp_path / "other.npy")).append(1.0, 2.0, 3.0)
+            path.symlink_to(tmp_path / "other.npy")
+        case "folder":
+            path.mkdir()
+        case _:
+            np.save(path, np.zeros(CAPACITY))
+    before = {one.name: one.is_file() and one.read_bytes() for one in tmp_path.iterdir()}
+    with pytest.raises(DeviceOpenError, match=r"device\.log = .*: the file cannot be made"):
+        CommandLog(str(path))
+    assert {one.name: one.is_file() and one.read_bytes() for one in tmp_path.iterdir()} == before
+
+
+def test_log_row_has_time_command_and_clock(tmp_path):
+    path = tmp_path / "log.npy"
+    CommandLog(str(path)).append(0.25, 1.5, -2.5)
+    (row,) = in_order(path)
+    assert row["time"] == 0.25
+    assert row["command"].tolist() == [1.5, -2.5]
+    assert row["monotonic_ns"] == pytest.approx(time.monotonic_ns(), abs=60e9)
+
+
+# --- waking -----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["event of the system", "none"])
+def wake(request, monkeypatch):
+    if request.param == "none":
+        monkeypatch.delattr(os, "eventfd", raising=False)
+    made = Wake()
+    assert (made.descriptor < 0) == (request.param == "none" or not hasattr(os, "eventfd"))
+    return made
+
+
+def waited(wake, timeout):
+    begun = time.monotonic()
+    wake.wait(timeout)
+    return time.monotonic() - begun
+
+
+def test_earlier_calls_wake_once(wake):
+    for _ in range(3):
+        wake.call()
+    assert waited(wake, 60.0) < 30.0
+    assert waited(wake, 0.05) >= 0.04
+
+
+def test_call_wakes_a_waiting_thread(wake):
+    caller = threading.Timer(0.05, wake.call)
+    caller.start()
+    assert waited(wake, 60.0) < 30.0
+    caller.join()
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no such events")
+def test_kernel_wakes_a_thread():
+    wake = Wake()
+    raise_event(wake.descriptor, np.zeros(SCRATCH, np.int64))
+    assert waited(wake, 60.0) < 30.0
+
+
+@pytest.mark.skipif(not hasattr(os, "eventfd"), reason="the system has no such events")
+def test_event_is_closed_with_its_last_reference():
+    wake = Wake()
+    descriptor = wake.descriptor
+    os.fstat(descriptor)
+    del wake
+    with pytest.raises(OSError, match="Bad file descriptor"):
+        os.fstat(descriptor)
+
+
+# --- serial ports -----------------------------------------------------------------------------------------------------
+
+
+IDENTITIES = {"04d8:000a"}
+
+
+def plug_in(system, name, vendor, product):
+    usb = system / "usb" / name
+    (usb / "interface").mkdir(parents=True)
+    (usb / "idVendor").write_text(f"{vendor}\n")
+    (usb / "idProduct").write_text(f"{product}\n")
+    (system / name).mkdir()
+    (system / name / "device").symlink_to(usb / "interface")
+
+
+def test_single_matching_port_is_found(tmp_path):
+    plug_in(tmp_path, "ttyACM0", "2341", "804d")
+    plug_in(tmp_path, "ttyACM1", "04D8", "000A")
+    (tmp_path / "ttyACM2").mkdir()  # of no USB device
+    assert find_port(IDENTITIES, "sensor", "device.port", tmp_path) == "/dev/ttyACM1"
+
+
+def test_missing_and_ambiguous_ports_are_named(tmp_path):
+    with pytest.raises(
+        DeviceNotFoundError, match=r"no sensor is plugged in\. Plug it in, or name its port: device\.port="
+    ):
+        find_port(IDENTITIES, "sensor", "device.port", tmp_path)
+    plug_in(tmp_path, "ttyACM1", "04d8", "000a")
+    plug_in(tmp_path, "ttyACM7", "04d8", "000a")
+    with pytest.raises(DeviceOpenError, match=re.escape("choose one, device.port=/dev/ttyACM1 or /dev/ttyACM7.")):
+        find_port(IDENTITIES, "sensor", "device.port", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "a\0b", "folder"])
+def test_invalid_ports_are_rejected(tmp_path, name):
+    (tmp_path / "folder").mkdir()
+    with pytest.raises((DeviceNotFoundError, DeviceOpenError), match=r"device\.port|cannot be opened"):
+        open_port(name and str(tmp_path / name), "device.port", 0)

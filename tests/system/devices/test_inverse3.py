@@ -1,0 +1,516 @@
+"""The Inverse3 driver on an emulated service in this process: runs, opening, faults and the guardian."""
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+
+import devices
+from devices.emulators.inverse3 import service, wire
+from devices.emulators.inverse3.server import InverseServer
+from devices.emulators.inverse3.service import CENTRE
+from devices.emulators.wire_faults import DELAYS
+from devices.inverse3 import exchange as exchanges
+from devices.inverse3.connection import Connection
+from devices.inverse3.exchange import MOST_OPEN, Exchange
+from devices.inverse3.handshake import parse_address
+from haptics import Coulomb, MasslessImpedance, Servo, Trace
+from haptics.clock import WallClock, cancelled_by
+from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError, OpeningCancelled
+from haptics.records import Status
+from haptics.servo.system_kernels import AVAILABLE
+from tests.contract import DeviceContract
+from tests.devices.inverse3.documented import inventory
+from tests.devices.inverse3.services import (
+    PATIENT,
+    answering,
+    driven,
+    driver,
+    emulated,
+    exercise,
+    holding,
+    received_head,
+    transparent,
+    wait_until,
+)
+from tests.processes import ROOT
+
+pytestmark = pytest.mark.wall_clock  # threads of this process exchange messages in real time
+
+
+class TestInverse3(DeviceContract):
+    name = "inverse3"
+
+    @pytest.fixture(autouse=True)
+    def at_a_service(self, server):
+        self.settings = {"address": server.address, **PATIENT}
+
+    def test_samples_are_fresh(self, device):
+        wait_until(lambda: 0.0 <= device._clock.elapsed() - device.read().time <= device.spec.max_sample_age)
+
+
+# --- an ordinary run -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("plane", ["xy", "xz", "yz"])
+def test_position_and_force_are_those_of_the_plane(plane):
+    axes = ["xyz".index(letter) for letter in plane]
+    one = emulated(plane=plane, filters=transparent())
+    with InverseServer([one]) as server, driven(server, plane=plane) as device:
+        for force in ((0.0, 0.0), (2.0, 0.0), (0.0, -3.0)):
+            exercise(device, 0.3, force)
+            np.testing.assert_allclose([one.told[axis] for axis in axes], force, atol=1e-6)
+            where = [one.handle.position[axis] for axis in axes]
+            np.testing.assert_allclose(device.read().position, where, atol=1e-4)
+            np.testing.assert_allclose(where, np.array(force) / 400.0, atol=1e-3)  # the hand's grip gives way
+
+
+@pytest.mark.parametrize(
+    ("preset", "origin", "sign"),
+    [("arm_front_centered", (0.01, -0.02, 0.0), 1.0), ("arm_front", (0.01, CENTRE[1] - 0.02, CENTRE[2]), 1.0),
+     ("led_front_centered", (0.01, -0.02, 0.0), -1.0)],
+)  # fmt: skip
+def test_origin_and_preset_transform_position_and_force(preset, origin, sign):
+    one = emulated(hand=holding((0.02, 0.01)))
+    with InverseServer([one]) as server, driven(server, preset=preset, origin=origin) as device:
+        exercise(device, 0.2, (0.0, 0.0))
+        assert one.preset == preset
+        where = sign * np.array(one.handle.position[:2]) - (0.01, -0.02)
+        np.testing.assert_allclose(device.read().position, where, atol=1e-4)
+        exercise(device, 0.1, (1.0, 0.5))
+        np.testing.assert_allclose(one.told[:2], sign * np.array((1.0, 0.5)), atol=1e-6)
+
+
+def test_named_device_is_driven_and_the_other_left_alone():
+    one, other = emulated("049D", hand=holding((0.02, 0.0))), emulated("04A0", hand=holding((-0.02, 0.0)))
+    with InverseServer([one, other]) as server:
+        with pytest.raises(DeviceOpenError, match=r"device\.device_id: 049D, 04A0"):
+            driver(server).open()
+        for chosen, left, name in ((one, other, "049D"), (other, one, other.uuid)):
+            with driven(server, device_id=name) as device:
+                exercise(device, 0.1, (1.0, 0.0))
+                assert chosen.told == pytest.approx((1.0, 0.0, 0.0))
+                assert device.read().position[0] == pytest.approx(chosen.handle.position[0], abs=1e-3)
+            assert not any(any(entry.told) for entry in list(left.log))
+            one.log.clear()
+            other.log.clear()
+
+
+def test_force_removed_by_the_service_is_a_channel():
+    one = emulated()
+    one.filters.scale = 0.5
+    with InverseServer([one]) as server, driven(server) as device:
+        exercise(device, 0.3, (2.0, -1.0))
+        wait_until(lambda: device.write(np.array((2.0, -1.0))) or abs(device.read().channels[2] - 1.0) < 0.02)
+        height, hold, *rest = device.read().channels
+        np.testing.assert_allclose(rest, (1.0, -0.5, 1.0, -0.5), atol=0.02)
+        assert hold == 0.0 and height < 0.0
+    names = [name for name, _, _ in device.spec.channels]
+    assert names == ["height", "hold_force", "service_force", "taken_force"]
+
+
+# --- the third axis --------------------------------------------------------------------------------------------------
+
+
+def test_third_axis_is_held_near_the_plane_with_a_bounded_force():
+    one = emulated(filters=transparent())
+    with InverseServer([one]) as server, driven(server, hold_stiffness=300.0, hold_force=1.0) as device:
+        exercise(device, 0.4, (0.0, 0.0), share=0.0)
+        fallen = one.handle.position[2]
+        assert fallen < -5e-3, "the safe output holds nothing"
+        assert one.told[2] == 0.0
+        wait_until(lambda: exercise(device, 0.05, (0.0, 0.0), share=1.0) or abs(one.handle.position[2]) < 1.5e-3)
+        exercise(device, 0.3, (0.0, 0.0), share=1.0)
+        assert one.handle.position[2] == pytest.approx(-0.3 / 300.0, abs=2e-4)  # the spring yields
+        assert one.told[2] == pytest.approx(0.3, abs=0.05)
+        log = list(one.log)  # a snapshot
+        told = np.array([entry.told[2] for entry in log])
+        speed = np.array([entry.velocity[2] for entry in log])
+        assert told.max() <= 1.0
+        assert np.abs(speed[told > 0.0]).max() < 0.15, "it is brought back slowly"
+
+
+def test_third_axis_without_stiffness_is_free():
+    one = emulated(filters=transparent())
+    with InverseServer([one]) as server, driven(server, hold_stiffness=0.0, hold_damping=0.0) as device:
+        exercise(device, 0.3, (1.0, 0.0), share=1.0)
+        assert one.told == pytest.approx((1.0, 0.0, 0.0))
+
+
+# --- removal of the force --------------------------------------------------------------------------------------------
+
+
+def test_watchdog_removes_the_force_without_commands(server):
+    (one,) = server.service.devices
+    with driven(server, watchdog=0.3) as device:
+        for _ in range(2):
+            device.write(np.array((1.0, 0.5)))
+            wait_until(lambda: any(one.told))
+            wait_until(lambda: not any(one.told))
+
+
+def test_closing_and_errors_of_the_caller_remove_the_force(server):
+    (one,) = server.service.devices
+    with driven(server) as device:
+        exercise(device, 0.05, (1.0, 0.5), share=1.0)
+        assert any(one.told)
+    assert one.told == (0.0, 0.0, 0.0)
+    wait_until(lambda: server.closed)
+    assert server.closed == ["EOFError: closed with 03e8"]
+    with pytest.raises(ZeroDivisionError), driver(server) as device:
+        device.write(np.array((1.0, 0.5)))
+        wait_until(lambda: any(one.told))
+        _ = 1 / 0
+    assert one.told == (0.0, 0.0, 0.0)
+
+
+# --- opening ---------------------------------------------------------------------------------------------------------
+
+
+def test_closed_port_is_no_service():
+    with InverseServer([emulated()]) as server:
+        address = server.address
+    with pytest.raises(DeviceNotFoundError, match=r"no Haply service answers at 127\.0\.0\.1:.*device\.emulated=true"):
+        devices.create_device("inverse3", {"address": address}).open()
+
+
+@pytest.mark.parametrize(("answer", "words"), [
+    (None, r"200 OK'; is this the Haply service"), (b"[" * 50_000, "no JSON"),
+    (b'{"inverse3": 3}', "no list of devices"), (inventory().encode(), "the service says nothing"),
+], ids=["HTTP server", "nested brackets", "wrong type", "inventory only"])  # fmt: skip
+def test_other_server_is_no_service(answer, words):
+    def act(line):
+        head = received_head(line)[:-4]
+        if answer is None:
+            line.sendall(b"HTTP/1.1 200 OK\r\n\r\n<html>")
+            return
+        line.sendall(wire.greeting(head) + wire.frame(wire.TEXT, answer))
+        while line.recv(4096):
+            pass
+
+    with answering(act) as address, pytest.raises(DeviceOpenError, match=words):
+        devices.create_device("inverse3", {"address": address, "patience": 0.2}).open()
+
+
+@pytest.mark.parametrize(("word", "words"), [
+    ("power_supply", "has no power"), ("calibrated", "is not calibrated"), ("ready", "is not ready"),
+    ("started", "has not been started"),
+])  # fmt: skip
+def test_device_that_is_not_ready_times_out(word, words):
+    one = emulated()
+    faults = {"power_supply": "no-power", "calibrated": "uncalibrated"}
+    with InverseServer([one]) as server:
+        server.faults.set(*filter(None, [faults.get(word)]))
+        one.status[word] = False
+        with pytest.raises(DeviceOpenError, match=f"049D {words}"):
+            driver(server, patience=0.2).open()
+        assert not any(any(entry.told) for entry in list(one.log))
+        server.faults.clear()
+        one.status[word] = True
+        with driven(server):
+            pass
+
+
+def test_device_that_becomes_ready_is_waited_for(server):
+    server.faults.set("uncalibrated")
+    asked = []
+
+    def calibrates():
+        asked.append(1)
+        if len(asked) == 5:
+            server.faults.clear()
+        return False
+
+    with cancelled_by(calibrates), driven(server):
+        assert len(asked) > 5
+
+
+def test_device_in_use_is_not_shared():
+    one = emulated()
+    one.status["in_use"] = True
+    with InverseServer([one]) as server, pytest.raises(DeviceOpenError, match="049D is in use by another program"):
+        driver(server).open()
+
+
+def test_minverse_needs_its_kind():
+    with InverseServer([emulated(kind="minverse")]) as server:
+        with pytest.raises(DeviceOpenError, match=r"set device\.kind=minverse"):
+            driver(server).open()
+        with driven(server, kind="minverse") as device:
+            assert device.spec.workspace_max == (0.028, 0.028)
+
+
+@pytest.mark.parametrize("polls", [0, 3])
+def test_cancelled_opening_applies_no_force(server, polls):
+    (one,) = server.service.devices
+    server.faults.set("uncalibrated")
+    asked = []
+
+    def cancelled():
+        asked.append(1)
+        return len(asked) > polls
+
+    with pytest.raises(OpeningCancelled), cancelled_by(cancelled):
+        driver(server, patience=60.0).open()
+    assert not any(any(entry.told) for entry in list(one.log))
+    wait_until(lambda: server.closed)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"address": "localhost"}, r"device\.address = 'localhost': must be an address ws://HOST:PORT"),
+        ({"address": "wss://localhost:10001"}, r"device\.address"),
+        ({"plane": "zx"}, r"device\.plane = 'zx': must be one of xy, xz, yz"),
+        ({"origin": [0.0, 0.0]}, r"device\.origin = \[0\.0, 0\.0\]: must be three numbers"),
+        ({"origin": [0.0, 0.0, float("nan")]}, r"device\.origin"),
+        ({"origin": [0.0, 0.0, 0.6]}, r"each at most 0\.5 m"),
+        ({"hold_stiffness": 2000.0}, r"device\.hold_stiffness = 2000\.0: .*at most 1000 N/m"),
+        ({"hold_force": 6.0}, r"device\.hold_force = 6\.0: .*at most 5 N"),
+        ({"max_force": 11.0}, r"device\.max_force = 11\.0: .*at most 10 N"),
+    ],
+)
+def test_wrong_setting_is_named(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        devices.create_device("inverse3", settings)
+
+
+# --- the emulated service in another process -------------------------------------------------------------------------
+
+
+def test_emulated_service_runs_in_its_own_process_and_ends_with_the_device(tmp_path):
+    log = tmp_path / "log.npy"
+    settings = {"emulated": True, "hand": holding((0.01, 0.0)), "seed": 3, "period": 1e-3, "log": str(log)}
+    with devices.create_device("inverse3", settings, clock=WallClock(1e-3)) as device:
+        assert device.spec.identity == "emulated 049D"
+
+        def is_where_the_hand_holds_it():
+            device.write(np.array((0.0, 0.1)))
+            return np.allclose(device.read().position, (0.01, 0.1 / 400.0), atol=0.1e-3)
+
+        wait_until(is_where_the_hand_holds_it)
+    rows = np.load(log)
+    rows = rows[rows["monotonic_ns"] > 0]
+    np.testing.assert_array_equal(rows["command"][0], (0.0, 0.1))
+    np.testing.assert_array_equal(rows["command"][-1], (0.0, 0.0))
+
+
+def age(device):
+    return device._clock.elapsed() - device.read().time
+
+
+# --- faults that a run survives --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("fault", ["half", "fragments"])
+def test_fragmented_answers_are_read(server, fault):
+    with driven(server) as device:
+        exercise(device)
+        server.faults.set(fault)
+        exercise(device, 0.3, (1.0, 0.0))
+        wait_until(lambda: exercise(device, 0.02, (1.0, 0.0)) or age(device) < 0.02)
+        assert device.read().position[0] == pytest.approx(1.0 / 400.0, abs=1e-3)
+
+
+@pytest.mark.parametrize("fault", ["delay-1ms", "delay-5ms", "delay-20ms"])
+def test_late_answer_is_an_old_sample(server, fault):
+    (one,) = server.service.devices
+    with driven(server) as device:
+        exercise(device)
+        server.faults.set(fault)
+        exercise(device, 0.3, (1.0, 0.0))
+        assert device._opened().samples.read()[0] > 0.0
+        assert min(age(device) for _ in range(50)) >= 0.0
+        wait_until(lambda: age(device) >= DELAYS[fault])
+        server.faults.clear()
+        wait_until(lambda: exercise(device, 0.02, (0.5, 0.0)) or age(device) < device.spec.max_sample_age)
+        assert one.told[0] == pytest.approx(0.5)
+
+
+class Awake:
+    """A guardian that does nothing."""
+
+    def beat(self):
+        return True
+
+
+def conversation(server):
+    """Return a connection and the exchange over it, which has its first sample."""
+    connection = Connection(parse_address(server.address), 5.0)
+    while not connection.receive(1.0):
+        pass
+    exchange = Exchange(connection, Awake(), "049D", pause=2e-3, watchdog=60.0, reply_timeout=60.0)
+    exchange.first_sample()
+    return connection, exchange
+
+
+def test_stalled_service_gets_no_queue_of_forces_but_always_the_zero(server):
+    connection, exchange = conversation(server)
+    (one,) = server.service.devices
+    server.faults.set("dropout")  # forces are taken, nothing is answered
+    one.log.clear()
+    exchange.start()
+    for k in range(200):
+        exchange.forces.publish(1.0 + 1e-3 * k, 0.0, 0.0, time.perf_counter())
+        exchange.wake.call()
+        time.sleep(1e-3)
+    assert len(one.log) <= MOST_OPEN + 1
+    assert one.told[0] >= 1.0
+    exchange.forces.publish(0.0, 0.0, 0.0, time.perf_counter())
+    exchange.wake.call()
+    wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+    exchange.stop()
+    connection.close(0.5)
+
+
+def test_an_answer_to_no_message_is_left_alone(server):
+    connection, exchange = conversation(server)
+    before = exchange.samples.read()
+    assert exchange._take_in([server.service.receive("{}", 0.1)]) == ""
+    assert exchange.samples.read() == before
+    connection.close(0.5)
+
+
+# --- faults that end a run -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("fault", "words"), [
+    ("unplug", "the device 049D is no longer there"),
+    ("no-power", "the device 049D has no power: plug in its power supply"),
+    ("uncalibrated", "the device 049D is not calibrated"), ("hang-up", "the service has hung up"),
+    ("close", r"the service has closed the connection \(code 1001, 'going away'\)"),
+    ("dropout", r"the service did not answer within 0\.2 s"), ("nonsense", "something that is no JSON"),
+    ("not-utf8", "a text is not UTF-8"), ("giant", "4611686018427387904 bytes"),
+])  # fmt: skip
+def test_fault_ends_the_run_with_its_reason_and_no_force(server, fault, words):
+    (one,) = server.service.devices
+    device = driver(server, reply_timeout=0.2)
+    device.open()
+    exercise(device, 0.05, (1.0, 0.5))
+    assert any(one.told)
+    server.faults.set(fault)
+    with pytest.raises(DeviceFault, match=f"inverse3: .*{words}.*; the service lets go of a force"):
+        wait_until(lambda: exercise(device, 0.02, (1.0, 0.5)))
+    if fault not in {"hang-up", "close"}:
+        wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+    if fault in {"no-power", "uncalibrated"}:
+        server.faults.clear()
+        device.close()  # the trouble has passed, and the service confirms
+    else:
+        with pytest.raises(DeviceFault, match=r"the force could not be set to 0 \("):
+            device.close()
+    device.close()
+
+
+def test_error_of_the_thread_ends_the_run(server, monkeypatch):
+    (one,) = server.service.devices
+    device = driver(server)
+    device.open()
+    exercise(device, 0.05, (1.0, 0.5))
+
+    def die(text, device_id):
+        raise ZeroDivisionError("an unexpected error")
+
+    monkeypatch.setattr(exchanges, "find_reading", die)
+    with pytest.raises(DeviceFault, match=r"failed \(ZeroDivisionError: an unexpected error\); report this"):
+        wait_until(lambda: exercise(device, 0.02, (1.0, 0.5)))
+    wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+    monkeypatch.undo()
+    device.close()
+
+
+def test_unplugged_run_reports_the_unconfirmed_safe_output(tmp_path):
+    clock, settings = WallClock(1e-3), {"emulated": True, "wire_faults": ["unplug@0.5"], "reply_timeout": 0.5}
+    device = devices.create_device("inverse3", settings, clock=clock)
+    trace = Trace.create(tmp_path / "trace", capacity=8192)
+    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 600.0, 2.0), trace, clock=clock)
+    with pytest.raises(DeviceFault) as caught:
+        servo.run(20.0)
+    first, second = str(caught.value).split(" It could not be left safe: ")
+    assert "the device 049D is no longer there" in first
+    assert second.startswith("inverse3: the force could not be set to 0 (")
+    assert trace.since(0)["time"][-1] < 10.0
+
+
+@pytest.mark.skipif(not AVAILABLE, reason="no loop without Python here")
+def test_stalled_service_makes_old_samples_and_no_force(server, tmp_path):
+    clock = WallClock(5e-3)
+    device = driver(server, clock, reply_timeout=2.0)
+    (one,) = server.service.devices
+    trace = Trace.create(tmp_path / "trace", capacity=8192)
+    servo = Servo(device, MasslessImpedance(Coulomb(0.5), 300.0, 2.0, clock.period), trace, clock=clock)
+    threading.Timer(0.8, lambda: server.faults.set("dropout")).start()
+    with pytest.raises(DeviceFault, match="no usable sample since tick"):
+        servo.run(20.0)
+    assert servo.compiled
+    rows = trace.since(0)
+    assert (rows["status"][-10:] & int(Status.STALE) != 0).all()
+    assert not rows["command"][-10:].any()
+    assert one.told == (0.0, 0.0, 0.0)
+
+
+def test_lost_guardian_ends_the_run(server):
+    (one,) = server.service.devices
+    device = driver(server)
+    device.open()
+    exercise(device, 0.05, (1.0, 0.5))
+    device._opened()._guard._process.kill()
+    with pytest.raises(DeviceFault, match="the guardian process is gone: this process was silent for too long"):
+        wait_until(lambda: exercise(device, 0.02, (1.0, 0.5)))
+    wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+    device.close()
+
+
+# --- the guardian ----------------------------------------------------------------------------------------------------
+
+DYING = """
+import sys, time, numpy as np, devices
+device = devices.open_device("inverse3", {{"address": "{address}", "watchdog": 0.4, "reply_timeout": 1.0}})
+print("open", flush=True)
+while True:
+    device.read()
+    device.write(np.array((1.0, 0.5)))
+    time.sleep(1e-3)
+"""
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+def test_guardian_removes_the_force_of_a_killed_or_stopped_driver(server, how, monkeypatch):
+    monkeypatch.setattr(service, "IDLE_AFTER", 3600.0)  # the service keeps its last force
+    (one,) = server.service.devices
+    code = DYING.format(address=server.address)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, cwd=ROOT, text=True) as process:
+        try:
+            assert process.stdout.readline() == "open\n"
+            wait_until(lambda: any(one.told))
+            os.kill(process.pid, how)
+            wait_until(lambda: one.told == (0.0, 0.0, 0.0))
+            wait_until(lambda: server.closed)
+            assert server.closed == ["EOFError: closed with 03e8"]
+        finally:
+            process.kill()
+
+
+def test_timed_faults_start_at_the_first_force_of_every_driver():
+    with InverseServer([emulated(hand=holding())], ["delay-20ms@0.2+0.2"]) as server:
+        for _ in range(2):
+            with driven(server) as device:
+                time.sleep(0.3)
+                wait_until(lambda device=device: age(device) < 0.02)
+                wait_until(lambda device=device: exercise(device, 5e-3) or age(device) >= 0.02)
+                wait_until(lambda device=device: exercise(device, 0.02) or age(device) < 0.01)
+
+
+def test_command_that_is_not_finite_never_reaches_the_service(server):
+    (one,) = server.service.devices
+    with driven(server) as device:
+        exercise(device)
+        with pytest.raises(DeviceFault, match="finite"):
+            device.write(np.array((np.nan, 0.0)))
+        exercise(device)
+        assert np.isfinite([entry.told for entry in list(one.log)]).all()

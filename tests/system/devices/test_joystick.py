@@ -1,0 +1,629 @@
+"""The joystick driver on an emulated stick in this process: forces, faults of the bus, opening, real time."""
+
+import dataclasses
+import errno
+import os
+import re
+import sys
+import time
+from typing import ClassVar
+
+import libusb_package
+import numpy as np
+import pytest
+import usb.backend.libusb1
+import usb.core
+
+import devices
+from devices.emulated.joystick import EmulatedPidJoystick
+from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.profiles.known import PROFILES
+from devices.emulators.pid.transfers import fail
+from devices.joystick.device import PidJoystick
+from devices.joystick.parameters import build_parameters, write_parameters
+from devices.joystick.usb import finding, hidraw, usb_transport
+from devices.joystick.usb import listing as usb_listing
+from devices.joystick.usb.finding import connect, find_sticks, usb_sticks
+from devices.joystick.watching import SETTLED
+from haptics import Coulomb, MasslessImpedance, Servo
+from haptics.clock import WallClock
+from haptics.errors import ConfigurationError, DeviceFault, DeviceNotFoundError, DeviceOpenError
+from haptics.trace import Trace
+from tests.contract import DeviceContract
+from tests.devices.joystick.doubles import STICKS, STILL, FakeTransport, make
+from tests.devices.joystick.test_closed_loop import FADED_OUT, FRAME, TO_A_PLACE, advised, data_sheet, drift, swing
+from tests.processes import until
+from tests.system.devices.test_joystick_transport import plug
+
+# The stick is emulated in real time by threads of this process.
+pytestmark = [pytest.mark.wall_clock, pytest.mark.usefixtures("compiled")]
+
+MOVES = {"name": "minimum-jerk", "tremor": 0.0}
+HOLDS = MOVES | {"points": [[0.0, 0.0], [0.001, 0.0]], "rests": ["b"], "rest": 30.0, "rest_force": 0.0}
+MOUSE = bytes.fromhex(
+    "05010902a1010901a100050919012903150025019503750181029501750581030501093009311581257f750895028106c0c0"
+)
+
+
+def command(device, force, seconds):
+    end = time.perf_counter() + seconds
+    while time.perf_counter() < end:
+        device.read()
+        device.write(np.array(force))
+        time.sleep(1e-3)
+
+
+def fault_of(device, force=0.5, seconds=2.0):
+    """Use the device until it fails; return the message, or an empty text after `seconds`."""
+    try:
+        command(device, (force, 0.0), seconds)
+    except DeviceFault as fault:
+        return str(fault)
+    return ""
+
+
+def released(stick):
+    return not stick.owners and stick.profile.interface in stick.drivers and not stick.force.any()
+
+
+class TestEmulatedJoystick(DeviceContract):
+    name = "pid-joystick"
+    settings: ClassVar = {"emulated": True, "hand": STILL}
+
+
+class TestEmulatedSidewinder(DeviceContract):
+    name = "pid-joystick"
+    settings: ClassVar = {"emulated": True, "emulator": "sidewinder-ff2", "hand": STILL}
+
+
+# --- forces and data sheet -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile", STICKS)
+@pytest.mark.parametrize("direction", [(0.0, 1.0), (-0.6, -0.8)])
+def test_force_at_the_handle_has_size_and_direction(profile, direction):
+    device, stick = make(profile=profile)
+    with device:
+        wanted = 0.5 * device.spec.max_force * np.array(direction)
+        command(device, wanted, 0.1)
+        count = device.spec.max_force / 255.0
+        np.testing.assert_allclose(stick.force, wanted, atol=0.01 * np.hypot(*wanted) + count)
+
+
+def test_force_beyond_the_maximum_keeps_its_direction(opened):
+    device, stick = opened
+    command(device, (300.0, -400.0), 0.05)
+    np.testing.assert_allclose(stick.force, device.spec.max_force * np.array((0.6, -0.8)), rtol=0.01)
+
+
+def test_position_is_that_of_the_handle(opened):
+    device, stick = opened
+    time.sleep(0.02)
+    np.testing.assert_allclose(device.read().position, stick.handle, atol=2.0 * device.spec.position_resolution)
+
+
+def test_silent_host_leaves_no_force(opened):
+    device, stick = opened
+    command(device, (2.0, 0.0), 0.02)
+    assert np.hypot(*stick.force) > 1.0
+    time.sleep(device.settings.force_duration + device.settings.keep_alive)
+    assert np.hypot(*stick.force) == 0.0
+
+
+def test_closing_frees_the_effects_and_returns_the_interface(opened):
+    device, stick = opened
+    command(device, (2.0, 0.0), 0.02)
+    assert stick.profile.interface not in stick.drivers
+    device.close()
+    assert released(stick)
+    assert len(stick.received("free")) == 2
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"emulator": "wheel"}, r"device\.emulator = 'wheel'"),
+        ({"transport": "bluetooth"}, r"device\.transport = 'bluetooth': must be one of auto, usb, hidraw"),
+        ({"keep_alive": 0.12}, r"device\.keep_alive = 0\.12 s: must be at most half"),
+        ({"force_duration": 0.3}, r"device\.force_duration = 0\.3: must be .* at most 0\.25 s"),
+        ({"emulated": True, "transport": "hidraw"}, r"device\.transport = 'hidraw'"),
+        ({"parameters": "/nowhere.toml"}, r"device\.parameters = '/nowhere\.toml': cannot be read"),
+        ({"emulated": True, "wire_faults": "unplug@1"}, r"device\.wire_faults = 'unplug@1': must be a list of texts"),
+        ({"emulated": True, "wire_faults": [1.0]}, r"device\.wire_faults = \[1\.0\]: must be a list of texts"),
+    ],
+)
+def test_wrong_setting_is_named(settings, message):
+    with pytest.raises(ConfigurationError, match=message):
+        devices.create_device("pid-joystick", settings)
+
+
+def test_simulated_hand_belongs_to_virtual_and_emulated_devices():
+    assert devices.has_simulated_hand("virtual-arm")
+    assert devices.has_simulated_hand("pid-joystick", {"emulated": True})
+    assert not devices.has_simulated_hand("pid-joystick", {"emulated": False})
+    assert not devices.has_simulated_hand("pid-joystick")
+
+
+def test_data_sheet_includes_the_delay_of_bus_and_family():
+    device, _ = make(profile="sidewinder-ff2")
+    assert device.spec.delay == pytest.approx(9e-3)
+    assert device.spec.watchdog == 0.2
+    assert make(profile="openffboard")[0].spec.delay == pytest.approx(3e-3)
+    adapter = dataclasses.replace(device.parameters.device, vendor_id=0x03EB, product_id=0x204E)
+    device.parameters = dataclasses.replace(device.parameters, device=adapter)
+    assert device.spec.delay == pytest.approx(1e-3 + 2.0 * (4e-3 + 2e-3)), "this family needs a pause"
+    assert device.spec.max_force_rate == pytest.approx(2.0 * device.spec.max_force / 12e-3)
+
+
+# --- faults of the bus -----------------------------------------------------------------------------------------------
+
+
+def test_unplugged_stick_is_a_fault_within_a_tenth_of_a_second(opened):
+    device, stick = opened
+    device.read()
+    stick.unplug()
+    begun = time.perf_counter()
+    assert "unplugged" in fault_of(device)
+    assert time.perf_counter() - begun < 0.1
+    begun = time.perf_counter()
+    device.close()
+    assert time.perf_counter() - begun < 1.0
+
+
+BROKEN = r"failed \(Input/output error\): check cable and hub"
+
+
+@pytest.mark.parametrize(
+    ("fault", "words"),
+    [("read-error", f"an input report {BROKEN}"), ("write-error", f"an output report {BROKEN}"), ("nak", "in time")],
+)
+def test_failed_transfer_is_a_fault_and_the_interface_is_released(fault, words):
+    device, stick = make()
+    device.open()
+    stick.faults = type(stick.faults)([f"{fault}@{stick.now}+5"])
+    assert re.search(words, fault_of(device))
+    device.close()
+    assert not stick.owners
+    assert stick.profile.interface in stick.drivers
+
+
+def test_halted_pipe_is_cleared(opened):
+    device, stick = opened
+    device.read()
+    with stick.lock:
+        stick.halted.add(0x83)
+    command(device, (0.0, 0.0), 0.05)
+    assert not stick.halted
+
+
+def test_truncated_reports_make_samples_old():
+    device, stick = make()
+    with device:
+        stick.faults = type(stick.faults)([f"short@{stick.now}+9"])
+        end, ages = time.perf_counter() + 0.4, []
+        while time.perf_counter() < end:
+            ages.append(device._clock.elapsed() - device.read().time)
+            time.sleep(5e-3)
+    assert max(ages) > device.spec.max_sample_age
+
+
+@pytest.mark.parametrize("late", ["delay-1ms", "delay-5ms", "delay-20ms"])
+def test_slow_bus_delays_force_and_position_only(late):
+    device, stick = make(f"{late}@0")
+    with device:
+        command(device, (1.0, -2.0), 0.2)
+        np.testing.assert_allclose(stick.force, (1.0, -2.0), atol=0.03)
+        device.write(np.zeros(2))
+        # It is coming to rest at the wall; until then readings are behind by the delay of the bus and the machine.
+        until(lambda: np.abs(device.read().position - stick.handle).max() < 0.02, "it is somewhere else", 5.0)
+    assert not stick.force.any()
+
+
+@pytest.mark.parametrize(("fault", "words"), [
+    ("stale-block-load", "refused a constant effect"), ("full-pool", "no room for another effect"),
+    ("busy", r"held by another program.*fuser -v /dev/bus/usb/"),
+])  # fmt: skip
+def test_failed_opening_releases_the_stick_which_can_be_opened_at_once(fault, words):
+    device, stick = make(f"{fault}@0")
+    with pytest.raises(DeviceOpenError, match=words):
+        device.open()
+    assert released(stick)
+    stick.faults = type(stick.faults)([])
+    device.open()
+    device.close()
+
+
+def test_interface_of_a_dead_program_can_be_claimed_and_is_returned():
+    device, stick = make()
+    stick.drivers.discard(stick.profile.interface)
+    stick.owners[stick.profile.interface] = object()
+    with pytest.raises(DeviceOpenError, match="held by another program"):
+        device.open()
+    stick.owners.clear()
+    device.open()
+    device.close()
+    assert stick.profile.interface in stick.drivers
+
+
+def test_interface_that_was_just_returned_is_claimed_again(monkeypatch):
+    device, stick = make()
+    claim, claims = device.backend.claim_interface, []
+
+    def late(handle, number):
+        claims.append(number)
+        if len(claims) == 1:
+            stick.bind(number)
+        claim(handle, number)
+
+    monkeypatch.setattr(device.backend, "claim_interface", late)
+    with device:
+        assert len(claims) == 2
+        assert stick.profile.interface not in stick.drivers
+    assert stick.profile.interface in stick.drivers
+
+
+def test_dead_stick_is_a_fault_and_closing_sends_one_report(opened, monkeypatch):
+    device, stick = opened
+    device.read()
+    stick.faults.set("nak")
+    assert "did not answer an output report in time" in fault_of(device)
+    write, reports = device.backend.intr_write, []
+
+    def note(handle, endpoint, interface, data, timeout):
+        reports.append(bytes(data))
+        return int(write(handle, endpoint, interface, data, timeout))
+
+    monkeypatch.setattr(device.backend, "intr_write", note)
+    device.close()
+    assert [report[0] for report in reports] == [5], "the first report of the end is no force; that will do"
+    assert stick.profile.interface in stick.drivers
+
+
+def test_stick_that_is_plugged_in_again_can_be_opened_again():
+    pulled, away = 0.5, 0.3
+    device = EmulatedPidJoystick({"emulated": True, "hand": STILL, "wire_faults": [f"unplug@{pulled}+{away}"]})
+    device.open()
+    stick = device.backend.sticks[0]
+    assert "the stick was unplugged" in fault_of(device, 1.0, pulled + away)
+    device.close()
+    with pytest.raises(DeviceNotFoundError, match="no force-feedback stick is plugged in"):
+        device.open()
+    time.sleep(max(pulled + away - stick.now, 0.0) + 0.01)
+    with device:
+        command(device, (1.0, 0.0), 0.05)
+        np.testing.assert_allclose(stick.force, (1.0, 0.0), atol=0.02)
+    assert not stick.force.any()
+
+
+# --- a stick that falls silent or switches its motors off ------------------------------------------------------------
+
+
+def held(hand, profile, *faults):
+    backend = emulated_stick(profile, hand=hand, faults=faults)
+    return EmulatedPidJoystick({"emulated": True, "emulator": profile}, backend=backend), backend.sticks[0]
+
+
+@pytest.mark.parametrize("profile", ["sidewinder-ff2", "openffboard"])
+def test_moving_handle_without_reports_is_a_fault(profile):
+    device, stick = held(MOVES, profile)
+    with device:
+        assert fault_of(device, 0.5, 0.15) == ""
+        stick.faults.set("dropout")
+        begun = time.perf_counter()
+        assert "has stopped reporting the position of its handle" in fault_of(device, 0.5, 2.0)
+        assert time.perf_counter() - begun < 1.0
+    assert not stick.force.any()
+
+
+def test_dropout_is_no_fault_while_the_handle_rests_or_no_force_is_on():
+    device, stick = held(HOLDS, "sidewinder-ff2")
+    with device:
+        assert fault_of(device, 1.0, 0.8) == ""  # until the hand has given way and holds
+        stick.faults.set("dropout")
+        assert fault_of(device, 1.0, 0.3) == ""
+    device, stick = held(MOVES, "sidewinder-ff2", "dropout@0.4")
+    with device:
+        assert fault_of(device, 0.0, 0.8) == ""
+
+
+def test_stick_suspended_by_the_bus_has_lost_its_effects_and_is_a_fault():
+    device, stick = make()
+    with device:
+        assert fault_of(device, 0.5, 2.0 * SETTLED) == ""
+        stick.suspend()
+        assert "has switched its motors off" in fault_of(device, 0.5, 2.0)
+
+
+# --- claiming the interface ------------------------------------------------------------------------------------------
+
+
+def unconfigured(backend, monkeypatch, refusal=0):
+    """Leave the stick without a configuration; return the list of those that are chosen later."""
+    chosen = []
+    choose, current = backend.set_configuration, backend.get_configuration
+
+    def set_configuration(handle, value):
+        if refusal:
+            fail(refusal)
+        chosen.append(value)
+        choose(handle, value)
+
+    monkeypatch.setattr(backend, "get_configuration", lambda handle: current(handle) if chosen else 0)
+    monkeypatch.setattr(backend, "set_configuration", set_configuration)
+    return chosen
+
+
+def test_configuration_is_set_only_where_there_is_none(monkeypatch):
+    device, stick = make()
+    stick.drivers.clear()  # drivers bind to a configuration
+    with monkeypatch.context() as patch:
+        chosen = unconfigured(device.backend, patch)
+        with device:
+            assert np.isfinite(device.read().position).all()
+        assert chosen == [1]
+    monkeypatch.setattr(device.backend, "set_configuration", lambda *_: pytest.fail("that resets the stick"))
+    with device:
+        device.read()
+
+
+def test_configuration_that_cannot_be_set_means_another_program(monkeypatch):
+    device, stick = make()
+    unconfigured(device.backend, monkeypatch, errno.EBUSY)
+    with pytest.raises(DeviceOpenError, match="held by another program"):
+        device.open()
+    assert released(stick)
+
+
+def test_failed_claim_returns_the_interface_to_the_kernel(monkeypatch):
+    device, stick = make()
+
+    def claim(handle, number):
+        assert number not in stick.drivers
+        fail(errno.EIO)
+
+    monkeypatch.setattr(device.backend, "claim_interface", claim)
+    with pytest.raises(DeviceOpenError, match=r"could not be opened \(Input/output error\): unplug it"):
+        device.open()
+    assert released(stick)
+
+
+@pytest.mark.parametrize("step", ["detach_kernel_driver", "claim_interface"])
+def test_stick_unplugged_while_it_is_opened_is_reported(step, monkeypatch):
+    device, stick = make()
+    act = getattr(device.backend, step)
+
+    def pulled(handle, number):
+        stick.unplug()
+        act(handle, number)
+
+    monkeypatch.setattr(device.backend, step, pulled)
+    with pytest.raises(DeviceOpenError, match="was unplugged while it was being opened"):
+        device.open()
+
+
+def test_systems_without_kernel_drivers_are_supported(monkeypatch):
+    def missing(*_):
+        raise NotImplementedError
+
+    device, stick = make()
+    stick.drivers.clear()
+    for name in ("is_kernel_driver_active", "detach_kernel_driver", "attach_kernel_driver"):
+        monkeypatch.setattr(device.backend, name, missing)
+    with device:
+        assert np.isfinite(device.read().position).all()
+    assert not stick.owners
+
+
+def test_stick_that_another_program_drives_by_hidraw_is_left_alone(tmp_path, monkeypatch):
+    node = tmp_path / "hidraw0"
+    node.touch()
+    device, stick = make()
+    monkeypatch.setattr(sys, "platform", "linux")
+    monkeypatch.setattr(usb_transport, "Guard", lambda *_: pytest.fail("no guardian may be started"))
+    monkeypatch.setattr(hidraw, "node_of_interface", lambda *_: node)
+    other = hidraw.open_locked(node)
+    try:
+        (found,) = usb.core.find(find_all=True, backend=device.backend)
+        with pytest.raises(DeviceOpenError, match=rf"held by another program.*fuser -v {node}"):
+            usb_transport.open_usb(found, real=True)
+    finally:
+        os.close(other)
+    assert released(stick)
+
+
+# --- libusb or hidraw ------------------------------------------------------------------------------------------------
+
+
+def test_missing_permission_gives_the_udev_rule_of_this_stick():
+    device, _ = make("no-permission@0")
+    with pytest.raises(DeviceOpenError, match=r'ATTR\{idVendor\}=="1209", ATTR\{idProduct\}=="ffb0"') as error:
+        device.open()
+    assert "/etc/udev/rules.d/70-haptics.rules" in str(error.value)
+    assert 'TAG+="uaccess"' in str(error.value)
+
+
+def test_libusb_is_that_of_the_system_or_of_the_package(monkeypatch):
+    def provide(own, packaged):
+        monkeypatch.setattr(usb.backend.libusb1, "get_backend", lambda *_, **__: own)
+        monkeypatch.setattr(libusb_package, "get_libusb1_backend", lambda *_, **__: packaged)
+
+    own, packaged = object(), object()
+    provide(own, packaged)
+    assert usb_listing.libusb() is own
+    provide(None, packaged)
+    assert usb_listing.libusb() is packaged
+    provide(None, None)
+    with pytest.raises(DeviceOpenError, match=r"apt-get install libusb-1\.0-0.*pip install libusb-package"):
+        usb_listing.libusb()
+    monkeypatch.setattr(finding, "hidraw_sticks", lambda root=None: [])
+    with pytest.raises(DeviceOpenError, match="no libusb"):
+        PidJoystick().open()
+
+
+def by_hidraw(monkeypatch, root):
+    """Show a stick to hidraw; return its transport."""
+    plug(root)
+    transport = FakeTransport("sidewinder-ff2")
+    monkeypatch.setattr(finding.hidraw, "HidrawTransport", lambda node: transport)
+    sticks = finding.hidraw_sticks
+    monkeypatch.setattr(finding, "hidraw_sticks", lambda *_: sticks(root))
+    return transport
+
+
+LISTINGS = {
+    "no libusb": DeviceOpenError("no libusb"),
+    "no USB": usb.core.USBError("Input/output error", -1, errno.EIO),
+    "unreadable bus": OSError(errno.EACCES, "Permission denied"),
+    "no pyusb": ImportError("No module named 'usb'"),
+}
+
+
+@pytest.mark.parametrize("error", LISTINGS.values(), ids=LISTINGS)
+def test_hidraw_lists_sticks_where_libusb_fails(error, tmp_path, monkeypatch):
+    def broken():
+        raise error
+
+    monkeypatch.setattr(usb_listing, "libusb", broken)
+    transport = by_hidraw(monkeypatch, tmp_path)
+    assert connect("045e:001b", "42") is transport
+    assert [stick.name for stick in find_sticks(root=tmp_path)] == ["SideWinder"]
+    with pytest.raises(DeviceOpenError):
+        connect("045e:001b", "42", "usb")
+
+
+def test_hidraw_is_used_without_permission_for_libusb(tmp_path, monkeypatch):
+    backend = emulated_stick("sidewinder-ff2", hand=STILL, serial="42", faults=["no-permission@0"])
+    monkeypatch.setattr(usb_listing, "libusb", lambda: backend)
+    transport = by_hidraw(monkeypatch, tmp_path)
+    assert connect("045e:001b", "42") is transport
+
+
+def test_message_is_that_of_libusb_where_neither_transport_works(monkeypatch):
+    backend = emulated_stick("openffboard", hand=STILL, faults=["no-permission@0"])
+    monkeypatch.setattr(usb_listing, "libusb", lambda: backend)
+    monkeypatch.setattr(finding, "hidraw_sticks", lambda *_: [])
+    with pytest.raises(DeviceOpenError, match="may not be opened"):
+        connect("1209:ffb0", "")
+    with pytest.raises(DeviceNotFoundError, match="no force-feedback stick"):
+        connect("1209:ffb0", "", "hidraw")
+
+
+def test_bus_that_cannot_be_listed_is_reported(monkeypatch):
+    backend = emulated_stick("openffboard", hand=STILL)
+    monkeypatch.setattr(backend, "enumerate_devices", lambda *_: fail(errno.EIO))
+    with pytest.raises(DeviceOpenError, match=r"USB devices cannot be listed .*doctor libusb"):
+        usb_sticks(backend)
+
+
+# --- unusual sticks --------------------------------------------------------------------------------------------------
+
+
+def test_stick_without_an_output_pipe_gets_its_reports_by_requests(tmp_path, monkeypatch):
+    monkeypatch.setitem(PROFILES, "piped", dataclasses.replace(PROFILES["sidewinder-ff2"], out_endpoint=0))
+    backend = emulated_stick("piped", hand=STILL)
+    (stick,) = backend.sticks
+    path = tmp_path / "stick.toml"
+    write_parameters(path, build_parameters(stick.truths))
+    with PidJoystick({"parameters": str(path)}, backend=backend) as device:
+        link = device._streaming._transport.link
+        assert (link.out_endpoint, link.out_interval) == (False, 1e-3)
+        assert device.spec.delay == pytest.approx(3e-3)
+        command(device, (2.0, -1.0), 0.05)
+        np.testing.assert_allclose(stick.force, (2.0, -1.0), atol=0.06)
+    assert released(stick)
+    assert len(stick.received("free")) == 2
+
+
+def test_hid_device_without_forces_is_given_back(monkeypatch):
+    backend = emulated_stick("openffboard", hand=STILL)
+    monkeypatch.setattr(backend.sticks[0].firmware, "report_descriptor", MOUSE)
+    (device,) = usb.core.find(find_all=True, backend=backend)
+    with pytest.raises(DeviceOpenError, match="1209:ffb0 has no interface that plays forces"):
+        usb_transport.open_usb(device, real=False)
+    assert released(backend.sticks[0])
+
+
+class Overlay:
+    """An object with some attributes replaced."""
+
+    def __init__(self, base, **changes):
+        self._base = base
+        self.__dict__.update(changes)
+
+    def __getattr__(self, name):
+        return getattr(self._base, name)
+
+    def __iter__(self):
+        return iter(self._base)
+
+
+def test_interface_with_forces_is_chosen_from_two_of_the_class(monkeypatch):
+    device, stick = make()
+    tried = []
+    candidate, describe = usb_transport.is_candidate, usb_transport.report_descriptor
+
+    def interfaces():
+        (own,) = filter(candidate, usb.core.Device.get_active_configuration(found))
+        return [Overlay(own, bInterfaceNumber=1), own]
+
+    def described(found, interface):
+        tried.append(interface.bInterfaceNumber)
+        return MOUSE if interface.bInterfaceNumber == 1 else describe(found, interface)
+
+    monkeypatch.setattr(usb_transport, "report_descriptor", described)
+    (found,) = usb.core.find(find_all=True, backend=device.backend)
+    transport = usb_transport.open_usb(Overlay(found, get_active_configuration=interfaces), real=False)
+    assert tried == [1, stick.profile.interface]
+    assert set(stick.owners) == {stick.profile.interface}, "the other one is released"
+    transport.close()
+    assert {1, stick.profile.interface} <= stick.drivers
+
+
+# --- model C in real time --------------------------------------------------------------------------------------------
+
+
+class Watched:
+    """The device and a log of commands, forces and positions of the handle."""
+
+    def __init__(self, device):
+        self._device = device
+        self.stick = device.backend.sticks[0]
+        self.rows = []
+
+    def __getattr__(self, name):
+        return getattr(self._device, name)
+
+    def write(self, command):
+        self._device.write(command)
+        self.rows.append((*command, *self.stick.force, *self.stick.handle))
+
+    def vectors_per_second(self):
+        """Return the rate [1/s] at which both magnitudes are renewed in the frames in which they change."""
+        frames = [frame for frame, kind, _ in self.stick.firmware.log if kind == "constant"]
+        steady = [later - earlier for earlier, later in zip(frames, frames[2:], strict=False) if later - earlier < 50]
+        return 1.0 / (FRAME * float(np.mean(steady)))
+
+
+@pytest.mark.parametrize(("profile", "force"), [("sidewinder-ff2", 4.0), ("openffboard", 2.0)])
+def test_model_c_slides_with_its_force_at_the_rate_of_the_bus_and_then_holds(profile, force, tmp_path):
+    """The bounds are wide: the machine schedules the threads of the driver."""
+    found, spec = advised(profile, force), data_sheet(profile)
+    clock = WallClock(FRAME)
+    backend = emulated_stick(profile, hand=TO_A_PLACE)
+    watched = Watched(EmulatedPidJoystick({"emulated": True, "emulator": profile}, clock=clock, backend=backend))
+    element = MasslessImpedance(Coulomb(force), found.stiffness, found.damping, FRAME)
+    trace = Trace.create(tmp_path / "trace", capacity=16384)
+    Servo(watched, element, trace, clock=clock).run(1.8)
+    rows = np.array(watched.rows[:-FADED_OUT])
+    full = np.abs(np.hypot(rows[:, 0], rows[:, 1]) - force) < 1e-9
+    settled = full.copy()
+    for ago in range(1, 1 + 3 * round(spec.delay / FRAME)):  # threads take their time, too
+        settled[ago:] &= full[:-ago]
+    assert settled.sum() > 50
+    assert np.hypot(rows[settled, 2], rows[settled, 3]).mean() == pytest.approx(force, rel=0.01)
+    limit = 1.0 / (spec.dimensions * float(PROFILES[profile].truths()["device"]["out_interval_s"]))
+    assert 0.5 * limit < watched.vectors_per_second() < 1.05 * limit
+    held = rows[-500:]
+    assert 0.1 * force < np.hypot(held[:, 0], held[:, 1]).max() < force
+    assert swing(held) <= 2.0 * found.count_jump
+    assert drift(held) < spec.position_resolution

@@ -1,3 +1,0 @@
-from tests.devices.arm.conftest import stepped
-
-__all__ = ["stepped"]

@@ -1,0 +1,131 @@
+"""Emulators in other processes: scheduling, imports, and drivers that do not import emulators; data sheets."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import devices
+from tests.devices.data_sheets import STIFFEST, main
+from tests.processes import ROOT
+
+STARTS = """
+import json, os, socket, struct, sys
+from devices.emulators.odrive.child import spawn
+
+priority = int(sys.argv[1])
+if priority:
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+with spawn({}) as address, socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as wire:
+    wire.connect(address)
+    process = struct.unpack("3i", wire.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12))[0]
+    wire.send(b'\\x03["stalled"]')
+    wire.recv(64)  # it serves by now
+    threads = [int(name) for name in os.listdir(f"/proc/{process}/task")]
+    loop = os.sched_getscheduler(process), os.sched_getparam(process).sched_priority
+    others = [os.sched_getscheduler(thread) for thread in threads if thread != process]
+    print(json.dumps((*loop, others)))
+"""
+
+SHARES = """
+import json, os, sys
+from concurrent.futures import ThreadPoolExecutor
+from devices.emulators.odrive import child
+
+def processors(process=0):
+    return sorted(os.sched_getaffinity(process))
+
+if sys.argv[1:]:
+    os.sched_setaffinity(0, {int(sys.argv[1])})
+found = {"before": processors()}
+with child.spawn({}) as address, ThreadPoolExecutor() as begun:
+    emulator, = map(int, open("/proc/self/task/%d/children" % os.getpid()).read().split())
+    found |= {"emulator": processors(emulator), "ours": processors(), "begun": begun.submit(processors).result()}
+print(json.dumps({**found, "after": processors()}))
+"""
+
+PROCESSORS = sorted(os.sched_getaffinity(0))
+
+
+def may_have_fifo():
+    """Return whether another process gets FIFO scheduling."""
+    trial = "import os; os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(20))"
+    return subprocess.run([sys.executable, "-c", trial], stderr=subprocess.DEVNULL, check=False).returncode == 0
+
+
+@pytest.mark.parametrize(("priority", "policy", "its"), [(0, os.SCHED_OTHER, 0), (20, os.SCHED_FIFO, 19)])
+def test_emulator_loop_has_a_priority_below_its_starter(priority, policy, its):
+    if priority and not may_have_fifo():
+        pytest.skip("FIFO scheduling is not granted here")
+    command = [sys.executable, "-c", STARTS, str(priority)]
+    said = subprocess.run(command, stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True).stdout
+    found, of_loop, others = json.loads(said)
+    assert (found, of_loop) == (policy, its)
+    assert set(others) <= {os.SCHED_OTHER}
+
+
+def shared(*processor):
+    """Return the processors of an emulator, of the thread that started it, and of a new thread of that."""
+    command = [sys.executable, "-c", SHARES, *processor]
+    found = json.loads(subprocess.run(command, capture_output=True, cwd=ROOT, check=True).stdout)
+    return found
+
+
+@pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
+def test_loop_and_emulator_get_different_processors():
+    found = shared()
+    assert len(found["emulator"]) == 1
+    assert sorted(found["ours"] + found["emulator"]) == found["before"] == found["after"] == PROCESSORS
+    assert found["begun"] == found["ours"]
+
+
+@pytest.mark.skipif(len(PROCESSORS) < 2, reason="there is one processor only")
+def test_pinned_loop_leaves_the_other_processors_to_its_emulator():
+    found = shared(f"{PROCESSORS[0]}")
+    assert found["before"] == found["ours"] == found["begun"] == found["after"] == PROCESSORS[:1]
+    assert set(found["emulator"]) >= set(PROCESSORS[1:])  # a container may leave out others that the machine has
+    assert PROCESSORS[0] not in found["emulator"]
+
+
+@pytest.mark.parametrize("module", ["devices.emulators.arm.child", "devices.emulators.odrive.child"])
+def test_emulator_imports_no_slow_modules_at_start(module):
+    """It starts with the priority of the loop that started it."""
+    trial = f"import sys, {module}; print('numba' in sys.modules or 'usb' in sys.modules)"
+    said = subprocess.run([sys.executable, "-c", trial], stdout=subprocess.PIPE, text=True, cwd=ROOT, check=True).stdout
+    assert said == "False\n"
+
+
+@pytest.mark.parametrize("name", [info.name for info in devices.describe_backends() if info.emulated])
+def test_driver_does_not_import_emulators(name):
+    """A new process has imported nothing before."""
+    module, _, cls = devices.BACKENDS[name].place.partition(":")
+    code = (
+        f"import json, sys, {module} as driver\n"
+        "from haptics.errors import ConfigurationError\n"
+        f"driver.{cls}()\n"
+        "try:\n"
+        f"    driver.{cls}({{'emulated': True}})\n"
+        "except ConfigurationError as error:\n"
+        "    words = str(error)\n"
+        "known = [m for m in sys.modules if m.startswith(('devices.emul', 'devices.virtual', 'devices.faults'))]\n"
+        "print(json.dumps([words, known]))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=100, check=True)
+    words, known = json.loads(done.stdout)
+    assert "unknown setting 'device.emulated'" in words
+    assert known == []
+
+
+def test_table_of_data_sheets_is_written():
+    lines = []
+    main(["virtual-joystick"], lines.append)
+    assert lines[0].startswith("| device |")
+    assert re.fullmatch(r"\n\d+ processors; load average [\d.]+ when it began, [\d.]+ when it ended\.\n", lines.pop())
+    told = {line.split(" | ")[1]: line.rstrip(" |\n").split(" | ")[-1] for line in lines[1:]}
+    figures = "position resolution", "delay", "least friction", "largest force", "largest speed", STIFFEST
+    assert told.keys() == set(figures)
+    assert told.pop("delay") == "not seen from here"  # a run without a clock takes no time
+    assert all(value[0].isdigit() or value.startswith("-") for value in told.values())
