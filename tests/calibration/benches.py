@@ -1,10 +1,9 @@
-"""An emulated stick and somebody who holds it, to be calibrated by the wall's clock or in step with the bus."""
+"""An emulated stick and its emulated operator, calibrated in wall-clock time or in step with the bus."""
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,39 +12,38 @@ import pytest
 from calibration.joystick import looking, release
 from calibration.joystick import stick as stick_module
 from calibration.joystick.emulated import OPERATION, EmulatedPerson, OperatedHandSettings
-from calibration.joystick.procedure import Bench, Calibration, calibrate
+from calibration.joystick.procedure import Bench, calibrate
 from calibration.joystick.request import Request
 from calibration.motions import Mover
 from devices.emulated.joystick import EmulatedPidJoystick, EmulatedStickSettings
 from devices.emulators.pid import emulated_stick
-from devices.emulators.pid.stick import EmulatedStick
 from devices.emulators.pid.usb_backend import EmulatedUsbBackend
 from devices.emulators.times import FreeTime
 from devices.faults import FaultyDevice, parse_fault
-from devices.joystick.parameters import StickParameters, build_parameters
+from devices.joystick.parameters import build_parameters
 from haptics.clock import Clock, WallClock
 from haptics.servo.lane import Lane
 from haptics.shared import SharedFile
 from tests.devices.joystick.in_step import BusClock, put_in_step
 
 WALL = 1e-3
-"""Frames of the bus that take their time; without, they go by as fast as the machine can."""
+"""Period of the bus in wall-clock time [s]; with 0 the bus is as fast as the machine."""
 
 
 @dataclass
 class Table:
-    """A stick on its bus, who holds it, and the file between them."""
+    """A stick on its bus, its operator, and the file between them."""
 
     backend: EmulatedUsbBackend
     person: Any
     shared: SharedFile
 
     @property
-    def stick(self) -> EmulatedStick:
+    def stick(self):
         return self.backend.sticks[0]
 
 
-def bench(profile: str, kind: type[EmulatedPerson] = EmulatedPerson, period: float = 0.0, **known: Any) -> Table:
+def bench(profile, kind=EmulatedPerson, period=0.0, **known):
     shared = SharedFile("hand")
     lane = Lane(shared.path, OPERATION, create=True)
     backend = emulated_stick(profile, hand=OperatedHandSettings(str(shared.path)), period=period)
@@ -56,11 +54,32 @@ def bench(profile: str, kind: type[EmulatedPerson] = EmulatedPerson, period: flo
     return Table(backend, person, shared)
 
 
-def truth_of(stick: EmulatedStick) -> StickParameters:
+class Idle(EmulatedPerson):
+    """Says that it is done without moving the handle."""
+
+    def bring(self, place, look):
+        look()
+
+
+class Mirrored(EmulatedPerson):
+    """Confuses left and right."""
+
+    def bring(self, place, look):
+        super().bring(place._replace(x=-place.x), look)
+
+
+class Holding(EmulatedPerson):
+    """Keeps holding the handle."""
+
+    def let_go(self, look):
+        pass
+
+
+def truth_of(stick):
     return build_parameters(stick.truths)
 
 
-def request(stick: EmulatedStick, **more: Any) -> Request:
+def request(stick, **more):
     own = stick.profile.handle
     scale = {} if "weight" in more else {"stated_max_force": truth_of(stick).force.max_force_n}
     travels = {"travel_x": 2.0 * own.half_width, "travel_y": 2.0 * own.half_height}
@@ -68,20 +87,20 @@ def request(stick: EmulatedStick, **more: Any) -> Request:
 
 
 class StepClock(BusClock):
-    """Goes by with the frames of the bus, in which the driver makes its steps."""
+    """A clock that advances with the frames of the bus, in which the driver makes its steps."""
 
-    def __init__(self, period: float, bus: FreeTime, sleep: Callable[[float], None]) -> None:
+    def __init__(self, period, bus, sleep):
         self._sleep = sleep
         super().__init__(period, bus)
 
-    def wait(self, tick: int) -> float:
+    def wait(self, tick):
         self._sleep(self._origin + tick * self.period - self._bus.now())
         return super().wait(tick)
 
 
 @contextlib.contextmanager
-def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
-    """Give what moves the stick in this process, with `faults` on demand; a bus without a clock takes all with it."""
+def moved_here(table, *faults):
+    """Return a factory of movers of the stick in this process, with `faults`, in step with a bus without a clock."""
     stick = table.stick
     with pytest.MonkeyPatch.context() as patch:
         new_clock: Callable[[], Clock] = functools.partial(WallClock, 1e-3)
@@ -90,10 +109,10 @@ def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
             patch.setattr(stick, "wait", sleep)
             new_clock = functools.partial(StepClock, 1e-3, stick.time, sleep)
 
-        def mover(file: Path) -> Mover:
+        def mover(file):
             clock = new_clock()
 
-            def make(more: Mapping[str, Any], _: Clock) -> FaultyDevice:
+            def make(more, _):
                 settings = {"emulated": True, "emulator": stick.profile.name, "parameters": str(file)}
                 device = EmulatedPidJoystick(settings, clock=clock, backend=table.backend)
                 return FaultyDevice(device, map(parse_fault, faults), clock)
@@ -103,17 +122,17 @@ def moved_here(table: Table, *faults: str) -> Iterator[Callable[[Path], Mover]]:
         yield mover
 
 
-def attempt(table: Table, place: Path, **more: Any) -> Calibration:
+def attempt(table, place, **more):
     with moved_here(table) as mover:
         bench = Bench(EmulatedStickSettings(emulated=True), mover, table.backend)
         return calibrate(bench, table.person, request(table.stick, **more), place, {})
 
 
-def near(found: Any, truth: Any, part: float) -> None:
+def near(found, truth, part):
     found, truth = np.array(found), np.array(truth)
     np.testing.assert_allclose(found, truth, atol=part * np.abs(truth).max(), rtol=0.0)
 
 
-def left_alone(stick: EmulatedStick) -> bool:
-    """Tell whether nothing pushes and the kernel's driver has the stick again."""
+def left_alone(stick):
+    """Return True if no force acts and the driver of the kernel has the stick again."""
     return not stick.force.any() and not stick.owners and stick.profile.interface in stick.drivers

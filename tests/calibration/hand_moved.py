@@ -1,4 +1,4 @@
-"""Joints of known friction that a hand moves to and fro: the knee and the other joints of Guedelha et al. 2018."""
+"""A joint of known friction that a hand moves to and fro: the knee of Guedelha et al. 2018."""
 
 import numpy as np
 
@@ -7,15 +7,6 @@ from calibration.friction import MODELS, Motion, Samples, Travel
 DEGREE = np.pi / 180.0
 PERIOD = 0.01
 
-TABLE_1 = {
-    "hip pitch": (1.31, 2.24, 1.16),
-    "hip roll": (2.49, 0.96, 0.50),
-    "hip yaw": (1.30, 2.58, 1.22),
-    "knee": (1.27, 1.95, 0.69),
-    "ankle pitch": (2.90, 0.71, 1.32),
-    "ankle roll": (2.05, 1.29, 1.20),
-}
-"""Static levels forward and backward [N m] and viscosity [N m s/deg]; a Coulomb level is given for the knee alone."""
 
 KNEE = {
     "coulomb": 0.85,
@@ -24,18 +15,11 @@ KNEE = {
     "static_backward": 1.95,
     "stribeck_velocity": 1.0 * DEGREE,
 }
-"""As in the paper's Fig. 10; the speed is the unit that its (26) leaves out."""
+"""Parameters of Fig. 10 of the paper; the Stribeck velocity is the unit that its (26) omits."""
 
 
-def joint(name: str) -> dict[str, float]:
-    forward, backward, viscosity = TABLE_1[name]
-    coulomb = 0.85 if name == "knee" else 0.6 * min(forward, backward)
-    levels = {"coulomb": coulomb, "static_forward": forward, "static_backward": backward}
-    return {**levels, "viscosity": viscosity / DEGREE, "stribeck_velocity": DEGREE}
-
-
-def hand(seed: int, duration: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return times, angles [rad] and velocities of a joint that is moved to and fro, never twice in the same way."""
+def hand(seed, duration):
+    """Return times, angles [rad] and velocities of a joint that is moved to and fro irregularly."""
     rng = np.random.default_rng(seed)
     time = np.arange(0.0, duration, PERIOD)
     speeds = np.array((12.0, 4.0, 8.0)) * DEGREE * rng.uniform(0.8, 1.2, 3)
@@ -44,13 +28,11 @@ def hand(seed: int, duration: float) -> tuple[np.ndarray, np.ndarray, np.ndarray
     return time, np.sin(phases) @ (speeds / rates), np.cos(phases) @ speeds
 
 
-def measured(
-    truth: dict[str, float], seed: int = 0, duration: float = 60.0, torque_noise: float = 0.0, model: str = "stribeck"
-) -> Samples:
+def measured(truth, seed=0, duration=60.0, torque_noise=0.0, model="stribeck"):
     """Return samples of a joint of known friction with exact velocities and positions.
 
-    The harmonics are those of a shaft that turns eight times as far as the joint: within the range of the joint they
-    could not be told from an offset.
+    The harmonics belong to a shaft that turns eight times as far as the joint: within the range of the joint they
+    could not be separated from an offset.
     """
     time, angle, velocity = hand(seed, duration)
     noise = torque_noise * np.random.default_rng(seed + 1000).standard_normal(len(time))
@@ -59,8 +41,8 @@ def measured(
     return Samples(time, velocity, friction, travel=motion.travel, angle=motion.angle)
 
 
-def encoded(seed: int, duration: float, counts: float, encoder_noise: float, torque_noise: float) -> Samples:
-    """Return what was measured of the knee with an encoder: steps of `counts` and white noise, both in radians."""
+def encoded(seed, duration, counts, encoder_noise, torque_noise):
+    """Return samples of the knee from an encoder with steps of `counts` and white noise, both in radians."""
     time, angle, velocity = hand(seed, duration)
     rng = np.random.default_rng(seed + 1000)
     seen = angle + encoder_noise * rng.standard_normal(len(time))

@@ -1,9 +1,6 @@
-"""Joints whose friction is known, and files of what would be measured of them."""
-
-from __future__ import annotations
+"""Recordings of joints of known friction, and files of them."""
 
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +14,7 @@ Array = NDArray[np.float64]
 SOURCE = Source("knee.csv", "0" * 64)
 
 
-def friction(velocity: Array, law: dict[str, float] = KNEE) -> Array:
+def friction(velocity, law=KNEE):
     """Return the friction in the direction of the velocity; no friction at rest."""
     speed = np.abs(velocity)
     fall = np.exp(-speed / law["stribeck_velocity"])
@@ -26,8 +23,8 @@ def friction(velocity: Array, law: dict[str, float] = KNEE) -> Array:
     return np.asarray(np.sign(velocity) * level)
 
 
-def swinging(amplitude: float = 20.0 * DEGREE, duration: float = 60.0, rate: float = 100.0) -> tuple[Array, ...]:
-    """Return time, position, velocity and acceleration of a joint that somebody swings, ever faster and slower."""
+def swinging(amplitude=20.0 * DEGREE, duration=60.0, rate=100.0):
+    """Return time, position, velocity and acceleration of a joint that is swung with changing amplitude."""
     time = np.arange(0.0, duration, 1.0 / rate)
     phase, envelope = 0.9 * time, 0.55 + 0.45 * np.cos(0.13 * time)
     velocity = amplitude * envelope * np.sin(phase)
@@ -35,15 +32,15 @@ def swinging(amplitude: float = 20.0 * DEGREE, duration: float = 60.0, rate: flo
     return time, position, velocity, np.gradient(velocity, time)
 
 
-def idle(noise: float = 0.0, seed: int = 1, duration: float = 60.0, joint: str = "knee") -> JointRecording:
-    """Return what is measured of the knee while its motor does nothing."""
+def idle(noise=0.0, seed=1, duration=60.0, joint="knee"):
+    """Return a recording of the knee with an idle motor."""
     time, position, velocity, acceleration = swinging(duration=duration)
     torque = -friction(velocity) + noise * np.random.default_rng(seed).standard_normal(len(time))
     return JointRecording(joint, True, time, velocity, torque, SOURCE, acceleration, position)
 
 
-def driven(gain: float = 0.05, offset: float = 0.8, noise: float = 0.0, inertia: float = 0.0) -> JointRecording:
-    """Return what is measured of the knee while its motor is driven by a PWM [percent] that goes up and down."""
+def driven(gain=0.05, offset=0.8, noise=0.0, inertia=0.0):
+    """Return a recording of the knee whose motor is driven by a PWM [percent] that rises and falls."""
     still = idle(duration=40.0)
     drive = 60.0 * np.sin(0.37 * still.time + 0.4)
     noisy = noise * np.random.default_rng(2).standard_normal(len(still))
@@ -52,22 +49,22 @@ def driven(gain: float = 0.05, offset: float = 0.8, noise: float = 0.0, inertia:
     return replace(still, effort=torque, drive=drive, drive_unit="percent")
 
 
-def through_stuck_gear(driving: Array, static: float) -> Array:
-    """Return what a gear passes on to a joint that is held: what exceeds its static friction, until that turns over."""
+def through_stuck_gear(driving, static):
+    """Return the torque that a gear transmits to a held joint, with the hysteresis of its static friction."""
     passed = np.zeros(len(driving))
     for k, torque in enumerate(driving):
         passed[k] = min(max(passed[k - 1], torque - static), torque + static)
     return passed
 
 
-def write_csv(path: Path, **columns: Array) -> Path:
-    """Write columns as a person's program does; two underscores stand for the dot after the name of a joint."""
+def write_csv(path, **columns):
+    """Write columns as CSV; two underscores in a name become the dot after the name of a joint."""
     names = [name.replace("__", ".") for name in columns]
     np.savetxt(path, np.column_stack(list(columns.values())), delimiter=",", header=",".join(names), comments="")
     return path
 
 
-def write_idle(path: Path, noise: float = 0.1, seed: int = 1, duration: float = 60.0) -> Path:
-    """Write `idle` as the contract's columns."""
+def write_idle(path, noise=0.1, seed=1, duration=60.0):
+    """Write the recording `idle` with the columns of the contract."""
     knee = idle(noise, seed, duration)
     return write_csv(path, time_s=knee.time, velocity_rad_per_s=knee.velocity, torque_nm=knee.effort)

@@ -1,4 +1,4 @@
-"""Joints whose friction is known, moved as a person or a robot would move them."""
+"""Joints of known friction in smooth motions of a hand or a robot."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ PERIOD = 0.004
 
 
 def recorded(time, velocity, friction, position=None, acceleration=None, rotary=True):
-    """Return a recording of a joint that is opposed by so much friction."""
+    """Return a recording of a joint with this friction."""
     source = Source("elbow.csv", "0" * 64)
     return JointRecording("joint", rotary, time, velocity, -np.asarray(friction), source, acceleration, position)
 

@@ -1,10 +1,6 @@
-"""From identified friction to a session: conversion, choice of law and elements, and the file that says so."""
-
-from __future__ import annotations
+"""From identified friction to a session: conversion, laws, elements, files, and comparison of hysteresis loops."""
 
 import tomllib
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 import pytest
@@ -13,11 +9,11 @@ from numpy.typing import NDArray
 from apps.settings.config import complete
 from calibration.data.files import Source
 from calibration.data.joint_recording import JointRecording
+from calibration.hysteresis import BINS, Motion, compare_loops, mean_loop
 from calibration.parameters.parameters import Found, JointParameters
 from calibration.rendering import (
     PERIOD,
     Conversion,
-    FeltFriction,
     SlidingFriction,
     felt_friction,
     format_hand,
@@ -48,20 +44,20 @@ STEEP = {**GENTLE, "static_forward": 7.0, "static_backward": 7.0, "stribeck_velo
 SIDED = {"coulomb_forward": 3.0, "coulomb_backward": 2.0, "viscosity_forward": 5.0, "viscosity_backward": 5.0}
 
 
-def slide(values: dict[str, float], model: str = "coulomb-viscous") -> JointParameters:
+def slide(values, model="coulomb-viscous"):
     return JointParameters("slide", False, Found(model, values))
 
 
-def felt(values: dict[str, float], model: str = "coulomb-viscous", conversion: Conversion = SLIDE) -> FeltFriction:
+def felt(values, model="coulomb-viscous", conversion=SLIDE):
     return felt_friction(slide(values, model), conversion, VELOCITY / conversion.lever_arm, [SOURCE])
 
 
-def rendered(found: FeltFriction, velocity: Array) -> Array:
+def rendered(found, velocity):
     plane = np.column_stack((velocity, np.zeros_like(velocity)))
     return make_law(found.law)(plane)[:, 0]
 
 
-def element_of(found: FeltFriction, causality: Causality = Causality.IMPEDANCE) -> Any:
+def element_of(found, causality=Causality.IMPEDANCE):
     form = getattr(found, causality)
     return make_element(form["model"], found.law, form["element"], PERIOD, causality)
 
@@ -69,17 +65,12 @@ def element_of(found: FeltFriction, causality: Causality = Causality.IMPEDANCE) 
 # --- units ------------------------------------------------------------------------------------------------------------
 
 
-def test_torques_become_forces_at_the_lever_arm() -> None:
+def test_torques_become_forces_at_the_lever_arm():
     conversion = Conversion.of(True, 0.1, 0.5)
     joint = JointParameters("knee", True, Found("stribeck", {**GENTLE, "stribeck_velocity": 0.8}))
     found = felt_friction(joint, conversion, VELOCITY / 0.1)
-    assert found.law == {
-        "name": "stribeck",
-        "kinetic_force": 15.0,
-        "static_force": 17.0,
-        "stribeck_velocity": 0.08,
-        "viscosity": 200.0,
-    }
+    levels = {"kinetic_force": 15.0, "static_force": 17.0}
+    assert found.law == {"name": "stribeck", **levels, "stribeck_velocity": 0.08, "viscosity": 200.0}
 
 
 @pytest.mark.parametrize(
@@ -92,7 +83,7 @@ def test_torques_become_forces_at_the_lever_arm() -> None:
         ((True, 0.1, float("nan")), r"--scale = nan"),
     ],
 )
-def test_a_conversion_without_sense_is_refused(arguments: Any, message: str) -> None:
+def test_impossible_conversions_are_refused(arguments, message):
     with pytest.raises(ConfigurationError, match=message):
         Conversion.of(*arguments)
 
@@ -111,7 +102,7 @@ def test_a_conversion_without_sense_is_refused(arguments: Any, message: str) -> 
         (SIDED, "coulomb-viscous-asymmetric", "asymmetric"),
     ],
 )
-def test_a_friction_that_a_law_has_is_rendered_exactly(values: dict[str, float], model: str, name: str) -> None:
+def test_friction_of_a_known_law_is_rendered_exactly(values, model, name):
     found = felt(values, model)
     assert found.law["name"] == name
     identified = SlidingFriction.of(model, values, SLIDE)
@@ -121,7 +112,7 @@ def test_a_friction_that_a_law_has_is_rendered_exactly(values: dict[str, float],
 
 
 @pytest.mark.parametrize(("fall", "name"), [(0.1, "asymmetric"), (2.0, "stribeck")])
-def test_of_asymmetric_levels_and_a_fall_the_law_that_comes_closer_is_rendered(fall: float, name: str) -> None:
+def test_asymmetric_levels_with_a_fall_are_rendered_by_the_closer_law(fall, name):
     values = {
         **SIDED,
         "coulomb_backward": 2.8 if fall > 1.0 else 2.0,
@@ -148,7 +139,7 @@ def test_of_asymmetric_levels_and_a_fall_the_law_that_comes_closer_is_rendered(f
         {"coulomb_forward": 0.0, "coulomb_backward": 0.0, "viscosity": 0.0},
     ],
 )
-def test_levels_of_zero_are_no_error(values: dict[str, float]) -> None:
+def test_levels_of_zero_are_rendered(values):
     found = felt(values, "coulomb-viscous-asymmetric")
     for causality in Causality:
         element_of(found, causality).step((0.1, 0.0))
@@ -156,9 +147,7 @@ def test_levels_of_zero_are_no_error(values: dict[str, float]) -> None:
 
 @pytest.mark.parametrize("model", ["stribeck", "stribeck-gaussian"])
 @pytest.mark.parametrize("presliding", [{}, {"presliding": 1.5, "presliding_distance": 1e-3}])
-def test_a_fall_that_is_too_steep_is_widened_until_every_element_solves_it(
-    model: str, presliding: dict[str, float]
-) -> None:
+def test_a_steep_fall_is_widened_until_every_element_solves_it(model, presliding):
     found = felt({**STEEP, **presliding}, model)
     law = make_law(found.law)
     for causality in Causality:
@@ -176,7 +165,7 @@ def test_a_fall_that_is_too_steep_is_widened_until_every_element_solves_it(
     assert found.error < only_widened
 
 
-def test_a_level_beyond_a_devices_reach_proposes_a_scale() -> None:
+def test_a_level_beyond_the_device_proposes_a_scale():
     joint = JointParameters("knee", True, Found("coulomb-viscous", {"coulomb": 30.0, "viscosity": 0.0}))
     (warning,) = felt_friction(joint, Conversion(True, 0.1), VELOCITY).warnings
     scale = float(warning.rpartition("--scale ")[2].rstrip("."))
@@ -188,8 +177,8 @@ def test_a_level_beyond_a_devices_reach_proposes_a_scale() -> None:
 # --- elements ---------------------------------------------------------------------------------------------------------
 
 
-def stops(way: Array, level: float, part: float, distance: float) -> Array:
-    """The identified law of dry friction with presliding: six stops, and the rest that turns over at once."""
+def stops(way, level, part, distance):
+    """Return dry friction with presliding by the identified law: six stops and a share that reverses at once."""
     limits = distance * np.linspace(0.2, 1.8, 6)
     state, result = np.zeros(6), np.empty(len(way))
     for k, step in enumerate(np.diff(way, prepend=way[0])):
@@ -199,7 +188,7 @@ def stops(way: Array, level: float, part: float, distance: float) -> Array:
 
 
 @pytest.mark.parametrize("part", [0.5, 1.5, 3.0])
-def test_presliding_is_rendered_over_the_identified_distance(part: float) -> None:
+def test_presliding_is_rendered_over_the_identified_distance(part):
     found = felt({**COULOMB, "presliding": part, "presliding_distance": 2e-3}, "coulomb-viscous-presliding")
     assert found.impedance["model"] == "iwan"
     time = np.arange(0.0, 4.0, PERIOD)
@@ -213,7 +202,7 @@ def test_presliding_is_rendered_over_the_identified_distance(part: float) -> Non
     assert np.abs(error[turned & (since_reversal > 7.4e-3)]).max() < 1e-3
 
 
-def test_an_admittance_dissipates_as_much_at_a_reversal_as_the_identified_law() -> None:
+def test_an_admittance_dissipates_as_much_at_a_reversal_as_the_identified_law():
     found = felt({**COULOMB, "presliding": 1.5, "presliding_distance": 2e-3}, "coulomb-viscous-presliding")
     form = found.admittance["element"]
     assert found.admittance["model"] == "D"
@@ -221,7 +210,7 @@ def test_an_admittance_dissipates_as_much_at_a_reversal_as_the_identified_law() 
     assert 2.0 * 3.0**2 / form["stiffness"] == pytest.approx(2.0 * 1.5 * 2e-3, rel=1e-5)
 
 
-def test_presliding_that_is_too_stiff_is_softened_and_stated() -> None:
+def test_presliding_that_is_too_stiff_is_softened_and_stated():
     found = felt({**COULOMB, "presliding": 1.5, "presliding_distance": 1e-5}, "coulomb-viscous-presliding")
     assert found.impedance["element"]["stiffness"] == 4000.0
     assert "over 0.01 mm is stiffer than an impedance device can render; there it has 0.375 mm" in found.approximated[0]
@@ -242,7 +231,7 @@ WHOLE = {
 
 
 @pytest.mark.parametrize("device", ["virtual-joystick", "virtual-arm"])
-def test_the_file_is_a_session_for_every_device(device: str) -> None:
+def test_the_file_configures_a_session_for_every_device(device):
     joint = JointParameters('a "knee"\n', True, Found("stribeck-offset-presliding-harmonics", WHOLE))
     found = felt_friction(joint, Conversion(True, 0.5), VELOCITY, [SOURCE])
     text = format_session(found, joint)
@@ -261,7 +250,7 @@ def test_the_file_is_a_session_for_every_device(device: str) -> None:
     assert max(map(len, text.splitlines())) < 200
 
 
-def test_the_file_keeps_what_a_comparison_needs() -> None:
+def test_the_file_keeps_the_provenance_for_a_comparison():
     joint = JointParameters("knee", True, Found("stribeck-offset", WHOLE))
     found = felt_friction(joint, Conversion(True, 0.5, 0.3), VELOCITY, [SOURCE])
     name, conversion, left_out = read_provenance(tomllib.loads(format_session(found, joint)), "felt.toml")
@@ -272,7 +261,7 @@ def test_the_file_keeps_what_a_comparison_needs() -> None:
 
 
 @pytest.mark.parametrize("measured", [True, False])
-def test_the_recorded_motion_becomes_a_hand(tmp_path: Path, measured: bool) -> None:
+def test_the_recorded_motion_becomes_a_hand(tmp_path, measured):
     time = np.arange(5.0, 15.0, 0.01)
     angle = 0.8 + 0.5 * np.sin(1.3 * (time - 5.0))
     velocity = 0.65 * np.cos(1.3 * (time - 5.0))
@@ -288,6 +277,52 @@ def test_the_recorded_motion_becomes_a_hand(tmp_path: Path, measured: bool) -> N
     assert hand.start[1] == 0.0
 
 
-def test_a_joint_that_stands_still_is_refused() -> None:
+def test_a_joint_that_does_not_move_is_refused():
     with pytest.raises(ConfigurationError, match="slide: does not move"):
         felt_friction(slide(COULOMB), SLIDE, np.zeros(100))
+
+
+# --- hysteresis loops -------------------------------------------------------------------------------------------------
+
+TIME = np.arange(0.0, 20.0, 0.005)
+
+
+def swung(level=2.0, viscosity=0.0, middle=0.0, amplitude=0.5):
+    velocity = amplitude * np.cos(TIME)
+    return Motion(middle + amplitude * np.sin(TIME), velocity, level * np.sign(velocity) + viscosity * velocity)
+
+
+def test_the_loop_of_dry_friction_is_a_rectangle():
+    found = compare_loops(swung(2.0), swung(2.2))
+    assert found.level == pytest.approx(2.0)
+    assert found.difference == pytest.approx(0.1)
+    assert found.area_measured == pytest.approx(2.0 * 2.0 * 1.0, rel=1e-3)
+    assert found.area_rendered == pytest.approx(1.1 * found.area_measured)
+
+
+def test_branches_are_averaged_over_distance():
+    """A slow and a fast pass over a bin have equal weight."""
+    steps = np.concatenate([np.full(100, 0.01), np.full(1000, -0.001), np.full(1000, 0.001), np.full(100, -0.01)])
+    fast = np.abs(steps) > 0.005
+    motion = Motion(np.cumsum(steps), steps, np.sign(steps) * np.where(fast, 3.0, 1.0))
+    loop = mean_loop(motion, np.linspace(0.1, 0.9, BINS + 1))
+    np.testing.assert_allclose(loop.forward, 2.0, atol=0.25)
+    assert loop.forward.mean() == pytest.approx(2.0, abs=0.05)
+    assert loop.backward.mean() == pytest.approx(-2.0, abs=0.05)
+
+
+def test_only_the_shared_range_is_compared():
+    found = compare_loops(swung(2.0, amplitude=0.5), swung(2.0, amplitude=0.3, middle=0.1))
+    assert found.measured.position[0] > -0.2
+    assert found.measured.position[-1] < 0.4
+    assert found.difference == pytest.approx(0.0, abs=1e-12)
+
+
+def test_motions_that_cannot_be_compared_are_refused():
+    with pytest.raises(ConfigurationError, match="do not overlap"):
+        compare_loops(swung(), swung(middle=5.0))
+    with pytest.raises(ConfigurationError, match="encloses no work"):
+        compare_loops(swung(-2.0), swung())
+    few = Motion(*(column[:3] for column in (swung().position, swung().velocity, swung().friction)))
+    with pytest.raises(ConfigurationError, match="share 0 of 60 positions"):
+        compare_loops(swung(), few)

@@ -1,12 +1,12 @@
-"""What holds for the repository as a whole: its dependencies, their licences, what an import may load, its links."""
+"""The repository: dependencies and their licences, imports, links, documented backends, and the writers of devices."""
 
 from __future__ import annotations
 
+import ast
 import re
 import subprocess
 import sys
 import tomllib
-from collections.abc import Iterator
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -15,6 +15,11 @@ import pytest
 from packaging.markers import default_environment
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+
+from apps import plugged
+from apps.doctor.checks import service
+from apps.doctor.checks.families import FAMILIES
+from devices import BACKENDS, is_virtual
 
 ROOT = Path(__file__).resolve().parents[2]
 PYTHONS = ("3.11", "3.12", "3.13")
@@ -26,16 +31,16 @@ TEXTS = [
 ]
 
 
-def _environment(python: str) -> dict[str, str]:
+def _environment(python):
     return {**default_environment(), "python_version": python, "python_full_version": f"{python}.1", "extra": ""}
 
 
-def _pin_lines() -> list[str]:
+def _pin_lines():
     lines = (ROOT / "constraints.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
-def _pins(python: str) -> dict[str, str]:
+def _pins(python):
     pins: dict[str, str] = {}
     for requirement in map(Requirement, _pin_lines()):
         if requirement.marker is None or requirement.marker.evaluate(_environment(python)):
@@ -44,15 +49,15 @@ def _pins(python: str) -> dict[str, str]:
     return pins
 
 
-def _requirements(lines: list[str], python: str) -> Iterator[Requirement]:
+def _requirements(lines, python):
     for requirement in map(Requirement, lines):
         if requirement.marker is None or requirement.marker.evaluate(_environment(python)):
             yield requirement
 
 
 @cache
-def _runtime_closure() -> frozenset[str]:
-    """Names of all distributions that the running program needs, found in what is installed."""
+def _runtime_closure():
+    """Return the names of all installed distributions that the running program needs."""
     this_python = "{}.{}".format(*sys.version_info)
     names: set[str] = set()
     waiting = list(_requirements(PROJECT["dependencies"], this_python))
@@ -68,12 +73,12 @@ def _runtime_closure() -> frozenset[str]:
 
 
 @pytest.mark.parametrize("line", _pin_lines())
-def test_a_constraint_is_an_exact_version_and_no_address(line: str) -> None:
+def test_a_constraint_is_an_exact_version_and_no_address(line):
     assert re.fullmatch(r'[A-Za-z0-9._-]+==[0-9][0-9A-Za-z.]*(; python_version (<|>=) "3\.\d+")?', line)
 
 
 @pytest.mark.parametrize("python", PYTHONS)
-def test_every_dependency_is_pinned_within_its_bounds(python: str) -> None:
+def test_every_dependency_is_pinned_within_its_bounds(python):
     pins = _pins(python)
     lines = [*PROJECT["dependencies"], *(line for extra in EXTRAS.values() for line in extra), "hatchling>=1.27"]
     for requirement in _requirements(lines, python):
@@ -81,12 +86,12 @@ def test_every_dependency_is_pinned_within_its_bounds(python: str) -> None:
             assert requirement.specifier.contains(pins[canonicalize_name(requirement.name)]), requirement
 
 
-def test_what_the_dependencies_need_is_pinned_too() -> None:
+def test_indirect_dependencies_are_pinned():
     assert _runtime_closure() - _pins("{}.{}".format(*sys.version_info)).keys() == set()
 
 
 @pytest.mark.skipif(sys.version_info >= (3, 12), reason="None is immortal from Python 3.12 on")
-def test_qt_gives_back_its_references_to_none() -> None:
+def test_qt_does_not_leak_references_to_none():
     core = pytest.importorskip("PySide6.QtCore", exc_type=ImportError)
     size = core.QSize()
     before = sys.getrefcount(None)
@@ -98,7 +103,7 @@ def test_qt_gives_back_its_references_to_none() -> None:
 # --- licences ---------------------------------------------------------------------------------------------------
 
 
-def _licences(name: str) -> list[str]:
+def _licences(name):
     """Return the licences one may choose from, as the distribution states them."""
     stated = metadata.metadata(name)
     expression = stated.get("License-Expression") or stated.get("License") or ""
@@ -111,20 +116,14 @@ def _licences(name: str) -> list[str]:
     return [file.read_text()[:200] for file in files]
 
 
-def _is_gpl(licence: str) -> bool:
-    """Tell whether a licence asks its users to publish under the same terms; the Lesser GPL does not."""
+def _is_gpl(licence):
+    """Return True for a GPL, whose terms extend to its users; the Lesser GPL does not count."""
     name = re.sub(r"LGPL|(Lesser|Library) General Public", "", licence, flags=re.IGNORECASE)
     return re.search(r"GPL|General Public License", name, re.IGNORECASE) is not None
 
 
-def test_the_licence_test_tells_the_two_apart() -> None:
-    assert _is_gpl("GPL-3.0-only") and _is_gpl("License :: OSI Approved :: GNU General Public License v3 (GPLv3)")
-    assert not _is_gpl("LGPL-3.0-only") and not _is_gpl("BSD-3-Clause")
-    assert not _is_gpl("License :: OSI Approved :: GNU Lesser General Public License v3 (LGPLv3)")
-
-
 @pytest.mark.parametrize("name", sorted(_runtime_closure()))
-def test_nothing_that_runs_is_under_the_gpl(name: str) -> None:
+def test_no_dependency_is_under_the_gpl(name):
     licences = _licences(name)
     assert licences, f"{name} states no licence"
     assert not all(_is_gpl(licence) for licence in licences), licences
@@ -136,9 +135,9 @@ HEAVY = ("PySide6", "shiboken6", "pyqtgraph", "pyglet", "matplotlib", "numba", "
 
 
 @pytest.mark.parametrize("module", ["haptics.errors", "devices", "apps.cli"])
-def test_what_needs_no_window_loads_none(module: str) -> None:
-    question = f"import sys, {module}; print([name for name in {HEAVY} if name in sys.modules])"
-    answer = subprocess.run([sys.executable, "-c", question], cwd=ROOT, capture_output=True, text=True, check=True)
+def test_imports_without_a_window_load_no_heavy_library(module):
+    script = f"import sys, {module}; print([name for name in {HEAVY} if name in sys.modules])"
+    answer = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
     assert answer.stdout.strip() == "[]"
 
 
@@ -146,13 +145,61 @@ def test_what_needs_no_window_loads_none(module: str) -> None:
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.relative_to(ROOT).as_posix())
-def test_links_inside_the_repository_lead_somewhere(text: Path) -> None:
+def test_links_inside_the_repository_exist(text):
     targets = re.findall(r"\]\(([^)#\s]+)[^)]*\)", text.read_text())
     missing = [target for target in targets if "://" not in target and not (text.parent / target).exists()]
     assert missing == []
 
 
-def test_the_index_lists_every_document() -> None:
-    index = (ROOT / "docs" / "README.md").read_text()
-    documents = [path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")]
-    assert [path for path in documents if path != "README.md" and f"({path})" not in index] == []
+def test_every_backend_is_documented_checked_and_detected():
+    settings = (ROOT / "docs" / "settings.md").read_text(encoding="utf-8")
+    assert [name for name in BACKENDS if f"`{name}`" not in settings] == []
+    real = {name for name in BACKENDS if not is_virtual(name)}
+    assert {family.backend for family in FAMILIES} | {service.BACKEND} == real == set(plugged._NEEDED)
+
+
+# --- writers of devices -----------------------------------------------------------------------------------------
+
+MAY_WRITE = {
+    "haptics/servo/loop.py": "the loop of the servo",
+    "haptics/servo/servo.py": "the safe output at its end",
+    "devices/faults/device.py": "a device around another one",
+    "devices/virtual/device.py": "its safe output, when it is closed",
+    "devices/emulators/pid/plant.py": "the plant behind an emulated stick",
+    "devices/emulators/inverse3/handle.py": "the plant behind an emulated service",
+    "devices/emulators/hapi/arms.py": "the plant behind an emulated board",
+    "apps/reproduce/blockage.py": "a device around another one, which watches it",
+    "examples/choosing_parameters.py": "an example that steps a virtual arm",
+    "examples/walls.py": "an example that steps a virtual joystick",
+}
+"""Files that may call ``write`` of a device, and the reason."""
+
+OTHER_TARGETS = {"stdout", "stderr", "out", "file", "wfile", "stream", "mapping"}
+"""Names of files and streams with a method ``write``."""
+
+OTHER_WRITES = {
+    "devices/joystick/session.py": "reports, to a transport",
+    "devices/joystick/streaming.py": "reports, to a session",
+    "devices/joystick/usb/usb_transport.py": "reports, to a device of pyusb",
+    "devices/arm/motors/native/line.py": "packets, to the pipes of a drive",
+    "devices/arm/motors/usb/text.py": "lines, to the serial port of a drive",
+    "devices/arm/motors/usb/pipes.py": "packets, to a device of pyusb",
+}
+"""Files that call a ``write`` with one argument of something else."""
+
+
+def test_only_the_servo_writes_to_a_device():
+    """All other code gives the servo a program, so that the envelope limits every command."""
+    found: dict[str, set[str]] = {}
+    for floor in ("haptics", "devices", "calibration", "apps", "examples"):
+        for path in sorted((ROOT / floor).rglob("*.py")):
+            source = path.read_text(encoding="utf-8")
+            if floor not in ("haptics", "devices"):
+                assert ".levels.publish" not in source and ".wake.call" not in source, f"{path} bypasses a driver"
+            for node in ast.walk(ast.parse(source)):
+                if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "write":
+                    owner = ast.unparse(node.func.value)
+                    if owner.split(".")[-1].strip("_") not in OTHER_TARGETS and len(node.args) == 1:
+                        found.setdefault(path.relative_to(ROOT).as_posix(), set()).add(owner)
+    assert {name: owners for name, owners in found.items() if name not in MAY_WRITE | OTHER_WRITES} == {}
+    assert set(MAY_WRITE) <= set(found), "a file that does not write must not be on the list"

@@ -1,4 +1,4 @@
-"""The script ``./run``: what it decides, without touching the system or the network."""
+"""Decisions of the script ``./run``, without touching the system or the network."""
 
 from __future__ import annotations
 
@@ -8,10 +8,8 @@ import importlib.util
 import json
 import os
 import sys
-from collections.abc import Callable
 from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
@@ -21,7 +19,7 @@ THIS_VENV_PACKAGE = f"python3.{sys.version_info[1]}-venv"
 
 
 @pytest.fixture
-def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def run(tmp_path, monkeypatch):
     """The script as a module, with its environment and its project in an empty folder."""
     spec = importlib.util.spec_from_loader("run_script", SourceFileLoader("run_script", str(SCRIPT)))
     assert spec is not None and spec.loader is not None
@@ -39,7 +37,7 @@ def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
 
 
 @pytest.fixture
-def venv(run: ModuleType) -> Path:
+def venv(run):
     """A finished environment with the extra ``test``."""
     run.PYTHON.parent.mkdir(parents=True)
     run.PYTHON.write_text("#!/bin/sh\nexit 0\n")
@@ -51,13 +49,13 @@ def venv(run: ModuleType) -> Path:
 
 
 class Logged:
-    """Stands in for running a command: notes it and answers as told, then with success."""
+    """Records commands instead of running them; returns the given answers, then success."""
 
-    def __init__(self, *answers: bool) -> None:
+    def __init__(self, *answers):
         self.commands: list[list[str]] = []
         self.answers = list(answers)
 
-    def __call__(self, command: list[str], **environment: str) -> bool:
+    def __call__(self, command, **environment):
         self.commands.append(command)
         return self.answers.pop(0) if self.answers else True
 
@@ -65,17 +63,21 @@ class Logged:
 # --- Python -----------------------------------------------------------------------------------------------------
 
 
-def test_old_pythons_can_read_the_script() -> None:
+def test_old_pythons_can_read_the_script():
     ast.parse(SCRIPT.read_text(), feature_version=(3, 6))
     assert "from __future__" not in SCRIPT.read_text()  # Python 3.6 knows no annotations there
 
 
-@pytest.mark.parametrize(("version", "enough"), [((3, 8), False), ((3, 10), False), ((3, 11), True), ((4, 0), True)])
-def test_the_oldest_python(run: ModuleType, version: tuple[int, int], enough: bool) -> None:
-    assert run.new_enough(version) is enough
+def test_an_old_python_is_refused(run, monkeypatch):
+    versions = ((3, 8), (3, 10), (3, 11), (4, 0))
+    assert [run.new_enough(version) for version in versions] == [False, False, True, True]
+    monkeypatch.setattr(run, "OLDEST", (99, 0))
+    with pytest.raises(run.SetupError, match=r"Python 99\.0 or newer is needed; this is 3\.") as caught:
+        run.require_python(["demo"])
+    assert caught.value.status == 2
 
 
-def test_a_newer_python_is_asked_before_it_is_trusted(run: ModuleType, tmp_path: Path) -> None:
+def test_a_newer_python_is_tried_before_it_is_used(run, tmp_path):
     shell = tmp_path / "python3.13"
     shell.write_text("#!/bin/sh\nexit 127\n")
     shell.chmod(0o755)
@@ -84,40 +86,24 @@ def test_a_newer_python_is_asked_before_it_is_trusted(run: ModuleType, tmp_path:
     assert run.newer_python({"python3.13": str(shell)}.get) is None
 
 
-def test_too_old_a_python_is_told_so(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "OLDEST", (99, 0))
-    with pytest.raises(run.SetupError, match=r"Python 99\.0 or newer is needed; this is 3\.") as caught:
-        run.require_python(["demo"])
-    assert caught.value.status == 2
-
-
 # --- system packages --------------------------------------------------------------------------------------------
 
 
-def test_each_missing_library_names_its_package_once(run: ModuleType) -> None:
+def test_each_missing_library_names_its_package_once(run):
     needs = {"libglib-2.0.so.0": "glib", "libgthread-2.0.so.0": "glib", "libGL.so.1": "gl", "libX11.so.6": "x11"}
     assert run.packages_for(needs, lambda name: name == "libGL.so.1") == ["glib", "x11"]
     assert run.packages_for(needs, lambda name: True) == []
-
-
-def test_a_library_that_does_not_exist_does_not_load(run: ModuleType) -> None:
     assert not run.loads("libthere-is-no-such-thing.so.7")
 
 
 @pytest.mark.parametrize(
     ("command", "display", "window", "tools"),
     [
-        ("demo", False, False, False),
-        ("demo", True, True, False),
-        ("haptics", True, True, False),
-        ("check", False, False, False),
-        ("test", False, True, True),
-        ("setup", False, True, True),
+        *(("demo", False, False, False), ("demo", True, True, False), ("haptics", True, True, False)),
+        *(("check", False, False, False), ("test", False, True, True), ("setup", False, True, True)),
     ],
 )
-def test_what_each_command_wants_of_the_system(
-    run: ModuleType, monkeypatch: pytest.MonkeyPatch, command: str, display: bool, window: bool, tools: bool
-) -> None:
+def test_each_command_needs_its_system_packages(run, monkeypatch, command, display, window, tools):
     monkeypatch.setattr(run.sys, "platform", "linux")
     monkeypatch.setattr(run, "loads", lambda library: False)
     monkeypatch.setattr(run.shutil, "which", lambda name: None)
@@ -127,14 +113,14 @@ def test_what_each_command_wants_of_the_system(
     assert ("rt-tests" in wanted, "gcc" in wanted) == (command == "setup", command == "setup")
 
 
-def test_the_line_to_paste(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_packages_are_advised_as_a_command(run, monkeypatch):
     monkeypatch.setattr(run.shutil, "which", lambda name: f"/usr/bin/{name}")
     assert run.advice(["libegl1", "xvfb"]) == "sudo apt-get install -y --no-install-recommends libegl1 xvfb"
     monkeypatch.setattr(run.shutil, "which", lambda name: None)
     assert run.advice(["libegl1"]) == "what Debian calls libegl1"
 
 
-def test_the_package_lists_are_fetched_only_when_needed(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_package_lists_are_fetched_only_when_needed(run, monkeypatch):
     monkeypatch.setattr(run, "administrator", lambda: ["sudo", "-n"])
     for answers, verbs, succeeded in [
         ([], ["install"], True),
@@ -148,7 +134,7 @@ def test_the_package_lists_are_fetched_only_when_needed(run: ModuleType, monkeyp
         assert all(command[:2] == ["sudo", "-n"] for command in logged.commands)
 
 
-def test_nothing_is_installed_on_the_system_against_the_wish(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_user_can_forbid_system_packages(run, monkeypatch):
     logged = Logged()
     monkeypatch.setattr(run, "logged", logged)
     monkeypatch.setenv("HAPTICS_NO_INSTALL", "1")
@@ -157,9 +143,7 @@ def test_nothing_is_installed_on_the_system_against_the_wish(run: ModuleType, mo
     assert logged.commands == []
 
 
-def test_without_a_window_the_work_goes_on(
-    run: ModuleType, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_missing_window_libraries_are_a_warning(run, monkeypatch, capsys):
     monkeypatch.setattr(run, "install_packages", lambda packages: False)
     run.provide_packages(run.COMMANDS["demo"], ["libegl1"], [])
     out, err = capsys.readouterr()
@@ -167,7 +151,7 @@ def test_without_a_window_the_work_goes_on(
     assert "there is no window" in err and err.rstrip().endswith("libegl1")
 
 
-def test_without_ensurepip_the_work_stops_with_the_line(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_ensurepip_is_an_error_with_the_package(run, monkeypatch):
     monkeypatch.setattr(run.importlib.util, "find_spec", lambda name: None)
     monkeypatch.setattr(run, "install_packages", lambda packages: False)
     assert run.venv_package() == [THIS_VENV_PACKAGE]
@@ -179,74 +163,57 @@ def test_without_ensurepip_the_work_stops_with_the_line(run: ModuleType, monkeyp
 # --- environment ------------------------------------------------------------------------------------------------
 
 
+def test_an_extra_contains_the_smaller_ones(run):
+    assert run.is_ready("", "") and run.is_ready("", "test") and run.is_ready("test", "dev")
+    assert not run.is_ready("", None) and not run.is_ready("test", "")
+
+
+@pytest.mark.usefixtures("venv")
 @pytest.mark.parametrize(
-    ("installed", "extra", "ready"),
-    [(None, "", False), ("", "", True), ("", "test", False), ("test", "", True), ("dev", "test", True)],
+    "change",
+    [
+        lambda run: (run.ROOT / "constraints.txt").write_text("numpy==2.5.5\n"),
+        lambda run: (run.ROOT / "pyproject.toml").write_text("[project]\nname = 'x'\n"),
+        lambda run: run.PYTHON.unlink(),
+        lambda run: run.STAMP.write_text('{"key": '),
+    ],
+    ids=["constraints", "project", "no python", "broken stamp"],
 )
-def test_an_extra_contains_the_smaller_ones(run: ModuleType, installed: str | None, extra: str, ready: bool) -> None:
-    assert run.is_ready(extra, installed) is ready
-
-
-@pytest.mark.usefixtures("venv")
-def test_the_stamp_of_the_last_set_up(run: ModuleType) -> None:
+def test_a_change_invalidates_the_stamp(run, change):
     assert run.installed_extra() == "test"
-
-
-def _edit_constraints(run: ModuleType) -> None:
-    (run.ROOT / "constraints.txt").write_text("numpy==2.5.5\n")
-
-
-def _edit_project(run: ModuleType) -> None:
-    (run.ROOT / "pyproject.toml").write_text("[project]\nname = 'x'\n")
-
-
-def _lose_python(run: ModuleType) -> None:
-    run.PYTHON.unlink()
-
-
-def _break_stamp(run: ModuleType) -> None:
-    run.STAMP.write_text('{"key": ')
-
-
-@pytest.mark.usefixtures("venv")
-@pytest.mark.parametrize("change", [_edit_constraints, _edit_project, _lose_python, _break_stamp])
-def test_a_change_makes_the_stamp_void(run: ModuleType, change: Callable[[ModuleType], None]) -> None:
     change(run)
     assert run.installed_extra() is None
 
 
 @pytest.mark.usefixtures("venv")
-def test_an_environment_left_half_made_is_not_used(run: ModuleType) -> None:
+@pytest.mark.parametrize(
+    "spoil",
+    [lambda run: run.UNFINISHED.touch(), lambda run: run.PYTHON.write_text("#!/bin/sh\nexit 1\n")],
+    ids=["unfinished", "without packages"],
+)
+def test_a_broken_environment_is_not_used(run, spoil):
     assert run.usable()
-    run.UNFINISHED.touch()
+    spoil(run)
     assert not run.usable()
 
 
-@pytest.mark.usefixtures("venv")
-def test_an_environment_whose_python_lost_its_packages_is_not_used(run: ModuleType) -> None:
-    run.PYTHON.write_text("#!/bin/sh\nexit 1\n")
-    assert not run.usable()
-
-
-def test_a_broken_environment_is_emptied_but_for_lock_and_log(run: ModuleType, venv: Path) -> None:
+def test_only_a_broken_environment_is_emptied_but_for_lock_and_log(run, venv):
     run.LOCK.touch()
     run.LOG.touch()
     run.empty_venv()
     assert {entry.name for entry in venv.iterdir()} == {run.STAMP.name, run.LOCK.name, run.LOG.name}
 
 
-def test_a_folder_of_somebody_else_is_left_alone(run: ModuleType) -> None:
+def test_a_folder_that_is_no_environment_is_not_emptied(run):
     run.VENV.mkdir()
-    treasure = run.VENV / "thesis.tex"
-    treasure.touch()
+    document = run.VENV / "thesis.tex"
+    document.touch()
     with pytest.raises(run.SetupError, match="not an environment"):
         run.empty_venv()
-    assert treasure.exists()
+    assert document.exists()
 
 
-def test_pip_gets_the_constraints_and_leaves_a_stamp(
-    run: ModuleType, venv: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_pip_gets_the_constraints_and_leaves_a_stamp(run, venv, monkeypatch):
     logged = Logged()
     monkeypatch.setattr(run, "logged", logged)
     run.install("dev", make=False)
@@ -259,7 +226,7 @@ def test_pip_gets_the_constraints_and_leaves_a_stamp(
 
 
 @pytest.mark.usefixtures("venv")
-def test_a_failed_install_shows_the_log_and_leaves_no_stamp(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failed_or_killed_install_leaves_no_stamp(run, monkeypatch):
     run.LOG.write_text("ERROR: no such package\n")
     monkeypatch.setattr(run, "logged", Logged(False))
     with pytest.raises(run.SetupError, match="no such package") as caught:
@@ -267,10 +234,7 @@ def test_a_failed_install_shows_the_log_and_leaves_no_stamp(run: ModuleType, mon
     assert caught.value.status == 1
     assert run.installed_extra() is None
 
-
-@pytest.mark.usefixtures("venv")
-def test_a_killed_install_is_recognised(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
-    def killed(command: list[str], **environment: str) -> bool:
+    def killed(command, **environment):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(run, "logged", killed)
@@ -281,7 +245,7 @@ def test_a_killed_install_is_recognised(run: ModuleType, monkeypatch: pytest.Mon
 
 
 @pytest.mark.usefixtures("venv")
-def test_set_up_does_only_what_is_needed(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_setup_installs_only_a_missing_extra(run, monkeypatch):
     installs: list[tuple[str, bool]] = []
     monkeypatch.setattr(run, "install", lambda extra, make: installs.append((extra, make)))
     monkeypatch.setattr(run, "wanted_packages", lambda command, display: [])
@@ -292,7 +256,7 @@ def test_set_up_does_only_what_is_needed(run: ModuleType, monkeypatch: pytest.Mo
 
 
 @pytest.mark.usefixtures("venv")
-def test_two_set_ups_exclude_each_other(run: ModuleType) -> None:
+def test_concurrent_setups_exclude_each_other(run):
     with run.locked(), run.LOCK.open("a") as other, pytest.raises(BlockingIOError):
         fcntl.flock(other, fcntl.LOCK_EX | fcntl.LOCK_NB)
     with run.LOCK.open("a") as other:
@@ -300,7 +264,7 @@ def test_two_set_ups_exclude_each_other(run: ModuleType) -> None:
 
 
 @pytest.mark.usefixtures("venv")
-def test_what_a_step_prints_goes_to_the_log(run: ModuleType, capfd: pytest.CaptureFixture[str]) -> None:
+def test_the_output_of_a_step_goes_to_the_log(run, capfd):
     assert run.logged([sys.executable, "-c", "print('heard')"])
     assert not run.logged([sys.executable, "-c", "raise SystemExit(3)"])
     assert capfd.readouterr().out == ""
@@ -323,11 +287,11 @@ def test_what_a_step_prints_goes_to_the_log(run: ModuleType, capfd: pytest.Captu
         ("test", [], ["-m", "pytest", "-n", WORKERS, "--dist", "worksteal"]),
     ],
 )
-def test_what_is_executed(run: ModuleType, name: str, arguments: list[str], expected: list[str]) -> None:
+def test_each_command_executes_its_program(run, name, arguments, expected):
     assert run.program(name, arguments) == expected
 
 
-def test_the_program_replaces_the_script(run: ModuleType, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_program_replaces_the_script(run, monkeypatch, tmp_path):
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", "/opt/foreign")
     monkeypatch.setattr(run, "set_up", lambda command: None)
@@ -346,11 +310,11 @@ def test_the_program_replaces_the_script(run: ModuleType, monkeypatch: pytest.Mo
     assert all("PYTHONPATH" not in call[2] for call in calls)
 
 
-def test_every_level_runs_also_after_one_has_failed(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_level_runs_also_after_one_has_failed(run, monkeypatch):
     monkeypatch.setattr(run, "set_up", lambda command: None)
     commands: list[list[str]] = []
 
-    def call(command: list[str], **options: object) -> int:
+    def call(command, **options):
         commands.append(command[3:])
         return -9 if len(commands) == 2 else 0  # the unit tests are killed; the first command compiles kernels
 
@@ -366,9 +330,7 @@ def test_every_level_runs_also_after_one_has_failed(run: ModuleType, monkeypatch
         run.start("test", ["--all", "-k", "law"])
 
 
-def test_bytecode_that_must_not_lie_beside_the_sources_goes_into_the_environment(
-    run: ModuleType, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_bytecode_can_be_written_into_the_environment(run, monkeypatch):
     monkeypatch.delenv("PYTHONPYCACHEPREFIX", raising=False)
     monkeypatch.delenv("PYTHONDONTWRITEBYTECODE", raising=False)
     assert "PYTHONPYCACHEPREFIX" not in run.clean_environment()
@@ -379,26 +341,21 @@ def test_bytecode_that_must_not_lie_beside_the_sources_goes_into_the_environment
     assert run.clean_environment()["PYTHONPYCACHEPREFIX"] == "/elsewhere"
 
 
-def test_help_goes_to_standard_output(run: ModuleType, capsys: pytest.CaptureFixture[str]) -> None:
+def test_help_goes_to_standard_output_and_an_error_exits_with_status_2(run, capsys):
     assert run.main(["--help"]) == 0
     out = capsys.readouterr().out
     assert all(f"./run {name}" in out for name in ("demo", "test", "haptics", "check", "docs", "setup"))
+    for arguments, word in (([], "usage"), (["demmo"], "unknown command 'demmo'")):
+        assert run.main(arguments) == 2
+        out, err = capsys.readouterr()
+        assert out == ""
+        assert word in err
 
 
-@pytest.mark.parametrize(("arguments", "word"), [([], "usage"), (["demmo"], "unknown command 'demmo'")])
-def test_a_wrong_request_is_status_2(
-    run: ModuleType, capsys: pytest.CaptureFixture[str], arguments: list[str], word: str
-) -> None:
-    assert run.main(arguments) == 2
-    out, err = capsys.readouterr()
-    assert out == ""
-    assert word in err
-
-
-def test_checks_go_on_after_one_has_failed(run: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_checks_go_on_after_one_has_failed(run, monkeypatch):
     asked: list[str] = []
 
-    def call(command: list[str], **options: object) -> int:
+    def call(command, **options):
         asked.append(Path(command[0]).name)
         return int(asked[-1] == "ruff")
 

@@ -1,35 +1,40 @@
-"""Virtual devices whose data sheet hides what they are, and the truth about them.
+"""Virtual devices and emulated sticks whose parameters are hidden from the tuning, and their true boundaries.
 
-The boundary is computed here from the plant's own arithmetic: what one period of substeps, delay line, encoder and
-contact makes of each unit vector of the state is a column of a matrix, and that matrix must not let anything grow.
+The boundary of a virtual device is computed from the matrix of one period of its substeps, delay line, encoder and
+contact: its spectral radius must stay below 1. An emulated stick runs the real driver in step with its emulated bus;
+its boundary is found by kicking a contact by some millimetres, which holds if the swing of the handle decays.
 """
 
+import contextlib
 import math
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pytest
 
 from calibration.autotune import Autotune, Tuned, tune
 from calibration.motions import Mover
+from devices.emulated.joystick import EmulatedPidJoystick
+from devices.emulators.pid import emulated_stick
+from devices.emulators.pid.profiles.known import PROFILES
 from devices.virtual.joystick import VirtualJoystick
-from haptics.clock import Clock
-from haptics.device import DeviceSpec
 from haptics.recording.recording import Recording
+from tests.calibration.benches import StepClock
+from tests.devices.joystick.in_step import put_in_step
 
 SUBSTEP = 2.5e-5
 RATES = (250.0, 400.0, 500.0, 800.0, 1000.0, 1600.0, 2000.0, 2500.0, 4000.0)
-"""Whose periods are whole numbers of substeps."""
+"""Rates whose periods are whole numbers of substeps [Hz]."""
 
-NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+NO_HAND = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
 
 
 @dataclass(frozen=True)
 class Truth:
-    """What a device is [kg, N s/m, N, s, m, Hz]."""
+    """True parameters of a virtual device [kg, N s/m, N, s, m, Hz]."""
 
     mass: float
     damping: float
@@ -39,7 +44,7 @@ class Truth:
     rate: float
 
     @classmethod
-    def of(cls, seed: int) -> "Truth":
+    def of(cls, seed):
         """Return a device drawn at random; one in two has dry friction."""
         rng = np.random.default_rng([seed, 20])
         return cls(
@@ -52,8 +57,8 @@ class Truth:
         )
 
     @property
-    def settings(self) -> dict[str, Any]:
-        """Of the virtual joystick."""
+    def settings(self):
+        """Settings of the virtual joystick."""
         level = {"coulomb_forward": self.friction, "coulomb_backward": self.friction}
         return {
             "mass": self.mass,
@@ -62,17 +67,17 @@ class Truth:
             "resolution": self.resolution,
             "substep": SUBSTEP,
             "velocity_estimator": "difference",
-            "hand": NOBODY,
+            "hand": NO_HAND,
             **({"friction": {"x": level, "y": level}} if self.friction else {}),
         }
 
     @property
-    def numbers(self) -> dict[str, float]:
-        """What is to be identified. The plant moves with the velocity at the end of a substep: half of one early."""
+    def numbers(self):
+        """Parameters to identify. The plant moves with the velocity at the end of a substep: half a substep early."""
         delay = max(self.delay_steps * SUBSTEP - 0.5 * SUBSTEP, 0.0)
         return {"mass": self.mass, "damping": self.damping, "friction": self.friction, "offset": 0.0, "delay": delay}
 
-    def boundary(self, damping: float) -> float:
+    def boundary(self, damping):
         """Return the stiffness up to which a sticking contact of this `damping` holds it [N/m]; 0 for none."""
         stiffness = 1.0
         while stiffness < 1e8 and self._spectral_radius(stiffness * 1.05, damping) < 1.0:
@@ -85,7 +90,7 @@ class Truth:
             low, high = (middle, high) if self._spectral_radius(middle, damping) < 1.0 else (low, middle)
         return low
 
-    def _spectral_radius(self, stiffness: float, damping: float) -> float:
+    def _spectral_radius(self, stiffness, damping):
         period = 1.0 / self.rate
         steps = round(period / SUBSTEP)
         waiting = math.ceil(self.delay_steps / steps) + 1
@@ -104,20 +109,20 @@ class Truth:
 
 
 class Hidden(VirtualJoystick):
-    """A virtual joystick that does not say what it is."""
+    """A virtual joystick that hides its parameters."""
 
     @property
-    def spec(self) -> DeviceSpec:
-        """The data sheet without what is to be found; what an acceleration is limited to would tell the mass."""
+    def spec(self):
+        """The data sheet without parameters; the acceleration limit would reveal the mass."""
         return replace(
             super().spec, mass=None, damping=None, delay=None, position_resolution=None, max_acceleration=1e4
         )
 
 
-def mover(truth: Truth) -> Mover:
-    """Return what moves it, as fast as the machine can."""
+def mover(truth):
+    """Return a mover of the device, as fast as the machine can."""
 
-    def make(more: Mapping[str, Any], clock: Clock) -> Hidden:
+    def make(more, clock):
         return Hidden({**truth.settings, **more}, clock=clock)
 
     return Mover(make, live=False, rate=truth.rate, device={"name": "hidden"})
@@ -125,20 +130,20 @@ def mover(truth: Truth) -> Mover:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a device.
+    """Result of tuning a device.
 
     Attributes
     ----------
     truth : Truth or StickTruth
-        What it is.
+        True parameters.
     tuned : Tuned
-        What was found along x.
+        Result along x.
     farthest : float
-        How far the handle was from the middle [m].
+        Largest distance of the handle from the middle [m].
     duration : float
-        How long it was moved [s].
+        Duration of the motions [s].
     ratio : float
-        The boundary that was found over the true one; nan where none was found.
+        Found boundary over the true one; nan without a found boundary.
     """
 
     truth: Any
@@ -148,7 +153,7 @@ class Outcome:
     ratio: float
 
     @property
-    def held(self) -> dict[str, bool]:
+    def held(self):
         """Whether the interval of each parameter holds the truth."""
         found = self.tuned.axes[0].identified
         inside = {}
@@ -159,8 +164,8 @@ class Outcome:
         return inside
 
 
-def tuned(truth: Truth, **wish: Any) -> Outcome:
-    """Tune a device along x and return what became of it."""
+def tuned(truth, **wish):
+    """Tune a device along x."""
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place) / "run"
         found = tune(mover(truth), Autotune(axes="x", **wish), folder)
@@ -169,4 +174,127 @@ def tuned(truth: Truth, **wish: Any) -> Outcome:
     ratio = math.nan
     if boundary is not None and boundary.stiffness is not None:
         ratio = boundary.stiffness / truth.boundary(boundary.damping)
+    return Outcome(truth, found, float(np.abs(rows["position"]).max()), len(rows) / truth.rate, ratio)
+
+
+# --- emulated sticks --------------------------------------------------------------------------------------------------
+
+NAME = "openffboard"
+_GROWN, _DIED = 2.5, 0.1
+"""Relative swings above which it has grown, and below which it has decayed to encoder noise."""
+_SWING, _KICK = 2.0, 3.0
+"""Force of the observed swing, well below the limit of the motors, and largest force of the kick [N]."""
+
+
+@dataclass(frozen=True)
+class StickTruth:
+    """True parameters of an emulated stick [kg, N s/m, N, m, Hz]."""
+
+    mass: float
+    damping: float
+    friction: float
+    resolution: float
+    rate: float
+
+    @classmethod
+    def of(cls, seed):
+        """Return a stick drawn at random; one in two has dry friction, and no report has more than 16 bits."""
+        rng = np.random.default_rng([seed, 21])
+        return cls(
+            mass=math.exp(rng.uniform(math.log(0.05), math.log(1.0))),
+            damping=rng.uniform(0.3, 3.0),
+            friction=float(rng.uniform(0.02, 0.2) * rng.integers(2)),
+            resolution=math.exp(rng.uniform(math.log(4e-6), math.log(1e-4))),
+            rate=float(rng.choice((250.0, 500.0, 1000.0))),
+        )
+
+    @property
+    def numbers(self):
+        """Parameters to identify; only the emulation knows the delay."""
+        return {"mass": self.mass, "damping": self.damping, "friction": self.friction, "offset": 0.0}
+
+    def boundary(self, damping, expected):
+        """Return the stiffness up to which a contact holds the stick [N/m], by bisection to 1 %."""
+        low, high = 0.3 * expected, 3.0 * expected
+        while high / low > 1.01:
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if self._holds(middle, damping) else (low, middle)
+        return math.sqrt(low * high)
+
+    def _holds(self, stiffness, damping):
+        period = 1.0 / self.rate
+        frequency = math.sqrt(stiffness / self.mass)
+        count = round(max(80.0 * math.pi / frequency, 0.3) / period)
+        kicked = max(round(_SWING / (_KICK * frequency * period)), 1)
+        kick = _SWING / (frequency * period * kicked)
+        swing, displacement = [], np.zeros(2)
+        with stepped(replace(self, friction=0.0)) as (device, clock, backend):
+            device.open()
+            clock.start()
+            for tick in range(1, count):
+                clock.wait(tick)
+                state = device.read()
+                displacement = displacement + period * state.velocity
+                force = -stiffness * displacement - damping * state.velocity
+                force[0] += kick if tick <= kicked else 0.0
+                device.write(force)
+                swing.append(float(backend.sticks[0].plant.handle[0]))
+                if abs(swing[-1]) > _GROWN * _SWING / stiffness:
+                    break
+            device.close()
+        if len(swing) < count - 1:
+            return False
+        ring = np.array(swing[len(swing) // 8 :])
+        half = len(ring) // 2
+        first, second = ring[:half], ring[half:]
+        return bool(second.std() < max(first.std(), _DIED * _SWING / stiffness, self.resolution))
+
+
+class HiddenStick(EmulatedPidJoystick):
+    """An emulated stick that hides its parameters."""
+
+    @property
+    def spec(self):
+        """The data sheet without parameters."""
+        return replace(super().spec, mass=None, damping=None, delay=None, position_resolution=None)
+
+
+@contextlib.contextmanager
+def stepped(truth):
+    """Yield the driver of a stick, its clock and its bus, all in step."""
+    with pytest.MonkeyPatch.context() as patch:
+        per_metre = 1.0 / truth.resolution
+        handle = replace(
+            PROFILES[NAME].handle,
+            mass=truth.mass,
+            damping=truth.damping,
+            counts=((per_metre, 0.0), (0.0, -per_metre)),
+            gear=((10.0, 0.0), (0.0, -10.0)),
+        )
+        patch.setitem(PROFILES, NAME, replace(PROFILES[NAME], handle=handle))
+        level = {"coulomb_forward": truth.friction, "coulomb_backward": truth.friction}
+        friction = {"x": level, "y": level} if truth.friction else None
+        backend = emulated_stick(NAME, hand=NO_HAND, period=0.0, friction=friction)
+        bus: Any = backend.sticks[0].time
+        clock = StepClock(1.0 / truth.rate, bus, put_in_step(bus, patch))
+        settings = {"emulated": True, "emulator": NAME, "velocity_estimator": "difference"}
+        yield HiddenStick(settings, clock=clock, backend=backend), clock, backend
+
+
+def tuned_stick(truth, **wish):
+    """Tune a stick along x."""
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place) / "run"
+        with stepped(truth) as (device, clock, _):
+
+            def make(more, _):
+                return device
+
+            mover = Mover(make, live=False, rate=truth.rate, device={"name": "hidden"}, clock_of=lambda moved: clock)
+            found = tune(mover, Autotune(axes="x", **wish), folder)
+        rows = Recording(folder).rows
+    boundary = found.axes[0].boundary
+    ratio = math.nan
+    if boundary is not None and boundary.stiffness is not None:
+        ratio = boundary.stiffness / truth.boundary(boundary.damping, boundary.expected)
     return Outcome(truth, found, float(np.abs(rows["position"]).max()), len(rows) / truth.rate, ratio)

@@ -1,4 +1,4 @@
-"""How often the intervals of fits hold the truth: simulated sessions, fixed seeds.
+"""Coverage of the intervals of psychometric fits in simulated sessions with fixed seeds.
 
 ``python -m tests.calibration.psychometric.coverage`` prints the table of docs/experiments/analysis.md.
 """
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
 
-from calibration.psychometric import PsychometricFit, fit_psychometric
+from calibration.psychometric import fit_psychometric
 
 Array = NDArray[np.float64]
 
@@ -29,17 +29,17 @@ class Case:
     Attributes
     ----------
     method : str
-        ``constant``: six levels evenly on a log scale; ``quest+``: the level that tells most, of 30; ``staircase``:
+        ``constant``: six levels evenly on a log scale; ``quest+``: the most informative of 30 levels; ``staircase``:
         3 down, 1 up on the same levels, steps of 2 up and 1 down.
     trials : int
     shape, scale : str
-        Of the fit. The observer is ``dprime`` with exponent 1, whatever is fitted.
+        Of the fit. The observer is always ``dprime`` with exponent 1.
     ends : (2,) floats
         Lowest and highest level of the constant stimuli over the threshold.
     proportion : float
-        Of right answers at the threshold that is looked for; near that of the staircase, which stays there.
+        Proportion correct at the threshold; near the convergence point of the staircase.
     runs : int
-        Sessions that are simulated.
+        Number of simulated sessions.
     """
 
     method: str
@@ -51,7 +51,7 @@ class Case:
     runs: int = RUNS
 
     @property
-    def truth(self) -> float:
+    def truth(self):
         """The level at which the observer answers this proportion right, without lapses."""
         return W75 * float(ndtri(self.proportion) / ndtri(0.75))
 
@@ -71,7 +71,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Covered:
-    """What came out: shares of the runs, and the median of the estimates over the truth."""
+    """Result: shares of the runs, and the median of the estimates over the truth."""
 
     wide: float
     narrow: float
@@ -79,25 +79,21 @@ class Covered:
     ratio: float
 
 
-def probability(levels: Array) -> Array:
+def probability(levels):
     """Return P of the observer: 1/2 at 0, 75 % of answers without lapses right at `W75`."""
     return np.asarray(0.5 + (0.5 - LAPSE) * (2.0 * ndtr(0.6744897501960817 * levels / W75) - 1.0))
 
 
-def cover(case: Case, runs: int | None = None, seed: int = SEED) -> Covered:
-    """Return how often the 95 and 68 % intervals of the threshold hold it."""
-    found = [
-        (fit.threshold(case.proportion), fit.threshold(case.proportion, 0.68))
-        for fit in _fits(case, runs or case.runs, seed)
-    ]
-    wide, narrow = (np.mean([each[k].low <= case.truth <= each[k].high for each in found]) for k in (0, 1))
-    bounds = np.mean([bool(one.bound) for one, _ in found])
-    return Covered(
-        float(wide), float(narrow), float(bounds), float(np.median([one.value for one, _ in found]) / case.truth)
-    )
+def cover(case, runs=None, seed=SEED):
+    """Return the coverage of the 95 and 68 % intervals of the threshold."""
+    fits = _fits(case, runs or case.runs, seed)
+    wide, narrow = ([fit.threshold(case.proportion, probability) for fit in fits] for probability in (0.95, 0.68))
+    held = [np.mean([one.low <= case.truth <= one.high for one in found]) for found in (wide, narrow)]
+    ratio = np.median([one.value for one in wide]) / case.truth
+    return Covered(float(held[0]), float(held[1]), float(np.mean([bool(one.bound) for one in wide])), float(ratio))
 
 
-def _fits(case: Case, runs: int, seed: int) -> list[PsychometricFit]:
+def _fits(case, runs, seed):
     rng = np.random.default_rng(seed)
     if case.method == "constant":
         levels = W75 * np.geomspace(*case.ends, 6)
@@ -111,7 +107,7 @@ def _fits(case: Case, runs: int, seed: int) -> list[PsychometricFit]:
     ]
 
 
-def _quest(trials: int, runs: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+def _quest(trials, runs, rng):
     """Return levels (30,), and right and all answers (runs, 30) of QUEST+ (Watson 2017), all runs at once."""
     levels = W75 * np.geomspace(0.1, 6.0, 30)
     thresholds, slopes = np.meshgrid(W75 * np.geomspace(0.1, 6.0, 40), np.geomspace(0.5, 4.0, 8), indexing="ij")
@@ -132,7 +128,7 @@ def _quest(trials: int, runs: int, rng: np.random.Generator) -> tuple[Array, Arr
     return levels, correct, total
 
 
-def _staircase(trials: int, runs: int, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+def _staircase(trials, runs, rng):
     """Return levels (30,), and right and all answers (runs, 30) of 3 down, 1 up, all runs at once."""
     levels = W75 * np.geomspace(0.1, 6.0, 30)
     correct, total = np.zeros((runs, len(levels))), np.zeros((runs, len(levels)))
@@ -150,7 +146,7 @@ def _staircase(trials: int, runs: int, rng: np.random.Generator) -> tuple[Array,
     return levels, correct, total
 
 
-def table() -> str:
+def table():
     """Return the table in Markdown."""
     lines = [
         "| method | trials | levels/threshold | correct | fitted | 95 % holds | 68 % holds | bounds | median/truth |",

@@ -1,0 +1,214 @@
+"""Tuning of devices: plants from pushes, rings, missing samples, and the search for the stability boundary."""
+
+from __future__ import annotations
+
+import math
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from calibration.autotune import Autotune
+from calibration.autotune.answers import Answers, Plant, Push
+from calibration.autotune.boundary import _Search, find_boundary
+from calibration.autotune.plant import fit_plant, whole
+from calibration.autotune.pushing import Gains, Pusher, cut, span, step_of
+from calibration.autotune.ringing import ring_of
+from calibration.motions.course import known_rows
+from devices import create_device
+from haptics.design import Handle
+from haptics.errors import ConfigurationError, DeviceFault
+from haptics.records import NEUTRAL, Status
+from tests.calibration.autotune.device_figures import HALF_WIDTH, NEAR
+from tests.calibration.autotune.hidden import Truth, tuned
+
+# --- plants from pushes -----------------------------------------------------------------------------------------------
+
+FINE = 2e-5
+PERIOD = 1e-3
+
+
+def moved(plant, command, period):
+    """Return the position of a handle at each tick, integrated in small steps."""
+    steps, late = round(period / FINE), round(plant.delay / FINE)
+    force = np.concatenate((np.zeros(late), np.repeat(command, steps)))
+    x = v = 0.0
+    places = []
+    for k in range(len(command) * steps):
+        if k % steps == 0:
+            places.append(x)
+        push = force[k] - plant.offset
+        before = v
+        free = v + FINE / plant.mass * (push - plant.damping * v)
+        grip = FINE / plant.mass * plant.friction
+        v = math.copysign(max(abs(free) - grip, 0.0), free)
+        x += 0.5 * FINE * (before + v)
+    return np.array(places)
+
+
+def pushed(plant, period, step, seed, count=8):
+    """Return pushes of different strengths, with positions of an encoder."""
+    rng = np.random.default_rng(seed)
+    history = math.ceil(0.02 / period) + 1
+    pushes = []
+    for strength in np.geomspace(0.3, 3.0, count):
+        ticks = max(round(rng.uniform(0.015, 0.05) / period), 3)
+        force = strength * rng.choice((-1.0, 1.0)) * plant.mass / 0.2 + plant.friction
+        shape = np.repeat((force, -force, -force, force), ticks)
+        command = np.concatenate((np.zeros(history), shape, np.zeros(round(0.05 / period))))
+        place = moved(plant, command, period) + rng.uniform(-1.0, 1.0) * step
+        pushes.append(Push(command, (np.round(place / step) * step)[history:], history))
+    return pushes
+
+
+def test_the_simulated_response_agrees_with_small_steps():
+    plant = Plant(0.1, 1.5, 0.2, 0.05, 2.3e-3)
+    (push,) = pushed(plant, 1e-3, 1e-9, 0, count=1)
+    answer = Answers([push], 1e-3).simulate([plant], np.zeros((1, 1)))[0, 0]
+    went = push.position - push.position[0]
+    assert np.ptp(went) > 1e-4
+    np.testing.assert_allclose(answer, went, atol=0.01 * np.ptp(went))
+
+
+# --- rings ------------------------------------------------------------------------------------------------------------
+
+
+def swing(rate, frequency, period, amplitude, step, seconds):
+    time = period * np.arange(round(seconds / period))
+    swung: np.ndarray = np.round(amplitude * np.exp(rate * time) * np.cos(frequency * time) / step) * step
+    return swung
+
+
+@pytest.mark.parametrize("rate", [-3.0, -0.3, 0.3, 2.0])
+@pytest.mark.parametrize("frequency", [60.0, 400.0, 2900.0])
+def test_the_rate_of_a_swing_is_found_with_its_sign(rate, frequency):
+    ring = ring_of(swing(rate, frequency, 1e-3, 1e-3, 1e-5, 1.0), 1e-3, 1.1 * frequency, 0.0, 1e-5)
+    assert ring.rate == pytest.approx(rate, abs=0.1)
+    assert ring.frequency == pytest.approx(frequency, rel=0.03)
+
+
+def test_damping_by_dry_friction_is_not_counted_as_stability():
+    mass, stiffness, friction, negative = 0.2, 5000.0, 0.05, -0.3  # a spring with negative damping
+    x, v, fine, places = 2e-3, 0.0, 1e-5, []
+    for k in range(60000):
+        if k % 100 == 0:
+            places.append(x)
+        free = v + fine / mass * (-stiffness * x - negative * v)
+        v = math.copysign(max(abs(free) - fine / mass * friction, 0.0), free)
+        x += fine * v
+    frequency = math.sqrt(stiffness / mass)
+    seen = np.round(np.array(places) / 1e-6) * 1e-6
+    assert ring_of(seen, 1e-3, frequency, 4.0 * friction / mass, 1e-6).rate == pytest.approx(0.75, abs=0.15)
+    assert ring_of(seen, 1e-3, frequency, 0.0, 1e-6).rate < 0.5  # without known friction
+
+
+def test_too_few_counts_give_no_rate():
+    assert math.isnan(ring_of(swing(0.0, 300.0, 1e-3, 1e-5, 1e-5, 1.0), 1e-3, 300.0, 0.0, 1e-5).rate)
+    assert math.isnan(ring_of(np.zeros(0), 1e-3, 300.0, 0.0, 1e-5).rate)
+
+
+# --- missing samples --------------------------------------------------------------------------------------------------
+
+
+def pusher():
+    return Pusher(create_device("virtual-joystick", {}).spec, Autotune(axes="x", pushes=16), PERIOD)
+
+
+def answered(motion, spoil):
+    """Return the rows of a motion of a handle of 0.2 kg without friction or delay."""
+    length = len(motion.table)
+    rows = np.repeat(NEUTRAL, length + 3)
+    rows["tick"] = np.arange(length + 3)
+    force = np.append(motion.table[:, 4], (0.0, 0.0, 0.0))
+    rows["command"][:, 0] = force
+    rows["position"][1:, 0] = np.cumsum(np.cumsum(force[:-1]) * PERIOD / 0.2) * PERIOD
+    rows["position"] = 1e-5 * np.round(rows["position"] / 1e-5)
+    rows["sticking"][length - 1 :] = 1
+    return spoil(rows)
+
+
+def ending_in_nothing(rows):
+    """Replace the last positions by NaN, at the end of the motion."""
+    rows["position"][-2:], rows["status"][-2:] = math.nan, Status.NOT_FINITE
+    return rows
+
+
+def test_ticks_without_a_sample_have_no_position():
+    motion = pusher().move(np.zeros((200, 6)))
+    rows = answered(motion, ending_in_nothing)
+    (push,) = cut(rows, [0], 200, 0, PERIOD)
+    assert np.isfinite(push.position).all() and len(push.position) == 200
+    rows["status"][50:60], rows["position"][50:60] = Status.IMPLAUSIBLE, 9.0
+    (push,) = cut(rows, [0], 200, 0, PERIOD)
+    assert np.flatnonzero(np.isnan(push.position)).tolist() == list(range(50, 60))
+    assert span(rows, 0) == 0.0
+    assert step_of([rows], 0) == (0.0, math.inf)
+
+
+def test_pushes_and_rows_without_samples_are_refused():
+    seen, unseen = (Push(np.zeros(40), np.full(40, value), 0) for value in (0.0, math.nan))
+    assert whole([seen, unseen]) == [seen]
+    with pytest.raises(ConfigurationError, match="1 of 2 pushes were recorded whole, 8 are needed"):
+        whole([seen, unseen], 8)
+    with pytest.raises(ConfigurationError, match="0 of 1 pushes"):
+        fit_plant([unseen], PERIOD, 0.2, 1e-5)
+    rows = np.repeat(NEUTRAL, 10)
+    rows["status"] = Status.NOT_FINITE
+    with pytest.raises(DeviceFault, match="none of 10 samples could be used"):
+        known_rows(rows)
+
+
+def test_one_push_alone_can_be_fitted():
+    force = np.repeat((0.0, 1.0, -1.0, 0.0), 30)
+    position = np.append(0.0, np.cumsum(np.cumsum(force[:-1]) * PERIOD / 0.2) * PERIOD)
+    fit = fit_plant([Push(force, position, 0)], PERIOD, 0.3, 1e-6, (0.0,))
+    assert fit.plant.mass == pytest.approx(0.2, rel=0.1)
+
+
+def test_an_axis_that_is_unstable_at_any_stiffness_has_no_boundary():
+    pushing, plant = pusher(), Plant(0.05, 0.0, 0.0, 0.0, 0.02)
+    handle = Handle(plant.mass, plant.damping, plant.delay)
+    rows = np.repeat(NEUTRAL, 10)
+    search = find_boundary(pushing, plant, handle, "x", 50.0, rows)
+    motion = next(search)
+    assert motion.label == "centre"
+    with pytest.raises(StopIteration) as ended:
+        search.send(rows)
+    assert ended.value.value.stiffness is None
+    assert "no stiffness should hold this axis at 50 N s/m" in ended.value.value.doubt
+
+
+# --- boundary ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("resolution", "friction", "words"),
+    [(1e-6, 0.0, ""), (5e-3, 0.0, "counts of the encoder: too few"), (1e-6, 50.0, "too weak against 50 N of dry")],
+)
+def test_contacts_that_would_not_be_measurable_are_not_tried(resolution, friction, words):
+    spec = create_device("virtual-joystick", {}).spec
+    plant = Plant(0.2, damping=1.0, delay=5e-4, friction=friction)
+    pushing: Any = SimpleNamespace(period=PERIOD, spec=spec, wish=Autotune(axes="x"))
+    gains = Gains.of(plant, resolution, spec, PERIOD)
+    search = _Search(pushing, plant, Handle(0.2, 1.0, 5e-4, resolution), "x", 3.0, gains)
+    assert (search.next() is None) is bool(words)
+    assert words in search.result().doubt
+    without_step = Gains.of(Plant(0.2), 0.0, spec, PERIOD)
+    assert math.isfinite(without_step.stiffness) and math.isfinite(without_step.brake)
+
+
+def test_a_hidden_device_is_identified_and_tuned_to_its_boundary():
+    truth = Truth(mass=0.15, damping=1.0, friction=0.08, delay_steps=40, resolution=1e-5, rate=1000.0)
+    found = tuned(truth, pushes=24)
+    assert all(found.held.values()), found.held
+    assert found.tuned.axes[0].doubts == ()
+    assert found.ratio == pytest.approx(1.0, abs=NEAR)
+    assert found.farthest < 0.3 * HALF_WIDTH
+    boundary = found.tuned.axes[0].boundary
+    assert boundary is not None
+    assert boundary.stiffness is not None
+    assert boundary.stable < truth.boundary(boundary.damping) * (1.0 + NEAR)
+    assert boundary.unstable / boundary.stable <= 1.05 + 1e-9
+    assert found.tuned.stiffness <= 0.5 * boundary.stiffness * (1.0 + 1e-9)
+    assert "delay" in found.tuned.limited_by[0] or len(found.tuned.limited_by) > 1

@@ -1,0 +1,244 @@
+"""Motions that excite friction: plans within limits, a joystick and an arm that are moved, and interruptions."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import devices
+from calibration.friction import FitSettings
+from calibration.friction.commanded import Commanded
+from calibration.identification import Wishes, identify
+from calibration.motions import Mover, rows_of
+from calibration.motions.axis_recordings import recorded_axes
+from calibration.motions.excitation import Excitation, approach, plan
+from calibration.motions.handle_motion import excite
+from calibration.parameters.files import write_parameter_file
+from calibration.parameters.parameters import ParameterFile, Provenance
+from haptics import Coulomb, MasslessImpedance
+from haptics.device import Causality
+from haptics.errors import ConfigurationError, DeviceFault
+from haptics.recording.recording import TICKS, Recording
+from haptics.recording.replay import verify
+from tests.devices.felt import FRICTION, ToAndFro, feel
+from tests.haptics.doubles import BenchDevice, make_spec
+
+# --- planned motions --------------------------------------------------------------------------------------------------
+
+PERIOD = 1e-3
+SPEC = make_spec(mass=0.2, max_force=10.0, max_acceleration=50.0)
+MIDDLE = (np.array(SPEC.workspace_min) + np.array(SPEC.workspace_max)) / 2.0
+TRAVEL = np.array(SPEC.workspace_max) - np.array(SPEC.workspace_min)
+
+
+@settings(max_examples=6)
+@given(
+    speeds=st.tuples(st.floats(1e-4, 0.02), st.floats(0.03, 0.5), st.integers(2, 6)),
+    strokes=st.integers(1, 3),
+    acceleration=st.floats(0.5, 20.0),
+)
+def test_the_motion_stays_within_the_limits(speeds, strokes, acceleration):
+    excitation = Excitation(*speeds, strokes=strokes, acceleration=acceleration, stroke_time=0.2)
+    motion = plan(excitation, SPEC, PERIOD)
+    assert (np.abs(motion.position - MIDDLE) <= 0.5 * TRAVEL).all()
+    assert np.abs(motion.velocity).max() <= min(excitation.fastest, SPEC.max_speed) * (1.0 + 1e-9)
+    steepest = np.abs(np.diff(motion.velocity, axis=0)).max() / PERIOD
+    assert steepest <= min(acceleration, SPEC.max_force / 0.2) * (1.0 + 1e-6)
+    np.testing.assert_allclose(motion.position[-1], MIDDLE, atol=1e-9)
+    np.testing.assert_allclose(np.cumsum(motion.velocity, axis=0) * PERIOD, motion.position - MIDDLE, atol=1e-9)
+
+
+def test_each_round_moves_one_axis_at_every_speed_in_both_directions():
+    excitation = Excitation(rounds=3)
+    motion = plan(excitation, SPEC, PERIOD)
+    for axis in range(2):
+        assert len(motion.parts[axis]) == excitation.rounds
+        for part in motion.parts[axis]:
+            velocity = motion.velocity[part, axis]
+            assert not motion.velocity[part, 1 - axis].any()
+            for speed in np.geomspace(excitation.slowest, excitation.fastest, excitation.speeds):
+                for side in (1.0, -1.0):
+                    steady = np.abs(velocity - side * speed) < 0.01 * speed
+                    assert steady.sum() * PERIOD > 0.2 * excitation.stroke_time
+        assert abs(np.concatenate([motion.velocity[part, axis] for part in motion.parts[axis]]).mean()) < 1e-9
+    assert motion.parts[1][-1].stop == len(motion)
+
+
+def test_the_handle_moves_to_the_middle_slowly():
+    start = np.array((0.03, -0.02))
+    position, velocity = approach(start, MIDDLE, PERIOD)
+    np.testing.assert_allclose(position[-1], MIDDLE, atol=1e-12)
+    assert np.hypot(*velocity.T).max() <= 0.05 * (1.0 + 1e-9)
+    assert np.hypot(*(position[0] - start)) < 1e-4
+    assert len(approach(MIDDLE, MIDDLE, PERIOD)[0]) == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "complaint"),
+    [
+        ({"slowest": 0.2}, "excitation.slowest = 0.2 m/s: must be less than"),
+        ({"rounds": 2.5}, "excitation.rounds = 2.5: must be a whole number"),
+        ({"speeds": 1}, "excitation.speeds = 1"),
+        ({"fastest": 5.0}, "excitation.fastest = 5.0"),
+    ],
+)
+def test_impossible_motions_are_refused(changes, complaint):
+    with pytest.raises(ConfigurationError, match=complaint):
+        Excitation(**changes)
+
+
+def test_a_device_without_room_is_refused():
+    with pytest.raises(ConfigurationError, match="the device allows"):
+        plan(Excitation(slowest=1e-3), make_spec(max_speed=1e-3, mass=0.2), PERIOD)
+
+
+# --- a joystick is moved ----------------------------------------------------------------------------------------------
+
+NOBODY = {"name": "scripted-force", "script": [[0.0, 0.0, 0.0]]}
+SHORT = Excitation(speeds=6, rounds=2, strokes=1, stroke_time=0.5)
+WISHES = Wishes("stribeck-asymmetric", "auto", settings=FitSettings(fit_inertia=True))
+
+
+def joystick(clock=None, **changes):
+    return devices.create_device("virtual-joystick", {"friction": FRICTION, "hand": NOBODY, **changes}, clock=clock)
+
+
+def mover(**changes):
+    """Return a mover of virtual joysticks, and the list of the joysticks that it makes."""
+    made: list[Any] = []
+
+    def make(more, clock):
+        made.append(joystick(clock, **changes))
+        return made[-1]
+
+    return Mover(make, live=False), made
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """The recording of an excitation."""
+    return excite(mover()[0], SHORT, tmp_path_factory.mktemp("excited") / "run")
+
+
+@pytest.fixture(scope="module")
+def own_file(folder):
+    """The parameter file that was identified from the recording."""
+    measured = recorded_axes(folder)
+    joints = tuple(identify(rounds, WISHES).parameters() for rounds in measured.values())
+    source = measured["x"][0].source
+    write_parameter_file(folder.parent / "own.toml", ParameterFile(Provenance(device=source.device), joints))
+    return str(folder.parent / "own.toml")
+
+
+@pytest.mark.parametrize("axis", [0, 1])
+def test_one_newton_is_felt_as_one_newton_under_compensation(own_file, axis):
+    hand = ToAndFro(axis, 0.05)
+    element = MasslessImpedance(Coulomb(1.0), 3000.0, 10.0, PERIOD)
+    device = compensated(own_file, hand)
+    assert device.spec.least_friction < 1.0
+    felt = feel(device, device, hand, 6000, element)
+    assert felt.forward == pytest.approx(1.0, rel=0.05)
+    assert felt.backward == pytest.approx(1.0, rel=0.05)
+
+
+def compensated(own_file, hand):
+    own = {"friction_parameters": own_file} if own_file else {}
+    device = joystick(None, hand=hand, **own)
+    device.open()
+    device.compensate(1.0)
+    return device
+
+
+def test_the_levels_and_the_mass_of_a_joystick_are_found(folder):
+    for axis, rounds in recorded_axes(folder).items():
+        found = identify(rounds, WISHES).fit.values
+        for name, truth in FRICTION[axis].items():
+            tolerance = 0.03 if name == "stribeck_velocity" else 0.005
+            assert found[name] == pytest.approx(truth, rel=tolerance), name
+        assert found["inertia"] == pytest.approx(0.2, rel=0.01)
+
+
+def test_a_run_is_replayed_bit_by_bit(folder):
+    found = verify(Recording(folder))
+    assert (found.mismatches, found.verdict) == (0, "ok")
+    assert [label for label, _ in rows_of(Recording(folder))] == ["hold", "x 1", "x 2", "y 1", "y 2"]
+
+
+def test_recordings_of_older_versions_are_read(folder):
+    """Older descriptions had the ticks of the rounds instead of programs."""
+    ours = recorded_axes(folder)
+    path = folder.parent / "older"
+    path.mkdir()
+    metadata, rows = json.loads((folder / "recording.json").read_text()), Recording(folder).rows
+    parts: list[list[list[int]]] = [[], []]
+    for label, part in rows_of(Recording(folder)):
+        if label[0] in "xy" and label[1] == " ":
+            parts["xy".index(label[0])].append([int(part["tick"][0]), int(part["tick"][-1]) + 1])
+    (path / "recording.json").write_text(json.dumps({**metadata, "excited_ticks": parts}))
+    np.save(path / TICKS, rows)
+    for axis, rounds in recorded_axes(path).items():
+        assert len(rounds) == 2
+        np.testing.assert_array_equal(rounds[0].effort, ours[axis][0].effort)
+
+
+def interrupt_after(moment):
+    def progress(seconds):
+        if seconds > moment:
+            raise KeyboardInterrupt
+
+    return progress
+
+
+def test_an_interrupt_leaves_no_force_and_a_complete_recording(tmp_path):
+    moved, made = mover()
+    with pytest.raises(KeyboardInterrupt):
+        excite(moved, SHORT, tmp_path / "run", progress=interrupt_after(4.0))
+    assert not made[-1]._record["acting"].any()
+    recording = Recording(tmp_path / "run")
+    assert (recording.metadata["state"], recording.metadata["reason"]) == ("complete", "interrupted")
+    assert len(recording.rows) == recording.metadata["certificate"]["ticks"] > 2000
+    np.testing.assert_array_equal(np.diff(recording.rows["tick"]), 1)
+    assert verify(recording).mismatches == 0
+    with pytest.raises(ConfigurationError, match="interrupted before both axes"):
+        recorded_axes(tmp_path / "run")
+
+
+def test_a_held_handle_ends_the_motion_without_force(tmp_path):
+    point, rest = [0.0, 0.0], {"rest": 60.0, "rest_force": 0.0, "rest_grip": 1.0, "tremor": 0.0}
+    moved, made = mover(hand={"name": "minimum-jerk", "points": [point, point], "stiffness": 3000.0, **rest})
+    with pytest.raises(DeviceFault, match="20 mm from where it should be"):
+        excite(moved, SHORT, tmp_path / "run")
+    assert not made[-1]._record["acting"].any()
+    assert Recording(tmp_path / "run").metadata["reason"] == "fault"
+
+
+def test_a_handle_that_runs_away_ends_the_motion_without_force(tmp_path):
+    moved, made = mover(friction=None)
+
+    def reversed_stick(more, clock):
+        device = moved.factory(more, clock)
+        write = device.write
+        device.write = lambda command: write(-command)
+        return device
+
+    with pytest.raises(DeviceFault, match="did not follow its motion"):
+        excite(Mover(reversed_stick, live=False), SHORT, tmp_path / "run")
+    assert not made[-1]._record["acting"].any()
+
+
+def test_an_admittance_device_is_refused(tmp_path):
+    arm = Mover(lambda more, clock: BenchDevice(clock, Causality.ADMITTANCE), live=False)
+    with pytest.raises(ConfigurationError, match="is an admittance device"):
+        excite(arm, SHORT, tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_instruments_are_orthogonal_to_an_error_of_the_delay():
+    random = np.random.default_rng(0)
+    motion = Commanded(*random.standard_normal((4, 200)))
+    weights = random.uniform(0.5, 1.0, 200)
+    found = motion.without_delay(random.standard_normal((200, 3)), weights)
+    np.testing.assert_allclose((motion.force_rate * weights) @ found, 0.0, atol=1e-12)
